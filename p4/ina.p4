@@ -1,0 +1,461 @@
+// In-network aggregation for v1model: one program for every method, chosen by table entries.
+//
+// A switch sums the gradients of an aggregation tree's children in a slot and sends the sum on
+// under its own label. What is summed where, and where every label goes, is table entries; the
+// packet format is the header `ina_t` below and nothing else (endpoints and dissectors read it
+// from the compiled program).
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "values.p4"
+
+// ---- sizes and constants ----------------------------------------------------------------------
+
+#define PIPELINES 8
+#define SLOTS_PER_PIPELINE_LOG2 10
+#define SLOTS_PER_PIPELINE (1 << SLOTS_PER_PIPELINE_LOG2)
+#define SLOTS (PIPELINES << SLOTS_PER_PIPELINE_LOG2)
+#define PORTS 512
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<8> PROTOCOL_UDP = 17;
+const bit<16> INA_UDP_PORT = 0x494e;
+
+const bit<8> KIND_GRADIENT = 1;
+const bit<8> KIND_RESULT = 2;
+const bit<8> KIND_NOTICE = 3;
+
+const bit<8> FLAG_ECN = 0x01;
+const bit<8> FLAG_COLLISION = 0x02;
+const bit<8> FLAG_OVERFLOW = 0x04;   // an element's sum left the range of int<32>
+const bit<8> FLAG_PARTIAL = 0x08;
+const bit<8> FLAG_RETRANSMITTED = 0x10;
+
+// How a packet that leaves finds its port or ports.
+const bit<2> WAY_NONE = 0;
+const bit<2> WAY_LABEL = 1;    // towards the root: by job, tree and label
+const bit<2> WAY_TREE = 2;     // to every worker: by job and tree
+const bit<2> WAY_ADDRESS = 3;  // to one host: by IPv4 address
+
+// Index of each outcome in the counter `events`. Every packet a switch receives ends in exactly
+// one of the outcomes up to SENT_MULTICAST; the rest say what happened on the way there.
+const bit<32> EVENT_MALFORMED = 0;   // neither INA nor routable IPv4: dropped
+const bit<32> EVENT_REJECTED = 1;    // not admitted, or slot out of range: dropped
+const bit<32> EVENT_UNROUTABLE = 2;  // no entry says where it goes: dropped
+const bit<32> EVENT_ABSORBED = 3;    // its values are in a slot that still waits for others
+const bit<32> EVENT_DUPLICATE = 4;   // its child is in the slot already: dropped
+const bit<32> EVENT_SENT_UNICAST = 5;
+const bit<32> EVENT_SENT_MULTICAST = 6;
+const bit<32> EVENT_ADDED = 7;       // values claimed a slot or were added to one
+const bit<32> EVENT_COMPLETED = 8;   // a full sum left under the aggregator's label
+const bit<32> EVENT_FLUSHED = 9;     // a partial sum left because a child retransmitted
+const bit<32> EVENT_COLLISION = 10;  // the slot was busy: forwarded unaggregated
+const bit<32> EVENT_RECLAIMED = 11;  // a newer fragment of the same tree took a stale slot
+#define EVENTS 12
+
+// ---- headers ----------------------------------------------------------------------------------
+
+header ethernet_t {
+    bit<48> dst;
+    bit<48> src;
+    bit<16> ethertype;
+}
+
+header ipv4_t {
+    bit<4> version;
+    bit<4> ihl;
+    bit<8> tos;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<3> ip_flags;
+    bit<13> fragment_offset;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> src;
+    bit<32> dst;
+}
+
+header udp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<16> length;
+    bit<16> checksum;  // 0: the sums change in the network
+}
+
+header ina_t {
+    bit<8> kind;
+    bit<8> flags;
+    bit<16> job;
+    bit<16> tree;
+    bit<16> label;    // whom the packet stands for in the tree: the root (0), a worker or an aggregator
+    bit<32> seq;      // fragment, counted over all iterations
+    bit<32> slot;     // counted from the first slot of the tree in each aggregator
+    bit<64> bitmap;   // of the label's children, where the sum is partial
+    bit<16> workers;  // summed in it
+    bit<8> priority;
+    bit<8> part;      // of a result wider than 32 bits: 0 low words (or all there is), 1 high words
+}
+
+header values_t {
+    EACH_VALUE(VALUE_FIELD)
+}
+
+struct headers_t {
+    ethernet_t ethernet;
+    ipv4_t ipv4;
+    udp_t udp;
+    ina_t ina;
+    values_t values;
+}
+
+struct metadata_t {
+    bit<8> pipeline;
+    bit<1> admitted;
+    bit<2> way;
+    // from the entry of the aggregator
+    bit<64> child;        // this label's bit; 0: a descendant further down, never added
+    bit<64> full;         // the bits of all children
+    bit<32> first_slot;
+    bit<32> slots;
+    bit<16> own_label;
+    bit<1> is_root;       // its sum is the result
+    // the slot
+    bit<32> index;
+    bit<32> owner;
+    bit<32> slot_owner;
+    bit<32> slot_seq;
+    bit<64> slot_bitmap;
+    bit<16> slot_workers;
+    bit<32> age;          // of the slot's fragment, in sequence numbers
+    bit<32> overflow;     // bit 31: some element has overflown
+    bit<1> matches;
+    // scratch of one element
+    bit<32> before;
+    bit<32> after;
+}
+
+// ---- parser -----------------------------------------------------------------------------------
+
+parser InaParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                 inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ethertype) {
+            ETHERTYPE_IPV4: ipv4;
+            default: accept;
+        }
+    }
+    state ipv4 {
+        packet.extract(hdr.ipv4);
+        // A later fragment has no UDP header, and options would move it.
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (4, 5, 0, PROTOCOL_UDP): udp;
+            default: accept;
+        }
+    }
+    state udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.dst_port) {
+            INA_UDP_PORT: ina;
+            default: accept;
+        }
+    }
+    state ina {
+        packet.extract(hdr.ina);
+        transition select(hdr.ina.kind) {
+            KIND_GRADIENT: values;
+            KIND_RESULT: values;
+            default: accept;
+        }
+    }
+    state values {
+        packet.extract(hdr.values);
+        transition accept;
+    }
+}
+
+control NoVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
+
+// ---- ingress ----------------------------------------------------------------------------------
+
+control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    counter(EVENTS, CounterType.packets) events;
+    counter(PORTS, CounterType.packets_and_bytes) received;
+
+    register<bit<32>>(SLOTS) slot_owner;   // job and tree
+    register<bit<32>>(SLOTS) slot_seq;
+    register<bit<64>>(SLOTS) slot_bitmap;  // 0: the slot is free
+    register<bit<16>>(SLOTS) slot_workers;
+    register<bit<32>>(SLOTS) slot_overflow;
+    EACH_VALUE(VALUE_REGISTER)
+
+    // -- where packets may come from
+
+    action set_pipeline(bit<8> number) { meta.pipeline = number; }
+    table pipeline {
+        key = { standard.ingress_port: exact; }
+        actions = { set_pipeline; NoAction; }
+        default_action = NoAction();
+        size = PORTS;
+    }
+
+    action admit() { meta.admitted = 1; }
+    table admission {
+        key = {
+            standard.ingress_port: exact;
+            hdr.ina.kind: exact;
+            hdr.ina.job: exact;
+            hdr.ina.tree: exact;
+            hdr.ina.label: exact;
+        }
+        actions = { admit; NoAction; }
+        default_action = NoAction();
+        size = 65536;
+    }
+
+    // -- where they are summed
+
+    action aggregate(bit<64> child, bit<64> full, bit<32> first_slot, bit<32> slots,
+                     bit<16> own_label, bit<1> is_root) {
+        meta.child = child;
+        meta.full = full;
+        meta.first_slot = first_slot;
+        meta.slots = slots;
+        meta.own_label = own_label;
+        meta.is_root = is_root;
+    }
+    table aggregation {
+        key = {
+            meta.pipeline: exact;
+            hdr.ina.job: exact;
+            hdr.ina.tree: exact;
+            hdr.ina.label: exact;
+        }
+        actions = { aggregate; NoAction; }
+        default_action = NoAction();
+        size = 65536;
+    }
+
+    // -- where they go
+
+    action send(bit<9> port) { standard.egress_spec = port; }
+    table forward {
+        key = {
+            hdr.ina.job: exact;
+            hdr.ina.tree: exact;
+            hdr.ina.label: exact;
+        }
+        actions = { send; NoAction; }
+        default_action = NoAction();
+        size = 65536;
+    }
+    table ipv4_route {
+        key = { hdr.ipv4.dst: exact; }
+        actions = { send; NoAction; }
+        default_action = NoAction();
+        size = 65536;
+    }
+
+    action replicate(bit<16> group) { standard.mcast_grp = group; }
+    table results {
+        key = {
+            hdr.ina.job: exact;
+            hdr.ina.tree: exact;
+        }
+        actions = { replicate; NoAction; }
+        default_action = NoAction();
+        size = 65536;
+    }
+
+    action drop(bit<32> event) {
+        events.count(event);
+        mark_to_drop(standard);
+    }
+
+    // -- the slot
+
+    action locate() {
+        // The pipeline is the upper part of the index: no entry reaches another pipeline's slots.
+        meta.index = ((bit<32>)meta.pipeline << SLOTS_PER_PIPELINE_LOG2)
+            | ((meta.first_slot + hdr.ina.slot) & (SLOTS_PER_PIPELINE - 1));
+        meta.owner = hdr.ina.job ++ hdr.ina.tree;
+        slot_owner.read(meta.slot_owner, meta.index);
+        slot_seq.read(meta.slot_seq, meta.index);
+        slot_bitmap.read(meta.slot_bitmap, meta.index);
+        slot_workers.read(meta.slot_workers, meta.index);
+        slot_overflow.read(meta.overflow, meta.index);
+        meta.age = hdr.ina.seq - meta.slot_seq;
+        meta.matches = (bit<1>)(meta.slot_bitmap != 0 && meta.slot_owner == meta.owner
+            && meta.age == 0);
+    }
+    action claim() {
+        events.count(EVENT_ADDED);
+        meta.slot_bitmap = meta.child;
+        meta.slot_workers = hdr.ina.workers;
+        meta.overflow = 0;
+        slot_owner.write(meta.index, meta.owner);
+        slot_seq.write(meta.index, hdr.ina.seq);
+        EACH_VALUE(VALUE_STORE)
+    }
+    action add() {
+        events.count(EVENT_ADDED);
+        meta.slot_bitmap = meta.slot_bitmap | meta.child;
+        meta.slot_workers = meta.slot_workers + hdr.ina.workers;
+        EACH_VALUE(VALUE_ADD)
+    }
+    action load() {
+        EACH_VALUE(VALUE_LOAD)
+    }
+    action save() {
+        slot_bitmap.write(meta.index, meta.slot_bitmap);
+        slot_workers.write(meta.index, meta.slot_workers);
+        slot_overflow.write(meta.index, meta.overflow);
+        drop(EVENT_ABSORBED);
+    }
+    action reclaim() { events.count(EVENT_RECLAIMED); }
+
+    // -- what leaves
+
+    action pass() { meta.way = WAY_LABEL; }
+    action collide() {
+        events.count(EVENT_COLLISION);
+        hdr.ina.flags = hdr.ina.flags | FLAG_COLLISION;
+        meta.way = WAY_LABEL;
+    }
+    // The slot's sum takes the packet's place, and the slot is free.
+    action become_sum() {
+        slot_bitmap.write(meta.index, 0);
+        hdr.ina.label = meta.own_label;
+        hdr.ina.workers = meta.slot_workers;
+        hdr.ina.flags = hdr.ina.flags | ((bit<8>)(meta.overflow >> 31) << 2);
+        meta.way = WAY_LABEL;
+    }
+    action become_complete() {
+        become_sum();
+        events.count(EVENT_COMPLETED);
+        hdr.ina.bitmap = 0;
+        hdr.ina.kind = meta.is_root == 1 ? KIND_RESULT : KIND_GRADIENT;
+        meta.way = meta.is_root == 1 ? WAY_TREE : WAY_LABEL;
+    }
+    action become_partial() {
+        become_sum();
+        events.count(EVENT_FLUSHED);
+        hdr.ina.bitmap = meta.slot_bitmap;
+        hdr.ina.flags = hdr.ina.flags | FLAG_PARTIAL;
+    }
+
+    apply {
+        received.count((bit<32>)standard.ingress_port);
+        if (standard.parser_error != error.NoError || !hdr.ipv4.isValid()) {
+            drop(EVENT_MALFORMED);
+        } else if (!hdr.ina.isValid()) {
+            meta.way = WAY_ADDRESS;
+        } else {
+            pipeline.apply();
+            admission.apply();
+            if (meta.admitted == 0) {
+                drop(EVENT_REJECTED);
+            } else if (hdr.ina.kind != KIND_GRADIENT) {
+                // From the root: to every worker along the tree, or again to one that asked.
+                meta.way = (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 ? WAY_TREE : WAY_ADDRESS;
+            } else {
+                if (!aggregation.apply().hit
+                        || (hdr.ina.flags & (FLAG_PARTIAL | FLAG_OVERFLOW)) != 0) {
+                    pass();
+                } else if (hdr.ina.slot >= meta.slots) {
+                    drop(EVENT_REJECTED);
+                } else {
+                    locate();
+                    if (meta.matches == 1) {
+                        if ((meta.slot_bitmap & meta.child) != 0 || meta.child == 0) {
+                            // Nothing to add. A retransmission says that the sum is missed: let it go.
+                            if ((hdr.ina.flags & FLAG_RETRANSMITTED) != 0) {
+                                load();
+                                become_partial();
+                            } else if (meta.child == 0) {
+                                pass();
+                            } else {
+                                drop(EVENT_DUPLICATE);
+                            }
+                        } else {
+                            add();
+                            if (meta.slot_bitmap == meta.full) {
+                                become_complete();
+                            } else if ((hdr.ina.flags & FLAG_RETRANSMITTED) != 0) {
+                                become_partial();
+                            } else {
+                                save();
+                            }
+                        }
+                    } else if (meta.child == 0 || (hdr.ina.flags & FLAG_RETRANSMITTED) != 0) {
+                        pass();
+                    } else if (meta.slot_bitmap != 0
+                            && (meta.slot_owner != meta.owner || meta.age[31:31] == 1)) {
+                        collide();
+                    } else {
+                        if (meta.slot_bitmap != 0) {
+                            // A sender starts a fragment in a slot only after the last one there
+                            // has come back to it, so what the slot holds is not waited for.
+                            reclaim();
+                        }
+                        claim();
+                        if (meta.slot_bitmap == meta.full) {
+                            become_complete();
+                        } else {
+                            save();
+                        }
+                    }
+                }
+            }
+        }
+
+        if (meta.way == WAY_ADDRESS) {
+            if (ipv4_route.apply().hit) {
+                events.count(EVENT_SENT_UNICAST);
+            } else {
+                drop(EVENT_UNROUTABLE);
+            }
+        } else if (meta.way == WAY_LABEL) {
+            if (forward.apply().hit) {
+                events.count(EVENT_SENT_UNICAST);
+            } else {
+                drop(EVENT_UNROUTABLE);
+            }
+        } else if (meta.way == WAY_TREE) {
+            if (results.apply().hit) {
+                events.count(EVENT_SENT_MULTICAST);
+            } else {
+                drop(EVENT_UNROUTABLE);
+            }
+        }
+    }
+}
+
+// ---- egress -----------------------------------------------------------------------------------
+
+control InaEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    counter(PORTS, CounterType.packets_and_bytes) sent;
+    counter(PORTS, CounterType.packets) replicated;  // those of `sent` that are copies of a multicast
+
+    apply {
+        sent.count((bit<32>)standard.egress_port);
+        if (standard.egress_rid != 0) {
+            replicated.count((bit<32>)standard.egress_port);
+        }
+    }
+}
+
+control InaDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.udp);
+        packet.emit(hdr.ina);
+        packet.emit(hdr.values);
+    }
+}
+
+V1Switch(InaParser(), NoVerify(), InaIngress(), InaEgress(), NoUpdate(), InaDeparser()) main;

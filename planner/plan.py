@@ -1,0 +1,106 @@
+"""The one result that every planner gives: which sender goes where, and where sums are made.
+
+A tree's nodes have labels: 0 is the root, every worker and every aggregator has its own. A branch is
+the way of one label's packets, from its node to the next aggregator on the way, or to the root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+ROOT_LABEL = 0
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The path of a label's packets: nodes from the sender's own to the parent's, both included."""
+
+    label: int
+    parent: int
+    path: tuple[str, ...]
+
+    @property
+    def links(self) -> tuple[tuple[str, str], ...]:
+        """The directed links of the path."""
+        return tuple(zip(self.path, self.path[1:], strict=False))
+
+
+@dataclass(frozen=True)
+class Aggregator:
+    """Sums what arrives in one ingress pipeline of a switch. Child i of `children` has bit i.
+
+    It owns `slots` slots from `first_slot` on, counted within the pipeline.
+    """
+
+    label: int
+    switch: str
+    pipeline: int
+    children: tuple[int, ...]
+    first_slot: int
+    slots: int
+
+
+@dataclass(frozen=True)
+class AggregationTree:
+    """One tree towards one root: a PS, or a switch whose aggregator has the label 0.
+
+    `workers[label]` is the host of a worker's label. Every label but the root's has one branch.
+    """
+
+    number: int
+    root: str
+    workers: dict[int, str]
+    aggregators: tuple[Aggregator, ...]
+    branches: tuple[Branch, ...]
+
+    @cached_property
+    def branch_of(self) -> dict[int, Branch]:
+        return {branch.label: branch for branch in self.branches}
+
+    @cached_property
+    def aggregator_of(self) -> dict[int, Aggregator]:
+        return {aggregator.label: aggregator for aggregator in self.aggregators}
+
+    @property
+    def in_network_root(self) -> bool:
+        return ROOT_LABEL in self.aggregator_of
+
+    @property
+    def window(self) -> int | None:
+        """Fragments that may be on their way at once: the smallest slot pool; None without one."""
+        return min((aggregator.slots for aggregator in self.aggregators), default=None)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a job's gradient. `share` is its fraction; its trees divide it evenly.
+
+    `rate_bps` is the planned sending rate of each worker for this shard, on the wire.
+    """
+
+    job: int
+    number: int
+    share: float
+    rate_bps: float
+    trees: tuple[AggregationTree, ...]
+
+
+@dataclass(frozen=True)
+class SolverOutcome:
+    """How a plan was found: status is optimal, feasible (with `gap`), or heuristic."""
+
+    status: str
+    seconds: float
+    gap: float | None = None
+    solver: str | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a method decided for a problem."""
+
+    method: str
+    fabric: str
+    shards: tuple[Shard, ...]
+    outcome: SolverOutcome

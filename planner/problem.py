@@ -1,0 +1,77 @@
+"""What a planner is asked: a fabric, and the jobs that train on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from topo.errors import InputError
+from topo.fabric import Fabric
+
+
+@dataclass(frozen=True)
+class FragmentFormat:
+    """How a gradient is cut into packets: integers per packet, and bytes of the packet on the wire.
+
+    `wire_bytes` counts the Ethernet header and everything behind it, which is what link shapers
+    and interface counters count. All rates of the kit are rates of these bytes.
+    """
+
+    values: int
+    wire_bytes: int
+
+    def count(self, gradient_bytes: int) -> int:
+        """Fragments of a gradient of 32-bit integers (the last one is padded with zeros)."""
+        return -(-gradient_bytes // (4 * self.values))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A data-parallel training job. Numbers from 1; `weight` is ARO's beta_s."""
+
+    number: int
+    workers: tuple[str, ...]
+    servers: tuple[str, ...]
+    gradient_bytes: int
+    weight: float = 1.0
+    arrival_s: float = 0.0
+    iterations: int = 1
+    compute_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A fabric and its jobs. Constructing one checks it."""
+
+    fabric: Fabric
+    jobs: tuple[Job, ...]
+    fragment: FragmentFormat
+
+    def __post_init__(self) -> None:
+        for job in self.jobs:
+            check_job(self.fabric, job)
+
+
+def check_job(fabric: Fabric, job: Job) -> None:
+    """Raise `InputError` unless every host exists, is used in one role, and every size makes sense."""
+    name = f"job {job.number}"
+    if not 1 <= job.number < 65536:
+        raise InputError(f"{name}: job numbers are 1 to 65535")
+    for role, hosts in (("worker", job.workers), ("parameter server", job.servers)):
+        if not hosts:
+            raise InputError(f"{name} has no {role}: it needs at least one")
+        if len(set(hosts)) < len(hosts):
+            raise InputError(f"{name}: a {role} is listed twice")
+        for host in hosts:
+            if host not in fabric.host_names:
+                raise InputError(f"{name}: {role} '{host}' is not a host of fabric '{fabric.name}'")
+    both = sorted(set(job.workers) & set(job.servers))
+    if both:
+        raise InputError(
+            f"{name}: host '{both[0]}' is a worker and the parameter server; give the two roles to different hosts"
+        )
+    if job.gradient_bytes <= 0 or job.gradient_bytes % 4:
+        raise InputError(f"{name}: gradient of {job.gradient_bytes} bytes; a positive multiple of 4 is expected")
+    if job.iterations < 1:
+        raise InputError(f"{name}: {job.iterations} iterations; at least 1 is expected")
+    if job.weight <= 0 or job.compute_s < 0 or job.arrival_s < 0:
+        raise InputError(f"{name}: weight must be positive, compute time and arrival not negative")

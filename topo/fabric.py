@@ -1,0 +1,180 @@
+"""A fabric as immutable data: hosts, switches with pipelines, links.
+
+Nothing here knows of planning, packets or Mininet. Rates are bit/s, times seconds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from topo.errors import FabricError
+
+MAX_PIPELINES = 8
+
+
+@dataclass(frozen=True)
+class Host:
+    """A server: a worker, a parameter server, or neither, as a job says."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch. `pipelines[p]` lists the numbers of the ports that belong to pipeline p.
+
+    `tier` is 1 for a switch that hosts hang from (ToR, leaf, edge), and grows upwards.
+    `aggregator_slots` is in fragments, per pipeline.
+    """
+
+    name: str
+    tier: int
+    pipelines: tuple[tuple[int, ...], ...]
+    ina: bool = True
+    aggregator_slots: int = 1024
+    aggregation_rate_bps: float | None = None
+
+    def pipeline_of(self, port: int) -> int:
+        """The pipeline that `port` belongs to."""
+        for number, ports in enumerate(self.pipelines):
+            if port in ports:
+                return number
+        raise FabricError(f"switch '{self.name}' has no port {port}: it has {sorted(self.ports)}")
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """All port numbers, pipeline by pipeline."""
+        return tuple(port for ports in self.pipelines for port in ports)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cable from `a` to `b`, with a capacity each way. A host's port number is 0."""
+
+    a: str
+    b: str
+    a_port: int
+    b_port: int
+    capacity_ab_bps: float
+    capacity_ba_bps: float
+    delay_s: float = 0.0
+    optical: bool = False
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """Hosts, switches and links. Constructing one checks it; a `Fabric` that exists is sound."""
+
+    name: str
+    hosts: tuple[Host, ...]
+    switches: tuple[Switch, ...]
+    links: tuple[Link, ...]
+
+    def __post_init__(self) -> None:
+        check_names(self)
+        check_pipelines(self)
+        check_links(self)
+
+    @cached_property
+    def switch_by_name(self) -> dict[str, Switch]:
+        return {switch.name: switch for switch in self.switches}
+
+    @cached_property
+    def host_names(self) -> frozenset[str]:
+        return frozenset(host.name for host in self.hosts)
+
+    @cached_property
+    def capacities_bps(self) -> dict[tuple[str, str], float]:
+        """Capacity of every directed link (from, to)."""
+        forth = {(link.a, link.b): link.capacity_ab_bps for link in self.links}
+        back = {(link.b, link.a): link.capacity_ba_bps for link in self.links}
+        return forth | back
+
+    @cached_property
+    def port_numbers(self) -> dict[tuple[str, str], int]:
+        """`port_numbers[node, peer]`: the port of `node` that leads to `peer`."""
+        forth = {(link.a, link.b): link.a_port for link in self.links}
+        back = {(link.b, link.a): link.b_port for link in self.links}
+        return forth | back
+
+    @cached_property
+    def neighbors(self) -> dict[str, tuple[str, ...]]:
+        """The peers of every node, in the order of the links."""
+        peers: dict[str, list[str]] = {node: [] for node in self.tiers}
+        for link in self.links:
+            peers[link.a].append(link.b)
+            peers[link.b].append(link.a)
+        return {node: tuple(found) for node, found in peers.items()}
+
+    @cached_property
+    def tiers(self) -> dict[str, int]:
+        """The tier of every node; a host's is 0."""
+        return {host.name: 0 for host in self.hosts} | {s.name: s.tier for s in self.switches}
+
+    def ingress_pipeline(self, switch: str, peer: str) -> int:
+        """The pipeline of `switch` in which packets from `peer` arrive."""
+        return self.switch_by_name[switch].pipeline_of(self.port_numbers[switch, peer])
+
+    def tor_of(self, host: str) -> str:
+        """The switch that `host` hangs from."""
+        return self.neighbors[host][0]
+
+
+def contiguous_pipelines(ports: int, pipelines: int) -> tuple[tuple[int, ...], ...]:
+    """Ports 1 to `ports` split into `pipelines` contiguous groups whose sizes differ by at most one."""
+    if not 1 <= pipelines <= MAX_PIPELINES:
+        raise FabricError(f"{pipelines} pipelines: a switch has 1 to {MAX_PIPELINES}")
+    bounds = [ports * p // pipelines for p in range(pipelines + 1)]
+    return tuple(tuple(range(low + 1, high + 1)) for low, high in zip(bounds, bounds[1:], strict=False))
+
+
+def check_names(fabric: Fabric) -> None:
+    names = [host.name for host in fabric.hosts] + [switch.name for switch in fabric.switches]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise FabricError(f"name '{twice[0]}' is used twice: every host and switch needs its own")
+
+
+def check_pipelines(fabric: Fabric) -> None:
+    for switch in fabric.switches:
+        if not 1 <= len(switch.pipelines) <= MAX_PIPELINES:
+            raise FabricError(
+                f"switch '{switch.name}' has {len(switch.pipelines)} pipelines: 1 to {MAX_PIPELINES} are possible"
+            )
+        for port, count in Counter(switch.ports).items():
+            if count > 1:
+                raise FabricError(
+                    f"switch '{switch.name}': port {port} is in two pipelines; "
+                    "a port belongs to exactly one, remove it from the others"
+                )
+
+
+def check_links(fabric: Fabric) -> None:
+    used: set[tuple[str, int]] = set()
+    pairs: set[frozenset[str]] = set()
+    for link in fabric.links:
+        name = f"link {link.a}-{link.b}"
+        for capacity in (link.capacity_ab_bps, link.capacity_ba_bps):
+            if not capacity > 0:
+                raise FabricError(f"{name}: capacity {capacity:g} bit/s; it must be greater than 0")
+        if not link.delay_s >= 0:
+            raise FabricError(f"{name}: delay {link.delay_s:g} s; it must not be negative")
+        if frozenset((link.a, link.b)) in pairs or link.a == link.b:
+            raise FabricError(f"{name}: two nodes are joined by at most one link, and none to itself")
+        pairs.add(frozenset((link.a, link.b)))
+        for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
+            check_end(fabric, name, node, port, used)
+
+
+def check_end(fabric: Fabric, name: str, node: str, port: int, used: set[tuple[str, int]]) -> None:
+    if node not in fabric.tiers:
+        raise FabricError(f"{name}: no host or switch is called '{node}'")
+    if (node, port) in used:
+        raise FabricError(f"{name}: port {port} of '{node}' already has a link")
+    used.add((node, port))
+    if node in fabric.switch_by_name:
+        fabric.switch_by_name[node].pipeline_of(port)
+    elif port != 0:
+        raise FabricError(f"{name}: host '{node}' has one port, number 0, not {port}")
