@@ -1,0 +1,29 @@
+"""Tiers: pure tests run anywhere, `root` builds real networks, `bmv2` needs the reference switch."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+
+import pytest
+
+
+def missing_for_root() -> str | None:
+    if os.geteuid() != 0:
+        return "needs root"
+    return None if shutil.which("mnexec") else "needs Mininet (mnexec is not installed)"
+
+
+def missing_for_bmv2() -> str | None:
+    if shutil.which("simple_switch") is None:
+        return "needs BMv2 (simple_switch is not installed)"
+    return None if importlib.util.find_spec("p4utils") else "needs p4-utils (the module p4utils is not installed)"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reasons = {"root": missing_for_root(), "bmv2": missing_for_bmv2()}
+    for item in items:
+        for tier, reason in reasons.items():
+            if reason and item.get_closest_marker(tier):
+                item.add_marker(pytest.mark.skip(reason=reason))
