@@ -1,0 +1,64 @@
+# Two commands: `sudo make emulate TOPO=fattree` and `sudo make test`. Each sets up what it needs first.
+
+TOPO ?= fattree
+K ?= 4
+SWITCH ?= auto
+MODE ?= reliable
+PLANNERS ?= aro,atp,lbmm
+ARGS ?=
+
+# What the distribution provides, on Debian 12 and Ubuntu 24.04 alike.
+PACKAGES := python3-venv mininet iproute2 clang gcc libc6-dev libbpf-dev linux-libc-dev tcpreplay
+
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: emulate test bench lint p4 setup clean help
+.DEFAULT_GOAL := help
+
+help:
+	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm]"
+	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
+	@echo "sudo make bench     packets per second of every installed switch target"
+	@echo "     make lint      ruff and mypy"
+	@echo "     make p4        compile p4/ina.p4 again (needs p4c)"
+
+emulate: setup
+	$(BIN)/inakit emulate --topo $(TOPO) --k $(K) --switch $(SWITCH) --mode $(MODE) --planners $(PLANNERS) $(ARGS)
+
+test: setup
+	$(BIN)/python -m pytest $(ARGS)
+
+bench: setup
+	$(BIN)/inakit bench $(ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+p4:
+	cd p4 && p4c-bm2-ss --std p4-16 -o build/ina.json ina.p4
+	cd p4 && cat ina.p4 values.p4 | sha256sum | cut -d' ' -f1 > build/ina.sha256
+
+setup: .make/python
+
+# The stamp names the packages, so that a new one in the list is installed.
+.make/packages: Makefile
+	@mkdir -p .make
+	@missing=$$(for p in $(PACKAGES); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	if [ -n "$$missing" ]; then \
+		if [ "$$(id -u)" != 0 ]; then echo "missing packages: $$missing. Run this once as root (sudo make setup)." >&2; exit 2; fi; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
+	fi
+	@touch $@
+
+# Mininet is the distribution's, so the environment sees the system's packages; all else is the lock file's.
+.make/python: .make/packages requirements.lock pyproject.toml
+	/usr/bin/python3 -m venv --system-site-packages $(VENV)
+	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+clean:
+	rm -rf .make $(VENV) *.egg-info

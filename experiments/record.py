@@ -1,0 +1,149 @@
+"""The folder of one run: everything needed to repeat and to judge it.
+
+`run.json` is written before the run starts, with the verdict INCOMPLETE, and completed after it; a
+run that dies leaves the record of what it was about to do.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+RECORD_VERSION = 1
+LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2")
+PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
+
+
+@dataclass
+class RunRecord:
+    """The contents of `run.json`; `planners` grows while the run goes on."""
+
+    fabric: dict[str, Any]
+    switch: str
+    mode: str
+    seed: int
+    configuration: dict[str, Any]
+    verdict: str = "INCOMPLETE"
+    reasons: list[str] = field(default_factory=list)
+    planners: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str | None] = field(default_factory=lambda: versions())
+    machine: dict[str, Any] = field(default_factory=lambda: machine())
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    finished: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "version": RECORD_VERSION,
+            "verdict": self.verdict,
+            "reasons": self.reasons,
+            "switch": self.switch,
+            "mode": self.mode,
+            "seed": self.seed,
+            "fabric": self.fabric,
+            "planners": self.planners,
+            "configuration": self.configuration,
+            "command": sys.argv,
+            "versions": self.versions,
+            "machine": self.machine,
+            "started": self.started,
+            "finished": self.finished,
+        }
+
+    def finish(self, verdict: str, reasons: Iterable[str] = ()) -> None:
+        """Close the record with its verdict."""
+        self.verdict, self.reasons = verdict, list(reasons)
+        self.finished = datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class RunFolder:
+    """`results/<time>-<name>/`, made new for each run; `results/latest` points to the newest."""
+
+    def __init__(self, results: Path, name: str) -> None:
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        self.path = make_new_folder(results, f"{stamp}-{name}")
+        point_latest(results / "latest", self.path)
+
+    def write_record(self, record: RunRecord) -> None:
+        self.write_json("run.json", record.as_json())
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write `name` whole or not at all: a reader never sees half a file."""
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_suffix(".part")
+        draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+        draft.replace(target)
+
+    def write_rows(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Write a series as CSV."""
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(header)
+            writer.writerows(rows)
+
+
+def make_new_folder(results: Path, name: str) -> Path:
+    """A folder that did not exist; runs of the same second are numbered."""
+    results.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        path = results / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def point_latest(link: Path, target: Path) -> None:
+    """Move the symbolic link in one step, so that it always points somewhere."""
+    draft = link.with_name(f".latest-{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(target.name)
+    draft.replace(link)
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of Python, of the libraries and of the programs a run may use; None when absent."""
+    found: dict[str, str | None] = {"python": platform.python_version(), "kernel": platform.release()}
+    for library in LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            found[library] = None
+    return found | {program: program_version(program, flag) for program, flag in PROGRAMS.items()}
+
+
+def program_version(program: str, flag: str) -> str | None:
+    """The first line that `program` prints about itself."""
+    if shutil.which(program) is None:
+        return None
+    answer = subprocess.run([program, flag], capture_output=True, text=True, timeout=10, check=False)
+    lines = (answer.stdout + answer.stderr).strip().splitlines()
+    return lines[0] if lines else None
+
+
+def machine() -> dict[str, Any]:
+    """What the run had to live with."""
+    return {
+        "processors": psutil.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "load_before": psutil.getloadavg()[0],
+        "system": platform.platform(),
+    }
