@@ -1,0 +1,91 @@
+"""What every switch target offers, and the registry that the command line chooses from.
+
+A target is a Mininet switch class whose running nodes speak `RunningSwitch`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.entries import SwitchEntries
+from topo.errors import MachineError, unknown_name
+
+
+class RunningSwitch(Protocol):
+    """A switch that processes packets: in the kernel, in BMv2, or inside this process."""
+
+    name: str
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
+        ...
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array, by its full name in the P4 program."""
+        ...
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of every element of an indirect counter."""
+        ...
+
+    def check(self) -> None:
+        """Raise `RunError` if the switch has stopped processing packets."""
+        ...
+
+
+@dataclass(frozen=True)
+class Target:
+    """A way of running the P4 program. `missing` says what this machine lacks for it, or None."""
+
+    name: str
+    node: str
+    missing: Callable[[], str | None]
+
+    def node_class(self) -> type[Any]:
+        """The Mininet switch class; constructed with the keyword `fabric_switch`."""
+        module, attribute = self.node.split(":")
+        loaded: type[Any] = getattr(importlib.import_module(module), attribute)
+        return loaded
+
+
+def missing_for_bmv2() -> str | None:
+    if shutil.which("simple_switch") is None:
+        return "simple_switch is not installed: run `vagrant up`, or install p4lang's package p4lang-bmv2"
+    if importlib.util.find_spec("p4utils") is None:
+        return "the Python module p4utils is not installed: run `vagrant up`, or install p4-utils"
+    return None
+
+
+def missing_for_fast() -> str | None:
+    if os.geteuid() != 0:
+        return "root is needed to load programs into the kernel: run with sudo"
+    if shutil.which("clang") is None:
+        return "clang is not installed: apt install clang"
+    return None
+
+
+TARGETS: dict[str, Target] = {
+    "bmv2": Target("bmv2", "switch.bmv2.node:Bmv2Switch", missing_for_bmv2),
+    "fast": Target("fast", "switch.fast.node:FastSwitch", missing_for_fast),
+}
+
+
+def choose_target(name: str = "auto") -> Target:
+    """The target called `name`; `auto` is bmv2 where it is installed, else fast."""
+    if name == "auto":
+        return TARGETS["bmv2" if TARGETS["bmv2"].missing() is None else "fast"]
+    if name not in TARGETS:
+        raise unknown_name("switch target", name, [*TARGETS, "auto"])
+    reason = TARGETS[name].missing()
+    if reason is not None:
+        raise MachineError(f"switch target '{name}' cannot run here: {reason}")
+    return TARGETS[name]
