@@ -1,0 +1,53 @@
+"""The committed program is what the compiler makes of the committed sources."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+P4 = Path(__file__).resolve().parents[2] / "p4"
+REMEDY = "the P4 sources and p4/build/ disagree: run `make p4`, which needs p4c-bm2-ss"
+
+
+def recorded_hashes() -> dict[str, str]:
+    lines = (P4 / "build" / "ina.sha256").read_text().splitlines()
+    return {name: digest for digest, name in (line.split() for line in lines)}
+
+
+def sources(name: str) -> set[str]:
+    """The source `name` and those of this folder that it includes."""
+    included = re.findall(r'^#include "(.+)"', (P4 / name).read_text(), re.MULTILINE)
+    return {name}.union(*(sources(other) for other in included))
+
+
+def without_positions(program: Any) -> Any:
+    """The compiled program without what depends on the compiler's build and on line numbers."""
+    if isinstance(program, dict):
+        return {k: without_positions(v) for k, v in program.items() if k not in ("source_info", "__meta__", "program")}
+    if isinstance(program, list):
+        return [without_positions(item) for item in program]
+    return program
+
+
+def test_hashes_are_recorded_of_all_sources_and_of_the_program() -> None:
+    assert set(recorded_hashes()) == sources("ina.p4") | {"build/ina.json"}
+
+
+def test_the_committed_program_belongs_to_the_committed_sources() -> None:
+    actual = {name: hashlib.sha256((P4 / name).read_bytes()).hexdigest() for name in recorded_hashes()}
+    assert actual == recorded_hashes(), REMEDY
+
+
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c-bm2-ss")
+def test_compiling_again_gives_the_committed_program(tmp_path: Path) -> None:
+    compiled = tmp_path / "ina.json"
+    subprocess.run(["p4c-bm2-ss", "-o", compiled, "ina.p4"], cwd=P4, check=True, timeout=120)
+    committed = json.loads((P4 / "build" / "ina.json").read_text())
+    assert without_positions(json.loads(compiled.read_text())) == without_positions(committed), REMEDY
