@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from topo.errors import FabricError
 
@@ -127,7 +128,7 @@ def contiguous_pipelines(ports: int, pipelines: int) -> tuple[tuple[int, ...], .
     if not 1 <= pipelines <= MAX_PIPELINES:
         raise FabricError(f"{pipelines} pipelines: a switch has 1 to {MAX_PIPELINES}")
     bounds = [ports * p // pipelines for p in range(pipelines + 1)]
-    return tuple(tuple(range(low + 1, high + 1)) for low, high in zip(bounds, bounds[1:], strict=False))
+    return tuple(tuple(range(low + 1, high + 1)) for low, high in pairwise(bounds))
 
 
 def check_names(fabric: Fabric) -> None:
