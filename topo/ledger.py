@@ -1,0 +1,180 @@
+"""What a run created, written down before it is created, so that it can be removed whatever happens.
+
+A run's folder `/run/inakit/<id>/` holds `owner` (the run's process) and `created`, one `kind value` a line:
+
+    pid 4711 88211         a process: its id and start time, so that a later process of that id is spared
+    group 1734623          a device group: all interfaces that were put into it
+    interface 7f2a-mon     one interface of the root namespace
+    path /sys/fs/bpf/7f2a  a file or a folder
+
+A run that ends removes what its ledger says. After `kill -9` the next run does it, in `clean_dead_runs`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from topo.errors import MachineError
+
+ROOT = Path("/run/inakit")
+ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+ID_LENGTH = 4
+KILL_TIMEOUT_S = 5.0
+
+
+class Ledger:
+    """The ledger of this process's run. A context manager: leaving it removes everything recorded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def open(cls) -> Ledger:
+        """Start a ledger under an id that neither a run nor an interface of this machine has."""
+        try:
+            ROOT.mkdir(mode=0o755, exist_ok=True)
+            return cls(claim_folder())
+        except PermissionError as denied:
+            raise MachineError(f"cannot write {ROOT}: emulating a network needs root, run it with sudo") from denied
+
+    @property
+    def id(self) -> str:
+        """Four letters and digits, by which the run's interfaces begin."""
+        return self.folder.name
+
+    def record(self, kind: str, value: object) -> None:
+        """Write down that `value` is about to be created; for a pid, that it just was."""
+        if kind not in REMOVERS:
+            raise ValueError(f"a ledger has {', '.join(REMOVERS)}; not '{kind}'")
+        text = f"{value} {start_time(int(str(value)))}" if kind == "pid" else str(value)
+        with (self.folder / "created").open("a") as ledger:
+            ledger.write(f"{kind} {text}\n")
+
+    def close(self) -> None:
+        """Remove everything recorded, and the ledger."""
+        remove_run(self.folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def claim_folder() -> Path:
+    """A new folder that names its owner from the moment it can be seen."""
+    draft = ROOT / f".{os.getpid()}"
+    draft.mkdir(exist_ok=True)
+    (draft / "owner").write_text(f"{os.getpid()} {start_time(os.getpid())}\n")
+    while True:
+        folder = ROOT / "".join(random.choices(ID_ALPHABET, k=ID_LENGTH))
+        taken = any(name.startswith(f"{folder.name}-") for name in interface_names())
+        with suppress(OSError):  # the id is taken: rename refuses a folder that is not empty
+            if not taken:
+                return draft.rename(folder)
+
+
+def clean_dead_runs() -> list[str]:
+    """Remove what runs left whose process is gone; return their ids. Living runs are not touched."""
+    dead = [folder for folder in run_folders() if not owner_lives(folder)]
+    for folder in dead:
+        remove_run(folder)
+    return [folder.name for folder in dead]
+
+
+def run_folders() -> Iterator[Path]:
+    if ROOT.is_dir():
+        yield from (folder for folder in sorted(ROOT.iterdir()) if (folder / "owner").is_file())
+
+
+def owner_lives(folder: Path) -> bool:
+    with suppress(FileNotFoundError):
+        pid, started = (folder / "owner").read_text().split()
+        return start_time(int(pid)) == int(started)
+    return False
+
+
+def remove_run(folder: Path) -> None:
+    created = folder / "created"
+    lines = created.read_text().splitlines() if created.exists() else []
+    values: dict[str, list[str]] = {kind: [] for kind in REMOVERS}
+    for kind, _, value in (line.partition(" ") for line in lines):
+        values[kind].append(value)
+    for kind, remove in REMOVERS.items():
+        remove(values[kind])
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def interface_names() -> set[str]:
+    """The interfaces of the root namespace."""
+    return {name for _, name in socket.if_nameindex()}
+
+
+def start_time(pid: int) -> int | None:
+    """The process's start in clock ticks since boot, which tells it from a later one; None when it is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    state, *fields = stat.rpartition(")")[2].split()
+    return None if state in "ZX" else int(fields[18])
+
+
+def kill_processes(values: list[str]) -> None:
+    """Kill those that still are the process recorded, and wait until they are gone."""
+    pids = [int(pid) for pid, started in map(str.split, values) if str(start_time(int(pid))) == started]
+    doomed = []
+    for pid in pids:
+        with suppress(psutil.NoSuchProcess):
+            doomed.append(psutil.Process(pid))
+            doomed[-1].kill()
+    psutil.wait_procs(doomed, timeout=KILL_TIMEOUT_S)
+
+
+def delete_interfaces(**selector: object) -> None:
+    with IPRoute() as netlink:
+        try:
+            netlink.link("del", **selector)
+        except NetlinkError as error:
+            if error.code != errno.ENODEV:  # ENODEV: removed already
+                raise
+
+
+def delete_groups(values: list[str]) -> None:
+    for group in values:
+        delete_interfaces(group=int(group))
+
+
+def delete_named(values: list[str]) -> None:
+    for name in interface_names().intersection(values):
+        delete_interfaces(ifname=name)
+
+
+def delete_paths(values: list[str]) -> None:
+    for path in map(Path, values):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+REMOVERS: dict[str, Callable[[list[str]], None]] = {
+    "pid": kill_processes,
+    "group": delete_groups,
+    "interface": delete_named,
+    "path": delete_paths,
+}
+"""How each kind is removed, in this order: processes first, for they hold the rest."""

@@ -1,0 +1,257 @@
+"""A fabric as a running Mininet network: hosts in namespaces, shaped links, and switches of a given class.
+
+    with Network(fabric, switch_class) as network:
+        network.hosts["h1"].pid, network.switches["leaf1"], network.interface("leaf1", "h1").name
+
+The switch class is a `mininet.node.Switch` and is constructed as `switch_class(name, fabric_switch=...,
+ledger=..., run_dir=..., dpid=..., inNamespace=False)`. Its ports have the numbers of the fabric; it
+attaches to `self.intfs[port]` in `start(controllers)` and detaches in `stop(deleteIntfs)`.
+
+Leaving the block, by whatever way, removes everything; see `topo.ledger` for what happens after `kill -9`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from topo.addresses import PREFIX_LENGTH, Address, addresses
+from topo.errors import MachineError
+from topo.fabric import Fabric, Link
+from topo.ledger import Ledger, clean_dead_runs
+from topo.netlink import add_neighbors, index_of, inside, set_up
+
+try:
+    from mininet.net import Mininet
+
+    from topo.wires import FabricHost, FabricLink
+except ImportError as missing:
+    raise MachineError("Mininet is not installed: install the package 'mininet' of your distribution") from missing
+
+DEFAULT_QUEUE_PACKETS = 150
+NAME_LIMIT = 15
+"""Characters of an interface's name (IFNAMSIZ without its terminator)."""
+HOST_INTERFACE = "eth0"
+FILES_PER_NODE = 8
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An interface and where it lives: in the namespace of process `pid`, or, for None, in the root namespace."""
+
+    name: str
+    pid: int | None
+
+    @property
+    def netns(self) -> str | None:
+        """The path of the namespace; None is the root namespace."""
+        return f"/proc/{self.pid}/ns/net" if self.pid else None
+
+
+@dataclass(frozen=True)
+class RunningHost:
+    """A host of a running network. `pid` is its shell, in its network namespace."""
+
+    name: str
+    pid: int
+    interface: str
+    address: Address
+    node: Any
+
+
+class Network:
+    """A fabric brought up in Mininet. A context manager; nothing exists outside its block."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        switch_class: Callable[..., Any],
+        *,
+        run_dir: Path | None = None,
+        queue_packets: int = DEFAULT_QUEUE_PACKETS,
+    ) -> None:
+        """`switch_class` makes the switches; `run_dir` is where they may write logs; queues are in packets."""
+        self.fabric = fabric
+        self.addresses = addresses(fabric)
+        self.hosts: dict[str, RunningHost] = {}
+        self.switches: dict[str, Any] = {}
+        self.ledger: Ledger
+        self.mininet: Mininet
+        self._switch_class = switch_class
+        self._run_dir = run_dir
+        self._queue_packets = queue_packets
+
+    def __enter__(self) -> Self:
+        """Build and start everything. Raises `MachineError` before anything is created if it cannot be."""
+        check_machine()
+        clean_dead_runs()
+        with ExitStack() as stack:
+            stack.enter_context(termination_raises())
+            self.ledger = stack.enter_context(Ledger.open())
+            self.mininet = empty_mininet()
+            stack.callback(self._stop_nodes)
+            self._build()
+            self.mininet.start()
+            self._exits = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with interrupts_held():
+            self._exits.close()
+
+    def interface(self, node: str, peer: str) -> Interface:
+        """The interface of `node` on its link to `peer`."""
+        mininet_node = self.mininet[node]
+        name = mininet_node.intfs[self.fabric.port_numbers[node, peer]].name
+        return Interface(name, mininet_node.pid if mininet_node.inNamespace else None)
+
+    def popen(self, host: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start `command` in the namespace of `host`; the network ends it, should it still run at the end."""
+        process: subprocess.Popen[bytes] = self.mininet[host].popen(command, **options)
+        self.ledger.record("pid", process.pid)
+        return process
+
+    def _build(self) -> None:
+        allow_open_files(FILES_PER_NODE * len(self.fabric.tiers) + 1024)
+        for name in self.addresses:
+            self._add_host(name)
+        for number, switch in enumerate(self.fabric.switches, start=1):
+            self._add_switch(switch.name, number)
+        group = random.randrange(1 << 16, 1 << 31)
+        self.ledger.record("group", group)
+        for link in self.fabric.links:
+            self._add_link(link, group)
+        for host in self.hosts.values():
+            self._introduce(host)
+
+    def _add_host(self, name: str) -> None:
+        node = self.mininet.addHost(name, ip=None)
+        self.ledger.record("pid", node.pid)
+        self.hosts[name] = RunningHost(name, node.pid, HOST_INTERFACE, self.addresses[name], node)
+
+    def _add_switch(self, name: str, number: int) -> None:
+        node = self.mininet.addSwitch(
+            name,
+            cls=self._switch_class,
+            dpid=f"{number:x}",
+            fabric_switch=self.fabric.switch_by_name[name],
+            ledger=self.ledger,
+            run_dir=self._run_dir,
+        )
+        self.ledger.record("pid", node.pid)
+        self.switches[name] = node
+
+    def _add_link(self, link: Link, group: int) -> None:
+        mac_a, mac_b = (self._mac(node, port) for node, port in ((link.a, link.a_port), (link.b, link.b_port)))
+        common = {"max_queue_size": self._queue_packets, "delay": f"{link.delay_s}s" if link.delay_s else None}
+        self.mininet.addLink(
+            link.a, link.b, link.a_port, link.b_port, group=group,
+            intfName1=self._interface_name(link.a, link.a_port), addr1=mac_a,
+            intfName2=self._interface_name(link.b, link.b_port), addr2=mac_b,
+            params1={"bw": link.capacity_ab_bps / 1e6, "ip": self._ip(link.a), **common},
+            params2={"bw": link.capacity_ba_bps / 1e6, "ip": self._ip(link.b), **common},
+        )  # fmt: skip
+
+    def _interface_name(self, node: str, port: int) -> str:
+        if node in self.hosts:
+            return HOST_INTERFACE
+        name = f"{self.ledger.id}-{node}-{port}"
+        return name if len(name) <= NAME_LIMIT else f"{self.ledger.id}-{self.switches[node].dpid.lstrip('0')}-{port}"
+
+    def _mac(self, node: str, port: int) -> str:
+        """A host's is its address; a switch's is made of its number and the port, for tcpdump's readers."""
+        if node in self.addresses:
+            return self.addresses[node].mac_text
+        number = int(self.switches[node].dpid, 16)
+        return f"06:00:{number >> 8:02x}:{number & 255:02x}:{port >> 8:02x}:{port & 255:02x}"
+
+    def _ip(self, node: str) -> str | None:
+        return f"{self.addresses[node].ipv4_text}/{PREFIX_LENGTH}" if node in self.addresses else None
+
+    def _introduce(self, host: RunningHost) -> None:
+        """Tell `host` where all others are, and open its loopback."""
+        with inside(host.pid) as netlink:
+            set_up(netlink, index_of("lo"))
+            if host.node.intfs:
+                others = (address for name, address in self.addresses.items() if name != host.name)
+                add_neighbors(index_of(host.interface), others)
+
+    def _stop_nodes(self) -> None:
+        """Stop the switches, then end all shells: first tell all, then wait for each."""
+        nodes = [*self.mininet.switches, *self.mininet.hosts]
+        with interrupts_held(), ExitStack() as stack:
+            for node in nodes:
+                stack.callback(node.terminate)
+            stack.callback(hang_up, nodes)
+            for switch in self.mininet.switches:
+                stack.callback(switch.stop, deleteIntfs=False)
+
+
+def check_machine() -> None:
+    """Raise `MachineError` unless this process can build a network."""
+    if os.geteuid() != 0:
+        raise MachineError("emulating a network needs root: run the same command with sudo")
+    if shutil.which("mnexec") is None:
+        raise MachineError("mnexec is not installed: install the package 'mininet' of your distribution")
+
+
+def empty_mininet() -> Mininet:
+    """A Mininet without nodes, made without its `init`, which would change limits of the whole machine."""
+    initialised, Mininet.inited = Mininet.inited, True
+    try:
+        return Mininet(host=FabricHost, link=FabricLink, intf=None, controller=None, build=False)
+    finally:
+        Mininet.inited = initialised
+
+
+def allow_open_files(count: int) -> None:
+    """Raise this process's own soft limit: each node's shell takes a terminal."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count <= hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+def hang_up(nodes: list[Any]) -> None:
+    for node in nodes:
+        if node.shell and node.shell.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(node.shell.pid, signal.SIGHUP)
+
+
+@contextmanager
+def termination_raises() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that everything is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C and its like back until the block is done: removal is never cut short."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
