@@ -1,0 +1,115 @@
+"""Switches of target bmv2 in a running network: entries in, values out, and what happens when one dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from switch.target import choose_target
+from topo.errors import InputError, MachineError, RunError
+from topo.generators import named_fabric
+from topo.network import Network
+
+pytestmark = [pytest.mark.root, pytest.mark.bmv2]
+
+ENTRIES = SwitchEntries(
+    "any",
+    tables=(
+        TableEntry("InaIngress.pipeline", (1,), "InaIngress.set_pipeline", (3,)),
+        TableEntry("InaIngress.aggregation", (3, 1, 1, 7), "InaIngress.aggregate", (1 << 63, 2**64 - 1, 0, 8, 9, 0)),
+    ),
+    groups=(MulticastGroup(1, (1, 2, 511)), MulticastGroup(2, ())),
+    registers=(
+        RegisterPreset("InaIngress.sum0", 0, 2**32 - 1),
+        RegisterPreset("InaIngress.slot_bitmap", 5, 2**62),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+    run_dir = tmp_path_factory.mktemp("run")
+    with Network(named_fabric("aro-figure1"), choose_target("bmv2").node_class(), run_dir=run_dir) as network:
+        yield network
+
+
+def any_switch(network: Network) -> str:
+    return min(network.switches)
+
+
+def test_entries_and_values_go_in_and_come_out(network: Network) -> None:
+    switch = network.switches[any_switch(network)]
+    switch.install(ENTRIES)
+    sums, bitmaps = (switch.read_register(f"InaIngress.{name}") for name in ("sum0", "slot_bitmap"))
+    assert (sums[0], sums[1:].any(), np.flatnonzero(bitmaps).tolist(), bitmaps[5]) == (2**32 - 1, False, [5], 2**62)
+    packets, octets = switch.read_counter("InaEgress.sent")
+    assert packets.shape == octets.shape == (512,)
+
+
+def test_an_entry_that_is_there_already_is_named(network: Network) -> None:
+    switch = network.switches[max(network.switches)]
+    switch.install(ENTRIES)
+    with pytest.raises(InputError, match=r"refuses the entry 'table_add InaIngress\.pipeline .* 1 => 3': DUPLICATE"):
+        switch.install(ENTRIES)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (TableEntry("InaIngress.admision", (1,), "InaIngress.admit"), r"did you mean 'InaIngress\.admission'"),
+        (TableEntry("InaIngress.forward", (1, 1, 1), "InaIngress.admit"), r"unknown action of table"),
+        (TableEntry("InaIngress.forward", (1, 1, 65536), "InaIngress.send", (1,)), r"65536 is not a number of 16 bits"),
+        (TableEntry("InaIngress.forward", (1, 1), "InaIngress.send", (1,)), r"2 key values where the program has 3"),
+        (TableEntry("InaIngress.forward", (1, 1, 1), "InaIngress.send"), r"0 parameter values where the program has 1"),
+    ],
+)
+def test_an_entry_that_the_program_cannot_take_is_refused(network: Network, entry: TableEntry, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        network.switches[any_switch(network)].install(SwitchEntries("any", (entry,)))
+
+
+def test_a_register_that_does_not_exist_is_named(network: Network) -> None:
+    switch = network.switches[any_switch(network)]
+    with pytest.raises(InputError, match=r"unknown register 'InaIngress\.sum64'"):
+        switch.read_register("InaIngress.sum64")
+    with pytest.raises(InputError, match=r"slot_owner\[8192\] = 1: it has 8192 elements of 32 bits"):
+        switch.install(SwitchEntries("any", registers=(RegisterPreset("InaIngress.slot_owner", 8192, 1),)))
+
+
+def test_death_is_noticed_and_explained_and_nothing_stays(tmp_path: Path) -> None:
+    with Network(named_fabric("inart-testbed"), choose_target("bmv2").node_class(), run_dir=tmp_path) as network:
+        name = any_switch(network)
+        switch = network.switches[name]
+        switch.install(ENTRIES)
+        switch.check()
+        pid = switch.bmv2_pid
+        os.kill(pid, signal.SIGSEGV)
+        with pytest.raises(RunError, match=rf"switch '{name}': simple_switch \(pid {pid}\) was killed by signal 11"):
+            switch.read_counter("InaIngress.events")
+        with pytest.raises(RunError, match="see its log, which ends with:"):
+            switch.check()
+        others = [other.bmv2_pid for other in network.switches.values()]
+    assert not [pid for pid in others if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_switch_that_cannot_start_says_why(tmp_path: Path) -> None:
+    fabric = named_fabric("inart-testbed")
+    with Network(fabric, choose_target("bmv2").node_class(), run_dir=tmp_path / "run") as network:
+        switch = network.switches[any_switch(network)]
+        switch.stop(deleteIntfs=False)
+        switch.json_path = str(tmp_path / "missing.json")
+        switch.start()
+        with pytest.raises(RunError, match=r"ended with exit status 1.*\n(.*\n)*.*missing\.json"):
+            switch.install(ENTRIES)
+
+
+def test_without_simple_switch_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(MachineError, match=r"simple_switch is not installed: run `vagrant up`"):
+        choose_target("bmv2")
