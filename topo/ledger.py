@@ -15,15 +15,16 @@ from __future__ import annotations
 import errno
 import os
 import random
+import select
 import shutil
+import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import psutil
 from pyroute2 import IPRoute
 from pyroute2.netlink.exceptions import NetlinkError
 
@@ -134,14 +135,26 @@ def start_time(pid: int) -> int | None:
 
 
 def kill_processes(values: list[str]) -> None:
-    """Kill those that still are the process recorded, and wait until they are gone."""
-    pids = [int(pid) for pid, started in map(str.split, values) if str(start_time(int(pid))) == started]
-    doomed = []
-    for pid in pids:
-        with suppress(psutil.NoSuchProcess):
-            doomed.append(psutil.Process(pid))
-            doomed[-1].kill()
-    psutil.wait_procs(doomed, timeout=KILL_TIMEOUT_S)
+    """Kill those that still are the process recorded, and wait until they are dead; reaping is their parents'."""
+    with ExitStack() as stack:
+        doomed = [fd for pid, started in map(str.split, values) if (fd := open_process(stack, int(pid), started))]
+        for process in doomed:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        for process in doomed:
+            death = select.poll()
+            death.register(process, select.POLLIN)
+            death.poll(1000 * KILL_TIMEOUT_S)
+
+
+def open_process(stack: ExitStack, pid: int, started: str) -> int | None:
+    """A descriptor of the process, which cannot turn into another's; None when it is gone."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+    stack.callback(os.close, descriptor)
+    return descriptor if str(start_time(pid)) == started else None
 
 
 def delete_interfaces(**selector: object) -> None:

@@ -91,24 +91,21 @@ class Network:
         self._switch_class = switch_class
         self._run_dir = run_dir
         self._queue_packets = queue_packets
+        self._exits = ExitStack()
 
     def __enter__(self) -> Self:
         """Build and start everything. Raises `MachineError` before anything is created if it cannot be."""
         check_machine()
         clean_dead_runs()
-        with ExitStack() as stack:
-            stack.enter_context(termination_raises())
-            self.ledger = stack.enter_context(Ledger.open())
-            self.mininet = empty_mininet()
-            stack.callback(self._stop_nodes)
-            self._build()
-            self.mininet.start()
-            self._exits = stack.pop_all()
+        try:
+            self._start()
+        except BaseException:
+            self._close()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with interrupts_held():
-            self._exits.close()
+        self._close()
 
     def interface(self, node: str, peer: str) -> Interface:
         """The interface of `node` on its link to `peer`."""
@@ -120,7 +117,20 @@ class Network:
         """Start `command` in the namespace of `host`; the network ends it, should it still run at the end."""
         process: subprocess.Popen[bytes] = self.mininet[host].popen(command, **options)
         self.ledger.record("pid", process.pid)
+        self._exits.callback(end_process, process)
         return process
+
+    def _start(self) -> None:
+        self._exits.enter_context(termination_raises())
+        self.ledger = self._exits.enter_context(Ledger.open())
+        self.mininet = empty_mininet()
+        self._exits.callback(self._stop_nodes)
+        self._build()
+        self.mininet.start()
+
+    def _close(self) -> None:
+        with interrupts_held():
+            self._exits.close()
 
     def _build(self) -> None:
         allow_open_files(FILES_PER_NODE * len(self.fabric.tiers) + 1024)
@@ -190,7 +200,7 @@ class Network:
     def _stop_nodes(self) -> None:
         """Stop the switches, then end all shells: first tell all, then wait for each."""
         nodes = [*self.mininet.switches, *self.mininet.hosts]
-        with interrupts_held(), ExitStack() as stack:
+        with ExitStack() as stack:
             for node in nodes:
                 stack.callback(node.terminate)
             stack.callback(hang_up, nodes)
@@ -220,6 +230,11 @@ def allow_open_files(count: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count <= hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
 
 
 def hang_up(nodes: list[Any]) -> None:
