@@ -54,8 +54,9 @@ setup: .make/python
 	@touch $@
 
 # Mininet is the distribution's, so the environment sees the system's packages; all else is the lock file's.
+# An environment that is there is kept: the virtual machine's is made with another Python than the system's.
 .make/python: .make/packages requirements.lock pyproject.toml
-	/usr/bin/python3 -m venv --system-site-packages $(VENV)
+	@test -x $(BIN)/pip || /usr/bin/python3 -m venv --system-site-packages $(VENV)
 	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@touch $@
