@@ -81,6 +81,11 @@ class Runtime:
         packets, octets = [value.packets for value in values], [value.bytes for value in values]
         return np.array(packets, np.uint64), np.array(octets, np.uint64)
 
+    def read_counter_at(self, name: str, index: int) -> tuple[int, int]:
+        """Packets and bytes of one element of an indirect counter."""
+        value = self._standard.bm_counter_read(CONTEXT, name, index)
+        return value.packets, value.bytes
+
     def _entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
         table = known("table", entry.table, self._program.tables)
         action = known(f"action of table {entry.table}", entry.action, table.actions)

@@ -1,0 +1,137 @@
+"""`simple_switch` as a function: a sequence of packets in, what leaves each port in order out."""
+
+from __future__ import annotations
+
+import random
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.bmv2.node import PROGRAM
+from switch.bmv2.process import Process, free_port
+from switch.bmv2.runtime import Runtime
+from switch.entries import SwitchEntries, TableEntry
+from topo.ledger import Ledger
+from topo.netlink import End, create_pair, index_of, inside, set_up, silence
+from traffic.packet import BARE_FRAME, new_frames
+
+PORTS = tuple(range(1, 9))
+PATIENCE_S = 20.0
+RECEIVE_BUFFER_BYTES = 1 << 24
+SO_RCVBUFFORCE = 33
+ETH_P_ALL = 3
+# The last packets of every sequence go to these addresses, one per port. A port sends in the order of its
+# queue, so whoever sees them has seen all that the port sends.
+LAST_ADDRESS = 0xF0000000
+
+
+class Step(NamedTuple):
+    """A packet that arrives at a port."""
+
+    port: int
+    packet: bytes
+
+
+class Seen(NamedTuple):
+    """What a sequence of packets made of a switch: packets per port, registers, counters (packets, bytes)."""
+
+    sent: dict[int, list[bytes]]
+    registers: dict[str, NDArray[np.uint64]]
+    counters: dict[str, tuple[NDArray[np.uint64], NDArray[np.uint64]]]
+
+
+COUNTERS = ("InaIngress.events", "InaIngress.received", "InaEgress.sent", "InaEgress.replicated")
+
+
+def last_packets() -> dict[int, bytes]:
+    """One packet for each port that goes out there, and looks like no other."""
+    frames = {port: new_frames(1, src_mac="02:00:00:00:00:0f", dst_mac="02:00:00:00:00:ff", src_ip="0.0.0.0",
+                               dst_ip=socket.inet_ntoa((LAST_ADDRESS + port).to_bytes(4, "big")), dtype=BARE_FRAME)
+              for port in PORTS}  # fmt: skip
+    for frame in frames.values():
+        frame["udp"]["dst_port"] = 9
+    return {port: frame.tobytes() for port, frame in frames.items()}
+
+
+def with_last_packets(entries: SwitchEntries, steps: Sequence[Step]) -> tuple[SwitchEntries, list[Step]]:
+    """The same, ended by a packet out of every port."""
+    routes = tuple(TableEntry("InaIngress.ipv4_route", (LAST_ADDRESS + p,), "InaIngress.send", (p,)) for p in PORTS)
+    complete = SwitchEntries(entries.switch, entries.tables + routes, entries.groups, entries.registers)
+    return complete, [*steps, *(Step(PORTS[0], packet) for packet in last_packets().values())]
+
+
+class Reference:
+    """A running `simple_switch` with veths at `PORTS`."""
+
+    def __init__(self, process: Process, sockets: dict[int, socket.socket]) -> None:
+        process.wait_until_ready()
+        self.process = process
+        self.runtime = Runtime(process.control_port, PROGRAM)
+        self._sockets = sockets
+
+    def run(self, entries: SwitchEntries, steps: Sequence[Step], registers: Sequence[str]) -> Seen:
+        """What a freshly started switch with `entries` makes of `steps`, which arrive one after the other."""
+        complete, all_steps = with_last_packets(entries, steps)
+        self.runtime.reset()
+        self.runtime.install(complete)
+        received = dict.fromkeys(PORTS, 0)
+        for port, packet in all_steps:
+            self._sockets[port].send(packet)
+            received[port] += 1
+            self._wait_until_received(port, received[port])
+        sent = {port: list(self._until_last(port)) for port in PORTS}
+        values = {name: self.runtime.read_register(name) for name in registers}
+        return Seen(sent, values, {name: self.runtime.read_counter(name) for name in COUNTERS})
+
+    def _wait_until_received(self, port: int, count: int) -> None:
+        """Packets of different ports are otherwise taken in any order."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self.runtime.read_counter_at("InaIngress.received", port)[0] < count:
+            self.process.check()
+            assert time.monotonic() < deadline, f"simple_switch did not take packet {count} of port {port}"
+
+    def _until_last(self, port: int) -> Iterator[bytes]:
+        last = last_packets()[port]
+        while (packet := self._sockets[port].recv(65536)) != last:
+            yield packet
+
+
+@contextmanager
+def running_reference(folder: Path) -> Iterator[Reference]:
+    """Start `simple_switch` with a veth at each port; leave nothing behind."""
+    with Ledger.open() as ledger:
+        sockets = {port: port_socket(ledger, port) for port in PORTS}
+        control_port = free_port()
+        attached = [part for port in PORTS for part in ("-i", f"{port}@{ledger.id}-s{port}")]
+        command = ["simple_switch", *attached, "--thrift-port", str(control_port), str(PROGRAM)]
+        process = Process("reference", [*command, "--log-console", "-L", "warn"], control_port, folder / "bmv2.log")
+        ledger.record("pid", process.pid)
+        try:
+            yield Reference(process, sockets)
+        finally:
+            process.stop()
+            for end in sockets.values():
+                end.close()
+
+
+def port_socket(ledger: Ledger, port: int) -> socket.socket:
+    """A veth pair whose one end is for the switch; a socket on the other."""
+    inner, outer = f"{ledger.id}-s{port}", f"{ledger.id}-t{port}"
+    ledger.record("interface", inner)
+    create_pair(End(inner, f"06:00:00:00:00:{port:02x}", None), End(outer, f"06:00:00:00:01:{port:02x}", None),
+                random.randrange(1 << 16, 1 << 31))  # fmt: skip
+    with inside(None) as netlink:
+        for name in (inner, outer):
+            silence(name)
+            set_up(netlink, index_of(name))
+    end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
+    end.settimeout(PATIENCE_S)
+    end.bind((outer, 0))
+    return end

@@ -1,0 +1,142 @@
+"""A switch with a few aggregation trees, and the packets that arrive at it.
+
+Ports 1 to 4 are pipeline 0, ports 5 to 8 are pipeline 1; port 8 leads to the root.
+
+    job 1, tree 1   labels 11, 12, 13 at ports 1, 2, 3 are summed in pipeline 0 under label 20;
+                    label 31, a descendant of 11, passes by port 1;
+                    labels 14, 15 at ports 5, 6 are summed in pipeline 1 under label 21
+    job 1, tree 2   labels 11, 12 at ports 1, 2, in the same slots of pipeline 0, under label 20
+    job 2, tree 1   labels 11, 12 at ports 1, 2, summed here as the root; results go back to them
+    job 3, tree 1   label 11 at port 1 is not aggregated here
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from reference import Step
+
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from traffic.packet import BARE_FRAME, FRAME, Frames, Kind, new_frames
+
+SLOTS = 4
+ROOT_PORT = 8
+SERVER_IP = "10.0.0.100"
+PIPELINE = {port: 0 if port <= 4 else 1 for port in range(1, 9)}
+
+# (job, tree, label, ingress port, child bit, full, own label, in-network root)
+CHILDREN = (
+    (1, 1, 11, 1, 0b001, 0b111, 20, 0),
+    (1, 1, 12, 2, 0b010, 0b111, 20, 0),
+    (1, 1, 13, 3, 0b100, 0b111, 20, 0),
+    (1, 1, 31, 1, 0, 0b111, 20, 0),
+    (1, 1, 14, 5, 0b01, 0b11, 21, 0),
+    (1, 1, 15, 6, 0b10, 0b11, 21, 0),
+    (1, 2, 11, 1, 1 << 62, 3 << 61, 20, 0),
+    (1, 2, 12, 2, 1 << 61, 3 << 61, 20, 0),
+    (2, 1, 11, 1, 0b01, 0b11, 0, 1),
+    (2, 1, 12, 2, 0b10, 0b11, 0, 1),
+)
+UNAGGREGATED = ((3, 1, 11, 1),)
+RESULT_GROUPS = {(1, 1): (1, 2, 3, 5, 6), (1, 2): (1, 2), (2, 1): (1, 2)}
+
+
+def worker_ip(port: int) -> str:
+    return f"10.0.0.{port}"
+
+
+def address(text: str) -> int:
+    return int(IPv4Address(text))
+
+
+def aggregation_entries() -> Iterable[TableEntry]:
+    for job, tree, label, port, child, full, own_label, is_root in CHILDREN:
+        yield admission(port, Kind.GRADIENT, job, tree, label)
+        yield TableEntry(
+            "InaIngress.aggregation",
+            (PIPELINE[port], job, tree, label),
+            "InaIngress.aggregate",
+            (child, full, 0, SLOTS, own_label, is_root),
+        )
+    for job, tree, label, port in UNAGGREGATED:
+        yield admission(port, Kind.GRADIENT, job, tree, label)
+
+
+def forwarding_entries() -> Iterable[TableEntry]:
+    senders = {(job, tree, label) for job, tree, label, *_ in (*CHILDREN, *UNAGGREGATED)}
+    sums = {(job, tree, own) for job, tree, _, _, _, _, own, is_root in CHILDREN if not is_root}
+    for key in sorted(senders | sums):
+        yield TableEntry("InaIngress.forward", key, "InaIngress.send", (ROOT_PORT,))
+    yield route(SERVER_IP, ROOT_PORT)
+    for port in (1, 2, 3, 5, 6):
+        yield route(worker_ip(port), port)
+
+
+def result_entries() -> Iterable[TableEntry]:
+    for group, (job, tree) in enumerate(RESULT_GROUPS, start=1):
+        yield TableEntry("InaIngress.results", (job, tree), "InaIngress.replicate", (group,))
+        yield admission(ROOT_PORT, Kind.RESULT, job, tree, 0)
+        yield admission(ROOT_PORT, Kind.NOTICE, job, tree, 0)
+
+
+def admission(port: int, kind: Kind, job: int, tree: int, label: int) -> TableEntry:
+    return TableEntry("InaIngress.admission", (port, kind, job, tree, label), "InaIngress.admit")
+
+
+def route(ip: str, port: int) -> TableEntry:
+    return TableEntry("InaIngress.ipv4_route", (address(ip),), "InaIngress.send", (port,))
+
+
+def example_entries() -> SwitchEntries:
+    """The entries of the switch described above."""
+    pipelines = (
+        TableEntry("InaIngress.pipeline", (port,), "InaIngress.set_pipeline", (number,))
+        for port, number in PIPELINE.items()
+    )
+    groups = tuple(MulticastGroup(group, ports) for group, ports in enumerate(RESULT_GROUPS.values(), start=1))
+    return SwitchEntries("s1", (*pipelines, *aggregation_entries(), *forwarding_entries(), *result_entries()), groups)
+
+
+# ---- packets -----------------------------------------------------------------------------------
+
+
+def packet(port: int, dst_ip: str = SERVER_IP, values: Any = None, **ina: Any) -> Step:
+    """An INA packet that arrives at `port`; without `values` it carries none."""
+    dtype = BARE_FRAME if values is None else FRAME
+    frame = new_frames(1, src_mac="02:00:00:00:00:01", dst_mac="02:00:00:00:00:64", src_ip=worker_ip(port),
+                       dst_ip=dst_ip, dtype=dtype)[0]  # fmt: skip
+    for name, value in ina.items():
+        frame["ina"][name] = value
+    if values is not None:
+        frame["values"] = values
+    return Step(port, frame.tobytes())
+
+
+def gradient(port: int, label: int, seq: int, values: Any = 1, **ina: Any) -> Step:
+    """A worker's gradient of job 1, tree 1, unless `ina` says otherwise."""
+    fields = {"job": 1, "tree": 1, "workers": 1, "slot": seq % SLOTS} | ina
+    return packet(port, values=values, kind=Kind.GRADIENT, label=label, seq=seq, **fields)
+
+
+def result(seq: int, values: Any = 1, **ina: Any) -> Step:
+    """A result of job 1, tree 1 that comes from the root."""
+    return packet(ROOT_PORT, values=values, **({"kind": Kind.RESULT, "job": 1, "tree": 1, "seq": seq} | ina))
+
+
+def frames(packets: Sequence[bytes]) -> Frames:
+    """Packets with values as one array."""
+    return np.frombuffer(b"".join(packets), FRAME)
+
+
+def columns(packets: Sequence[bytes], *names: str) -> list[tuple[int, ...]]:
+    """INA fields of each packet."""
+    return [tuple(int(frame["ina"][name]) for name in names) for frame in frames(packets)]
+
+
+def values_of(packets: Sequence[bytes]) -> NDArray[np.int64]:
+    """The values of each packet, one row for each."""
+    return frames(packets)["values"].astype(np.int64)
