@@ -66,6 +66,39 @@ class AggregationTree:
     def in_network_root(self) -> bool:
         return ROOT_LABEL in self.aggregator_of
 
+    def way(self, label: int) -> tuple[str, ...]:
+        """The nodes from the label's own to the root: its branch, then its parent's, and so on.
+
+        A packet that is not aggregated on its way keeps its label and takes all of it.
+        """
+        branch = self.branch_of[label]
+        return branch.path if branch.parent == ROOT_LABEL else branch.path + self.way(branch.parent)[1:]
+
+    @cached_property
+    def result_parents(self) -> dict[str, str]:
+        """The tree of results: every node but the root, and the one that it gets them from.
+
+        Gradients may split over several links and meet again; results come back by one of them, so that
+        each worker gets each once: `parents[node]` is the next hop towards the root with the fewest hops.
+        """
+        before: dict[str, list[str]] = {}
+        for branch in self.branches:
+            for node, following in branch.links:
+                before.setdefault(following, []).append(node)
+        parents: dict[str, str] = {}
+        reached = [self.root]
+        for following in reached:  # grows while it is walked
+            for node in before.get(following, ()):
+                if node not in parents:
+                    parents[node] = following
+                    reached.append(node)
+        kept: dict[str, str] = {}
+        for worker in self.workers.values():
+            node = worker
+            while node != self.root:
+                kept[node] = node = parents[node]
+        return kept
+
     @property
     def window(self) -> int | None:
         """Fragments that may be on their way at once: the smallest slot pool; None without one."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 from topo.errors import InputError
 from topo.fabric import Fabric
@@ -47,8 +49,17 @@ class Problem:
     fragment: FragmentFormat
 
     def __post_init__(self) -> None:
+        if not self.jobs:
+            raise InputError("no job: a problem has at least one")
+        for number, count in Counter(job.number for job in self.jobs).items():
+            if count > 1:
+                raise InputError(f"job {number} is given {count} times: every job needs its own number")
         for job in self.jobs:
             check_job(self.fabric, job)
+
+    @cached_property
+    def job_of(self) -> dict[int, Job]:
+        return {job.number: job for job in self.jobs}
 
 
 def check_job(fabric: Fabric, job: Job) -> None:

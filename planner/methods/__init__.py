@@ -1,0 +1,24 @@
+"""Every planning method by name. A new one is one module here, and one line below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.methods import aro, atp, lbmm
+from planner.methods.method import Method, Options
+from topo.errors import unknown_name
+
+__all__ = ["METHODS", "Method", "Options", "find_method"]
+
+METHODS: dict[str, Method[Any]] = {
+    "aro": Method("aggregator-aware routing, exact (ARO, SJST)", aro.AroOptions, aro.plan),
+    "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
+    "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
+}
+
+
+def find_method(name: str) -> Method[Any]:
+    """The method of that name. Raises `InputError` with the nearest one for an unknown name."""
+    if name not in METHODS:
+        raise unknown_name("planner", name, METHODS)
+    return METHODS[name]

@@ -1,0 +1,205 @@
+"""A plan as table entries of `p4/ina.p4`: what every switch admits, sums, forwards and multiplies.
+
+A packet keeps its label until an aggregator sums it, which collided and retransmitted ones never are: so the
+entries of a label reach from its node to the root, past its aggregator and along that one's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from planner.check import check
+from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
+from planner.problem import Problem
+from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from topo.addresses import addresses
+from topo.errors import PlanError
+from topo.fabric import Fabric, Switch
+
+KIND_GRADIENT, KIND_RESULT, KIND_NOTICE = 1, 2, 3
+SLOTS_PER_PIPELINE = 1024
+MOST_PORTS = 512
+
+Row = tuple[str, TableEntry]
+"""A switch's name and an entry of it."""
+Routes = dict[tuple[str, str], str]
+"""`[switch, host]`: the node to which the switch sends what is addressed to the host."""
+
+
+@dataclass(frozen=True)
+class TreeKey:
+    """A tree, and the numbers by which switches know it. `group` is its multicast group on every switch."""
+
+    job: int
+    tree: AggregationTree
+    group: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.job, self.tree.number
+
+
+def entries(problem: Problem, plan: Plan) -> Entries:
+    """The entries of every switch that the plan uses. Raises `PlanError` for a plan that breaks a rule."""
+    check(problem, plan)
+    check_limits(problem.fabric, plan)
+    fabric = problem.fabric
+    pairs = [(shard.job, tree) for shard in plan.shards for tree in shard.trees]
+    trees = [TreeKey(job, tree, group) for group, (job, tree) in enumerate(pairs, start=1)]
+    routes = unicast_routes(fabric, [tree for _, tree in pairs])
+    rows = [*route_rows(fabric, routes)]
+    for tree in trees:
+        rows += [*gradient_rows(fabric, tree), *aggregation_rows(tree), *result_rows(fabric, tree, routes)]
+    groups = [group for tree in trees for group in result_groups(fabric, tree)]
+    used = {name for name, _ in rows}
+    return Entries(tuple(gather(switch, rows, groups) for switch in fabric.switches if switch.name in used))
+
+
+def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGroup]]) -> SwitchEntries:
+    """The rows of one switch, each once, behind its pipelines."""
+    pipelines = [
+        TableEntry("InaIngress.pipeline", (port,), "InaIngress.set_pipeline", (number,))
+        for number, ports in enumerate(switch.pipelines)
+        for port in ports
+    ]
+    own = dict.fromkeys(entry for name, entry in rows if name == switch.name)
+    return SwitchEntries(switch.name, (*pipelines, *own), tuple(group for name, group in groups if name == switch.name))
+
+
+def check_limits(fabric: Fabric, plan: Plan) -> None:
+    """What the P4 program has room for."""
+    for shard in plan.shards:
+        for tree in shard.trees:
+            for aggregator in tree.aggregators:
+                if aggregator.first_slot + aggregator.slots > SLOTS_PER_PIPELINE:
+                    raise PlanError(
+                        f"job {shard.job}, tree {tree.number}, switch '{aggregator.switch}': the P4 program has "
+                        f"{SLOTS_PER_PIPELINE} slots per pipeline; set the fabric's aggregator_slots to at most that"
+                    )
+    for switch in fabric.switches:
+        if max(switch.ports, default=0) >= MOST_PORTS:
+            raise PlanError(
+                f"switch '{switch.name}' has port {max(switch.ports)}: the P4 program takes ports 0 to {MOST_PORTS - 1}"
+            )
+
+
+def gradient_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
+    """Admission and forwarding of every label along its whole way."""
+    for label in tree.tree.branch_of:
+        way = tree.tree.way(label)
+        for node, following in pairwise(way):
+            if following in fabric.switch_by_name:
+                yield admission(fabric, (node, following), (KIND_GRADIENT, *tree.key, label))
+            if node in fabric.switch_by_name:
+                port = fabric.port_numbers[node, following]
+                yield node, TableEntry("InaIngress.forward", (*tree.key, label), "InaIngress.send", (port,))
+
+
+def admission(fabric: Fabric, link: tuple[str, str], packet: tuple[int, int, int, int]) -> Row:
+    """The switch at the end of `link` admits by it packets of this (kind, job, tree, label)."""
+    peer, switch = link
+    port = fabric.port_numbers[switch, peer]
+    return switch, TableEntry("InaIngress.admission", (port, *packet), "InaIngress.admit")
+
+
+def aggregation_rows(tree: TreeKey) -> Iterator[Row]:
+    """A child's bit for each child; and none for the labels below them, whose retransmissions flush the slot."""
+    for aggregator in tree.tree.aggregators:
+        full = (1 << len(aggregator.children)) - 1
+        is_root = int(aggregator.label == ROOT_LABEL)
+        for label, child in child_bits(tree.tree, aggregator).items():
+            yield (
+                aggregator.switch,
+                TableEntry(
+                    "InaIngress.aggregation",
+                    (aggregator.pipeline, *tree.key, label),
+                    "InaIngress.aggregate",
+                    (child, full, aggregator.first_slot, aggregator.slots, aggregator.label, is_root),
+                ),
+            )
+
+
+def child_bits(tree: AggregationTree, aggregator: Aggregator) -> dict[int, int]:
+    """The bit of every child; 0 for their children, and so on down."""
+    bits = {child: 1 << position for position, child in enumerate(aggregator.children)}
+    for child in aggregator.children:
+        if child in tree.aggregator_of:
+            bits |= dict.fromkeys(child_bits(tree, tree.aggregator_of[child]), 0)
+    return bits
+
+
+def result_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
+    """Results and notices from the root: by multicast down the tree, and again to one worker by its address."""
+    parents = tree.tree.result_parents
+    for node, parent in parents.items():
+        if node in fabric.switch_by_name:
+            for kind in (KIND_RESULT, KIND_NOTICE):
+                yield admission(fabric, (parent, node), (kind, *tree.key, ROOT_LABEL))
+    for switch in [*parents, tree.tree.root]:
+        if switch in fabric.switch_by_name:
+            yield switch, TableEntry("InaIngress.results", tree.key, "InaIngress.replicate", (tree.group,))
+    for worker in tree.tree.workers.values():
+        for node, following in pairwise(unicast_path(fabric, tree.tree, worker, routes)):
+            if following in fabric.switch_by_name:
+                yield admission(fabric, (node, following), (KIND_RESULT, *tree.key, ROOT_LABEL))
+
+
+def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, MulticastGroup]]:
+    """On each switch of the tree the ports by which results go on."""
+    ports: dict[str, list[int]] = {}
+    for node, parent in tree.tree.result_parents.items():
+        if parent in fabric.switch_by_name:
+            ports.setdefault(parent, []).append(fabric.port_numbers[parent, node])
+    for switch, found in ports.items():
+        yield switch, MulticastGroup(tree.group, tuple(sorted(found)))
+
+
+def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
+    """One next hop for each switch and host, along the trees: workers from every root, roots from every worker.
+
+    The first tree decides. A later one adds switches only up to where it meets a route that is known, which
+    leads to the host: so routes of several trees never contradict each other and never loop.
+    """
+    routes: Routes = {}
+    for tree in trees:
+        for worker in tree.workers.values():
+            up = result_path(tree, worker)
+            add_route(fabric, routes, tuple(reversed(up)))
+            if not tree.in_network_root:
+                add_route(fabric, routes, up)
+    return routes
+
+
+def result_path(tree: AggregationTree, worker: str) -> tuple[str, ...]:
+    """The way of results to a worker, backwards: from the worker to the root."""
+    path = [worker]
+    while path[-1] != tree.root:
+        path.append(tree.result_parents[path[-1]])
+    return tuple(path)
+
+
+def add_route(fabric: Fabric, routes: Routes, path: tuple[str, ...]) -> None:
+    for node, following in pairwise(path):
+        if (node, path[-1]) in routes:
+            return
+        if node in fabric.switch_by_name:
+            routes[node, path[-1]] = following
+
+
+def unicast_path(fabric: Fabric, tree: AggregationTree, worker: str, routes: Routes) -> tuple[str, ...]:
+    """The nodes from the root to a worker, by the routes."""
+    path = [tree.root]
+    if tree.root in fabric.host_names:
+        path.append(fabric.tor_of(tree.root))
+    while path[-1] != worker:
+        path.append(routes[path[-1], worker])
+    return tuple(path)
+
+
+def route_rows(fabric: Fabric, routes: Routes) -> Iterator[Row]:
+    ipv4 = {host: address.ipv4 for host, address in addresses(fabric).items()}
+    for (switch, host), following in routes.items():
+        port = fabric.port_numbers[switch, following]
+        yield switch, TableEntry("InaIngress.ipv4_route", (ipv4[host],), "InaIngress.send", (port,))

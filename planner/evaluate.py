@@ -1,0 +1,184 @@
+"""What a plan should measure: rates, loads, bytes and times, by the papers' definitions.
+
+Everything follows from the trees and the shards' rates; no packet header beyond `wire_bytes` is counted, no
+loss, and no time for results (they take the same ways back at the same rate, behind the gradients).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+from planner.plan import ROOT_LABEL, AggregationTree, Plan
+from planner.problem import Problem
+from planner.shares import fragment_ranges
+
+DirectedLink = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class JobPrediction:
+    """One job: the sending rate of each of its workers, its PSs' ingress, the time of an iteration's gradient."""
+
+    sending_rate_bps: float
+    ps_ingress_bytes: int
+    communication_time_s: float
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """Gradient packets of one iteration that a switch receives and sends."""
+
+    packets_in: int
+    packets_out: int
+
+    @property
+    def ratio(self) -> float:
+        """Packets received for each one sent; 1 without aggregation."""
+        return self.packets_in / self.packets_out if self.packets_out else inf
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the evaluator says of a plan. Bytes are of one iteration of every job.
+
+    - `link_loads_bps`: gradients on every directed link; `result_loads_bps`: results on the way back
+    - `worker_rates_bps[job, worker]`: what the worker sends (InArt's gradient sending rate, ARO's throughput)
+    - `ps_ingress_bps`, by PS, and `ps_ingress_bytes`: what PSs receive (InArt's ingress traffic amount of PSs,
+      GOAT's aggregation overhead of the PS)
+    - `aggregated_bytes`: what workers send less what PSs receive (GOAT's in-network aggregation amount)
+    - `overhead_bytes`: gradients summed over links (GOAT's communication overhead)
+    - `network_throughput_bps`: the same per time, the sum of the link loads (InArt's network throughput)
+    - `switches`: packets in and out of every switch that gradients pass
+    """
+
+    jobs: dict[int, JobPrediction]
+    link_loads_bps: dict[DirectedLink, float]
+    result_loads_bps: dict[DirectedLink, float]
+    worker_rates_bps: dict[tuple[int, str], float]
+    ps_ingress_bps: dict[str, float]
+    sent_bytes: int
+    overhead_bytes: int
+    switches: dict[str, Aggregation]
+
+    @property
+    def sending_rate_bps(self) -> float:
+        """The bottleneck sending rate among all workers."""
+        return min(self.worker_rates_bps.values())
+
+    @property
+    def ps_ingress_bytes(self) -> int:
+        return sum(job.ps_ingress_bytes for job in self.jobs.values())
+
+    @property
+    def communication_time_s(self) -> float:
+        """Of the slowest job."""
+        return max(job.communication_time_s for job in self.jobs.values())
+
+    @property
+    def aggregated_bytes(self) -> int:
+        return self.sent_bytes - self.ps_ingress_bytes
+
+    @property
+    def network_throughput_bps(self) -> float:
+        return sum(self.link_loads_bps.values())
+
+
+@dataclass(frozen=True)
+class Load:
+    """A tree with the rate of each of its flows and the packets that each sends in an iteration."""
+
+    job: int
+    tree: AggregationTree
+    rate_bps: float
+    packets: int
+
+    @property
+    def arrivals(self) -> int:
+        """Flows that end at the root."""
+        return sum(branch.parent == ROOT_LABEL for branch in self.tree.branches)
+
+    def time_s(self, wire_bytes: int) -> float:
+        bits = self.packets * wire_bytes * 8
+        return bits / self.rate_bps if self.rate_bps else inf if bits else 0.0
+
+
+def evaluate(problem: Problem, plan: Plan) -> Prediction:
+    """Predict `plan`. It must have passed `check`."""
+    loads = list(tree_loads(problem, plan))
+    wire = problem.fragment.wire_bytes
+    return Prediction(
+        jobs={job.number: predict_job([x for x in loads if x.job == job.number], wire) for job in problem.jobs},
+        link_loads_bps=link_loads(loads),
+        result_loads_bps=result_loads(loads),
+        worker_rates_bps=worker_rates(loads),
+        ps_ingress_bps=ingress_rates(loads),
+        sent_bytes=sum(x.packets * len(x.tree.workers) for x in loads) * wire,
+        overhead_bytes=sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches) * wire,
+        switches=switch_aggregation(loads),
+    )
+
+
+def tree_loads(problem: Problem, plan: Plan) -> Iterator[Load]:
+    ranges = fragment_ranges(problem, plan)
+    for shard in plan.shards:
+        for tree in shard.trees:
+            yield Load(shard.job, tree, shard.rate_bps / len(shard.trees), len(ranges[shard.job, tree.number]))
+
+
+def predict_job(loads: list[Load], wire_bytes: int) -> JobPrediction:
+    """fragments x wire bytes x 8 / rate for each tree; they send at once, so the slowest takes the job's time."""
+    received = sum(load.packets * load.arrivals for load in loads if not load.tree.in_network_root)
+    return JobPrediction(
+        sending_rate_bps=sum(load.rate_bps for load in loads),
+        ps_ingress_bytes=received * wire_bytes,
+        communication_time_s=max(load.time_s(wire_bytes) for load in loads),
+    )
+
+
+def link_loads(loads: list[Load]) -> dict[DirectedLink, float]:
+    rates: dict[DirectedLink, float] = defaultdict(float)
+    for load in loads:
+        for branch in load.tree.branches:
+            for link in branch.links:
+                rates[link] += load.rate_bps
+    return dict(rates)
+
+
+def result_loads(loads: list[Load]) -> dict[DirectedLink, float]:
+    """Multicast: one copy on every link of the way back, however many flows came by it."""
+    rates: dict[DirectedLink, float] = defaultdict(float)
+    for load in loads:
+        for node, parent in load.tree.result_parents.items():
+            rates[parent, node] += load.rate_bps
+    return dict(rates)
+
+
+def worker_rates(loads: list[Load]) -> dict[tuple[int, str], float]:
+    rates: dict[tuple[int, str], float] = defaultdict(float)
+    for load in loads:
+        for worker in load.tree.workers.values():
+            rates[load.job, worker] += load.rate_bps
+    return dict(rates)
+
+
+def ingress_rates(loads: list[Load]) -> dict[str, float]:
+    rates: dict[str, float] = defaultdict(float)
+    for load in loads:
+        if not load.tree.in_network_root:
+            rates[load.tree.root] += load.rate_bps * load.arrivals
+    return dict(rates)
+
+
+def switch_aggregation(loads: list[Load]) -> dict[str, Aggregation]:
+    """A flow enters the switches behind its sender and leaves those before its end."""
+    received: Counter[str] = Counter()
+    sent: Counter[str] = Counter()
+    for load in loads:
+        for branch in load.tree.branches:
+            received.update(dict.fromkeys(branch.path[1:], load.packets))
+            sent.update(dict.fromkeys(branch.path[:-1], load.packets))
+    hosts = {load.tree.root for load in loads if not load.tree.in_network_root}
+    return {node: Aggregation(count, sent[node]) for node, count in received.items() if node not in hosts}

@@ -1,0 +1,63 @@
+"""LBMM, load balance min-min: no aggregation; each flow takes the path that loads the network least.
+
+The load of a link is its flows over its capacity, and a path's cost is the highest load on it once the flow
+is there. Min-min order: of all flows not yet routed, the one whose best path costs least goes first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+
+from planner.methods.method import Options
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.routes import plan_from_paths
+from planner.unfold import DirectedLink, Path, unreachable
+from topo.fabric import Fabric
+from topo.routing import up_down_paths
+
+Flow = tuple[int, str, str]
+"""A job's number, a worker, a PS."""
+
+
+def plan(problem: Problem, options: Options) -> Plan:
+    """LBMM's plan; a job with several PSs splits its gradient equally (InArt 5.1.2)."""
+    chosen = min_min(problem.fabric, candidates(problem))
+    paths = {job.number: [path for flow, path in chosen.items() if flow[0] == job.number] for job in problem.jobs}
+    return plan_from_paths(problem, paths, method="lbmm", window=options.window)
+
+
+def candidates(problem: Problem) -> dict[Flow, list[Path]]:
+    """The shortest up-down paths of every flow. Raises `InputError` when a flow has none."""
+    found: dict[Flow, list[Path]] = {}
+    for job in problem.jobs:
+        for worker in job.workers:
+            for server in job.servers:
+                found[job.number, worker, server] = up_down_paths(problem.fabric, worker, server)
+                if not found[job.number, worker, server]:
+                    raise unreachable(worker, server)
+    return found
+
+
+def min_min(fabric: Fabric, flows: Mapping[Flow, list[Path]]) -> dict[Flow, Path]:
+    """A path for each flow, cheapest first; ties go to the first flow and its first path."""
+    load: Counter[DirectedLink] = Counter()
+    waiting = dict(flows)
+    chosen: dict[Flow, Path] = {}
+    while waiting:
+        _, flow, path = min(
+            ((cost(fabric, load, path), flow, path) for flow, paths in waiting.items() for path in paths),
+            key=lambda option: option[0],
+        )
+        del waiting[flow]
+        chosen[flow] = path
+        load.update(pairwise(path))
+    return chosen
+
+
+def cost(fabric: Fabric, load: Counter[DirectedLink], path: Path) -> tuple[float, float]:
+    """The path's highest load with one more flow; then the sum of its loads, which spreads flows where that ties."""
+    loads = [(load[link] + 1) / fabric.capacities_bps[link] for link in pairwise(path)]
+    return max(loads), sum(loads)

@@ -1,0 +1,141 @@
+"""From a path per worker to an aggregation tree: the core that all routing methods share.
+
+What arrives in one input pipeline (INP) of an aggregating switch leaves it as one flow, so all paths through
+an INP go on as the first one does. An INP that only one flow enters sums nothing and becomes plain forwarding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import count
+
+from planner.loads import equal_rate_bps
+from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from planner.problem import Job, Problem
+from planner.slots import DEFAULT_WINDOW, assign_slots
+from planner.unfold import Path
+from topo.errors import InputError
+from topo.fabric import Fabric
+
+Inp = tuple[str, int]
+"""An input pipeline: the switch and the pipeline's number."""
+
+MAX_CHILDREN = 64
+HEURISTIC = SolverOutcome("heuristic", 0.0)
+
+
+def plan_from_paths(
+    problem: Problem,
+    paths: Mapping[int, Iterable[Path]],
+    aggregate_at: Collection[str] = (),
+    *,
+    method: str = "paths",
+    outcome: SolverOutcome = HEURISTIC,
+    window: int = DEFAULT_WINDOW,
+) -> Plan:
+    """The plan of chosen paths: `paths[job]` has one from every worker to every PS, hosts included.
+
+    A job's gradient is split equally over its PSs, one shard with one tree each. Every flow has the best
+    equal rate. Only the switches in `aggregate_at` sum. Raises `InputError` for a path that is missing.
+    """
+    tasks = [(job, server) for job in problem.jobs for server in job.servers]
+    trees = []
+    for job, server in tasks:
+        number = job.servers.index(server) + 1
+        trees.append(tree_from_paths(problem.fabric, number, job_paths(job, server, paths), aggregate_at))
+    trees = list(assign_slots(problem.fabric, trees, window))
+    rate = equal_rate_bps(problem.fabric, trees)
+    shards = tuple(
+        Shard(job.number, tree.number, 1 / len(job.servers), rate, (tree,))
+        for (job, _), tree in zip(tasks, trees, strict=True)
+    )
+    return Plan(method, problem.fabric.name, shards, outcome)
+
+
+def job_paths(job: Job, server: str, paths: Mapping[int, Iterable[Path]]) -> list[Path]:
+    """The paths of a job to one PS, in the order of its workers."""
+    chosen = {path[0]: path for path in paths.get(job.number, ()) if path[-1] == server}
+    for worker in job.workers:
+        if worker not in chosen:
+            raise InputError(f"job {job.number}: no path from '{worker}' to '{server}'; give one for each worker")
+    return [chosen[worker] for worker in job.workers]
+
+
+def tree_from_paths(
+    fabric: Fabric, number: int, paths: Iterable[Path], aggregate_at: Collection[str] = ()
+) -> AggregationTree:
+    """The tree of one path per worker, all to one root; its aggregators have no slots yet.
+
+    Labels count from 1: the workers in the order of `paths`, then the aggregators. Raises `InputError`
+    when an INP would have more children than a slot's bitmap has bits.
+    """
+    merged = merge(fabric, paths, aggregate_at)
+    children = senders(fabric, merged, aggregate_at)
+    kept = [inp for inp, found in children.items() if len(found) > 1]
+    check_children(children)
+    labels: dict[str | Inp, int] = dict(zip((*(path[0] for path in merged), *kept), count(1), strict=False))
+    branches: dict[int, Branch] = {}
+    for path in merged:
+        for sender, parent, part in pieces(fabric, path, kept):
+            label = labels[sender]
+            branches[label] = Branch(label, labels[parent] if parent else ROOT_LABEL, part)
+    aggregators = tuple(
+        Aggregator(labels[inp], *inp, tuple(b.label for b in branches.values() if b.parent == labels[inp]), 0, 0)
+        for inp in kept
+    )
+    workers = {labels[path[0]]: path[0] for path in merged}
+    return AggregationTree(number, merged[0][-1], workers, aggregators, tuple(branches[k] for k in sorted(branches)))
+
+
+def merge(fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]) -> list[Path]:
+    """The paths, each going on from the first INP that an earlier one has passed as that one does."""
+    rest: dict[Inp, Path] = {}
+    merged = []
+    for chosen in paths:
+        path = chosen
+        for position, inp in inps(fabric, chosen, aggregate_at):
+            if inp in rest:
+                path = chosen[:position] + rest[inp]
+                break
+        rest |= {inp: path[position:] for position, inp in inps(fabric, path, aggregate_at)}
+        merged.append(path)
+    return merged
+
+
+def inps(fabric: Fabric, path: Path, aggregate_at: Collection[str]) -> Iterator[tuple[int, Inp]]:
+    """The INPs that a path passes, with the position of each one's switch."""
+    for position in range(1, len(path)):
+        switch = path[position]
+        if switch in aggregate_at:
+            yield position, (switch, fabric.ingress_pipeline(switch, path[position - 1]))
+
+
+def senders(fabric: Fabric, merged: list[Path], aggregate_at: Collection[str]) -> dict[Inp, set[str | Inp]]:
+    """For each INP the workers and INPs whose flows come to it next."""
+    found: dict[Inp, set[str | Inp]] = {}
+    for path in merged:
+        sender: str | Inp = path[0]
+        for _, inp in inps(fabric, path, aggregate_at):
+            found.setdefault(inp, set()).add(sender)
+            sender = inp
+    return found
+
+
+def check_children(children: Mapping[Inp, set[str | Inp]]) -> None:
+    for (switch, pipeline), found in children.items():
+        if len(found) > MAX_CHILDREN:
+            raise InputError(
+                f"switch '{switch}', pipeline {pipeline}: {len(found)} flows to aggregate, {MAX_CHILDREN} are "
+                "possible; give the switch more pipelines, or the job fewer workers"
+            )
+
+
+def pieces(fabric: Fabric, path: Path, kept: Collection[Inp]) -> Iterator[tuple[str | Inp, Inp | None, Path]]:
+    """A path cut at the aggregators it passes: (sender, parent or None for the root, nodes between)."""
+    sender: str | Inp = path[0]
+    start = 0
+    for position, inp in inps(fabric, path, {switch for switch, _ in kept}):
+        if inp in kept:
+            yield sender, inp, path[start : position + 1]
+            sender, start = inp, position
+    yield sender, None, path[start:]
