@@ -5,6 +5,8 @@ Nothing here knows of planning, packets or Mininet. Rates are bit/s, times secon
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +15,7 @@ from itertools import pairwise
 from topo.errors import FabricError
 
 MAX_PIPELINES = 8
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,9 @@ class Fabric:
 
     def __post_init__(self) -> None:
         check_names(self)
-        check_pipelines(self)
+        check_switches(self)
         check_links(self)
+        check_hosts(self)
 
     @cached_property
     def switch_by_name(self) -> dict[str, Switch]:
@@ -133,13 +137,25 @@ def contiguous_pipelines(ports: int, pipelines: int) -> tuple[tuple[int, ...], .
 
 def check_names(fabric: Fabric) -> None:
     names = [host.name for host in fabric.hosts] + [switch.name for switch in fabric.switches]
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise FabricError(f"name {name!r}: a letter, then letters, digits, '_' or '-' are expected, 40 at most")
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise FabricError(f"name '{twice[0]}' is used twice: every host and switch needs its own")
 
 
-def check_pipelines(fabric: Fabric) -> None:
+def check_switches(fabric: Fabric) -> None:
     for switch in fabric.switches:
+        if switch.tier < 1:
+            raise FabricError(f"switch '{switch.name}': tier {switch.tier}; 1 is the lowest, hosts hang from it")
+        if switch.aggregator_slots < 1:
+            raise FabricError(
+                f"switch '{switch.name}': {switch.aggregator_slots} aggregator slots; at least 1 is expected"
+            )
+        rate = switch.aggregation_rate_bps
+        if rate is not None and not 0 < rate < math.inf:
+            raise FabricError(f"switch '{switch.name}': aggregation rate {rate:g} bit/s; it must be greater than 0")
         if not 1 <= len(switch.pipelines) <= MAX_PIPELINES:
             raise FabricError(
                 f"switch '{switch.name}' has {len(switch.pipelines)} pipelines: 1 to {MAX_PIPELINES} are possible"
@@ -158,9 +174,9 @@ def check_links(fabric: Fabric) -> None:
     for link in fabric.links:
         name = f"link {link.a}-{link.b}"
         for capacity in (link.capacity_ab_bps, link.capacity_ba_bps):
-            if not capacity > 0:
+            if not 0 < capacity < math.inf:
                 raise FabricError(f"{name}: capacity {capacity:g} bit/s; it must be greater than 0")
-        if not link.delay_s >= 0:
+        if not 0 <= link.delay_s < math.inf:
             raise FabricError(f"{name}: delay {link.delay_s:g} s; it must not be negative")
         if frozenset((link.a, link.b)) in pairs or link.a == link.b:
             raise FabricError(f"{name}: two nodes are joined by at most one link, and none to itself")
@@ -179,3 +195,12 @@ def check_end(fabric: Fabric, name: str, node: str, port: int, used: set[tuple[s
         fabric.switch_by_name[node].pipeline_of(port)
     elif port != 0:
         raise FabricError(f"{name}: host '{node}' has one port, number 0, not {port}")
+
+
+def check_hosts(fabric: Fabric) -> None:
+    for host in fabric.hosts:
+        peers = fabric.neighbors[host.name]
+        if not peers:
+            raise FabricError(f"host '{host.name}' has no link: join it to a switch")
+        if peers[0] in fabric.host_names:
+            raise FabricError(f"host '{host.name}' is linked to host '{peers[0]}': a host hangs from a switch")
