@@ -104,7 +104,7 @@ def example_entries() -> SwitchEntries:
 # ---- packets -----------------------------------------------------------------------------------
 
 
-def packet(port: int, dst_ip: str = SERVER_IP, values: Any = None, **ina: Any) -> Step:
+def packet(port: int, *, dst_ip: str = SERVER_IP, values: Any = None, **ina: Any) -> Step:
     """An INA packet that arrives at `port`; without `values` it carries none."""
     dtype = BARE_FRAME if values is None else FRAME
     frame = new_frames(1, src_mac="02:00:00:00:00:01", dst_mac="02:00:00:00:00:64", src_ip=worker_ip(port),
