@@ -1,0 +1,99 @@
+"""Actions to C: one function each, and a handler for each primitive in the table `PRIMITIVES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from switch.fast.context import Context
+from switch.fast.expressions import constant, truncated, unsigned_word
+from switch.fast.layout import DROP_PORT
+from switch.fast.usage import written_by
+from switch.program import Action, Argument, Counter, Expression, Field, Primitive, Register
+from topo.errors import UnsupportedError
+
+Handler = Callable[..., None]
+
+
+def emit_action(context: Context, action: Action) -> None:
+    """The function `action_<number>`, which takes the parameters of a table entry."""
+    context.out.comment(f"action {action.name}")
+    record = context.layout.parameters[action.number]
+    given = f"const struct {record.name} *given" if action.parameters else "void"
+    context.parameters = record
+    with context.out.block(f"static INLINE void action_{action.number}({given})"):
+        for primitive in action.primitives:
+            emit_primitive(context, primitive)
+        context.touch(written_by(action.primitives))
+    context.parameters = None
+
+
+def emit_primitive(context: Context, primitive: Primitive) -> None:
+    """One statement, under the line of P4 that it comes from."""
+    if primitive.source is not None:
+        context.out.comment(primitive.source)
+    try:
+        PRIMITIVES[primitive.name](context, *primitive.arguments)
+    except UnsupportedError as error:
+        where = f" ({primitive.source})" if primitive.source else ""
+        raise UnsupportedError(f"{error}, in primitive '{primitive.name}'{where}") from None
+
+
+# {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
+def assign(context: Context, target: Argument, value: Expression) -> None:
+    context.assign(field_of(target), context.value(value))
+
+
+# {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
+def mark_to_drop(context: Context, _standard: Argument) -> None:
+    context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
+    context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
+
+
+# {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}
+def count(context: Context, counter: Counter, index: Expression) -> None:
+    with bounded_index(context, index, counter.size):
+        element = context.layout.counter(counter, "index")
+        context.out.line(f"{element}.packets += 1;")
+        context.out.line(f"{element}.bytes += state.length;")
+
+
+# {"op": "register_read", "parameters": [{"type": "field", ...}, {"type": "register_array", ...}, {"type": "field"}]}
+def register_read(context: Context, target: Argument, register: Register, index: Expression) -> None:
+    with bounded_index(context, index, register.size):
+        element = context.layout.register(register, "index")
+        context.assign(field_of(target), unsigned_word(element, register.bits))
+
+
+# {"op": "register_write", "parameters": [{"type": "register_array", ...}, {"type": "field", ...}, {"type": "field"}]}
+def register_write(context: Context, register: Register, index: Expression, value: Expression) -> None:
+    with bounded_index(context, index, register.size):
+        element = context.layout.register(register, "index")
+        context.out.line(f"{element} = {truncated(context.value(value), register.bits)};")
+
+
+@contextmanager
+def bounded_index(context: Context, index: Expression, size: int) -> Iterator[None]:
+    """What is written inside happens only for an `index` below `size`; BMv2 skips the statement otherwise."""
+    value = context.value(index)
+    if value.low < 0 or value.high >= 1 << 32:
+        raise UnsupportedError("an index that may not fit 32 bits")
+    with context.out.block(""):
+        context.out.line(f"u32 index = {value.text};")
+        with context.out.block(f"if (index < {size})"):
+            yield
+
+
+def field_of(argument: Argument) -> Field:
+    if not isinstance(argument, Field):
+        raise UnsupportedError(f"writing to {argument!r}")
+    return argument
+
+
+PRIMITIVES: dict[str, Handler] = {
+    "assign": assign,
+    "count": count,
+    "mark_to_drop": mark_to_drop,
+    "register_read": register_read,
+    "register_write": register_write,
+}

@@ -1,0 +1,112 @@
+"""BMv2's simple_switch to C: what happens to a packet around the parser and the two pipelines."""
+
+from __future__ import annotations
+
+from switch.fast.context import Context
+from switch.fast.layout import DROP_PORT, PORTS
+from switch.fast.usage import statements_of, written_by
+from switch.program import Field
+
+INSTANCE_NORMAL = 0
+INSTANCE_REPLICATION = 5
+
+
+def emit_architecture(context: Context) -> None:
+    """`reset`, `egress_of`, `replicate`, and `receive`, which a packet enters by."""
+    emit_reset(context)
+    emit_egress(context)
+    emit_replicate(context)
+    emit_receive(context)
+
+
+def set_standard(context: Context, name: str, text: str) -> None:
+    """Assign to a metadata field that the switch owns, where the program has it."""
+    field = context.layout.intrinsic.get(name)
+    if field is not None:
+        context.out.line(f"{context.layout.field(field)} = ({text}) & {(1 << field.bits) - 1:#x};")
+
+
+def standard(context: Context, name: str) -> str:
+    """The C expression of a metadata field that the switch owns; 0 where the program lacks it."""
+    field = context.layout.intrinsic.get(name)
+    return "0" if field is None else context.layout.field(field)
+
+
+def emit_reset(context: Context) -> None:
+    """All metadata is zero when a packet comes, and no header is there yet."""
+    out, layout = context.out, context.layout
+    with out.block("static INLINE void reset(PACKET *packet, u32 port)"):
+        for header in context.program.headers.values():
+            if header.metadata:
+                out.line(f"__builtin_memset(&{layout.header(header.name)}, 0, sizeof {layout.header(header.name)});")
+        out.line("__builtin_memset(&state.valid, 0, sizeof state.valid);")
+        out.line("__builtin_memset(&state.dirty, 0, sizeof state.dirty);")
+        out.line("state.length = packet_length(packet);")
+        set_standard(context, "ingress_port", "port")
+        set_standard(context, "packet_length", "state.length")
+
+
+def emit_egress(context: Context) -> None:
+    """One packet or copy through the egress pipeline: 1 if it is to leave by `port`, its headers written back."""
+    out = context.out
+    out.comment("egress_spec becomes the drop port plus one, as in simple_switch.")
+    with out.block("FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy)"):
+        set_standard(context, "egress_port", "port")
+        set_standard(context, "egress_rid", "copy")
+        set_standard(context, "egress_spec", f"{DROP_PORT + 1}")
+        set_standard(context, "packet_length", "state.length")
+        out.line(f"{context.layout.names.of(context.program.egress.name)}();")
+        out.line(f"if ({standard(context, 'egress_spec')} == {DROP_PORT}) return 0;")
+        out.line("deparse(packet);")
+        out.line("return 1;")
+
+
+def kept_for_copies(context: Context) -> list[Field]:
+    """The fields that egress changes: each copy has to start with what ingress left in them."""
+    owned = set(context.layout.intrinsic.values())
+    written = written_by(statements_of(context.program.egress)) - owned
+    return sorted(written, key=lambda field: (field.header, field.offset))
+
+
+def emit_replicate(context: Context) -> None:
+    """One copy of the packet for each member of a multicast group; the packet itself ends here."""
+    out, layout, kept = context.out, context.layout, kept_for_copies(context)
+    with out.block("static INLINE int replicate(PACKET *packet, u32 number)"):
+        out.line("const struct group *group = table_find(&groups, &number);")
+        out.line("if (!group) return drop(packet);")
+        set_standard(context, "instance_type", str(INSTANCE_REPLICATION))
+        for index, field in enumerate(kept):
+            out.line(f"saved.field_{index} = {layout.field(field)};")
+        with out.block("for (u32 i = 0; i < MAX_REPLICAS && i < group->count; i++)"):
+            for index, field in enumerate(kept):
+                out.line(f"{layout.field(field)} = saved.field_{index};")
+            context.touch(kept)
+            out.line("u32 port = group->replicas[i].port;")
+            out.line("if (egress_of(packet, port, group->replicas[i].copy)) send_copy(packet, port);")
+        out.line("return drop(packet);")
+
+
+def declare_saved(context: Context) -> None:
+    """Where `replicate` keeps what egress changes."""
+    kept = kept_for_copies(context)
+    if kept:
+        with context.out.block("static struct", " saved;"):
+            for index, _ in enumerate(kept):
+                context.out.line(f"u64 field_{index};")
+
+
+def emit_receive(context: Context) -> None:
+    """A packet's whole way: multicast comes before unicast, and the drop port before both pipelines' end."""
+    out = context.out
+    with out.block("static INLINE int receive(PACKET *packet, u32 port)"):
+        out.line("reset(packet, port);")
+        out.line("parse(packet);")
+        out.line(f"{context.layout.names.of(context.program.ingress.name)}();")
+        out.line(f"u32 group = {standard(context, 'mcast_grp')}, spec = {standard(context, 'egress_spec')};")
+        out.line("if (group) return replicate(packet, group);")
+        out.line(f"if (spec == {DROP_PORT} || spec >= {PORTS}) return drop(packet);")
+        set_standard(context, "instance_type", str(INSTANCE_NORMAL))
+        out.comment("simple_switch has one queue for each port; a packet of another priority is lost.")
+        out.line(f"if ({standard(context, 'priority')}) return drop(packet);")
+        rid = standard(context, "egress_rid")
+        out.line(f"return egress_of(packet, spec, {rid}) ? send(packet, spec) : drop(packet);")

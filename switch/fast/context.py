@@ -1,0 +1,46 @@
+"""What the stages of the generator share: the program, its layout, and the text that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from switch.fast.emitter import Emitter
+from switch.fast.expressions import Expressions, Value, truncated
+from switch.fast.layout import Layout
+from switch.fast.records import Record
+from switch.program import Expression, Field, Parameter, Program
+from topo.errors import UnsupportedError
+
+
+class Context:
+    """Compiles expressions and assignments in the scope of the action being written, if any."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.layout = Layout(program)
+        self.out = Emitter()
+        self.parameters: Record | None = None
+        self.expressions = Expressions(self.layout.field, self.validity, self.parameter)
+
+    def value(self, expression: Expression) -> Value:
+        return self.expressions.compile(expression)
+
+    def validity(self, header: str) -> str:
+        return f"state.valid.{self.layout.names.of(header)}"
+
+    def parameter(self, parameter: Parameter) -> str:
+        assert self.parameters is not None, "a parameter outside of an action"
+        return f"given->{self.parameters.order[parameter.index].symbol}"
+
+    def assign(self, field: Field, value: Value) -> None:
+        """Write `value` to `field`, cut to its width as BMv2 does."""
+        if field.signed and (value.low < -(1 << field.bits - 1) or value.high >= 1 << field.bits - 1):
+            raise UnsupportedError(f"assignment to the signed field '{field}' of a number that may not fit it")
+        self.out.line(f"{self.layout.field(field)} = {truncated(value, field.bits)};")
+
+    def touch(self, written: Iterable[Field]) -> None:
+        """Note which of the packet's headers have to be written back."""
+        headers = {field.header for field in written}
+        for header in self.layout.packet_headers:
+            if header in headers:
+                self.out.line(f"state.dirty.{self.layout.names.of(header)} = 1;")

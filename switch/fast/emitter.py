@@ -1,0 +1,69 @@
+"""Writes C, one line at a time: indentation follows `with`, names and comments are made safe here only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "auto break case char const continue default do double else enum extern float for goto if inline int long "
+        "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile "
+        "while asm typeof u8 u16 u32 u64 s64",
+    )
+)
+
+
+def identifier(name: str) -> str:
+    """`name` as a C identifier; different names can give the same one."""
+    safe = re.sub(r"\W", "_", name, flags=re.ASCII)
+    if not safe or safe[0].isdigit():
+        return f"_{safe}"
+    return f"{safe}_" if safe in KEYWORDS else safe
+
+
+class Names:
+    """C identifiers for P4 names: the same one each time, and never one for two names."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        if name not in self.given:
+            wanted = chosen = identifier(name)
+            number = 2
+            while chosen in self.given.values():
+                chosen, number = f"{wanted}_{number}", number + 1
+            self.given[name] = chosen
+        return self.given[name]
+
+
+class Emitter:
+    """The text of a C file that grows."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 0
+
+    def line(self, text: str = "") -> None:
+        self.lines.append("    " * self.depth + text if text else "")
+
+    def comment(self, text: object) -> None:
+        """A comment of one line, whatever `text` holds."""
+        self.line("// " + re.sub(r"[^ -~]+", " ", str(text)).rstrip("\\ "))
+
+    @contextmanager
+    def block(self, head: str, tail: str = "") -> Iterator[None]:
+        """`head {`, what is written inside the `with`, and `}tail`."""
+        self.line(f"{head} {{")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line(f"}}{tail}")
+
+    def text(self) -> str:
+        """The whole file; a block left open is a fault of the generator."""
+        assert self.depth == 0, "a block of the generated C was not closed"
+        return "\n".join(self.lines) + "\n"

@@ -1,0 +1,79 @@
+"""A program to one C file: the stages in the order in which C needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switch.fast.actions import emit_action
+from switch.fast.architecture import declare_saved, emit_architecture
+from switch.fast.check import check
+from switch.fast.context import Context
+from switch.fast.control import declare_entries, emit_pipeline
+from switch.fast.layout import MAX_REPLICAS, Layout, declare_memory
+from switch.fast.packet import PacketGenerator
+from switch.program import Program
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The C text, and the layout by which its memory and tables are filled."""
+
+    source: str
+    layout: Layout
+
+
+def generate(program: Program) -> Generated:
+    """The C of `program`; `UnsupportedError` names what this target does not do exactly as BMv2 does."""
+    check(program)
+    context = Context(program)
+    packets = PacketGenerator(context)
+    emit_head(context)
+    declare_types(context)
+    packets.emit_parser()
+    packets.emit_deparser()
+    for action in program.actions:
+        emit_action(context, action)
+    emit_pipeline(context, program.ingress)
+    emit_pipeline(context, program.egress)
+    emit_architecture(context)
+    context.out.line(f"ENTRY({packets.parsed_bytes})")
+    return Generated(context.out.text(), context.layout)
+
+
+def emit_head(context: Context) -> None:
+    context.out.comment(f"Generated from the BMv2 JSON of {context.program.name}; each part names its line there.")
+    context.out.line(f"#define MAX_REPLICAS {MAX_REPLICAS}")
+    context.out.line('#include "runtime.h"')
+
+
+def declare_types(context: Context) -> None:
+    """Parameters, entries and tables; the packet's state; the switch's memory."""
+    layout, out = context.layout, context.out
+    for record in layout.parameters.values():
+        record.declare(out)
+    for table in layout.tables.values():
+        declare_entries(context, table)
+        if not table.direct:
+            out.line(f"TABLE({table.symbol}, struct {table.key.name}, struct entry_{table.symbol}, {table.table.size})")
+    declare_state(context)
+    records = {array.record.name: array.record for array in layout.arrays.values()}
+    for record in records.values():
+        if not record.name.startswith("entry_"):
+            record.declare(out)
+    declare_memory(layout, out)
+    out.line("MEMORY struct memory memory;")
+
+
+def declare_state(context: Context) -> None:
+    """The packet being processed: its fields, and which headers it has, which have changed, and where they are."""
+    layout, out = context.layout, context.out
+    for record in layout.state.values():
+        record.declare(out)
+    names = [layout.names.of(header.name) for header in context.program.headers.values() if not header.metadata]
+    with out.block("static struct", " state;"):
+        for header, record in layout.state.items():
+            out.line(f"struct {record.name} {layout.names.of(header)};")
+        for group, width in (("at", "u16"), ("valid", "u8"), ("dirty", "u8")):
+            out.line(f"struct {{ {width} {', '.join(names)}; }} {group};")
+        out.line("u32 length;")
+    declare_saved(context)

@@ -1,0 +1,83 @@
+/* The kernel's side of runtime.h: a tc program on the ingress of each of the switch's ports. */
+#pragma once
+
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+
+#define SEC(name) __attribute__((section(name), used))
+#define __uint(name, value) int (*name)[value]
+#define __type(name, value) typeof(value) *name
+
+static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*bpf_redirect)(u32 ifindex, u64 flags) = (void *)BPF_FUNC_redirect;
+static long (*bpf_clone_redirect)(struct __sk_buff *skb, u32 ifindex, u64 flags) = (void *)BPF_FUNC_clone_redirect;
+static long (*bpf_skb_pull_data)(struct __sk_buff *skb, u32 length) = (void *)BPF_FUNC_skb_pull_data;
+static long (*bpf_skb_vlan_pop)(struct __sk_buff *skb) = (void *)BPF_FUNC_skb_vlan_pop;
+static long (*bpf_skb_change_head)(struct __sk_buff *skb, u32 length, u64 flags) = (void *)BPF_FUNC_skb_change_head;
+
+#define PACKET struct __sk_buff
+#define FUNCTION __attribute__((noinline)) /* verified once, not at each call */
+#define MEMORY SEC(".bss.memory")
+
+/* Entries are allocated as they come: tables are large in the P4 program and mostly empty. */
+#define TABLE(symbol, key_type, entry_type, size) \
+    struct { \
+        __uint(type, BPF_MAP_TYPE_HASH); \
+        __uint(map_flags, BPF_F_NO_PREALLOC); \
+        __uint(max_entries, size); \
+        __type(key, key_type); \
+        __type(value, entry_type); \
+    } symbol SEC(".maps");
+
+#define table_find(table, key) bpf_map_lookup_elem(table, key)
+
+static INLINE u8 *packet_data(PACKET *packet) { return (u8 *)(long)packet->data; }
+static INLINE u8 *packet_end(PACKET *packet) { return (u8 *)(long)packet->data_end; }
+static INLINE u32 packet_length(PACKET *packet) { return packet->len; }
+
+static INLINE int drop(PACKET *packet) { return TC_ACT_SHOT; }
+
+#define ifindex_of(port) ((port) < sizeof memory.ports / sizeof *memory.ports ? memory.ports[port].ifindex : 0)
+#define send(packet, port) send_by(packet, ifindex_of(port))
+#define send_copy(packet, port) send_copy_by(packet, ifindex_of(port))
+
+/* A port that has no link loses what is sent to it. */
+static INLINE int send_by(PACKET *packet, u32 ifindex) { return ifindex ? bpf_redirect(ifindex, 0) : TC_ACT_SHOT; }
+static INLINE void send_copy_by(PACKET *packet, u32 ifindex) {
+    if (ifindex)
+        bpf_clone_redirect(packet, ifindex, 0);
+}
+
+/* The kernel has taken an outer VLAN tag out of the bytes; the program is to see what was on the wire. */
+static INLINE int restore_tag(PACKET *packet) {
+    u16 type = packet->vlan_proto, tag = packet->vlan_tci;
+    if (bpf_skb_vlan_pop(packet) || bpf_skb_change_head(packet, 4, 0))
+        return -1;
+    u8 *data = packet_data(packet);
+    if (data + 18 > packet_end(packet))
+        return -1;
+    for (u32 i = 0; i < 12; i++)
+        data[i] = data[i + 4];
+    AT(u16, data + 12) = type;
+    store_2(data + 14, tag);
+    return 0;
+}
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 512);
+    __type(key, u32);
+    __type(value, u32);
+} port_of_ifindex SEC(".maps");
+
+#define ENTRY(parsed_bytes) \
+    SEC("tc") int from_port(PACKET *packet) { \
+        u32 ifindex = packet->ifindex; \
+        u32 *port = bpf_map_lookup_elem(&port_of_ifindex, &ifindex); \
+        if (!port || (packet->vlan_present && restore_tag(packet))) \
+            return TC_ACT_SHOT; \
+        if (packet_data(packet) + parsed_bytes > packet_end(packet)) \
+            bpf_skb_pull_data(packet, packet->len < parsed_bytes ? packet->len : parsed_bytes); \
+        return receive(packet, *port); \
+    } \
+    char license_text[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,205 @@
+"""Where everything of a program lives: packet fields, registers, counters and tables.
+
+Registers of equal length stand side by side as the columns of one array of rows: a program that uses
+many registers at the same index then touches one run of cache lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from switch.fast.emitter import Emitter, Names
+from switch.fast.records import Record, make_record
+from switch.fast.usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
+from switch.program import Action, Counter, Field, Program, Register, Table
+
+PORTS = 512
+DROP_PORT = 511
+MAX_REPLICAS = 128
+DIRECT_BITS = 12  # a table with one key of at most so many bits is an array
+
+STANDARD = "standard_metadata"
+
+COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of records in the switch's memory."""
+
+    name: str
+    symbol: str
+    record: Record
+    length: int
+    offset: int
+
+    @property
+    def size(self) -> int:
+        return self.record.size * self.length
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """A table with a key. `values[n]` is the record that follows the entry's head for action number n.
+
+    `array` is set where the key is the index of an array in memory; other tables are hash maps.
+    """
+
+    table: Table
+    symbol: str
+    key: Record
+    values: dict[int, Record]
+    entry_bytes: int
+    direct: bool
+
+    HEAD_BYTES = 8  # u32 present, u32 action
+
+    def pack_entry(self, action: Action, values: tuple[int, ...]) -> bytes:
+        """The bytes of an entry that runs `action` with `values`."""
+        head = (1).to_bytes(4, "little") + action.number.to_bytes(4, "little")
+        return (head + self.values[action.number].pack(values)).ljust(self.entry_bytes, b"\0")
+
+
+class Layout:
+    """The layout of one program, computed once, used by the generator and by whoever fills the switch."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.names = Names()
+
+    # -- the packet's state
+
+    @cached_property
+    def intrinsic(self) -> dict[str, Field]:
+        """The metadata fields that the switch itself reads and writes, by name, where the program has them."""
+        wanted = ("ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp",
+                  "egress_rid", "parser_error", "priority")  # fmt: skip
+        found = {name: self.program.find_field(STANDARD, name) for name in wanted}
+        return {name: field for name, field in found.items() if field is not None}
+
+    @cached_property
+    def state(self) -> dict[str, Record]:
+        """For each header instance, the record of those of its fields that are used."""
+        used = used_fields(self.program) | set(self.intrinsic.values())
+        records = {}
+        for header in self.program.headers.values():
+            fields = [(field.name, field.bits) for field in header.fields if field in used]
+            records[header.name] = make_record("fields_" + self.names.of(header.name), fields)
+        return records
+
+    def used(self, header: str) -> list[Field]:
+        """The fields of `header` that are kept outside the packet."""
+        symbols = self.state[header].symbols
+        return [field for field in self.program.headers[header].fields if field.name in symbols]
+
+    def header(self, name: str) -> str:
+        """The C expression of a header's record."""
+        return f"state.{self.names.of(name)}"
+
+    def field(self, field: Field) -> str:
+        """The C expression of a field."""
+        return f"{self.header(field.header)}.{self.state[field.header].symbols[field.name]}"
+
+    @cached_property
+    def packet_headers(self) -> list[str]:
+        return extracted_headers(self.program)
+
+    @cached_property
+    def written(self) -> set[Field]:
+        """The fields that the parser or an action writes."""
+        pipelines = (self.program.ingress, self.program.egress)
+        return written_by([*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))])
+
+    # -- memory
+
+    @cached_property
+    def rows(self) -> dict[int, Record]:
+        """For each length, the record of all registers of that length."""
+        lengths = dict.fromkeys(register.size for register in self.program.registers.values())
+        return {
+            length: make_record(
+                f"row_{length}", [(r.name, r.bits) for r in self.program.registers.values() if r.size == length]
+            )
+            for length in lengths
+        }
+
+    @cached_property
+    def arrays(self) -> dict[str, Array]:
+        """All of the switch's memory, by name: ports, rows of registers, counters, direct tables."""
+        parts = [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
+        parts += [(f"rows_{length}", record, length) for length, record in self.rows.items()]
+        parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
+        parts += [
+            (layout.table.name, entry_record(layout), 1 << layout.table.key[0].bits)
+            for layout in self.tables.values()
+            if layout.direct
+        ]
+        placed, offset = {}, 0
+        for name, record, length in parts:
+            placed[name] = Array(name, self.names.of(name), record, length, offset)
+            offset += placed[name].size
+        return placed
+
+    @property
+    def memory_bytes(self) -> int:
+        return max(array.offset + array.size for array in self.arrays.values())
+
+    def register(self, register: Register, index: str) -> str:
+        """The C expression of one element of a register array."""
+        array = self.arrays[f"rows_{register.size}"]
+        return f"memory.{array.symbol}[{index}].{array.record.symbols[register.name]}"
+
+    def counter(self, counter: Counter, index: str) -> str:
+        return f"memory.{self.arrays[counter.name].symbol}[{index}]"
+
+    def view(self, memory: np.ndarray, name: str) -> np.ndarray:
+        """The array `name` inside the switch's memory (bytes), without copying."""
+        array = self.arrays[name]
+        view: np.ndarray = memory[array.offset : array.offset + array.size].view(array.record.dtype)
+        return view
+
+    # -- tables
+
+    @cached_property
+    def parameters(self) -> dict[int, Record]:
+        """For each action, by number, the record of its parameters."""
+        return {
+            action.number: make_record(f"parameters_{action.number}", [(p.name, p.bits) for p in action.parameters])
+            for action in self.program.actions
+        }
+
+    @cached_property
+    def tables(self) -> dict[str, TableLayout]:
+        """The tables that have a key, by name."""
+        return {table.name: self.table(table) for table in self.program.tables.values() if table.key}
+
+    def table(self, table: Table) -> TableLayout:
+        symbol = self.names.of(table.name)
+        values = {action.number: self.parameters[action.number] for action in table.actions}
+        return TableLayout(
+            table=table,
+            symbol=symbol,
+            key=make_record(f"key_{symbol}", [(f"{part.name} {i}", part.bits) for i, part in enumerate(table.key)]),
+            values=values,
+            entry_bytes=TableLayout.HEAD_BYTES + max(record.size for record in values.values()),
+            direct=len(table.key) == 1 and table.key[0].bits <= DIRECT_BITS,
+        )
+
+
+def entry_record(layout: TableLayout) -> Record:
+    """The entry of a direct table, as far as memory's layout needs to know it."""
+    record = make_record(f"entry_{layout.symbol}", [("present", 32), ("action", 32)])
+    return Record(record.name, record.order, layout.entry_bytes)
+
+
+def declare_memory(layout: Layout, out: Emitter) -> None:
+    """The struct `memory`, with its layout asserted."""
+    with out.block("struct memory", ";"):
+        for array in layout.arrays.values():
+            out.line(f"struct {array.record.name} {array.symbol}[{array.length}];")
+    for array in layout.arrays.values():
+        place = f"__builtin_offsetof(struct memory, {array.symbol}) == {array.offset}"
+        out.line(f'_Static_assert({place}, "layout of {array.symbol}");')

@@ -1,0 +1,96 @@
+"""Records: the layout of structs that Python and the generated C share (keys, entries, register rows).
+
+Members are ordered by size, so that none needs padding in front; C's own layout is then the same, and
+the generated C asserts that it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from switch.fast.emitter import Emitter, Names
+
+ALIGNMENT = 8
+
+
+def container_bytes(bits: int) -> int:
+    """Bytes of the smallest C integer that holds `bits` bits, 1 to 64."""
+    return next(size for size in (1, 2, 4, 8) if bits <= 8 * size)
+
+
+@dataclass(frozen=True)
+class Member:
+    """`name` in Python, `symbol` in C; `offset` in bytes."""
+
+    name: str
+    symbol: str
+    size: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """A struct of unsigned integers. `order` holds the members as they were given, to pack values by."""
+
+    name: str
+    order: tuple[Member, ...]
+    size: int
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """In the order of memory."""
+        return tuple(sorted(self.order, key=lambda member: member.offset))
+
+    @cached_property
+    def symbols(self) -> dict[str, str]:
+        return {member.name: member.symbol for member in self.order}
+
+    def pack(self, values: Sequence[int]) -> bytes:
+        """The record's bytes in this machine's order, given a value for each member of `order`."""
+        data = bytearray(self.size)
+        for member, value in zip(self.order, values, strict=True):
+            data[member.offset : member.offset + member.size] = value.to_bytes(member.size, "little")
+        return bytes(data)
+
+    @cached_property
+    def dtype(self) -> np.dtype[np.void]:
+        """The record as NumPy sees it, members under their Python names."""
+        return np.dtype(
+            {
+                "names": [member.name for member in self.members],
+                "formats": [f"<u{member.size}" for member in self.members],
+                "offsets": [member.offset for member in self.members],
+                "itemsize": self.size,
+            }
+        )
+
+    def declare(self, out: Emitter) -> None:
+        """The struct in C, padded with named bytes so that all of it can be initialised."""
+        with out.block(f"struct {self.name}", " __attribute__((aligned(8)));"):
+            end = 0
+            for member in self.members:
+                out.line(f"u{8 * member.size} {member.symbol};")
+                end = member.offset + member.size
+            if end < self.size:
+                out.line(f"u8 padding_[{self.size - end}];")
+        out.line(f'_Static_assert(sizeof(struct {self.name}) == {self.size}, "layout of {self.name}");')
+
+
+def make_record(name: str, members: Iterable[tuple[str, int]]) -> Record:
+    """A record of (name, bits) members."""
+    given = list(members)
+    names = Names()
+    names.of("padding_")
+    offset = 0
+    placed: dict[int, Member] = {}
+    for index in sorted(range(len(given)), key=lambda i: -container_bytes(given[i][1])):
+        member, bits = given[index]
+        size = container_bytes(bits)
+        placed[index] = Member(member, names.of(member), size, offset)
+        offset += size
+    size = -(-max(offset, 1) // ALIGNMENT) * ALIGNMENT
+    return Record(name, tuple(placed[index] for index in range(len(given))), size)

@@ -1,0 +1,109 @@
+"""A switch's state, wherever the generated C runs: entries go in, registers and counters come out.
+
+Memory is one array of bytes that Python and the running program share. Hash tables are behind `Tables`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.encode import action_call, check_entries
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.fast.layout import MAX_REPLICAS, Layout
+from topo.errors import InputError
+
+Memory = NDArray[np.uint8]
+GROUPS = "groups"
+COPY = 1  # the `egress_rid` of every replica
+
+
+class Tables(Protocol):
+    """The hash tables of a loaded program, by their symbol in C."""
+
+    def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Add (key, entry) pairs, all of one size."""
+        ...
+
+
+class SwitchState:
+    """What target-neutral entries, registers and counters are in memory and tables."""
+
+    def __init__(self, layout: Layout, memory: Memory, tables: Tables) -> None:
+        self.layout = layout
+        self.program = layout.program
+        self.memory = memory
+        self.tables = tables
+        self.keys: dict[str, set[tuple[int, ...]]] = {name: set() for name in layout.tables}
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add entries, groups and presets; when one of them is wrong, none is added."""
+        check_entries(self.program, entries)
+        for group in entries.groups:
+            check_size(group)
+        self.check_new(entries.tables)
+        for name in dict.fromkeys(entry.table for entry in entries.tables):
+            self.install_table(name, [entry for entry in entries.tables if entry.table == name])
+        self.tables.put(GROUPS, [pack_group(group) for group in entries.groups])
+        for preset in entries.registers:
+            self.column(preset.register)[preset.index] = preset.value
+
+    def check_new(self, entries: Sequence[TableEntry]) -> None:
+        """No key may be there already, and no table may grow beyond its size in the program."""
+        seen: dict[str, set[tuple[int, ...]]] = {}
+        for entry in entries:
+            keys = seen.setdefault(entry.table, set())
+            if entry.table not in self.keys:
+                raise InputError(f"table '{entry.table}' has no key: it takes no entries")
+            if entry.key in self.keys[entry.table] or entry.key in keys:
+                raise InputError(f"table '{entry.table}' already has an entry for the key {entry.key}")
+            keys.add(entry.key)
+        for name, keys in seen.items():
+            size = self.program.table(name).size
+            if len(keys) + len(self.keys[name]) > size:
+                raise InputError(f"table '{name}' is full: the program gives it {size} entries; raise its size there")
+
+    def install_table(self, name: str, entries: list[TableEntry]) -> None:
+        table = self.layout.tables[name]
+        calls = [action_call(self.program, entry) for entry in entries]
+        packed = [table.pack_entry(call.action, call.values) for call in calls]
+        if table.direct:
+            view = self.layout.view(self.memory, name).view(np.uint8).reshape(-1, table.entry_bytes)
+            for entry, data in zip(entries, packed, strict=True):
+                view[entry.key[0]] = np.frombuffer(data, np.uint8)
+        else:
+            self.tables.put(table.symbol, [(table.key.pack(e.key), d) for e, d in zip(entries, packed, strict=True)])
+        self.keys[name] |= {entry.key for entry in entries}
+
+    def column(self, register: str) -> NDArray[np.uint64]:
+        """The elements of a register where they are, in the register's own integer type."""
+        array = self.program.register(register)
+        view: NDArray[np.uint64] = self.layout.view(self.memory, f"rows_{array.size}")[register]
+        return view
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """A copy of all elements of the register `name`."""
+        return self.column(name).astype(np.uint64)
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Copies of the packets and bytes of all elements of the counter `name`."""
+        view = self.layout.view(self.memory, self.program.counter(name).name)
+        return view["packets"].copy(), view["bytes"].copy()
+
+
+def check_size(group: MulticastGroup) -> None:
+    ports = Tally(group.ports)
+    if len(ports) > MAX_REPLICAS:
+        raise InputError(f"multicast group {group.group} has {len(ports)} ports: target 'fast' takes {MAX_REPLICAS}")
+
+
+def pack_group(group: MulticastGroup) -> tuple[bytes, bytes]:
+    """A group's key and entry; BMv2 keeps ports as a bitmap: each leaves once, the lowest first."""
+    ports = sorted(set(group.ports))
+    numbers = np.zeros((MAX_REPLICAS, 2), np.uint16)
+    numbers[: len(ports), 0], numbers[: len(ports), 1] = ports, COPY
+    return group.group.to_bytes(4, "little"), len(ports).to_bytes(4, "little") + numbers.tobytes()
