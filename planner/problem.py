@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 from topo.errors import InputError
 from topo.fabric import Fabric
@@ -84,5 +85,5 @@ def check_job(fabric: Fabric, job: Job) -> None:
         raise InputError(f"{name}: gradient of {job.gradient_bytes} bytes; a positive multiple of 4 is expected")
     if job.iterations < 1:
         raise InputError(f"{name}: {job.iterations} iterations; at least 1 is expected")
-    if job.weight <= 0 or job.compute_s < 0 or job.arrival_s < 0:
-        raise InputError(f"{name}: weight must be positive, compute time and arrival not negative")
+    if not (0 < job.weight < inf and 0 <= job.compute_s < inf and 0 <= job.arrival_s < inf):
+        raise InputError(f"{name}: weight must be positive, compute time and arrival not negative, and all finite")

@@ -12,11 +12,11 @@ from planner.problem import Problem
 def fragment_ranges(problem: Problem, plan: Plan) -> dict[tuple[int, int], range]:
     """`[job, tree]`: the fragments of one iteration's gradient that the tree carries, in whole fragments.
 
-    Shards follow one another in the gradient, as long as their shares; a shard's trees divide it evenly.
+    Shards follow one another by their numbers, as long as their shares; a shard's trees divide it evenly.
     """
     ranges: dict[tuple[int, int], range] = {}
     for job in problem.jobs:
-        shards = [shard for shard in plan.shards if shard.job == job.number]
+        shards = sorted((s for s in plan.shards if s.job == job.number), key=lambda shard: shard.number)
         parts = [(tree, shard.share / len(shard.trees)) for shard in shards for tree in shard.trees]
         total = problem.fragment.count(job.gradient_bytes)
         for (tree, _), part in zip(parts, split(total, [share for _, share in parts]), strict=True):

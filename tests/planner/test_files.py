@@ -1,0 +1,119 @@
+"""Files: what is saved is read back equal, and every mistake gets one message with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planner_cases import first_is_server
+
+from planner.entries import entries
+from planner.files import load_entries, load_jobs, load_plan, save_entries, save_jobs, save_plan
+from planner.methods import METHODS
+from planner.problem import Job
+from topo.clos import fat_tree
+from topo.errors import InputError
+from topo.variations import with_pipelines
+
+JOBS = """
+version: 1
+jobs:
+  - {workers: [h2, h3], servers: [h1], gradient_bytes: 4000, iterations: 3}
+  - {workers: [h4], servers: [h1], gradient_bytes: 256, weight: 2, number: 7}
+"""
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_plans_and_entries_come_back_equal(method: str, tmp_path: Path) -> None:
+    problem = first_is_server(with_pipelines(fat_tree(4), 2))
+    plan = METHODS[method].plan(problem)
+    save_plan(plan, tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json") == plan
+    installed = entries(problem, plan)
+    save_entries(installed, tmp_path / "entries")
+    assert load_entries(tmp_path / "entries" / "entries.json") == installed
+    for switch in installed.switches:
+        assert (tmp_path / "entries" / f"{switch.switch}.txt").read_text() == switch.cli()
+
+
+def test_a_switch_name_cannot_leave_the_folder(tmp_path: Path) -> None:
+    problem = first_is_server(fat_tree(2))
+    installed = entries(problem, METHODS["lbmm"].plan(problem))
+    renamed = type(installed)((type(installed.switches[0])("../../x", installed.switches[0].tables),))
+    save_entries(renamed, tmp_path / "a" / "b")
+    assert sorted(path.name for path in tmp_path.rglob("*.txt")) == ["..%2F..%2Fx.txt"]
+
+
+def test_jobs_are_numbered_by_position_and_come_back_equal(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.yml"
+    path.write_text(JOBS)
+    jobs = load_jobs(path)
+    assert jobs == (Job(1, ("h2", "h3"), ("h1",), 4000, iterations=3), Job(7, ("h4",), ("h1",), 256, weight=2.0))
+    save_jobs(jobs, path)
+    assert load_jobs(path) == jobs
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "iterations: 3",
+            "iteratoins: 3",
+            r"jobs\[0\].iteratoins: unknown key 'iteratoins'; did you mean 'iterations'",
+        ),
+        ("version: 1", "version: 2", "version: Input should be 1, found 2"),
+        ("version: 1", "", "key 'version' is missing"),
+        ("4000", "'4000'", r"jobs\[0\].gradient_bytes: Input should be a valid integer, found '4000'"),
+        ("weight: 2", "weight: 2024-01-01", r"jobs\[1\].weight: Input should be a valid number"),
+        ("workers: [h4], ", "", r"jobs\[1\].workers: key 'workers' is missing"),
+        ("servers: [h1]", "servers: h1", r"jobs\[0\].servers: Input should be a valid (array|tuple), found 'h1'"),
+        ("version: 1", "version: [1", "line 3"),
+        ("version: 1", "version: 1\nversion: 1", "given twice"),
+        (JOBS, "just text", "the file: Input should be an object"),
+    ],
+)
+def test_a_mistake_in_a_jobs_file_is_located(old: str, new: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.yml"
+    path.write_text(JOBS.replace(old, new))
+    with pytest.raises(InputError, match=message) as caught:
+        load_jobs(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"{"])
+def test_an_unreadable_file_is_named(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"plan\.json"):
+        load_plan(path)
+
+
+def mutate(document: Any, *keys: str | int, value: Any) -> None:
+    for key in keys[:-1]:
+        document = document[key]
+    document[keys[-1]] = value
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "message"),
+    [
+        (("plan", "shards", 0, "rate_bps"), "fast", r"plan\.shards\[0\]\.rate_bps"),
+        (("plan", "shards", 0, "trees", 0, "rooot"), "h1", "did you mean 'root'"),
+        (("plan", "shards", 0, "trees", 0, "branches", 0, "path"), ["h2", 3], r"branches\[0\]\.path\[1\]"),
+        (("plan", "shards", 0, "trees", 0, "workers"), {"one": "h2"}, "workers"),
+    ],
+)
+def test_a_mistake_in_a_plan_file_is_located(
+    keys: tuple[str | int, ...], value: object, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(METHODS["atp"].plan(first_is_server(fat_tree(2))), path)
+    document = json.loads(path.read_text())
+    mutate(document, *keys, value=value)
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=message):
+        load_plan(path)
