@@ -29,6 +29,7 @@ from topo.fabric import MAX_PIPELINES, Fabric, Host, Link, Switch, contiguous_pi
 
 RATE_UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+RATE = "a rate in bit/s greater than 0, such as 20M or 100G"
 NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
 
 
@@ -45,8 +46,9 @@ def quantity(value: object, units: Mapping[str, float]) -> float:
 
 
 def rate(value: object) -> float:
+    """20000000, '20M' and '0.02G' alike, in bit/s. Raises `ValueError`."""
     bits_per_second = quantity(value, RATE_UNITS)
-    if bits_per_second <= 0:
+    if not 0 < bits_per_second < math.inf:
         raise ValueError
     return bits_per_second
 
@@ -71,7 +73,6 @@ def not_negative(value: float) -> float:
 Rate = Annotated[float, BeforeValidator(rate)]
 Duration = Annotated[float, BeforeValidator(duration), AfterValidator(not_negative)]
 Port = Annotated[StrictInt, Field(ge=0)]
-RATE = "a rate in bit/s greater than 0, such as 20M or 100G"
 
 
 class Record(BaseModel):

@@ -11,24 +11,24 @@ import networkx as nx
 import yaml
 
 from topo.clos import DEFAULT_CAPACITY_BPS
-from topo.document import DocumentError, LinkRecord, SwitchRecord, document_of, fabric_of, place
-from topo.errors import FabricError
+from topo.document import RATE, DocumentError, LinkRecord, SwitchRecord, document_of, fabric_of, place, rate
+from topo.errors import FabricError, InputError
 from topo.fabric import Fabric
 
 MAX_FILE_BYTES = 8 << 20
 
 
-def read_fabric(path: Path) -> Fabric:
+def load_fabric(path: Path) -> Fabric:
     """The fabric of a `.yml`, `.yaml` or `.graphml` file. Raises `FabricError` that names file, place and remedy."""
-    readers: dict[str, Callable[[Path], Fabric]] = {".yml": read_yaml, ".yaml": read_yaml, ".graphml": read_graphml}
+    readers: dict[str, Callable[[Path], Fabric]] = {".yml": load_yaml, ".yaml": load_yaml, ".graphml": load_graphml}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise FabricError(f"{path}: a fabric file ends in {', '.join(readers)}")
     return reader(path)
 
 
-def write_fabric(fabric: Fabric, path: Path) -> None:
-    """Write YAML that `read_fabric` reads back as an equal fabric."""
+def save_fabric(fabric: Fabric, path: Path) -> None:
+    """Write YAML that `load_fabric` reads back as an equal fabric."""
     path.write_text(to_yaml(fabric))
 
 
@@ -50,6 +50,14 @@ def flow(value: object) -> str:
     """`value` as YAML on one line."""
     text: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=float("inf"))
     return text.removesuffix("...\n").strip()
+
+
+def parse_rate(text: str) -> float:
+    """'20M' as 20e6 bit/s. Raises `InputError`."""
+    try:
+        return rate(text)
+    except ValueError:
+        raise InputError(f"'{text}': expected {RATE}") from None
 
 
 def read_text(path: Path) -> str:
@@ -87,7 +95,7 @@ def refuse_twice(node: yaml.MappingNode) -> None:
         seen.add(key.value)
 
 
-def read_yaml(path: Path) -> Fabric:
+def load_yaml(path: Path) -> Fabric:
     """The fabric of a YAML file; `topo.document` shows what it may say."""
     text = read_text(path)
     try:
@@ -123,7 +131,7 @@ def line_of(tree: yaml.Node | None, where: tuple[str | int, ...]) -> int:
     return line + 1
 
 
-def read_graphml(path: Path, hosts_per_switch: int = 1, capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
+def load_graphml(path: Path, hosts_per_switch: int = 1, capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
     """The fabric of a GraphML file, whose nodes and edges may carry the keys of the YAML format as attributes.
 
     A node with `tier` 0 is a host; a node without `tier` is a switch of tier 1. A graph without hosts, such

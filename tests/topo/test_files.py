@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topo.errors import FabricError
+from topo.errors import FabricError, InputError
 from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from topo.files import MAX_FILE_BYTES, read_fabric, read_graphml, write_fabric
+from topo.files import MAX_FILE_BYTES, load_fabric, load_graphml, parse_rate, save_fabric
 from topo.generators import FABRICS, named_fabric, with_capacities, with_ina, with_pipelines
 from topo.routing import up_down_paths
 
@@ -51,15 +51,15 @@ def switch(draw: st.DrawFn, name: str) -> Switch:
 @given(fabric=fabrics())
 def test_yaml_round_trip(fabric: Fabric, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "round.yml"
-    write_fabric(fabric, path)
-    assert read_fabric(path) == fabric
+    save_fabric(fabric, path)
+    assert load_fabric(path) == fabric
 
 
 @pytest.mark.parametrize("name", FABRICS)
 def test_named_fabrics_round_trip(name: str, tmp_path: Path) -> None:
     fabric = with_ina(with_pipelines(with_capacities(named_fabric(name), 1e6, 9e6, 1), 3), share=0.5, seed=1)
-    write_fabric(fabric, tmp_path / "fabric.yml")
-    assert read_fabric(tmp_path / "fabric.yml") == fabric
+    save_fabric(fabric, tmp_path / "fabric.yml")
+    assert load_fabric(tmp_path / "fabric.yml") == fabric
 
 
 def test_short_form(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_short_form(tmp_path: Path) -> None:
           - {a: leaf2, b: spine1, capacity: 100G, delay: 0.5}
         """
     )
-    fabric = read_fabric(path)
+    fabric = load_fabric(path)
     assert fabric.switch_by_name["leaf1"].pipelines == ((1,), (2, 3))
     assert not fabric.switch_by_name["leaf2"].ina
     assert fabric.switch_by_name["spine1"].aggregation_rate_bps == 10e6
@@ -169,7 +169,7 @@ def test_mistakes_get_one_message(text: str, message: str, tmp_path: Path) -> No
     path = tmp_path / "fabric.yml"
     path.write_text(text)
     with pytest.raises(FabricError) as refused:
-        read_fabric(path)
+        load_fabric(path)
     assert str(refused.value) == f"{path}{message}"
 
 
@@ -182,10 +182,22 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(FabricError) as refused:
-            read_fabric(tmp_path / name)
+            load_fabric(tmp_path / name)
         assert str(refused.value) == f"{tmp_path / name}: {message}"
     with pytest.raises(FabricError, match=r"absent\.yml: No such file or directory"):
-        read_fabric(tmp_path / "absent.yml")
+        load_fabric(tmp_path / "absent.yml")
+
+
+@pytest.mark.parametrize(("text", "bps"), [("20M", 20e6), ("0.1G", 100e6), ("5e3", 5e3), ("1 T", 1e12)])
+def test_rates(text: str, bps: float) -> None:
+    assert parse_rate(text) == pytest.approx(bps)
+
+
+@pytest.mark.parametrize("text", ["", "M", "20m", "-1", "0", "nan", "inf", "1e999", "20Mbit"])
+def test_what_is_no_rate(text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_rate(text)
+    assert str(refused.value) == f"'{text}': {RATE}"
 
 
 GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -206,14 +218,14 @@ def test_graphml_with_hosts(tmp_path: Path) -> None:
         '<node id="h1"><data key="t">0</data></node><node id="a"><data key="t">1</data><data key="l">5.5</data></node>'
     )
     path = graphml(tmp_path, nodes + '<edge source="h1" target="a"><data key="c">7M</data></edge>')
-    fabric = read_fabric(path)
+    fabric = load_fabric(path)
     assert fabric.capacities_bps == {("h1", "a"): 7e6, ("a", "h1"): 7e6}
 
 
 def test_graphml_map_grows_hosts_and_routes(tmp_path: Path) -> None:
     nodes = "".join(f'<node id="{i}"/>' for i in range(4))
     edges = "".join(f'<edge source="{i}" target="{(i + 1) % 4}"/>' for i in range(4))
-    fabric = read_graphml(graphml(tmp_path, nodes + edges), hosts_per_switch=2, capacity_bps=3e6)
+    fabric = load_graphml(graphml(tmp_path, nodes + edges), hosts_per_switch=2, capacity_bps=3e6)
     assert len(fabric.hosts) == 8
     assert set(fabric.capacities_bps.values()) == {3e6}
     assert len(up_down_paths(fabric, "h1", "h5")) == 2
@@ -222,5 +234,5 @@ def test_graphml_map_grows_hosts_and_routes(tmp_path: Path) -> None:
 def test_graphml_mistake_names_its_place(tmp_path: Path) -> None:
     body = '<node id="a"/><node id="b"/><edge source="a" target="b"><data key="c">fast</data></edge>'
     with pytest.raises(FabricError) as refused:
-        read_fabric(graphml(tmp_path, body))
+        load_fabric(graphml(tmp_path, body))
     assert str(refused.value) == f"{tmp_path}/ring.graphml: links[2].capacity: 'fast': {RATE}"

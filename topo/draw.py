@@ -1,0 +1,283 @@
+"""A fabric as a picture: a row per tier, the pipelines of INA switches, aggregation trees and link loads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import hypot
+from pathlib import Path
+from typing import Protocol
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyBboxPatch, Patch, Rectangle
+
+from topo.errors import InputError
+from topo.fabric import Fabric
+from topo.layout import ARC_HEIGHT, SWITCH_HEIGHT, Layout, Point
+
+TREE_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#4B4B4B")
+INK, PAPER, CABLE, COMMON = "#20262E", "#FFFFFF", "#C9D1DA", "#E4E8EC"
+PIPELINE_TINTS = ("#DCEBF7", "#C3DDF1")
+ROLES = {
+    "worker": ("o", "#2F6DA8", "worker"),
+    "ps": ("s", "#B3261E", "parameter server"),
+    "": ("o", "#FFFFFF", "idle host"),
+}
+FORMATS = (".png", ".svg")
+MAX_LABELS = 120
+INCHES_PER_UNIT = 0.62
+MAX_INCHES = 60.0
+
+DirectedLink = tuple[str, str]
+
+
+class BranchShape(Protocol):
+    @property
+    def links(self) -> Sequence[DirectedLink]: ...
+
+
+class AggregatorShape(Protocol):
+    @property
+    def switch(self) -> str: ...
+    @property
+    def pipeline(self) -> int: ...
+
+
+class TreeShape(Protocol):
+    """What a drawing needs of an aggregation tree."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def branches(self) -> Sequence[BranchShape]: ...
+    @property
+    def aggregators(self) -> Sequence[AggregatorShape]: ...
+
+
+def draw(
+    fabric: Fabric,
+    paths: Path | Iterable[Path],
+    *,
+    loads: Mapping[DirectedLink, float] | None = None,
+    trees: Sequence[TreeShape] = (),
+    roles: Mapping[str, str] | None = None,
+    title: str | None = None,
+) -> None:
+    """Draw to each of `paths`, whose ending (.png, .svg) says the format.
+
+    `loads` are bit/s of directed links, shown as width and label; `trees` each have a colour, and a Σ where
+    they aggregate; `roles` maps hosts to 'worker' or 'ps'.
+    """
+    targets = [paths] if isinstance(paths, Path) else list(paths)
+    for path in targets:
+        if path.suffix not in FORMATS:
+            raise InputError(f"{path}: a drawing ends in {' or '.join(FORMATS)}")
+    picture = Picture(fabric, loads or {}, trees, roles or {})
+    figure = picture.figure(fabric.name if title is None else title)
+    for path in targets:
+        figure.savefig(path, dpi=160, facecolor=PAPER, bbox_inches="tight", pad_inches=0.25)
+
+
+class Picture:
+    """One drawing in the making."""
+
+    def __init__(
+        self, fabric: Fabric, loads: Mapping[DirectedLink, float], trees: Sequence[TreeShape], roles: Mapping[str, str]
+    ) -> None:
+        self.fabric = fabric
+        self.layout = Layout(fabric)
+        self.loads = loads
+        self.trees = trees
+        self.roles = roles
+        self.users = users_of_links(trees)
+
+    def figure(self, title: str) -> Figure:
+        width = min(MAX_INCHES, max(6.0, INCHES_PER_UNIT * (self.layout.width + 1)))
+        height = INCHES_PER_UNIT * (self.layout.height + 3.2)
+        figure = Figure(figsize=(width, height))
+        FigureCanvasAgg(figure)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.set_aspect("equal")
+        self.draw_links(axes)
+        for switch in self.fabric.switch_by_name:
+            self.draw_switch(axes, switch)
+        for host in self.fabric.hosts:
+            self.draw_host(axes, host.name)
+        self.finish(axes, title)
+        return figure
+
+    def draw_links(self, axes: Axes) -> None:
+        for link in self.fabric.links:
+            self.draw_line(axes, link.a, link.b, 0.0, color=CABLE, linewidth=1.1, zorder=1)
+        directed = [hop for hop in self.fabric.capacities_bps if hop in self.users or self.loads.get(hop)]
+        for hop in directed:
+            self.draw_flow(axes, hop)
+            if self.loads.get(hop) and len(directed) <= MAX_LABELS:
+                self.label_load(axes, hop)
+
+    def draw_flow(self, axes: Axes, hop: DirectedLink) -> None:
+        """One line per tree on the link, side by side, or one for a load of no tree."""
+        colors = [TREE_COLORS[tree % len(TREE_COLORS)] for tree in self.users.get(hop, [])] or [INK]
+        width = 1.4 + 3.2 * min(1.0, self.loads.get(hop, 0.0) / self.fabric.capacities_bps[hop])
+        both_ways = hop[::-1] in self.users or bool(self.loads.get(hop[::-1]))
+        for number, color in enumerate(colors):
+            shift = 0.09 * (number - (len(colors) - 1) / 2) + (0.07 if both_ways else 0.0)
+            self.draw_line(axes, *hop, shift, color=color, linewidth=width / len(colors) ** 0.5, zorder=2)
+        self.draw_arrow(axes, hop, colors[0], 0.07 if both_ways else 0.0)
+
+    def draw_line(self, axes: Axes, a: str, b: str, shift: float, **style: object) -> None:
+        points = self.course(a, b, shift)
+        axes.plot([x for x, _ in points], [y for _, y in points], solid_capstyle="round", **style)  # type: ignore[arg-type]
+
+    def course(self, a: str, b: str, shift: float) -> list[Point]:
+        """The points of the line from `a` to `b`, moved by `shift` to the right of its direction."""
+        (ax, ay), (bx, by) = self.layout.end(a, b), self.layout.end(b, a)
+        length = hypot(bx - ax, by - ay) or 1.0
+        dx, dy = shift * (by - ay) / length, shift * (ax - bx) / length
+        bend = self.layout.arc(a, b)
+        steps = 24 if bend else 1
+        return [
+            (ax + t * (bx - ax) + dx, ay + t * (by - ay) + dy + 4 * bend * t * (1 - t))
+            for t in (i / steps for i in range(steps + 1))
+        ]
+
+    def point_at(self, hop: DirectedLink, t: float, shift: float = 0.0) -> Point:
+        points = self.course(*hop, shift)
+        at = t * (len(points) - 1)
+        first = min(int(at), len(points) - 2)
+        (ax, ay), (bx, by) = points[first], points[first + 1]
+        return ax + (at - first) * (bx - ax), ay + (at - first) * (by - ay)
+
+    def draw_arrow(self, axes: Axes, hop: DirectedLink, color: str, shift: float) -> None:
+        style = {
+            "arrowstyle": "-|>,head_width=0.22,head_length=0.4",
+            "color": color,
+            "lw": 0.01,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
+        tail, tip = self.point_at(hop, 0.6, shift), self.point_at(hop, 0.66, shift)
+        axes.annotate("", xy=tip, xytext=tail, arrowprops=style, zorder=2.5)
+
+    def label_load(self, axes: Axes, hop: DirectedLink) -> None:
+        load = self.loads[hop]
+        share = load / self.fabric.capacities_bps[hop]
+        axes.text(
+            *self.point_at(hop, 0.32), f"{short_rate(load)}\n{share:.0%}",
+            ha="center", va="center", fontsize=5.4, color=INK, linespacing=0.95, zorder=5,
+            bbox={"boxstyle": "round,pad=0.14", "fc": PAPER, "ec": "none", "alpha": 0.88},
+        )  # fmt: skip
+
+    def draw_switch(self, axes: Axes, name: str) -> None:
+        """A box with a column per pipeline; a common switch is grey and has none."""
+        x, y = self.layout.positions[name]
+        width = self.layout.switch_width(name)
+        switch = self.fabric.switch_by_name[name]
+        left, bottom = x - width / 2, y - SWITCH_HEIGHT / 2
+        box = FancyBboxPatch(
+            (left, bottom), width, SWITCH_HEIGHT, boxstyle="round,pad=0,rounding_size=0.1",
+            facecolor=COMMON, edgecolor=INK, linewidth=0.9, zorder=3,
+        )  # fmt: skip
+        axes.add_patch(box)
+        columns = len(switch.pipelines) if switch.ina else 0
+        for pipeline in range(columns):
+            tint = PIPELINE_TINTS[pipeline % 2]
+            column = Rectangle((left + pipeline * width / columns, bottom), width / columns, SWITCH_HEIGHT)
+            column.set(facecolor=tint, edgecolor="none", zorder=3.1)
+            axes.add_patch(column)
+            column.set_clip_path(box)
+            self.draw_sums(axes, name, pipeline)
+        axes.add_patch(
+            FancyBboxPatch((left, bottom), width, SWITCH_HEIGHT, boxstyle="round,pad=0,rounding_size=0.1",
+                           facecolor="none", edgecolor=INK, linewidth=0.9, zorder=3.3)
+        )  # fmt: skip
+        raised = 0.13 if any(a.switch == name for tree in self.trees for a in tree.aggregators) else 0.0
+        axes.text(x, y + raised, name, ha="center", va="center", fontsize=fitting(name, width), color=INK, zorder=4)
+
+    def draw_sums(self, axes: Axes, switch: str, pipeline: int) -> None:
+        """A Σ in the colour of each tree that aggregates here."""
+        sums = [
+            number
+            for number, tree in enumerate(self.trees)
+            if any((a.switch, a.pipeline) == (switch, pipeline) for a in tree.aggregators)
+        ]
+        x, y = self.layout.pipeline_x(switch, pipeline), self.layout.positions[switch][1] - 0.15
+        for place, number in enumerate(sums):
+            axes.text(
+                x + 0.2 * (place - (len(sums) - 1) / 2), y, "Σ", ha="center", va="center",
+                fontsize=7.5, fontweight="bold", color=TREE_COLORS[number % len(TREE_COLORS)], zorder=4,
+            )  # fmt: skip
+
+    def draw_host(self, axes: Axes, name: str) -> None:
+        marker, color, _ = ROLES.get(self.roles.get(name, ""), ROLES[""])
+        x, y = self.layout.positions[name]
+        axes.plot(
+            [x],
+            [y],
+            marker=marker,
+            markersize=9,
+            markerfacecolor=color,
+            markeredgecolor=INK,
+            markeredgewidth=0.9,
+            zorder=4,
+        )
+        axes.text(x, y - 0.34, name, ha="center", va="top", fontsize=7, color=INK, zorder=4)
+
+    def finish(self, axes: Axes, title: str) -> None:
+        """Limits, title and legend."""
+        arcs = any(self.layout.arc(link.a, link.b) for link in self.fabric.links)
+        top = self.layout.height + SWITCH_HEIGHT / 2 + (ARC_HEIGHT if arcs else 0.0)
+        axes.set_xlim(-0.4, self.layout.width + 0.4)
+        axes.set_ylim(-0.9, top + 0.3)
+        axes.set_title(title, fontsize=11, color=INK, loc="left", pad=8)
+        handles = self.legend()
+        axes.legend(
+            handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(len(handles), 6),
+            frameon=False, fontsize=7.5, handletextpad=0.6, columnspacing=1.6,
+        )  # fmt: skip
+
+    def legend(self) -> list[Patch | Line2D]:
+        """What this drawing uses, and nothing else."""
+        present = {self.roles.get(host.name, "") for host in self.fabric.hosts}
+        handles: list[Patch | Line2D] = [
+            Line2D([], [], marker=marker, color="none", markerfacecolor=color, markeredgecolor=INK, label=label)
+            for role, (marker, color, label) in ROLES.items()
+            if role in present and self.roles
+        ]
+        kinds = {switch.ina for switch in self.fabric.switches}
+        if True in kinds:
+            handles.append(
+                Patch(facecolor=PIPELINE_TINTS[0], edgecolor=INK, label="INA switch (a column per pipeline)")
+            )
+        if False in kinds:
+            handles.append(Patch(facecolor=COMMON, edgecolor=INK, label="common switch"))
+        for number, tree in enumerate(self.trees):
+            color = TREE_COLORS[number % len(TREE_COLORS)]
+            handles.append(Line2D([], [], color=color, linewidth=2.4, label=f"tree {tree.number} (Σ aggregates)"))
+        return handles
+
+
+def users_of_links(trees: Sequence[TreeShape]) -> dict[DirectedLink, list[int]]:
+    """The places in `trees` of those that use each directed link."""
+    users: dict[DirectedLink, list[int]] = defaultdict(list)
+    for number, tree in enumerate(trees):
+        for hop in dict.fromkeys(hop for branch in tree.branches for hop in branch.links):
+            users[hop].append(number)
+    return dict(users)
+
+
+def short_rate(rate_bps: float) -> str:
+    """20e6 as '20M'."""
+    for unit, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rate_bps >= factor:
+            return f"{rate_bps / factor:.3g}{unit}"
+    return f"{rate_bps:.3g}"
+
+
+def fitting(text: str, width: float) -> float:
+    """The font size in which `text` fits into `width`."""
+    return max(4.0, min(8.0, 55 * width / max(len(text), 1)))
