@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from reference import Step
+from sequences import Step
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from traffic.packet import BARE_FRAME, FRAME, Frames, Kind, new_frames

@@ -1,0 +1,32 @@
+"""The embedded switch inside this process, run on the same sequences as the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sequences import COUNTERS, PORTS, Seen, Step, last_packets, with_last_packets
+
+from switch.entries import SwitchEntries
+from switch.fast.inprocess import InProcessSwitch
+from switch.program import Program
+
+
+class InProcess:
+    """Makes a fresh switch for every sequence."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def run(self, entries: SwitchEntries, steps: Sequence[Step], registers: Sequence[str]) -> Seen:
+        """What a switch with `entries` makes of `steps`, which arrive one after the other."""
+        complete, all_steps = with_last_packets(entries, steps)
+        switch = InProcessSwitch(self.program)
+        switch.install(complete)
+        sent: dict[int, list[bytes]] = {port: [] for port in PORTS}
+        for port, packet in switch.inject_all(all_steps):
+            sent.setdefault(port, []).append(packet)
+        for port, packet in last_packets().items():
+            assert sent[port].pop() == packet
+        values = {name: switch.read_register(name) for name in registers}
+        attached = {port: sent[port] for port in PORTS}
+        return Seen(attached, values, {name: switch.read_counter(name) for name in COUNTERS})
