@@ -1,0 +1,197 @@
+"""A network in memory with its own clock: hosts, and switches that aggregate by the rules of the data plane.
+
+A plain model, packet by packet, that shares no code with the P4 program or its targets: routes are
+walked on the plan's branches, sums are Python's. It loses, repeats and delays packets on request.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.plan import ROOT_LABEL, Aggregator
+from traffic.layout import Layout
+from traffic.packet import FRAME, Flag, Frames, Kind
+from traffic.port import IntArray
+from traffic.server import RESULTS_IPV4
+
+Key = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Chances per hop, and the most that a hop may delay a packet beyond its due."""
+
+    lose: float = 0.0
+    repeat: float = 0.0
+    delay_s: float = 0.0
+    seed: int = 0
+
+
+@dataclass
+class Slot:
+    owner: tuple[int, int]
+    seq: int
+    children: set[int]
+    workers: int
+    sums: NDArray[np.int64]
+    overflow: bool
+
+
+@dataclass(order=True)
+class Arrival:
+    at: float
+    order: int
+    tree: int = field(compare=False)
+    label: int = field(compare=False)
+    position: int = field(compare=False)
+    frame: Frames = field(compare=False)
+    host: int = field(compare=False, default=-1)
+
+
+class ModelPorts:
+    """`Ports` over the model; `now` moves only by `sleep`."""
+
+    def __init__(self, layout: Layout, faults: Faults, hop_s: float = 0.0002, accept: int = 1 << 30) -> None:
+        self.layout, self.faults, self.hop_s, self.accept = layout, faults, hop_s, accept
+        self.random = random.Random(faults.seed)
+        self.clock = 0.0
+        self.events: list[Arrival] = []
+        self.order = 0
+        self.slots: dict[Key, Slot] = {}
+        self.address = {host.ipv4: number for number, host in enumerate(layout.hosts)}
+        self.counts = dict.fromkeys(("gradients_at_servers", "completed", "flushed", "collided", "wide"), 0)
+
+    # -- as `Ports`
+
+    def now(self) -> float:
+        return self.clock
+
+    def sleep(self, seconds: float) -> None:
+        self.clock += seconds
+
+    def problems(self) -> Mapping[str, int]:
+        return {}
+
+    def send(self, frames: Frames, counts: IntArray) -> IntArray:
+        accepted = np.minimum(counts, self.accept)
+        row = 0
+        for offered, taken in zip(counts.tolist(), accepted.tolist(), strict=True):
+            for frame in frames[row : row + taken]:
+                self.launch(np.array([frame], FRAME))
+            row += offered
+        return accepted
+
+    def receive(self) -> tuple[Frames, IntArray]:
+        frames, hosts = [np.zeros(0, FRAME)], []
+        while self.events and self.events[0].at <= self.clock:
+            arrival = heapq.heappop(self.events)
+            if arrival.host >= 0:
+                frames.append(arrival.frame)
+                hosts.append(arrival.host)
+            else:
+                self.at_node(arrival)
+        return np.concatenate(frames), np.array(hosts, np.int64)
+
+    # -- packets on their way
+
+    def later(self, arrival: Arrival) -> None:
+        """One hop: perhaps lost, perhaps twice, perhaps overtaken."""
+        for _ in range(2 if self.random.random() < self.faults.repeat else 1):
+            if self.random.random() >= self.faults.lose:
+                self.order += 1
+                at = arrival.at + self.hop_s + self.random.random() * self.faults.delay_s
+                heapq.heappush(self.events, replace(arrival, at=at, order=self.order, frame=arrival.frame.copy()))
+
+    def launch(self, frame: Frames) -> None:
+        ina = frame["ina"][0]
+        tree = int(self.layout.tree_index(ina["job"].astype(np.int64), ina["tree"].astype(np.int64)))
+        if ina["kind"] == Kind.GRADIENT:
+            self.later(Arrival(self.clock, 0, tree, int(ina["label"]), 0, frame))
+            return
+        address = ".".join(map(str, int(frame["ipv4"]["dst"][0]).to_bytes(4, "big")))
+        to_all = address == RESULTS_IPV4
+        assert to_all == (not ina["flags"] & Flag.RETRANSMITTED)
+        streams = self.layout.streams
+        hosts = streams.host[streams.tree == tree].tolist() if to_all else [self.address[address]]
+        for host in hosts:
+            self.later(Arrival(self.clock, 0, tree, 0, 0, frame, host))
+
+    def at_node(self, arrival: Arrival) -> None:
+        """A gradient has come to the next node of its label's branch."""
+        tree = self.layout.parts[arrival.tree].tree
+        path = tree.branch_of[arrival.label].path
+        position = arrival.position + 1
+        if position < len(path) - 1:
+            self.later(Arrival(arrival.at, 0, arrival.tree, arrival.label, position, arrival.frame))
+            return
+        parent = tree.branch_of[arrival.label].parent
+        if parent == ROOT_LABEL:
+            self.counts["gradients_at_servers"] += 1
+            frame = arrival.frame
+            self.later(Arrival(arrival.at, 0, arrival.tree, 0, 0, frame, int(self.layout.trees.server[arrival.tree])))
+            return
+        for frame in self.aggregate(tree.aggregator_of[parent], arrival):
+            self.later(Arrival(arrival.at, 0, arrival.tree, parent, 0, frame))
+
+    def aggregate(self, aggregator: Aggregator, arrival: Arrival) -> list[Frames]:
+        """What leaves the aggregator; it goes on along the aggregator's own branch, whatever its label is."""
+        frame = arrival.frame
+        ina = frame["ina"]
+        flags, label = int(ina["flags"][0]), int(ina["label"][0])
+        if flags & (Flag.PARTIAL | Flag.OVERFLOW):
+            return [frame]
+        key = (aggregator.switch, aggregator.pipeline, aggregator.first_slot + int(ina["slot"][0]))
+        assert int(ina["slot"][0]) < aggregator.slots
+        owner, seq = (int(ina["job"][0]), int(ina["tree"][0])), int(ina["seq"][0])
+        child = label if label in aggregator.children else None
+        again = bool(flags & Flag.RETRANSMITTED)
+        slot = self.slots.get(key)
+        if slot and slot.owner == owner and slot.seq == seq:
+            return self.join(key, aggregator, frame, child)
+        if child is None or again:
+            return [frame]
+        if slot and (slot.owner != owner or (seq - slot.seq) % (1 << 32) >= 1 << 31):
+            self.counts["collided"] += 1
+            ina["flags"] |= np.uint8(Flag.COLLISION)
+            return [frame]
+        sums = frame["values"][0].astype(np.int64)
+        self.slots[key] = Slot(owner, seq, {child}, int(ina["workers"][0]), sums, False)
+        return [self.leave(key, aggregator, frame)] if len(aggregator.children) == 1 else []
+
+    def join(self, key: Key, aggregator: Aggregator, frame: Frames, child: int | None) -> list[Frames]:
+        """A packet of the fragment that the slot holds."""
+        slot, again = self.slots[key], bool(frame["ina"]["flags"][0] & Flag.RETRANSMITTED)
+        if child is None or child in slot.children:
+            if again:
+                return [self.leave(key, aggregator, frame)]
+            return [frame] if child is None else []
+        slot.children.add(child)
+        slot.workers += int(frame["ina"]["workers"][0])
+        self.add(slot, frame)
+        full = len(slot.children) == len(aggregator.children)
+        return [self.leave(key, aggregator, frame)] if full or again else []
+
+    def add(self, slot: Slot, frame: Frames) -> None:
+        exact = slot.sums + frame["values"][0]
+        slot.sums = exact.astype(np.int32).astype(np.int64)
+        slot.overflow |= bool((slot.sums != exact).any())
+
+    def leave(self, key: Key, aggregator: Aggregator, frame: Frames) -> Frames:
+        """The slot's sum takes the packet's place."""
+        slot = self.slots.pop(key)
+        ina = frame["ina"]
+        complete = len(slot.children) == len(aggregator.children)
+        self.counts["completed" if complete else "flushed"] += 1
+        ina["label"], ina["workers"] = aggregator.label, slot.workers
+        ina["flags"] |= np.uint8(Flag.OVERFLOW if slot.overflow else 0)
+        self.counts["wide"] += slot.overflow
+        ina["bitmap"] = 0 if complete else sum(1 << aggregator.children.index(child) for child in slot.children)
+        ina["flags"] |= np.uint8(0 if complete else Flag.PARTIAL)
+        frame["values"] = slot.sums
+        return frame

@@ -1,0 +1,189 @@
+"""The closed loop on a network in memory: exact sums whatever is lost, repeated, overtaken or overflows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import one_job, plan_of, ports_of, tree_of, two_level_fabric
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model import Faults, ModelPorts
+
+from planner.plan import Plan, Shard
+from planner.problem import Job, Problem
+from topo.errors import PlanError, RunError
+from traffic.gradient import RandomGradients
+from traffic.layout import lay_out
+from traffic.measure import Measured
+from traffic.packet import FRAGMENT
+from traffic.reliable import Loop, ReliableOptions
+from traffic.worker import WorkerOptions
+
+
+class Inline(Executor):
+    """Runs what is submitted at once, so that a test is the same every time."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(work(*args, **named))
+        return future
+
+
+def run(
+    problem: Problem,
+    plan: Plan,
+    faults: Faults = Faults(),  # noqa: B008, immutable
+    *,
+    magnitude: int = 1 << 20,
+    first_seq: int = 0,
+    accept: int = 1 << 30,
+    stall_s: float = 60.0,
+    tick_s: float = 0.001,
+) -> tuple[Measured, Loop, ModelPorts]:
+    layout = lay_out(problem, plan, ports_of(problem))
+    ports = ModelPorts(layout, faults, accept=accept)
+    options = ReliableOptions(WorkerOptions(first_seq=first_seq), tick_s, stall_s)
+    loop = Loop(layout, ports, RandomGradients(faults.seed, magnitude), options, Inline())
+    return loop.run(lambda _: None), loop, ports
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_without_faults_nothing_is_sent_twice(levels: int) -> None:
+    problem, plan = one_job(levels=levels, iterations=2)
+    measured, _, ports = run(problem, plan)
+    assert measured.exact
+    assert measured.retransmissions == 0
+    assert len(measured.iterations) == 2
+    packets_per_fragment = {0: 4, 1: 2, 2: 1}[levels]
+    assert ports.counts["gradients_at_servers"] == 2 * 40 * packets_per_fragment
+    assert measured.ps_ingress_bytes == 40 * packets_per_fragment * FRAGMENT.wire_bytes
+
+
+def test_every_worker_holds_the_sum() -> None:
+    problem, plan = one_job(workers=3, servers=2)
+    _, loop, _ = run(problem, plan)
+    gradients = RandomGradients(0, 1 << 20)
+    total = sum(gradients.of(problem.jobs[0], worker, 0).astype(np.int64) for worker in range(3))
+    for worker in range(3):
+        assert (loop.memory.result(problem.jobs[0], worker) == total).all()
+
+
+def test_a_wrong_sum_is_seen() -> None:
+    problem, plan = one_job()
+    _, loop, _ = run(problem, plan)
+    assert loop.memory.exact(0)
+    loop.memory.low[7, 3] += 1
+    assert not loop.memory.exact(0)
+
+
+def test_rate_is_the_planned_one() -> None:
+    problem, plan = one_job(workers=2, fragments=800, rate_bps=1e6, slots=512)
+    measured, _, _ = run(problem, plan)
+    assert measured.sending_rate_bps == pytest.approx(1e6, rel=0.01)
+    assert measured.communication_time_s == pytest.approx(800 * FRAGMENT.wire_bytes * 8 / 1e6, rel=0.01)
+    assert not measured.late_s
+
+
+EXAMPLES = st.builds(
+    one_job,
+    workers=st.integers(1, 5),
+    servers=st.integers(1, 2),
+    levels=st.integers(0, 2),
+    slots=st.sampled_from([1, 3, 8, 64]),
+    fragments=st.just(12),
+    iterations=st.just(2),
+)
+FAULTS = st.builds(
+    Faults,
+    lose=st.sampled_from([0.0, 0.02, 0.2]),
+    repeat=st.sampled_from([0.0, 0.1]),
+    delay_s=st.sampled_from([0.0, 0.01, 0.2]),
+    seed=st.integers(0, 1 << 16),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(example=EXAMPLES, faults=FAULTS, magnitude=st.sampled_from([1 << 10, 1 << 31]))
+def test_exact_whatever_happens(example: tuple[Problem, Plan], faults: Faults, magnitude: int) -> None:
+    measured, _, _ = run(*example, faults, magnitude=magnitude, tick_s=0.01)
+    assert measured.exact
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_sums_beyond_32_bits(levels: int) -> None:
+    problem, plan = one_job(levels=levels)
+    measured, loop, ports = run(problem, plan, magnitude=1 << 31)
+    assert measured.exact
+    assert ports.counts["wide"] > 0
+    assert loop.memory.wide.any()
+    assert loop.servers.notices.sum() > 0
+
+
+def test_sequence_numbers_wrap() -> None:
+    problem, plan = one_job(iterations=3)
+    measured, _, ports = run(problem, plan, Faults(lose=0.05, seed=4), first_seq=(1 << 32) - 60)
+    assert measured.exact
+    assert ports.counts["completed"] > 0
+
+
+def test_a_full_queue_only_slows() -> None:
+    problem, plan = one_job(slots=64, fragments=200)
+    measured, _, _ = run(problem, plan, accept=1)
+    assert measured.exact
+    assert measured.retransmissions == 0
+    assert measured.late_s
+
+
+def test_jobs_share_a_network() -> None:
+    fabric = two_level_fabric(4, 2)
+    size = 20 * 4 * FRAGMENT.values
+    jobs = (
+        Job(1, ("w0", "w1"), ("ps0",), size, iterations=2),
+        Job(7, ("w1", "w2", "w3"), ("ps1", "ps0"), 2 * size, iterations=3, arrival_s=0.01, compute_s=0.05),
+    )
+    two_trees = tuple(tree_of(n, jobs[1].workers, "ps0", 2, slots=16, first_slot=16 * n) for n in (2, 3))
+    shards = [
+        Shard(1, 0, 1.0, 5e6, (tree_of(1, jobs[0].workers, "ps0", 2, slots=16),)),
+        Shard(7, 0, 0.25, 2e6, (tree_of(1, jobs[1].workers, "ps1", 1, slots=16, first_slot=16),)),
+        Shard(7, 1, 0.75, 6e6, two_trees),
+    ]
+    measured, _, _ = run(Problem(fabric, jobs, FRAGMENT), plan_of(shards), Faults(lose=0.02, seed=1))
+    assert measured.exact
+    assert len(measured.of_job(1).iterations) == 2
+    second = measured.of_job(7).iterations
+    assert [i.number for i in second] == [0, 1, 2]
+    assert second[0].started_s >= 0.01
+    first_end = second[0].started_s + second[0].communication_time_s
+    assert second[1].started_s >= first_end + 0.05
+
+
+def test_a_stalled_run_says_who_is_missing() -> None:
+    problem, plan = one_job()
+    with pytest.raises(RunError, match=r"tree 1, fragment 0: PS ps0 still lacks w0, w1, w2, w3"):
+        run(problem, plan, Faults(lose=1.0), stall_s=2.0)
+
+
+def test_a_root_that_is_no_server() -> None:
+    problem, plan = one_job()
+    tree = replace(plan.shards[0].trees[0], root="spine")
+    elsewhere = replace(plan, shards=(replace(plan.shards[0], trees=(tree,)),))
+    with pytest.raises(PlanError, match="root 'spine' is not a parameter server"):
+        lay_out(problem, elsewhere, ports_of(problem))
+
+
+def test_a_host_that_the_network_lacks() -> None:
+    problem, plan = one_job()
+    with pytest.raises(PlanError, match="host 'w2'"):
+        lay_out(problem, plan, [port for port in ports_of(problem) if port.name != "w2"])
+
+
+def test_fragments_are_cut_by_share() -> None:
+    problem, plan = one_job(servers=2, fragments=41)
+    shards = (replace(plan.shards[0], share=0.3), replace(plan.shards[1], share=0.7))
+    layout = lay_out(problem, replace(plan, shards=shards), ports_of(problem))
+    assert [(part.start, part.count) for part in layout.parts] == [(0, 12), (12, 29)]

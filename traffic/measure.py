@@ -1,0 +1,113 @@
+"""What a run measured, with the papers' definitions (InArt 5.1.1), and how it becomes rows of a table.
+
+Bytes are those of whole frames on the wire, as interface counters and link shapers count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import fmean
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration of one job.
+
+    `communication_time_s` is from the first gradient sent to the last result received; in replay,
+    where there are no results, to the last gradient received at a PS. Rates are by worker and by PS.
+    """
+
+    job: int
+    number: int
+    started_s: float
+    communication_time_s: float
+    sending_rate_bps: Mapping[str, float]
+    sent_bytes: Mapping[str, int]
+    ps_ingress_bytes: Mapping[str, int]
+    retransmissions: int = 0
+    exact: bool | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What traffic of one run measured.
+
+    `late_s`: by worker, how much of its rate (in seconds' worth) it could not keep up with.
+    `problems`: what went wrong at the endpoints, each with how often.
+    """
+
+    mode: str
+    iterations: tuple[Iteration, ...]
+    late_s: Mapping[str, float] = field(default_factory=dict)
+    problems: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def exact(self) -> bool | None:
+        """Every worker ended every iteration with the exact sum; None where no sums came back."""
+        verdicts = [iteration.exact for iteration in self.iterations if iteration.exact is not None]
+        return all(verdicts) if verdicts else None
+
+    @property
+    def sending_rate_bps(self) -> float:
+        """Mean over iterations and workers."""
+        return fmean(rate for i in self.iterations for rate in i.sending_rate_bps.values())
+
+    @property
+    def ps_ingress_bytes(self) -> float:
+        """Per iteration, over all PSs of the job."""
+        return fmean(sum(i.ps_ingress_bytes.values()) for i in self.iterations)
+
+    @property
+    def ps_ingress_bps(self) -> float:
+        """Mean over iterations of a job's PS ingress per second of communication."""
+        return fmean(8 * sum(i.ps_ingress_bytes.values()) / i.communication_time_s for i in self.iterations)
+
+    @property
+    def communication_time_s(self) -> float:
+        """Mean over iterations."""
+        return fmean(i.communication_time_s for i in self.iterations)
+
+    @property
+    def retransmissions(self) -> int:
+        return sum(i.retransmissions for i in self.iterations)
+
+    def of_job(self, number: int) -> Measured:
+        """The same of one job only."""
+        return Measured(self.mode, tuple(i for i in self.iterations if i.job == number), self.late_s, self.problems)
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        """One row per iteration, job and host."""
+        for i in self.iterations:
+            common = {"job": i.job, "iteration": i.number, "communication_time_s": i.communication_time_s}
+            for host, rate in i.sending_rate_bps.items():
+                yield common | {"host": host, "role": "worker", "bytes": i.sent_bytes[host], "rate_bps": rate}
+            for host, ingress in i.ps_ingress_bytes.items():
+                rate = 8 * ingress / i.communication_time_s
+                yield common | {"host": host, "role": "ps", "bytes": ingress, "rate_bps": rate}
+
+
+def rate_bps(frames: int, frame_bytes: int, duration_s: float) -> float:
+    """The rate of frames of which the first left at the start and the last at the end of `duration_s`."""
+    return 8 * frame_bytes * (frames - 1) / duration_s if frames > 1 and duration_s > 0 else 0.0
+
+
+# ---- links -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LinkSample:
+    """Bytes that have left each interface so far, at `at_s`."""
+
+    at_s: float
+    sent_bytes: Mapping[str, int]
+
+
+def link_rows(samples: Sequence[LinkSample]) -> Iterator[dict[str, object]]:
+    """The load of each interface between two samples, one row each."""
+    for earlier, later in pairwise(samples):
+        for interface, sent in later.sent_bytes.items():
+            grown = sent - earlier.sent_bytes.get(interface, 0)
+            rate = 8 * grown / (later.at_s - earlier.at_s)
+            yield {"at_s": later.at_s, "interface": interface, "bytes": grown, "rate_bps": rate}

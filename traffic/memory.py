@@ -1,0 +1,94 @@
+"""What the workers hold: their gradients, cut into fragments, and the sums that came back."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.problem import Job
+from traffic.gradient import Gradients, exact_sum
+from traffic.layout import Layout
+from traffic.port import BoolArray, IntArray
+
+WHOLE = 3
+"""Both parts of a result are there: bit 0 for the low words, bit 1 for the high words."""
+
+
+class Memory:
+    """Flat arrays over the rows of all streams. Gradients of a job between iterations are its loader's."""
+
+    def __init__(self, layout: Layout) -> None:
+        rows = int(layout.streams.count.sum())
+        values = layout.problem.fragment.values
+        self.layout = layout
+        self.gradients = np.zeros((rows, values), np.int32)
+        self.low = np.zeros((rows, values), ">i4")
+        self.high: NDArray[np.int32] | None = None
+        self.parts = np.full(rows, WHOLE, np.uint8)
+        self.wide = np.zeros(rows, np.bool_)
+        self.expected: dict[int, NDArray[np.int64]] = {}
+
+    def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
+        """Take in the gradients of a job's next iteration. Until `begin` the results of the last one stay."""
+        job = self.layout.problem.jobs[job_index]
+        of_workers = [gradients.of(job, worker, iteration) for worker in range(len(job.workers))]
+        for stream in self.layout.streams_of(job_index).tolist():
+            rows = self.rows(stream)
+            self.gradients[rows] = self.cut(of_workers[self.layout.streams.worker[stream]], stream)
+        self.expected[job_index] = exact_sum(of_workers)
+
+    def begin(self, job_index: int) -> None:
+        """Forget the results of the job's last iteration."""
+        for stream in self.layout.streams_of(job_index).tolist():
+            self.parts[self.rows(stream)] = 0
+            self.wide[self.rows(stream)] = False
+
+    def rows(self, stream: int) -> slice:
+        first = int(self.layout.streams.first_row[stream])
+        return slice(first, first + int(self.layout.streams.count[stream]))
+
+    def cut(self, gradient: NDArray[np.integer], stream: int) -> NDArray[np.integer]:
+        """The fragments of a stream, (count, values); the last of a gradient is padded with zeros."""
+        part = self.layout.parts[self.layout.streams.tree[stream]]
+        values = self.gradients.shape[1]
+        piece = gradient[part.start * values : (part.start + part.count) * values]
+        return np.pad(piece, (0, part.count * values - len(piece))).reshape(-1, values)
+
+    def store(self, rows: IntArray, values: NDArray[np.int32], part: IntArray, wide: BoolArray) -> None:
+        """Results for `rows`: whole ones, or where `wide` one of two parts."""
+        low = part == 0
+        self.low[rows[low]] = values[low]
+        if wide.any():
+            self.store_wide(rows[wide], values[wide], part[wide])
+        np.bitwise_or.at(self.parts, rows, np.where(wide, 1 << part, WHOLE).astype(np.uint8))
+
+    def store_wide(self, rows: IntArray, values: NDArray[np.int32], part: IntArray) -> None:
+        if self.high is None:
+            self.high = np.zeros(self.low.shape, np.int32)
+        self.wide[rows] = True
+        self.high[rows[part == 1]] = values[part == 1]
+
+    def sums(self, rows: slice) -> NDArray[np.int64]:
+        """The results of `rows` as 64-bit integers."""
+        sums = self.low[rows].astype(np.int64)
+        wide = np.flatnonzero(self.wide[rows])
+        if self.high is not None and wide.size:
+            sums[wide] = (sums[wide] & 0xFFFFFFFF) | self.high[rows][wide].astype(np.int64) << 32
+        return sums
+
+    def exact(self, job_index: int) -> bool:
+        """Whether every worker of the job holds the exact sum of every fragment."""
+        return all(self.whole_and_equal(stream, job_index) for stream in self.layout.streams_of(job_index).tolist())
+
+    def whole_and_equal(self, stream: int, job_index: int) -> bool:
+        rows = self.rows(stream)
+        whole = bool((self.parts[rows] == WHOLE).all())
+        return whole and bool(np.array_equal(self.sums(rows), self.cut(self.expected[job_index], stream)))
+
+    def result(self, job: Job, worker: int) -> NDArray[np.int64]:
+        """The summed gradient that a worker (counted from 0) holds."""
+        streams = self.layout.streams
+        job_index = self.layout.problem.jobs.index(job)
+        mine = [stream for stream in self.layout.streams_of(job_index).tolist() if streams.worker[stream] == worker]
+        mine.sort(key=lambda stream: self.layout.parts[streams.tree[stream]].start)
+        return np.concatenate([self.sums(self.rows(stream)).ravel() for stream in mine])[: job.gradient_bytes // 4]

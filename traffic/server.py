@@ -1,0 +1,283 @@
+"""All parameter servers of a run: they sum what arrives, each worker once, and answer with results.
+
+For each fragment a server keeps the 64-bit sum and the set of workers that it covers. What overlaps
+that set is discarded: the workers that are still missing send theirs again, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.plan import ROOT_LABEL, AggregationTree
+from traffic.layout import Layout, before
+from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
+from traffic.port import BoolArray, IntArray, Ports
+
+RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
+"""What a result or a notice is addressed to when all workers of a tree are meant."""
+
+MAX_BATCH = 4096
+
+ANSWER = np.dtype([("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64)])
+
+
+class Servers:
+    """The sums of all trees, over flat arrays of all their fragments (see `traffic.layout`)."""
+
+    def __init__(self, layout: Layout, first_seq: int = 0) -> None:
+        rows, trees = int(layout.trees.count.sum()), len(layout.parts)
+        self.layout = layout
+        self.start_seq = first_seq
+        self.members = Membership(layout)
+        self.templates = answer_templates(layout)
+        self.sums = np.zeros((rows, layout.problem.fragment.values), np.int64)
+        self.covered = np.zeros((rows, self.members.width), np.bool_)
+        self.done = np.ones(rows, np.bool_)
+        self.first_seq = np.full(trees, first_seq, np.int64)
+        self.waiting: list[NDArray[np.void]] = []
+        # to be read
+        self.ingress_frames = np.zeros(trees, np.int64)
+        self.last_arrival_at = np.zeros(trees)
+        self.discarded = np.zeros(trees, np.int64)
+        self.notices = np.zeros(trees, np.int64)
+        self.strangers = 0
+
+    def begin(self, job_index: int, iteration: int) -> None:
+        """Forget the last iteration of a job and wait for the next one."""
+        for tree in self.layout.trees_of(job_index).tolist():
+            rows = self.rows(tree)
+            self.sums[rows] = 0
+            self.covered[rows] = False
+            self.done[rows] = False
+            self.first_seq[tree] = self.start_seq + iteration * self.layout.trees.count[tree]
+
+    def rows(self, tree: int) -> slice:
+        first = int(self.layout.trees.first_row[tree])
+        return slice(first, first + int(self.layout.trees.count[tree]))
+
+    # -- receiving
+
+    def receive(self, frames: Frames, hosts: IntArray, now: float) -> None:
+        """Gradients, with the host at which each arrived."""
+        ina = frames["ina"]
+        tree = self.layout.tree_index(ina["job"], ina["tree"])
+        known: BoolArray = (
+            (tree >= 0) & (self.layout.trees.server[tree] == hosts) & self.members.knows(tree, ina["label"])
+        )
+        self.strangers += int((~known).sum())
+        frames, tree = frames[known], tree[known]
+        self.ingress_frames += np.bincount(tree, minlength=len(self.ingress_frames))
+        self.last_arrival_at[tree] = now
+        fragment = (frames["ina"]["seq"] - self.first_seq[tree]) & 0xFFFFFFFF
+        current = fragment < self.layout.trees.count[tree]  # else it is a late copy from the last iteration
+        if current.any():
+            self.take(frames[current], tree[current], fragment[current])
+
+    def take(self, frames: Frames, tree: IntArray, fragment: IntArray) -> None:
+        ina = frames["ina"]
+        row = self.layout.trees.first_row[tree] + fragment
+        done = self.done[row]
+        flags, label = ina["flags"], ina["label"].astype(np.int64)
+        asked: BoolArray = done & ((flags & Flag.RETRANSMITTED) != 0)
+        overflown: BoolArray = ~done & ((flags & Flag.OVERFLOW) != 0) & (self.members.stream[tree, label] < 0)
+        if asked.any():
+            self.answer_again(row[asked], tree[asked], label[asked])
+        if overflown.any():
+            self.give_notice(row[overflown], tree[overflown])
+        use: BoolArray = ~done & ~overflown
+        self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
+        if use.any():
+            self.add_up(row[use], tree[use], self.members.of(frames[use], tree[use]), frames["values"][use])
+
+    def add_up(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
+        """Add packets to their rows, as often as it takes for no two of one row to overlap."""
+        order = np.argsort(row, kind="stable")
+        row, tree, members, values = row[order], tree[order], members[order], values[order]
+        for some in without_overlap(row, members):
+            fresh: BoolArray = some & ~np.any(self.covered[row] & members, axis=1)
+            stale: BoolArray = some & ~fresh
+            self.discarded += np.bincount(tree[stale], minlength=len(self.discarded))
+            if fresh.any():
+                self.add_disjoint(row[fresh], tree[fresh], members[fresh], values[fresh])
+
+    def add_disjoint(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
+        """Rows are sorted; those of one row cover different workers, none of them covered before."""
+        first = np.flatnonzero(starts_group(row))
+        row, tree = row[first], tree[first]
+        self.sums[row] += np.add.reduceat(values.astype(np.int64), first, axis=0)
+        self.covered[row] |= np.logical_or.reduceat(members, first, axis=0)
+        complete = np.all(self.covered[row] == self.members.everyone[tree], axis=1)
+        self.done[row[complete]] = True
+        self.answer(row[complete], tree[complete], tree[complete])
+
+    # -- answering
+
+    def answer_again(self, row: IntArray, tree: IntArray, label: IntArray) -> None:
+        """The result once more: to the one worker that asked, or to all where a sum hides who did."""
+        stream = self.members.stream[tree, label]
+        self.answer(row, tree, np.where(stream >= 0, len(self.layout.parts) + stream, tree))
+
+    def give_notice(self, row: IntArray, tree: IntArray) -> None:
+        """Tell all workers of the trees that the sums of these rows left 32 bits."""
+        row, first = np.unique(row, return_index=True)
+        tree = tree[first]
+        self.notices += np.bincount(tree, minlength=len(self.notices))
+        self.queue(row, tree, len(self.templates) - len(self.layout.parts) + tree, 0)
+
+    def answer(self, row: IntArray, tree: IntArray, template: IntArray) -> None:
+        """Queue results: one packet, or two for a sum that needs more than 32 bits."""
+        self.queue(row, tree, template, 0)
+        wide = self.wide(row)
+        self.queue(row[wide], tree[wide], template[wide], 1)
+
+    def wide(self, row: IntArray) -> BoolArray:
+        sums = self.sums[row]
+        differs: BoolArray = (sums != sums.astype(np.int32)).any(axis=1)
+        return differs
+
+    def queue(self, row: IntArray, tree: IntArray, template: IntArray, part: int) -> None:
+        if row.size:
+            answers = np.empty(len(row), ANSWER)
+            answers["row"], answers["tree"], answers["template"], answers["part"] = row, tree, template, part
+            self.waiting.append(answers)
+
+    def send(self, ports: Ports) -> int:
+        """Send the answers that wait; returns the number of frames."""
+        if not self.waiting:
+            return 0
+        waiting = np.concatenate(self.waiting)
+        now, later = waiting[:MAX_BATCH], waiting[MAX_BATCH:]
+        host = self.layout.trees.server[now["tree"]]
+        now = now[np.argsort(host, kind="stable")]
+        counts = np.bincount(host, minlength=len(self.layout.hosts))
+        accepted = ports.send(self.frames(now), counts)
+        refused = np.arange(len(now)) - np.repeat(before(counts), counts) >= np.repeat(accepted, counts)
+        self.waiting = [rest for rest in (now[refused], later) if rest.size]
+        return int(accepted.sum())
+
+    def frames(self, answers: NDArray[np.void]) -> Frames:
+        row, part = answers["row"], answers["part"]
+        frames: Frames = self.templates[answers["template"]]
+        ina = frames["ina"]
+        ina["seq"] = (self.first_seq[answers["tree"]] + row - self.layout.trees.first_row[answers["tree"]]) & 0xFFFFFFFF
+        result = ina["kind"] == Kind.RESULT
+        ina["part"] = part
+        ina["flags"] |= np.where(result & self.wide(row), Flag.OVERFLOW, 0).astype(np.uint8)
+        words = np.where(part[:, None] == 0, self.sums[row], self.sums[row] >> 32)
+        frames["values"][result] = words[result].astype(np.int32)
+        return frames
+
+    # -- who is missing
+
+    def missing(self, job_index: int) -> str | None:
+        """The first fragment of a job that is not complete, and whose gradients it lacks."""
+        for tree in self.layout.trees_of(job_index).tolist():
+            rows = self.rows(tree)
+            open_fragments = np.flatnonzero(~self.done[rows])
+            if open_fragments.size:
+                row = rows.start + int(open_fragments[0])
+                return self.describe(tree, int(open_fragments[0]), row)
+        return None
+
+    def describe(self, tree: int, fragment: int, row: int) -> str:
+        part = self.layout.parts[tree]
+        absent = np.flatnonzero(self.members.everyone[tree] & ~self.covered[row])
+        names = ", ".join(part.job.workers[worker] for worker in absent)
+        return f"tree {part.tree.number}, fragment {fragment}: PS {part.tree.root} still lacks {names}"
+
+
+class Membership:
+    """Which workers each label of a tree stands for, as rows of booleans over the job's workers."""
+
+    def __init__(self, layout: Layout) -> None:
+        trees, streams = layout.parts, layout.streams
+        labels = 1 + max(label for part in trees for label in (*part.tree.branch_of, *part.tree.workers, ROOT_LABEL))
+        self.width = max(len(part.job.workers) for part in trees)
+        self.sets = np.zeros((len(trees), labels, self.width), np.bool_)
+        self.stream = np.full((len(trees), labels), -1, np.int64)
+        self.stream[streams.tree, streams.label] = np.arange(len(streams.host))
+        self.children = np.zeros((len(trees), labels, 64), np.int64)
+        for number, part in enumerate(trees):
+            for label, workers in workers_below(part.tree).items():
+                self.sets[number, label, [part.job.workers.index(worker) for worker in workers]] = True
+            for aggregator in part.tree.aggregators:
+                self.children[number, aggregator.label, : len(aggregator.children)] = aggregator.children
+        self.everyone = np.logical_or.reduce(self.sets, axis=1)
+
+    def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
+        inside = label < self.sets.shape[1]
+        return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
+
+    def of(self, frames: Frames, tree: IntArray) -> BoolArray:
+        """The workers that each packet covers; a partial sum's are those of the children in its bitmap."""
+        ina = frames["ina"]
+        label = ina["label"].astype(np.int64)
+        members: BoolArray = self.sets[tree, label]
+        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
+        if partial.size:
+            bits = ina["bitmap"][partial, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
+            children = self.children[tree[partial], label[partial]]
+            below = self.sets[tree[partial, None], children] & bits.astype(np.bool_)[..., None]
+            members[partial] = below.any(axis=1)
+        return members
+
+
+def workers_below(tree: AggregationTree) -> dict[int, set[str]]:
+    """The hosts of the workers whose gradients each label of a tree stands for."""
+    below: dict[int, set[str]] = {label: set() for label in (*tree.workers, *tree.aggregator_of)}
+    for label, host in tree.workers.items():
+        while label != ROOT_LABEL:
+            below[label].add(host)
+            label = tree.branch_of[label].parent  # noqa: PLW2901
+    return below
+
+
+def starts_group(row: IntArray) -> BoolArray:
+    """Where a sorted array changes."""
+    return np.concatenate(([True], row[1:] != row[:-1]))
+
+
+def without_overlap(row: IntArray, members: BoolArray) -> Iterator[BoolArray]:
+    """Masks that partition sorted packets; under one mask those of one row cover different workers.
+
+    Nearly always that is one mask; with duplicates in the batch, the first of each row, the second, ...
+    """
+    first = starts_group(row)
+    times = np.add.reduceat(members.astype(np.int64), np.flatnonzero(first), axis=0)
+    if (times <= 1).all():
+        yield np.ones(len(row), np.bool_)
+        return
+    rank = np.arange(len(row)) - np.maximum.accumulate(np.where(first, np.arange(len(row)), 0))
+    for turn in range(int(rank.max()) + 1):
+        yield rank == turn
+
+
+# ---- templates ---------------------------------------------------------------------------------
+
+
+def answer_templates(layout: Layout) -> Frames:
+    """Results to all workers of each tree, then to the worker of each stream, then notices of each tree."""
+    to_all = [frame_to(layout, tree, Kind.RESULT, 0, None) for tree in range(len(layout.parts))]
+    to_one = [
+        frame_to(layout, int(tree), Kind.RESULT, int(Flag.RETRANSMITTED), int(host))
+        for host, tree in zip(layout.streams.host, layout.streams.tree, strict=True)
+    ]
+    notices = [frame_to(layout, tree, Kind.NOTICE, int(Flag.OVERFLOW), None) for tree in range(len(layout.parts))]
+    return np.concatenate(to_all + to_one + notices)
+
+
+def frame_to(layout: Layout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:
+    """One frame from a tree's server to a host, or to all its workers. A notice has no values."""
+    server = layout.hosts[layout.trees.server[tree]]
+    mac, ipv4 = (RESULTS_MAC, RESULTS_IPV4) if host is None else (layout.hosts[host].mac, layout.hosts[host].ipv4)
+    used = BARE_FRAME if kind is Kind.NOTICE else FRAME
+    frame = np.zeros(1, FRAME)
+    bare = new_frames(1, src_mac=server.mac, dst_mac=mac, src_ip=server.ipv4, dst_ip=ipv4, dtype=used)
+    frame.view(np.uint8)[: used.itemsize] = bare.view(np.uint8)
+    ina, part = frame["ina"], layout.parts[tree]
+    ina["kind"], ina["flags"], ina["label"] = kind, flags, ROOT_LABEL
+    ina["job"], ina["tree"], ina["workers"] = part.job.number, part.tree.number, len(part.tree.workers)
+    return frame

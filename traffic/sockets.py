@@ -1,0 +1,284 @@
+"""Packet sockets in the network namespaces of many hosts, all owned by this one process.
+
+Frames move in batches: one `sendmmsg` or `recvmmsg` per host and call, over NumPy buffers that the
+kernel reads and writes directly. Frames leave through the host's own queueing discipline, as an
+application's would: its rate limit holds, and when it is full the socket pushes back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topo.errors import MachineError, RunError
+from traffic.layout import before
+from traffic.packet import BARE_FRAME, FRAME, UDP_PORT, Frames, Kind
+from traffic.port import HostPort, IntArray
+
+CLONE_NEWNET = 0x40000000
+ETH_P_IP = 0x0800
+SOL_PACKET, PACKET_STATISTICS = 263, 6
+SO_ATTACH_FILTER, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 26, 32, 33
+
+RECEIVE_BUFFER_BYTES = 16 << 20
+SEND_BUFFER_FRAMES = 64
+"""A host's frames that may wait in its own queue. More would only age there; the rest waits here."""
+FRAME_TRUESIZE = 1 << 10
+"""What the kernel charges a socket for one frame: its bytes and its bookkeeping, rounded up."""
+BATCH = 8192
+
+# struct iovec and struct mmsghdr of a 64-bit kernel.
+IOVEC = np.dtype([("base", np.uint64), ("length", np.uint64)])
+MMSGHDR = np.dtype(
+    {
+        "names": ["iov", "iov_count", "length"],
+        "formats": [np.uint64, np.uint64, np.uint32],
+        "offsets": [16, 24, 56],
+        "itemsize": 64,
+    }
+)
+
+libc = ctypes.CDLL(None, use_errno=True)
+for function in (libc.sendmmsg, libc.recvmmsg):
+    function.restype = ctypes.c_int
+libc.sendmmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int]
+libc.recvmmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int, ctypes.c_void_p]
+
+
+# ---- opening -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def network_namespace(pid: int) -> Iterator[None]:
+    """This thread's sockets are made in the network namespace of process `pid`. Needs root."""
+    with Path("/proc/thread-self/ns/net").open() as home:
+        try:
+            with Path(f"/proc/{pid}/ns/net").open() as there:
+                enter(there.fileno())
+        except FileNotFoundError as error:
+            raise RunError(f"process {pid} is gone, and its host with it: start the network again") from error
+        try:
+            yield
+        finally:
+            enter(home.fileno())
+
+
+def enter(namespace: int) -> None:
+    if libc.setns(namespace, CLONE_NEWNET):
+        code = ctypes.get_errno()
+        raise MachineError(f"cannot enter a network namespace: {os.strerror(code)}; run as root")
+
+
+def open_socket(host: HostPort) -> socket.socket:
+    """A raw socket at a host's interface that hears INA frames only. The caller is in its namespace."""
+    # Protocol 0 hears nothing until the filter is there; and one protocol, unlike all of them,
+    # does not hear what the host itself sends.
+    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    try:
+        opened.setblocking(False)
+        opened.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
+        # The kernel doubles what it is given.
+        opened.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_FRAMES * FRAME_TRUESIZE // 2)
+        attach_filter(opened, INA_FILTER)
+        opened.bind((host.interface, ETH_P_IP))
+    except OSError as error:
+        opened.close()
+        raise RunError(f"host '{host.name}': cannot listen at '{host.interface}': {error.strerror}") from error
+    return opened
+
+
+def open_sink() -> socket.socket:
+    """A UDP socket that takes the INA port and drops all it hears.
+
+    Without it the host's kernel would answer every gradient with "port unreachable".
+    """
+    sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    attach_filter(sink, [(RETURN, 0, 0, 0)])
+    sink.bind(("", UDP_PORT))
+    return sink
+
+
+# ---- the filter: classic BPF (code, jump if true, jump if false, operand) ----------------------
+
+LOAD_BYTE, LOAD_HALF, LOAD_LENGTH = 0x30, 0x28, 0x80
+JUMP_EQUAL, RETURN = 0x15, 0x06
+
+
+def offset_of(*path: str) -> int:
+    """Where a field of a frame begins, in bytes."""
+    offset, dtype = 0, FRAME
+    for name in path:
+        dtype, start = dtype.fields[name][:2]  # type: ignore[index]
+        offset += start
+    return offset
+
+
+def ina_filter() -> list[tuple[int, int, int, int]]:
+    """Accept whole INA frames over UDP over IPv4 without options; a frame without values is a notice."""
+    wanted = [
+        (LOAD_HALF, offset_of("ethernet", "ethertype"), ETH_P_IP),
+        (LOAD_BYTE, offset_of("ipv4", "version_ihl"), 0x45),
+        (LOAD_BYTE, offset_of("ipv4", "protocol"), socket.IPPROTO_UDP),
+        (LOAD_HALF, offset_of("udp", "dst_port"), UDP_PORT),
+    ]
+    end = 2 * len(wanted) + 6
+    program = []
+    for number, (load, offset, value) in enumerate(wanted):
+        program += [(load, 0, 0, offset), (JUMP_EQUAL, 0, end - (2 * number + 2), value)]
+    return [
+        *program,
+        (LOAD_LENGTH, 0, 0, 0),
+        (JUMP_EQUAL, 3, 0, FRAME.itemsize),
+        (JUMP_EQUAL, 0, 3, BARE_FRAME.itemsize),
+        (LOAD_BYTE, 0, 0, offset_of("ina", "kind")),
+        (JUMP_EQUAL, 0, 1, Kind.NOTICE),
+        (RETURN, 0, 0, FRAME.itemsize),
+        (RETURN, 0, 0, 0),
+    ]
+
+
+INA_FILTER = ina_filter()
+
+
+def attach_filter(opened: socket.socket, program: Sequence[tuple[int, int, int, int]]) -> None:
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
+    opened.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", len(program), ctypes.addressof(code)))
+
+
+# ---- batches -----------------------------------------------------------------------------------
+
+
+class Messages:
+    """`BATCH` message headers, each with room for one frame, for `sendmmsg` and `recvmmsg`."""
+
+    def __init__(self) -> None:
+        self.vectors = np.zeros(BATCH, IOVEC)
+        self.headers = np.zeros(BATCH, MMSGHDR)
+        self.headers["iov"] = self.vectors.ctypes.data + np.arange(BATCH, dtype=np.uint64) * IOVEC.itemsize
+        self.headers["iov_count"] = 1
+        self.address = self.headers.ctypes.data
+
+    def point_at(self, frames: Frames, lengths: NDArray[np.integer] | int) -> None:
+        """Header i stands for the first `lengths[i]` bytes of frame i."""
+        count = len(frames)
+        first = np.uint64(frames.ctypes.data)
+        self.vectors["base"][:count] = first + np.arange(count, dtype=np.uint64) * np.uint64(frames.itemsize)
+        self.vectors["length"][:count] = lengths
+
+    def from_row(self, row: int) -> int:
+        return self.address + row * MMSGHDR.itemsize
+
+
+class SocketPorts:
+    """The `Ports` of real hosts. A context manager: leaving it closes every socket."""
+
+    def __init__(self, hosts: Sequence[HostPort]) -> None:
+        self.hosts = tuple(hosts)
+        self.buffer = np.zeros(BATCH, FRAME)
+        self.inbox = Messages()
+        self.inbox.point_at(self.buffer, FRAME.itemsize)
+        self.outbox = Messages()
+        self.full = np.zeros(len(hosts), np.int64)
+        self.lost = np.zeros(len(hosts), np.int64)
+        self.resources = ExitStack()
+        try:
+            self.sockets = [self.open(host) for host in hosts]
+        except BaseException:
+            self.resources.close()
+            raise
+        self.host_of = {opened.fileno(): number for number, opened in enumerate(self.sockets)}
+        self.ready = self.resources.enter_context(select.epoll(len(hosts)))
+        for opened in self.sockets:
+            self.ready.register(opened.fileno(), select.EPOLLIN)
+
+    def open(self, host: HostPort) -> socket.socket:
+        with network_namespace(host.pid):
+            self.resources.enter_context(open_sink())
+            return self.resources.enter_context(open_socket(host))
+
+    def __enter__(self) -> SocketPorts:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.resources.close()
+
+    # -- as `Ports`
+
+    def send(self, frames: Frames, counts: IntArray) -> IntArray:
+        """At most `BATCH` frames at once; what is beyond is not accepted."""
+        frames = frames[:BATCH]
+        bare = frames["ina"]["kind"] == Kind.NOTICE
+        self.outbox.point_at(frames, np.where(bare, BARE_FRAME.itemsize, FRAME.itemsize))
+        accepted = np.zeros(len(counts), np.int64)
+        starts = before(counts)
+        for host in np.flatnonzero(counts).tolist():
+            room = min(int(counts[host]), len(frames) - int(starts[host]))
+            if room > 0:
+                accepted[host] = self.send_from(host, int(starts[host]), room)
+        return accepted
+
+    def send_from(self, host: int, row: int, count: int) -> int:
+        sent: int = libc.sendmmsg(self.sockets[host].fileno(), self.outbox.from_row(row), count, socket.MSG_DONTWAIT)
+        if sent >= 0:
+            return sent
+        code = ctypes.get_errno()
+        if code == errno.ENOBUFS:
+            self.full[host] += 1
+        elif code not in (errno.EAGAIN, errno.EINTR):
+            raise RunError(f"host '{self.hosts[host].name}' cannot send: {os.strerror(code)}")
+        return 0
+
+    def receive(self) -> tuple[Frames, IntArray]:
+        """From each host that has something, in turn, until the buffer is full."""
+        owners: list[int] = []
+        counts: list[int] = []
+        row = 0
+        for descriptor, _ in self.ready.poll(0):
+            host = self.host_of[descriptor]
+            got = self.receive_at(host, row)
+            owners.append(host)
+            counts.append(got)
+            row += got
+            if row == BATCH:
+                break
+        return self.buffer[:row], np.repeat(np.array(owners, np.int64), np.array(counts, np.int64))
+
+    def receive_at(self, host: int, row: int) -> int:
+        descriptor = self.sockets[host].fileno()
+        got: int = libc.recvmmsg(descriptor, self.inbox.from_row(row), BATCH - row, socket.MSG_DONTWAIT, None)
+        if got >= 0:
+            return got
+        code = ctypes.get_errno()
+        if code in (errno.EAGAIN, errno.EINTR):
+            return 0
+        raise RunError(f"host '{self.hosts[host].name}' cannot receive: {os.strerror(code)}")
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def problems(self) -> Mapping[str, int]:
+        """Frames lost at a socket for want of buffer, and sends that a full queue refused."""
+        for host, opened in enumerate(self.sockets):
+            statistics = opened.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)  # reading sets them to 0
+            self.lost[host] += struct.unpack("=II", statistics)[1]
+        return self.named("socket dropped received frames", self.lost) | self.named("queue refused frames", self.full)
+
+    def named(self, what: str, counts: IntArray) -> dict[str, int]:
+        return {f"host '{host.name}': its {what}": int(n) for host, n in zip(self.hosts, counts, strict=True) if n}

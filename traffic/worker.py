@@ -1,0 +1,282 @@
+"""All workers of a run: what they send and when, and what they make of results and notices.
+
+One object for all, over flat arrays (see `traffic.layout`): a Python step costs the same for one
+packet of one worker as for hundreds of packets of dozens of workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from traffic.layout import Layout, before, ragged
+from traffic.memory import WHOLE, Memory
+from traffic.packet import FRAME, Flag, Frames, Kind, new_frames
+from traffic.port import BoolArray, FloatArray, IntArray, Ports
+
+MAX_BACKOFF = 6
+LOOK_AHEAD = 64
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Times in seconds. `paced`: keep to the planned rate, else only windows and links limit a worker.
+
+    `credit_s` of its rate may be made up for after a pause: enough for the jitter of a busy machine,
+    too little to fill the queue of a link that others use too.
+    """
+
+    paced: bool = True
+    credit_s: float = 0.01
+    first_timeout_s: float = 0.25
+    min_timeout_s: float = 0.08
+    max_timeout_s: float = 2.0
+    first_seq: int = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Fragments about to be sent, sorted by stream: fragment `fragment` of stream `stream`."""
+
+    stream: IntArray
+    fragment: IntArray
+    again: BoolArray
+
+
+class Workers:
+    """The state machines of all workers. Times are those of the ports' clock."""
+
+    def __init__(self, layout: Layout, memory: Memory, options: WorkerOptions) -> None:
+        streams, rows = layout.streams, len(memory.parts)
+        count = len(streams.host)
+        self.layout, self.memory, self.options = layout, memory, options
+        self.templates = gradient_templates(layout)
+        # of rows
+        self.sent_at = np.zeros(rows)
+        self.tries = np.zeros(rows, np.uint8)
+        self.noticed = np.zeros(rows, np.bool_)
+        # of streams; an iteration that has not begun looks like one that is over
+        self.base = streams.count.copy()
+        self.next = streams.count.copy()
+        self.first_seq = np.full(count, options.first_seq, np.int64)
+        self.credit = np.zeros(count)
+        self.refilled_at = np.zeros(count)
+        self.window = streams.in_flight.astype(np.float64)
+        self.cut_at = np.zeros(count)
+        self.round_trip = np.full(count, np.nan)
+        self.deviation = np.zeros(count)
+        self.scan_at = 0.0
+        # of streams, to be read: in this iteration
+        self.sent = np.zeros(count, np.int64)
+        self.first_sent_at = np.zeros(count)
+        self.last_sent_at = np.zeros(count)
+        self.last_result_at = np.zeros(count)
+        # over the run
+        self.retransmitted = np.zeros(count, np.int64)
+        self.late_s = np.zeros(count)
+        self.refused = np.zeros(len(layout.hosts), np.int64)
+
+    # -- iterations
+
+    def begin(self, job_index: int, iteration: int, now: float) -> None:
+        """Start to send the gradients that the job's memory holds."""
+        self.memory.begin(job_index)
+        of = self.layout.streams_of(job_index)
+        _, rows = ragged(self.layout.streams.first_row[of], self.layout.streams.count[of])
+        self.tries[rows] = 0
+        self.noticed[rows] = False
+        self.base[of] = self.next[of] = self.sent[of] = 0
+        self.first_seq[of] = self.options.first_seq + iteration * self.layout.streams.count[of]
+        self.credit[of] = 1
+        self.refilled_at[of] = now
+        self.first_sent_at[of] = np.nan
+
+    def finished(self, job_index: int) -> bool:
+        """Every worker of the job has every result of the iteration."""
+        of = self.layout.streams_of(job_index)
+        return bool((self.base[of] == self.layout.streams.count[of]).all())
+
+    def missing(self, job_index: int) -> str | None:
+        """The first result of a job that a worker still waits for."""
+        streams = self.layout.streams
+        waiting = np.flatnonzero((streams.job == job_index) & (self.base < streams.count))
+        if not waiting.size:
+            return None
+        stream = waiting[0]
+        host, tree = self.layout.hosts[streams.host[stream]].name, self.layout.parts[streams.tree[stream]].tree.number
+        return f"tree {tree}, fragment {self.base[stream]}: its sum is complete, worker {host} has not received it"
+
+    # -- sending
+
+    def send(self, ports: Ports, now: float) -> int:
+        """Send what is due; returns the number of frames."""
+        self.refill(now)
+        batch = self.choose(now)
+        if not batch.stream.size:
+            return 0
+        counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
+        accepted = ports.send(self.frames(batch), counts)
+        self.refused += counts - accepted
+        sent = np.arange(len(batch.stream)) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)
+        self.note_sent(Batch(batch.stream[sent], batch.fragment[sent], batch.again[sent]), now)
+        return int(accepted.sum())
+
+    def refill(self, now: float) -> None:
+        """Token buckets. What a stream could have sent and did not, beyond its bucket, is lateness."""
+        streams = self.layout.streams
+        if not self.options.paced:
+            self.credit[:] = streams.in_flight
+            return
+        depth = np.maximum(2.0, self.options.credit_s * streams.rate_fps)
+        self.credit += (now - self.refilled_at) * streams.rate_fps
+        self.refilled_at[:] = now
+        waits = (self.next < streams.count) & (self.next < self.base + self.window.astype(np.int64))
+        self.late_s += np.where(waits, np.maximum(self.credit - depth, 0), 0) / streams.rate_fps
+        np.minimum(self.credit, depth, out=self.credit)
+
+    def choose(self, now: float) -> Batch:
+        """Overdue fragments first, then new ones, as far as credit and window allow."""
+        streams = self.layout.streams
+        again_stream, again_fragment, credit = self.overdue(now)
+        room = np.minimum(streams.count, self.base + self.window.astype(np.int64)) - self.next
+        new_stream, new_fragment = ragged(self.next, np.clip(credit, 0, np.maximum(room, 0)))
+        stream = np.concatenate((again_stream, new_stream))
+        again = np.arange(len(stream)) < len(again_stream)
+        if not again_stream.size:
+            return Batch(stream, new_fragment, again)
+        order = np.argsort(stream, kind="stable")
+        return Batch(stream[order], np.concatenate((again_fragment, new_fragment))[order], again[order])
+
+    def overdue(self, now: float) -> tuple[IntArray, IntArray, IntArray]:
+        """Fragments to send again (stream and fragment), and the credit that they leave."""
+        credit = self.credit.astype(np.int64)
+        none = np.empty(0, np.int64)
+        if now < self.scan_at:
+            return none, none, credit
+        self.scan_at = now + self.options.min_timeout_s / 8
+        stream, fragment = ragged(self.base, self.next - self.base)
+        rows = self.layout.streams.first_row[stream] + fragment
+        backoff = 1 << np.minimum(self.tries[rows] - 1, MAX_BACKOFF).astype(np.int64)
+        patience = np.minimum(self.timeouts()[stream] * backoff, self.options.max_timeout_s)
+        late = now - self.sent_at[rows] > patience
+        due = late & (self.memory.parts[rows] != WHOLE)
+        self.shrink_windows(np.unique(stream[due & ~self.noticed[rows]]), now)
+        stream, fragment = stream[due], fragment[due]
+        counts = np.bincount(stream, minlength=len(credit))
+        allowed = np.arange(len(stream)) - np.repeat(before(counts), counts) < credit[stream]
+        return stream[allowed], fragment[allowed], credit - np.minimum(counts, credit)
+
+    def timeouts(self) -> FloatArray:
+        """How long each stream waits for a result."""
+        measured = np.clip(self.round_trip + 4 * self.deviation, self.options.min_timeout_s, self.options.max_timeout_s)
+        return np.where(np.isnan(self.round_trip), self.options.first_timeout_s, measured)
+
+    def shrink_windows(self, streams: IntArray, now: float) -> None:
+        """Halve the window of streams with a timeout, once per timeout."""
+        cut = streams[now - self.cut_at[streams] > self.timeouts()[streams]]
+        self.cut_at[cut] = now
+        self.window[cut] = np.maximum(self.window[cut] / 2, np.minimum(2, self.layout.streams.in_flight[cut]))
+
+    def frames(self, batch: Batch) -> Frames:
+        streams = self.layout.streams
+        rows = streams.first_row[batch.stream] + batch.fragment
+        seq = self.first_seq[batch.stream] + batch.fragment
+        window = self.layout.trees.window[streams.tree[batch.stream]]
+        frames: Frames = self.templates[batch.stream]
+        ina = frames["ina"]
+        ina["seq"] = seq & 0xFFFFFFFF
+        ina["slot"] = np.where(window > 0, seq % np.maximum(window, 1), 0)
+        if batch.again.any():
+            ina["flags"] = np.where(batch.again, Flag.RETRANSMITTED, 0) | np.where(self.noticed[rows], Flag.OVERFLOW, 0)
+        frames["values"] = self.memory.gradients[rows]
+        return frames
+
+    def note_sent(self, batch: Batch, now: float) -> None:
+        streams, count = self.layout.streams, len(self.next)
+        rows = streams.first_row[batch.stream] + batch.fragment
+        self.sent_at[rows] = now
+        self.tries[rows] = np.minimum(self.tries[rows], 254) + 1
+        per_stream = np.bincount(batch.stream, minlength=count)
+        again = np.bincount(batch.stream[batch.again], minlength=count)
+        self.next += per_stream - again
+        self.credit -= per_stream
+        self.sent += per_stream
+        self.retransmitted += again
+        active = per_stream > 0
+        self.last_sent_at[active] = now
+        self.first_sent_at[active & np.isnan(self.first_sent_at)] = now
+
+    # -- receiving
+
+    def receive(self, frames: Frames, hosts: IntArray, now: float) -> None:
+        """Results and notices, with the host at which each arrived."""
+        ina = frames["ina"]
+        tree = self.layout.tree_index(ina["job"], ina["tree"])
+        stream = np.where(tree >= 0, self.layout.stream_of[hosts, tree], -1)
+        fragment = (ina["seq"] - self.first_seq[stream]) & 0xFFFFFFFF
+        awaited = (stream >= 0) & (fragment < self.next[stream])
+        awaited[awaited] = self.memory.parts[(self.layout.streams.first_row[stream] + fragment)[awaited]] != WHOLE
+        result = awaited & (ina["kind"] == Kind.RESULT) & (ina["part"] <= 1)
+        notice = awaited & (ina["kind"] == Kind.NOTICE)
+        if notice.any():
+            self.take_notices(self.layout.streams.first_row[stream[notice]] + fragment[notice])
+        if result.any():
+            self.take_results(frames[result], stream[result], fragment[result], now)
+
+    def take_notices(self, rows: IntArray) -> None:
+        """These sums left 32 bits: send them again at once, not to be summed in the network."""
+        fresh = rows[~self.noticed[rows]]
+        self.noticed[fresh] = True
+        self.sent_at[fresh] = -np.inf
+        self.scan_at = 0.0
+
+    def take_results(self, frames: Frames, stream: IntArray, fragment: IntArray, now: float) -> None:
+        ina = frames["ina"]
+        rows = self.layout.streams.first_row[stream] + fragment
+        wide = (ina["flags"] & Flag.OVERFLOW) != 0
+        self.memory.store(rows, frames["values"], ina["part"].astype(np.int64), wide)
+        self.measure_round_trips(stream, rows, now)
+        touched = np.unique(stream)
+        self.last_result_at[touched] = now
+        self.advance(touched)
+
+    def measure_round_trips(self, stream: IntArray, rows: IntArray, now: float) -> None:
+        """Smoothed round-trip times and windows, from results of fragments that were sent once (RFC 6298)."""
+        once = self.tries[rows] == 1
+        counts = np.bincount(stream[once], minlength=len(self.next))
+        streams = np.flatnonzero(counts)
+        totals = np.bincount(stream[once], now - self.sent_at[rows[once]], minlength=len(self.next))
+        sample = totals[streams] / counts[streams]
+        smooth = np.where(np.isnan(self.round_trip[streams]), sample, self.round_trip[streams])
+        self.deviation[streams] += (np.abs(sample - smooth) - self.deviation[streams]) / 4
+        self.round_trip[streams] = smooth + (sample - smooth) / 8
+        grown = self.window[streams] + counts[streams] / self.window[streams]
+        self.window[streams] = np.minimum(grown, self.layout.streams.in_flight[streams])
+
+    def advance(self, streams: IntArray) -> None:
+        """Move the base of each stream to its first fragment without a result."""
+        first_row = self.layout.streams.first_row
+        while streams.size:
+            ahead = self.base[streams, None] + np.arange(LOOK_AHEAD)
+            inside = ahead < self.next[streams, None]
+            rows = first_row[streams, None] + np.where(inside, ahead, 0)
+            whole = inside & (self.memory.parts[rows] == WHOLE)
+            run = np.where(whole.all(axis=1), LOOK_AHEAD, np.argmin(whole, axis=1))
+            self.base[streams] += run
+            streams = streams[run == LOOK_AHEAD]
+
+
+def gradient_templates(layout: Layout) -> Frames:
+    """One frame per stream, complete but for flags, sequence number, slot and values."""
+    streams = layout.streams
+    frames = np.zeros(len(streams.host), FRAME)
+    for number, (host, tree, label) in enumerate(zip(streams.host, streams.tree, streams.label, strict=True)):
+        source, server = layout.hosts[host], layout.hosts[layout.trees.server[tree]]
+        frames[number] = new_frames(1, src_mac=source.mac, dst_mac=server.mac, src_ip=source.ipv4, dst_ip=server.ipv4)[
+            0
+        ]
+        ina = frames["ina"][number : number + 1]
+        ina["kind"], ina["label"], ina["workers"] = Kind.GRADIENT, label, 1
+        ina["job"], ina["tree"] = layout.parts[tree].job.number, layout.parts[tree].tree.number
+    return frames
