@@ -49,8 +49,8 @@ def check_group(group: MulticastGroup) -> None:
     if not 1 <= group.group <= MAX_GROUP:
         raise InputError(f"multicast group {group.group}: groups are 1 to {MAX_GROUP}")
     for port in group.ports:
-        if not 0 <= port < 511:
-            raise InputError(f"multicast group {group.group}: port {port}; ports are 0 to 510")
+        if not 0 <= port < 512:
+            raise InputError(f"multicast group {group.group}: port {port}; ports are 0 to 511")
 
 
 def check_preset(program: Program, preset: RegisterPreset) -> None:

@@ -1,0 +1,120 @@
+"""A switch whose ports are network interfaces and whose program runs in the kernel, on one CPU.
+
+The program is at tc's ingress of every port and lets nothing through to the host's own network stack.
+All ports are steered to one CPU (RPS), so that one packet at a time passes through the switch, as in
+BMv2: registers need no lock.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.entries import SwitchEntries
+from switch.fast.build import EBPF, build
+from switch.fast.generate import generate
+from switch.fast.libbpf import BpfObject, attach_ingress, detach_ingress, is_attached, update_map
+from switch.fast.state import SwitchState
+from switch.program import Program
+from topo.errors import InputError, MachineError, RunError
+
+MEMORY_MAP = ".bss.memory"
+PORT_MAP = "port_of_ifindex"
+PROGRAM = "from_port"
+
+turns = itertools.count()
+
+
+def next_cpu() -> int:
+    """The CPU for the next switch: each in turn, of those that this process may use."""
+    cpus = sorted(os.sched_getaffinity(0))
+    return cpus[next(turns) % len(cpus)]
+
+
+class KernelTables:
+    """The hash maps of a loaded object."""
+
+    def __init__(self, loaded: BpfObject) -> None:
+        self.loaded = loaded
+
+    def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        update_map(self.loaded.map_fd(symbol), entries)
+
+
+class KernelSwitch:
+    """Runs `program` on the interfaces given to `add_port`, on `cpu`, until `close`."""
+
+    def __init__(self, program: Program, name: str = "switch", cpu: int | None = None) -> None:
+        self.name = name
+        self.cpu = next_cpu() if cpu is None else cpu
+        self.interfaces: dict[int, str] = {}
+        generated = generate(program)
+        self.source = generated.source
+        self.loaded = BpfObject(build(generated.source, EBPF))
+        self.shared = mmap.mmap(self.loaded.map_fd(MEMORY_MAP), generated.layout.memory_bytes)
+        memory = np.frombuffer(self.shared, np.uint8)
+        self.state = SwitchState(generated.layout, memory, KernelTables(self.loaded))
+
+    def add_port(self, port: int, interface: str) -> None:
+        """Make `interface` the switch's port number `port`: nothing that arrives there goes anywhere else."""
+        if port in self.interfaces:
+            raise InputError(f"switch '{self.name}': port {port} is '{self.interfaces[port]}' already")
+        ifindex = socket.if_nametoindex(interface)
+        steer(interface, self.cpu)
+        update_map(self.loaded.map_fd(PORT_MAP), [(ifindex.to_bytes(4, "little"), port.to_bytes(4, "little"))])
+        self.state.layout.view(self.state.memory, "ports")["ifindex"][port] = ifindex
+        attach_ingress(ifindex, self.loaded.program_fd(PROGRAM))
+        self.interfaces[port] = interface
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add table entries, multicast groups and register presets."""
+        self.state.install(entries)
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        return self.state.read_register(name)
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        return self.state.read_counter(name)
+
+    def check(self) -> None:
+        """Raise `RunError` if a port's interface is gone, or the program is no longer on it."""
+        for port, interface in self.interfaces.items():
+            try:
+                attached = is_attached(socket.if_nametoindex(interface))
+            except OSError:
+                raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone") from None
+            if not attached:
+                raise RunError(f"switch '{self.name}': somebody removed the program from '{interface}' (port {port})")
+
+    def close(self) -> None:
+        """Take the program off the interfaces that are still there, and out of the kernel."""
+        for interface in self.interfaces.values():
+            if Path("/sys/class/net", interface).exists():
+                detach_ingress(socket.if_nametoindex(interface))
+        self.interfaces = {}
+        self.loaded.close()
+
+
+def steer(interface: str, cpu: int) -> None:
+    """Let `cpu` process whatever arrives at an interface, whichever CPU sent it."""
+    path = Path("/sys/class/net", interface, "queues/rx-0/rps_cpus")
+    try:
+        path.write_text(cpu_mask(cpu))
+    except OSError as error:
+        raise MachineError(
+            f"{path}: {error.strerror}; target 'fast' needs receive packet steering to keep a switch on one CPU: "
+            "use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
+        ) from error
+
+
+def cpu_mask(cpu: int) -> str:
+    """The kernel's notation of a set of one CPU: groups of 32 bits in hexadecimal, the highest first."""
+    groups = [f"{1 << cpu % 32:08x}", *["00000000"] * (cpu // 32)]
+    return ",".join(groups)

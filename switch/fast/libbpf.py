@@ -1,0 +1,148 @@
+"""The few functions of libbpf that loading a program takes, with errors as exceptions."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import errno
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from topo.errors import MachineError, RunError
+
+INGRESS = 1  # BPF_TC_INGRESS
+MESSAGES = 40  # lines of libbpf's own report that an error shows
+
+
+class TcHook(ctypes.Structure):
+    """struct bpf_tc_hook"""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("ifindex", ctypes.c_int),
+        ("attach_point", ctypes.c_int),
+        ("parent", ctypes.c_uint32),
+    ]
+
+
+class TcOptions(ctypes.Structure):
+    """struct bpf_tc_opts"""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("program_fd", ctypes.c_int),
+        ("flags", ctypes.c_uint32),
+        ("program_id", ctypes.c_uint32),
+        ("handle", ctypes.c_uint32),
+        ("priority", ctypes.c_uint32),
+    ]
+
+
+Printer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+# What libbpf says, for the next error; it prints to the terminal otherwise.
+messages: list[str] = []
+
+
+def keep_message(_level: int, template: bytes, arguments: int) -> int:
+    text = ctypes.create_string_buffer(1 << 16)
+    ctypes.CDLL(None).vsnprintf(text, ctypes.c_size_t(len(text)), template, ctypes.c_void_p(arguments))
+    messages.append(text.value.decode(errors="replace").rstrip())
+    return 0
+
+
+printer = Printer(keep_message)  # kept, since libbpf holds on to it
+
+
+@cache
+def library() -> Any:
+    """libbpf 1.x, loaded once."""
+    name = ctypes.util.find_library("bpf")
+    if name is None:
+        raise MachineError("libbpf is not installed, and target 'fast' loads programs with it: apt install libbpf1")
+    found = ctypes.CDLL(name, use_errno=True)
+    if found.libbpf_major_version() < 1:
+        raise MachineError(f"libbpf {name} is too old: target 'fast' needs libbpf 1.0 or newer")
+    for function in ("bpf_object__open_file", "bpf_object__find_map_by_name", "bpf_object__find_program_by_name"):
+        getattr(found, function).restype = ctypes.c_void_p
+    found.libbpf_set_print(printer)
+    return found
+
+
+def failure(what: str, code: int) -> RunError:
+    """The error for a call that gave the negative error number `code`."""
+    report = "\n".join(messages[-MESSAGES:])
+    return RunError(f"{what}: {os.strerror(-code)}\n{report}".rstrip())
+
+
+def must(what: str, result: int) -> int:
+    """`result`, unless it is an error."""
+    if result < 0:
+        raise failure(what, result)
+    return result
+
+
+class BpfObject:
+    """A compiled eBPF file in the kernel. Nothing is pinned: all of it goes when it is closed and detached."""
+
+    def __init__(self, path: Path) -> None:
+        messages.clear()
+        self.handle = ctypes.c_void_p(library().bpf_object__open_file(os.fsencode(path), None))
+        if not self.handle:
+            raise failure(f"opening {path}", -ctypes.get_errno())
+        code = library().bpf_object__load(self.handle)
+        if code < 0:
+            self.close()
+            if code == -errno.EPERM:
+                raise MachineError("the kernel does not let this process load eBPF programs: run as root")
+            raise failure("the kernel refuses the generated program", code)
+
+    def close(self) -> None:
+        """Let go of it; programs that are attached go on."""
+        if self.handle:
+            library().bpf_object__close(self.handle)
+            self.handle = ctypes.c_void_p(None)
+
+    def map_fd(self, name: str) -> int:
+        found = ctypes.c_void_p(library().bpf_object__find_map_by_name(self.handle, name.encode()))
+        return must(f"finding map '{name}'", library().bpf_map__fd(found))
+
+    def program_fd(self, name: str) -> int:
+        found = ctypes.c_void_p(library().bpf_object__find_program_by_name(self.handle, name.encode()))
+        return must(f"finding program '{name}'", library().bpf_program__fd(found))
+
+
+def update_map(fd: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
+    """Put all (key, value) pairs into a map with one call."""
+    if not entries:
+        return
+    keys, values = (b"".join(part) for part in zip(*entries, strict=True))
+    count = ctypes.c_uint32(len(entries))
+    must("filling a table", library().bpf_map_update_batch(fd, keys, values, ctypes.byref(count), None))
+
+
+def attach_ingress(ifindex: int, program_fd: int) -> TcOptions:
+    """Run a program on everything that arrives at an interface; gives what `is_attached` asks about."""
+    hook = TcHook(ctypes.sizeof(TcHook), ifindex, INGRESS, 0)
+    code = library().bpf_tc_hook_create(ctypes.byref(hook))
+    if code != -errno.EEXIST:
+        must(f"adding clsact to interface {ifindex}", code)
+    options = TcOptions(ctypes.sizeof(TcOptions), program_fd, 0, 0, 1, 1)
+    must(f"attaching to interface {ifindex}", library().bpf_tc_attach(ctypes.byref(hook), ctypes.byref(options)))
+    return options
+
+
+def is_attached(ifindex: int) -> bool:
+    """Whether a program of `attach_ingress` is on the interface."""
+    hook = TcHook(ctypes.sizeof(TcHook), ifindex, INGRESS, 0)
+    options = TcOptions(ctypes.sizeof(TcOptions), 0, 0, 0, 1, 1)
+    return int(library().bpf_tc_query(ctypes.byref(hook), ctypes.byref(options))) == 0
+
+
+def detach_ingress(ifindex: int) -> None:
+    """Remove the clsact qdisc, and with it the program; an interface that is gone needs nothing."""
+    hook = TcHook(ctypes.sizeof(TcHook), ifindex, INGRESS | 2, 0)  # ingress and egress: the qdisc itself
+    library().bpf_tc_hook_destroy(ctypes.byref(hook))

@@ -1,0 +1,69 @@
+"""The Mininet switch whose ports run the P4 program in the kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mininet.node import Switch as MininetSwitch
+from numpy.typing import NDArray
+
+from switch.entries import SwitchEntries
+from switch.fast.kernel import KernelSwitch
+from switch.read import read_program
+from topo.errors import RunError
+from topo.fabric import Switch
+
+PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "build" / "ina.json"
+
+
+class FastSwitch(MininetSwitch):  # type: ignore[misc]
+    """Mininet's side of a `KernelSwitch`: its ports are this node's interfaces, under the fabric's numbers."""
+
+    def __init__(
+        self, name: str, *, fabric_switch: Switch, program: Path = PROGRAM, cpu: int | None = None, **params: Any
+    ) -> None:
+        own = {key: value for key, value in params.items() if key not in ("ledger", "run_dir")}
+        super().__init__(name, **own)
+        self.fabric_switch = fabric_switch
+        self._program = program
+        self._cpu = cpu
+        self._kernel: KernelSwitch | None = None
+
+    def start(self, controllers: Any = None) -> None:  # noqa: ARG002
+        """Load the program and attach it to the port of every link."""
+        self._kernel = KernelSwitch(read_program(self._program), self.name, self._cpu)
+        for port in self.fabric_switch.ports:
+            if port in self.intfs:
+                self._kernel.add_port(port, self.intfs[port].name)
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803, Mininet's name
+        """Take the program out of the kernel. Also after a failed start."""
+        if self._kernel is not None:
+            self._kernel.close()
+            self._kernel = None
+        super().stop(deleteIntfs)
+
+    @property
+    def kernel(self) -> KernelSwitch:
+        """The running switch."""
+        if self._kernel is None:
+            raise RunError(f"switch '{self.name}' is not running: start the network first")
+        return self._kernel
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
+        self.kernel.install(entries)
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array, by its full name in the P4 program."""
+        return self.kernel.read_register(name)
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of every element of an indirect counter."""
+        return self.kernel.read_counter(name)
+
+    def check(self) -> None:
+        """Raise `RunError` if the switch has stopped processing packets."""
+        self.kernel.check()

@@ -1,0 +1,188 @@
+"""What the tests of target fast share: packets by hand, a program's switch, and wires to a switch in the kernel."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+from pyroute2 import IPRoute
+
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.fast.inprocess import InProcessSwitch
+from switch.fast.kernel import KernelSwitch
+from switch.program import Program
+from switch.read import read_program
+
+INA = Path(__file__).resolve().parents[2] / "p4" / "build" / "ina.json"
+CONTROL = "InaIngress"
+GRADIENT, RESULT, NOTICE = 1, 2, 3
+ECN, COLLISION, OVERFLOW, PARTIAL, RETRANSMITTED = 1, 2, 4, 8, 16
+PS = 0x0A000001
+Packets = list[tuple[int, bytes]]
+
+
+def ina_program() -> Program:
+    return read_program(INA)
+
+
+def ina_packet(
+    label: int, *, kind: int = GRADIENT, flags: int = 0, job: int = 1, tree: int = 1, seq: int = 0, slot: int = 0,
+    bitmap: int = 0, workers: int = 1, values: Sequence[int] = range(64), destination: int = PS, udp_port: int = 0x494E,
+) -> bytes:  # fmt: skip
+    """A packet of the INA protocol, as the P4 program describes it."""
+    body = struct.pack(">BBHHHIIQHBB", kind, flags, job, tree, label, seq, slot, bitmap, workers, 0, 0)
+    if kind != NOTICE:
+        body += struct.pack(">64i", *values)
+    udp = struct.pack(">HHHH", 1, udp_port, 8 + len(body), 0) + body
+    return ipv4_packet(udp, destination)
+
+
+def ipv4_packet(payload: bytes, destination: int, protocol: int = 17) -> bytes:
+    head = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0, 0x0A000002, destination)
+    return ethernet_packet(head + payload, 0x0800)
+
+
+def ethernet_packet(payload: bytes, ethertype: int) -> bytes:
+    return b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2" + struct.pack(">H", ethertype) + payload
+
+
+def ina_header(packet: bytes) -> dict[str, int]:
+    names = ("kind", "flags", "job", "tree", "label", "seq", "slot", "bitmap", "workers", "priority", "part")
+    return dict(zip(names, struct.unpack(">BBHHHIIQHBB", packet[42:70]), strict=True))
+
+
+def ina_values(packet: bytes) -> list[int]:
+    return list(struct.unpack(">64i", packet[70:326]))
+
+
+def entry(table: str, key: tuple[int, ...], action: str, *params: int) -> TableEntry:
+    return TableEntry(f"{CONTROL}.{table}", key, f"{CONTROL}.{action}", params)
+
+
+def small_tree(slots: int = 16, pipelines: Sequence[int] = (0, 0, 0, 1), is_root: int = 0) -> SwitchEntries:
+    """Workers 2, 3 at ports 1, 2 sum as label 9 towards port 3; worker 4 is at port 4; the PS is behind port 3.
+
+    Tree 1 of job 1 sums 2 and 3 in the pipeline of port 1. Label 5, behind port 2, is a descendant further down.
+    """
+    tables = [entry("pipeline", (port,), "set_pipeline", p) for port, p in enumerate(pipelines, start=1)]
+    for port, label in ((1, 2), (2, 3), (4, 4), (2, 5)):
+        tables.append(entry("admission", (port, GRADIENT, 1, 1, label), "admit"))
+    tables += [entry("admission", (3, kind, 1, 1, 0), "admit") for kind in (RESULT, NOTICE)]
+    for label, child in ((2, 1), (3, 2)):
+        key = (pipelines[0], 1, 1, label)
+        tables.append(entry("aggregation", key, "aggregate", child, 3, 5, slots, 9, is_root))
+    tables.append(entry("aggregation", (pipelines[0], 1, 1, 5), "aggregate", 0, 3, 5, slots, 9, is_root))
+    tables += [entry("forward", (1, 1, label), "send", 3) for label in (2, 3, 4, 5, 9)]
+    tables.append(entry("ipv4_route", (PS,), "send", 3))
+    tables.append(entry("results", (1, 1), "replicate", 7))
+    return SwitchEntries("s1", tuple(tables), (MulticastGroup(7, (4, 2, 1)),))
+
+
+@contextmanager
+def shown_when_wrong(source: str) -> Iterator[None]:
+    """Print the generated C when a test of it fails."""
+    try:
+        yield
+    except AssertionError:
+        print(source)
+        raise
+
+
+class Wires:
+    """Pairs of virtual Ethernet: a switch's ports on one side, raw sockets on the other."""
+
+    def __init__(self, ports: Sequence[int]) -> None:
+        self.exits = ExitStack()
+        self.names = {port: f"ikt{os.getpid() % 100000}p{port}" for port in ports}
+        self.sockets: dict[int, socket.socket] = {}
+
+    def __enter__(self) -> Wires:
+        with ExitStack() as stack:
+            netlink = stack.enter_context(IPRoute())
+            for port, name in self.names.items():
+                netlink.link("add", ifname=name, kind="veth", peer={"ifname": f"{name}h"})
+                self.exits.callback(remove, name)
+                for end in (name, f"{name}h"):
+                    Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
+                    netlink.link("set", index=netlink.link_lookup(ifname=end)[0], state="up")
+                self.sockets[port] = raw_socket(f"{name}h")
+                self.exits.callback(self.sockets[port].close)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.exits.close()
+
+    def attach(self, switch: KernelSwitch) -> None:
+        for port, name in self.names.items():
+            switch.add_port(port, name)
+        self.exits.callback(switch.close)
+
+    def send(self, port: int, packet: bytes) -> None:
+        self.sockets[port].send(packet)
+
+    def receive(self, port: int, count: int, patience_s: float = 2.0) -> list[bytes]:
+        """Up to `count` packets; fewer if they do not come. With a count of 0, those that are there already."""
+        receiver = self.sockets[port]
+        packets: list[bytes] = []
+        end = time.monotonic() + patience_s
+        while len(packets) < count or count == 0:
+            receiver.settimeout(max(end - time.monotonic(), 0.001) if count else 0.001)
+            try:
+                packets.append(receiver.recv(65536))
+            except TimeoutError:
+                break
+        return packets
+
+
+def raw_socket(interface: str) -> socket.socket:
+    """Sees what arrives at an interface and nothing that leaves it."""
+    found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    found.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
+    found.bind((interface, 0))
+    return found
+
+
+def remove(interface: str) -> None:
+    with IPRoute() as netlink:
+        for index in netlink.link_lookup(ifname=interface):
+            netlink.link("del", index=index)
+
+
+def in_kernel(switch: KernelSwitch, wires: Wires, packets: Packets, expected: Packets) -> dict[int, list[bytes]]:
+    """Send packets one after the other, each when the switch has counted the last; gives what came, by port."""
+    for port, packet in packets:
+        before = received(switch)
+        wires.send(port, packet)
+        wait_for(lambda seen=before: received(switch) > seen, f"packet at port {port} in the switch")
+    counts = {port: sum(1 for out, _ in expected if out == port) for port in wires.sockets}
+    came = {port: wires.receive(port, count) if count else [] for port, count in counts.items()}
+    return {port: [*packets, *wires.receive(port, 0)] for port, packets in came.items()}
+
+
+def received(switch: KernelSwitch | InProcessSwitch) -> int:
+    return int(switch.read_counter(f"{CONTROL}.received")[0].sum())
+
+
+def wait_for(condition: object, what: str, patience_s: float = 5.0) -> None:
+    end = time.monotonic() + patience_s
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, f"waited {patience_s} s for {what}"
+        time.sleep(0)
+
+
+def by_port(packets: Packets, ports: Sequence[int]) -> dict[int, list[bytes]]:
+    return {port: [packet for out, packet in packets if out == port] for port in ports}
+
+
+def same_state(one: KernelSwitch | InProcessSwitch, other: KernelSwitch | InProcessSwitch, program: Program) -> bool:
+    """Whether all registers and counters of two switches agree."""
+    registers = all(np.array_equal(one.read_register(name), other.read_register(name)) for name in program.registers)
+    counters = all(np.array_equal(one.read_counter(name), other.read_counter(name)) for name in program.counters)
+    return registers and counters
