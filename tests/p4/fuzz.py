@@ -39,7 +39,7 @@ def disturbed(rng: Random, entry: TableEntry) -> TableEntry:
         params = (
             rng.choice([child, child, 0, rng.getrandbits(64)]),
             rng.choice([full, full, full | child, child, rng.getrandbits(64)]),
-            rng.choice([0, 1, 1022, rng.getrandbits(32)]),
+            rng.choice([0, 1, 510, rng.getrandbits(32)]),
             rng.choice([1, SLOTS, 512, 2**32 - 1]),
             rng.choice([0, 20, 11, rng.getrandbits(16)]),
             rng.choice([is_root, 1 - is_root]),

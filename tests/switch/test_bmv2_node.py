@@ -24,7 +24,7 @@ ENTRIES = SwitchEntries(
         TableEntry("InaIngress.pipeline", (1,), "InaIngress.set_pipeline", (3,)),
         TableEntry("InaIngress.aggregation", (3, 1, 1, 7), "InaIngress.aggregate", (1 << 63, 2**64 - 1, 0, 8, 9, 0)),
     ),
-    groups=(MulticastGroup(1, (1, 2, 511)), MulticastGroup(2, ())),
+    groups=(MulticastGroup(1, (1, 2, 510)), MulticastGroup(2, ())),
     registers=(
         RegisterPreset("InaIngress.sum0", 0, 2**32 - 1),
         RegisterPreset("InaIngress.slot_bitmap", 5, 2**62),
@@ -64,9 +64,9 @@ def test_an_entry_that_is_there_already_is_named(network: Network) -> None:
     [
         (TableEntry("InaIngress.admision", (1,), "InaIngress.admit"), r"did you mean 'InaIngress\.admission'"),
         (TableEntry("InaIngress.forward", (1, 1, 1), "InaIngress.admit"), r"unknown action of table"),
-        (TableEntry("InaIngress.forward", (1, 1, 65536), "InaIngress.send", (1,)), r"65536 is not a number of 16 bits"),
-        (TableEntry("InaIngress.forward", (1, 1), "InaIngress.send", (1,)), r"2 key values where the program has 3"),
-        (TableEntry("InaIngress.forward", (1, 1, 1), "InaIngress.send"), r"0 parameter values where the program has 1"),
+        (TableEntry("InaIngress.forward", (1, 1, 65536), "InaIngress.send", (1,)), r"65536 does not fit .* 16 bits"),
+        (TableEntry("InaIngress.forward", (1, 1), "InaIngress.send", (1,)), r"2 given, 3 expected"),
+        (TableEntry("InaIngress.forward", (1, 1, 1), "InaIngress.send"), r"0 given, 1 expected"),
     ],
 )
 def test_an_entry_that_the_program_cannot_take_is_refused(network: Network, entry: TableEntry, message: str) -> None:
@@ -78,8 +78,8 @@ def test_a_register_that_does_not_exist_is_named(network: Network) -> None:
     switch = network.switches[any_switch(network)]
     with pytest.raises(InputError, match=r"unknown register 'InaIngress\.sum64'"):
         switch.read_register("InaIngress.sum64")
-    with pytest.raises(InputError, match=r"slot_owner\[8192\] = 1: it has 8192 elements of 32 bits"):
-        switch.install(SwitchEntries("any", registers=(RegisterPreset("InaIngress.slot_owner", 8192, 1),)))
+    with pytest.raises(InputError, match=r"slot_owner' has no element 999999: it has \d+"):
+        switch.install(SwitchEntries("any", registers=(RegisterPreset("InaIngress.slot_owner", 999999, 1),)))
 
 
 def test_death_is_noticed_and_explained_and_nothing_stays(tmp_path: Path) -> None:
