@@ -39,7 +39,7 @@ lint: setup
 
 p4:
 	cd p4 && p4c-bm2-ss --std p4-16 -o build/ina.json ina.p4
-	cd p4 && cat ina.p4 values.p4 | sha256sum | cut -d' ' -f1 > build/ina.sha256
+	cd p4 && sha256sum ina.p4 values.p4 build/ina.json > build/ina.sha256
 
 setup: .make/python
 

@@ -13,7 +13,7 @@
 // ---- sizes and constants ----------------------------------------------------------------------
 
 #define PIPELINES 8
-#define SLOTS_PER_PIPELINE_LOG2 10
+#define SLOTS_PER_PIPELINE_LOG2 9
 #define SLOTS_PER_PIPELINE (1 << SLOTS_PER_PIPELINE_LOG2)
 #define SLOTS (PIPELINES << SLOTS_PER_PIPELINE_LOG2)
 #define PORTS 512

@@ -19,7 +19,7 @@ from topo.errors import PlanError
 from topo.fabric import Fabric, Switch
 
 KIND_GRADIENT, KIND_RESULT, KIND_NOTICE = 1, 2, 3
-SLOTS_PER_PIPELINE = 1024
+SLOTS_PER_PIPELINE = 512
 MOST_PORTS = 512
 
 Row = tuple[str, TableEntry]

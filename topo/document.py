@@ -87,7 +87,7 @@ class SwitchRecord(Record):
         1, description=f"a number from 1 to {MAX_PIPELINES}, or lists of port numbers"
     )
     ina: StrictBool = Field(True, description="true or false")
-    aggregator_slots: StrictInt = Field(1024, ge=1, description="a whole number, at least 1")
+    aggregator_slots: StrictInt = Field(512, ge=1, description="a whole number, at least 1")
     aggregation_rate: Rate | None = Field(None, description=RATE)
 
 

@@ -37,7 +37,7 @@ class Switch:
     tier: int
     pipelines: tuple[tuple[int, ...], ...]
     ina: bool = True
-    aggregator_slots: int = 1024
+    aggregator_slots: int = 512
     aggregation_rate_bps: float | None = None
 
     def pipeline_of(self, port: int) -> int:
