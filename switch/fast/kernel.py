@@ -12,6 +12,7 @@ import mmap
 import os
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from switch.entries import SwitchEntries
 from switch.fast.build import EBPF, build
-from switch.fast.generate import generate
+from switch.fast.generate import Generated, generate
 from switch.fast.libbpf import BpfObject, attach_ingress, detach_ingress, is_attached, update_map
 from switch.fast.state import SwitchState
 from switch.program import Program
@@ -48,19 +49,33 @@ class KernelTables:
         update_map(self.loaded.map_fd(symbol), entries)
 
 
-class KernelSwitch:
-    """Runs `program` on the interfaces given to `add_port`, on `cpu`, until `close`."""
+@dataclass(frozen=True)
+class Compiled:
+    """A program ready for the kernel: as many switches as one likes can be made of it."""
 
-    def __init__(self, program: Program, name: str = "switch", cpu: int | None = None) -> None:
+    generated: Generated
+    path: Path
+
+
+def compile_program(program: Program) -> Compiled:
+    """`program` as an eBPF file; the work that all switches share."""
+    generated = generate(program)
+    return Compiled(generated, build(generated.source, EBPF))
+
+
+class KernelSwitch:
+    """Runs a program on the interfaces given to `add_port`, on `cpu`, until `close`."""
+
+    def __init__(self, compiled: Compiled, name: str = "switch", cpu: int | None = None) -> None:
         self.name = name
         self.cpu = next_cpu() if cpu is None else cpu
         self.interfaces: dict[int, str] = {}
-        generated = generate(program)
-        self.source = generated.source
-        self.loaded = BpfObject(build(generated.source, EBPF))
-        self.shared = mmap.mmap(self.loaded.map_fd(MEMORY_MAP), generated.layout.memory_bytes)
+        layout = compiled.generated.layout
+        self.source = compiled.generated.source
+        self.loaded = BpfObject(compiled.path)
+        self.shared = mmap.mmap(self.loaded.map_fd(MEMORY_MAP), layout.memory_bytes)
         memory = np.frombuffer(self.shared, np.uint8)
-        self.state = SwitchState(generated.layout, memory, KernelTables(self.loaded))
+        self.state = SwitchState(layout, memory, KernelTables(self.loaded))
 
     def add_port(self, port: int, interface: str) -> None:
         """Make `interface` the switch's port number `port`: nothing that arrives there goes anywhere else."""

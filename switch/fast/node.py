@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,18 @@ from mininet.node import Switch as MininetSwitch
 from numpy.typing import NDArray
 
 from switch.entries import SwitchEntries
-from switch.fast.kernel import KernelSwitch
+from switch.fast.kernel import Compiled, KernelSwitch, compile_program
 from switch.read import read_program
 from topo.errors import RunError
 from topo.fabric import Switch
 
 PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "build" / "ina.json"
+
+
+@lru_cache(maxsize=4)
+def compiled_file(path: Path, _changed_ns: int) -> Compiled:
+    """The program in a file, compiled once for all switches as long as the file does not change."""
+    return compile_program(read_program(path))
 
 
 class FastSwitch(MininetSwitch):  # type: ignore[misc]
@@ -33,7 +40,8 @@ class FastSwitch(MininetSwitch):  # type: ignore[misc]
 
     def start(self, controllers: Any = None) -> None:  # noqa: ARG002
         """Load the program and attach it to the port of every link."""
-        self._kernel = KernelSwitch(read_program(self._program), self.name, self._cpu)
+        compiled = compiled_file(self._program, self._program.stat().st_mtime_ns)
+        self._kernel = KernelSwitch(compiled, self.name, self._cpu)
         for port in self.fabric_switch.ports:
             if port in self.intfs:
                 self._kernel.add_port(port, self.intfs[port].name)

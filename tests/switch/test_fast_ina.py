@@ -32,7 +32,7 @@ from fast_helpers import (
 )
 
 from switch.fast.inprocess import InProcessSwitch
-from switch.fast.kernel import KernelSwitch
+from switch.fast.kernel import KernelSwitch, compile_program
 
 PIPELINES = 8
 ONES, TENS = [1] * 64, [10] * 64
@@ -165,8 +165,9 @@ def test_in_this_process(name: str) -> None:
 def test_in_the_kernel_all_is_the_same() -> None:
     program = ina_program()
     with Wires((1, 2, 3, 4)) as wires:
+        compiled = compile_program(program)
         for name, (packets, expected, _) in SEQUENCES.items():
-            model, switch = InProcessSwitch(program), KernelSwitch(program)
+            model, switch = InProcessSwitch(program), KernelSwitch(compiled)
             model.install(small_tree())
             switch.install(small_tree())
             wires.attach(switch)
