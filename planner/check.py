@@ -164,7 +164,8 @@ class TreeCheck:
         for child in sorted(listed):
             branch = self.branches.get(child)
             if listed[child] > 1 or branch is None or branch.parent != aggregator.label:
-                raise self.broken("parent", what, f"child {child} is listed {listed[child]} times and is not its own")
+                why = f"is listed {listed[child]} times" if listed[child] > 1 else "does not have it as its parent"
+                raise self.broken("parent", what, f"child {child} {why}")
 
     def check_one_per_pipeline(self) -> None:
         for (switch, pipeline), count in Counter((a.switch, a.pipeline) for a in self.tree.aggregators).items():

@@ -79,12 +79,12 @@ def tree_from_paths(
         for sender, parent, part in pieces(fabric, path, kept):
             label = labels[sender]
             branches[label] = Branch(label, labels[parent] if parent else ROOT_LABEL, part)
+    ordered = tuple(branches[label] for label in sorted(branches))
     aggregators = tuple(
-        Aggregator(labels[inp], *inp, tuple(b.label for b in branches.values() if b.parent == labels[inp]), 0, 0)
-        for inp in kept
+        Aggregator(labels[inp], *inp, tuple(b.label for b in ordered if b.parent == labels[inp]), 0, 0) for inp in kept
     )
     workers = {labels[path[0]]: path[0] for path in merged}
-    return AggregationTree(number, merged[0][-1], workers, aggregators, tuple(branches[k] for k in sorted(branches)))
+    return AggregationTree(number, merged[0][-1], workers, aggregators, ordered)
 
 
 def merge(fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]) -> list[Path]:

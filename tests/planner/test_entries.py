@@ -1,0 +1,327 @@
+"""Table entries, proven by packets: a model of the P4 program walks them through the fabric."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from entries_model import GRADIENT, NOTICE, RESULT, Network, Packet, Slot
+from planner_cases import first_is_server, job, single
+
+from planner.entries import KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, MOST_PORTS, SLOTS_PER_PIPELINE, entries
+from planner.evaluate import evaluate
+from planner.loads import flow_counts
+from planner.methods import METHODS, Options
+from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from planner.problem import Problem
+from switch.entries import Entries, SwitchEntries
+from topo.clos import fat_tree, leaf_spine
+from topo.errors import PlanError
+from topo.fabric import MAX_PIPELINES
+from topo.generators import aro_figure1, goat_testbed, inart_testbed, pipelines_trap
+from topo.variations import with_aggregators, with_ina, with_pipelines
+
+FIGURE1 = single(aro_figure1(), [f"w{i}" for i in range(5)], "ps")
+FOUR_JOBS = Problem(
+    with_pipelines(leaf_spine(4, 2, 4), 2),
+    tuple(job((f"h{i}", f"h{i + 4}", f"h{i + 8}"), "h16", "h13", number=i) for i in range(1, 5)),
+    FIGURE1.fragment,
+)
+PROBLEMS: dict[str, Problem] = {
+    "figure 1": FIGURE1,
+    "pipelines": single(pipelines_trap(), [f"w{i}" for i in range(1, 7)], "ps"),
+    "fat-tree": first_is_server(fat_tree(4)),
+    "fat-tree, 4 pipelines": first_is_server(with_pipelines(fat_tree(4), 4)),
+    "fat-tree, INA on a third": first_is_server(with_ina(fat_tree(4), share=0.33, seed=5)),
+    "leaf-spine, INA on a third": first_is_server(with_ina(with_pipelines(leaf_spine(8, 8, 4), 2), share=0.33, seed=1)),
+    "one switch": first_is_server(leaf_spine(1, 1, 4)),
+    "GOAT": single(goat_testbed(), [f"w{i}" for i in range(1, 9)], "ps"),
+    "two servers": single(inart_testbed(), [f"w{i}" for i in range(1, 7)], "ps1", "ps2"),
+    "two servers under one leaf": single(leaf_spine(4, 4, 4), [f"h{i}" for i in range(3, 17)], "h1", "h2"),
+    "four jobs, two servers": FOUR_JOBS,
+}
+TASKS = [
+    pytest.param(name, method, id=f"{name}, {method}")
+    for name, problem in PROBLEMS.items()
+    for method in METHODS
+    if method != "aro" or (len(problem.jobs) == 1 and len(problem.jobs[0].servers) == 1)
+]
+
+
+def planned(name: str, method: str) -> tuple[Problem, Plan]:
+    problem = PROBLEMS[name]
+    return problem, METHODS[method].plan(problem)
+
+
+def trees(plan: Plan) -> Iterator[tuple[int, AggregationTree]]:
+    return ((shard.job, tree) for shard in plan.shards for tree in shard.trees)
+
+
+def gradient(number: int, tree: AggregationTree, label: int, *, retransmitted: bool = False) -> Packet:
+    worker = tree.workers[label]
+    return Packet(GRADIENT, number, tree.number, label, Counter([worker]), tree.root, retransmitted)
+
+
+def sum_of(packets: list[Packet]) -> Counter[str]:
+    return sum((packet.workers for packet in packets), Counter())
+
+
+@pytest.mark.parametrize(("name", "method"), TASKS)
+def test_gradients_reach_the_root_once_and_load_links_as_predicted(name: str, method: str) -> None:
+    problem, plan = planned(name, method)
+    network = Network(problem.fabric, entries(problem, plan))
+    sends = [(number, tree, label) for number, tree in trees(plan) for label in tree.workers]
+    random.Random(1).shuffle(sends)
+    for number, tree, label in sends:
+        network.send(tree.workers[label], gradient(number, tree, label))
+    assert not network.dropped
+    assert not network.slots
+    assert network.links == flow_counts(tree for _, tree in trees(plan))
+    for number, tree in trees(plan):
+        arrived = [p for p in network.received[tree.root] if (p.job, p.tree) == (number, tree.number)]
+        assert sum_of(arrived) == Counter(tree.workers.values())
+        assert not any(packet.collision or packet.partial for packet in arrived)
+    one_fragment = tuple(replace(j, gradient_bytes=256 * len(j.servers)) for j in problem.jobs)
+    predicted = evaluate(replace(problem, jobs=one_fragment), plan)
+    for switch, aggregation in predicted.switches.items():
+        assert aggregation.packets_in == sum(n for (_, to), n in network.links.items() if to == switch)
+        assert aggregation.packets_out == sum(n for (of, _), n in network.links.items() if of == switch)
+
+
+@pytest.mark.parametrize("kind", [RESULT, NOTICE])
+@pytest.mark.parametrize(("name", "method"), TASKS)
+def test_results_and_notices_reach_exactly_all_workers_once(name: str, method: str, kind: int) -> None:
+    problem, plan = planned(name, method)
+    installed = entries(problem, plan)
+    for number, tree in trees(plan):
+        network = Network(problem.fabric, installed)
+        network.send(tree.root, Packet(kind, number, tree.number, 0))
+        assert not network.dropped
+        assert Counter({host: len(found) for host, found in network.received.items() if found}) == Counter(
+            tree.workers.values()
+        )
+        assert max(network.links.values()) == 1
+
+
+@pytest.mark.parametrize(("name", "method"), TASKS)
+def test_a_result_sent_again_reaches_its_worker_alone(name: str, method: str) -> None:
+    problem, plan = planned(name, method)
+    network = Network(problem.fabric, entries(problem, plan))
+    for number, tree in trees(plan):
+        for worker in tree.workers.values():
+            network.send(tree.root, Packet(RESULT, number, tree.number, 0, to=worker, retransmitted=True))
+            assert [len(network.received[host]) for host in network.received if network.received[host]] == [1]
+            assert network.received[worker].pop().to == worker
+    assert not network.dropped
+
+
+@pytest.mark.parametrize(("name", "method"), TASKS)
+def test_a_gradient_sent_again_passes_empty_aggregators(name: str, method: str) -> None:
+    problem, plan = planned(name, method)
+    network = Network(problem.fabric, entries(problem, plan))
+    for number, tree in trees(plan):
+        for label, worker in tree.workers.items():
+            network.send(worker, gradient(number, tree, label, retransmitted=True))
+            assert sum_of(network.received[tree.root]) == Counter([worker])
+            assert network.received[tree.root].pop().label == label
+    assert not network.dropped
+    assert not network.slots
+
+
+@pytest.mark.parametrize(("name", "method"), TASKS)
+def test_a_gradient_sent_again_flushes_whatever_holds_it(name: str, method: str) -> None:
+    """All but one worker have sent. The others send again: everything that waits comes to the PS."""
+    problem, plan = planned(name, method)
+    installed = entries(problem, plan)
+    for number, tree in trees(plan):
+        silent, *others = tree.workers
+        network = Network(problem.fabric, installed)
+        for label in others:
+            network.send(tree.workers[label], gradient(number, tree, label))
+        first = sum_of(network.received[tree.root])
+        for label in others:
+            network.send(tree.workers[label], gradient(number, tree, label, retransmitted=True))
+        assert not network.slots
+        assert not network.dropped
+        covered = sum_of(network.received[tree.root])
+        assert set(covered) == set(tree.workers.values()) - {tree.workers[silent]}
+        assert set(first) <= set(covered)
+
+
+@pytest.mark.parametrize(("name", "method"), TASKS)
+def test_collided_gradients_keep_their_label_to_the_root(name: str, method: str) -> None:
+    problem, plan = planned(name, method)
+    network = Network(problem.fabric, entries(problem, plan))
+    for number, tree in trees(plan):
+        for aggregator in tree.aggregators:
+            index = (aggregator.switch, aggregator.pipeline, aggregator.first_slot)
+            network.slots[index] = Slot((number, 65000), 1, Counter())
+    for number, tree in trees(plan):
+        for label, worker in tree.workers.items():
+            network.send(worker, gradient(number, tree, label))
+            assert network.received[tree.root].pop().label == label
+    assert not network.dropped
+
+
+def without(installed: Entries, switch: str, position: int) -> Entries:
+    return Entries(
+        tuple(
+            replace(s, tables=s.tables[:position] + s.tables[position + 1 :]) if s.switch == switch else s
+            for s in installed.switches
+        )
+    )
+
+
+def all_is_well(problem: Problem, plan: Plan, installed: Entries) -> bool:
+    """Whether nothing is dropped when gradients are sent, sent again and collide, and results come back."""
+    healthy = True
+    for number, tree in trees(plan):
+        for labels in ([*tree.workers], [*tree.workers][::-1]):
+            network = Network(problem.fabric, installed)
+            for label in labels:
+                network.send(tree.workers[label], gradient(number, tree, label))
+            healthy &= network.links == flow_counts([tree])
+            healthy &= sum_of(network.received[tree.root]) == Counter(tree.workers.values())
+        network = Network(problem.fabric, installed)
+        for label, worker in tree.workers.items():
+            network.send(worker, gradient(number, tree, label, retransmitted=True))
+            network.send(tree.root, Packet(RESULT, number, tree.number, 0, to=worker, retransmitted=True))
+        for kind in (RESULT, NOTICE):
+            network.send(tree.root, Packet(kind, number, tree.number, 0))
+        healthy &= not network.dropped
+        for aggregator in tree.aggregators:
+            for label in below(tree, aggregator):
+                healthy &= is_flushed(network, aggregator, gradient(number, tree, label, retransmitted=True), tree)
+                partial = Packet(GRADIENT, number, tree.number, aggregator.label, Counter(), tree.root, partial=True)
+                network.by_label(aggregator.switch, network.tables[aggregator.switch], partial)
+                healthy &= not network.dropped
+    return healthy
+
+
+def below(tree: AggregationTree, aggregator: Aggregator) -> Iterator[int]:
+    for child in aggregator.children:
+        if child in tree.workers:
+            yield child
+        else:
+            yield from below(tree, tree.aggregator_of[child])
+
+
+def is_flushed(network: Network, aggregator: Aggregator, packet: Packet, tree: AggregationTree) -> bool:
+    index = (aggregator.switch, aggregator.pipeline, aggregator.first_slot)
+    network.slots[index] = Slot((packet.job, packet.tree), 1 << 63, Counter())
+    network.send(tree.workers[packet.label], packet)
+    return network.slots.pop(index, None) is None
+
+
+@pytest.mark.parametrize("method", ["aro", "atp", "lbmm"])
+def test_every_entry_is_needed_and_its_loss_is_noticed(method: str) -> None:
+    problem, plan = planned("figure 1", method)
+    installed = entries(problem, plan)
+    assert all_is_well(problem, plan, installed)
+    needless = []
+    for switch in installed.switches:
+        for position, entry in enumerate(switch.tables):
+            if entry.table not in ("InaIngress.pipeline", "InaIngress.ipv4_route") and all_is_well(
+                problem, plan, without(installed, switch.switch, position)
+            ):
+                needless.append((switch.switch, entry))
+    assert not needless
+
+
+@pytest.mark.parametrize(("name", "method"), TASKS)
+def test_addresses_route_to_their_host_from_everywhere(name: str, method: str) -> None:
+    problem, plan = planned(name, method)
+    network = Network(problem.fabric, entries(problem, plan))
+    for switch, tables in network.tables.items():
+        for (address,) in tables.rows.get("ipv4_route", ()):
+            host = next(host for host, ipv4 in network.ipv4.items() if ipv4 == address)
+            network.by_address(switch, tables, Packet(RESULT, 0, 0, 0, to=host))
+        assert set(tables.rows["pipeline"]) == {(port,) for port in problem.fabric.switch_by_name[switch].ports}
+
+
+def in_network_plan() -> tuple[Problem, Plan]:
+    """Both racks of a two-leaf fabric summed at its spine, which answers itself."""
+    problem = first_is_server(leaf_spine(2, 1, 2))
+    tree = AggregationTree(
+        1,
+        "spine1",
+        {1: "h2", 2: "h3", 3: "h4"},
+        (Aggregator(4, "leaf2", 0, (2, 3), 0, 8), Aggregator(0, "spine1", 0, (1, 4), 0, 8)),
+        (
+            Branch(1, 0, ("h2", "leaf1", "spine1")),
+            Branch(2, 4, ("h3", "leaf2")),
+            Branch(3, 4, ("h4", "leaf2")),
+            Branch(4, 0, ("leaf2", "spine1")),
+        ),
+    )
+    shard = Shard(1, 1, 1.0, 1e6, (tree,))
+    return problem, Plan("hand", problem.fabric.name, (shard,), SolverOutcome("heuristic", 0.0))
+
+
+def test_an_in_network_root_answers_all_workers() -> None:
+    problem, plan = in_network_plan()
+    network = Network(problem.fabric, entries(problem, plan))
+    tree = plan.shards[0].trees[0]
+    for label, worker in tree.workers.items():
+        network.send(worker, gradient(1, tree, label))
+    assert not network.dropped
+    for worker in tree.workers.values():
+        (result,) = network.received[worker]
+        assert (result.kind, result.workers) == (RESULT, Counter(tree.workers.values()))
+    prediction = evaluate(problem, plan)
+    assert prediction.ps_ingress_bytes == 0
+    assert prediction.switches["spine1"].packets_out == 0
+
+
+def test_entries_go_only_where_the_plan_does() -> None:
+    problem = single(leaf_spine(8, 4, 2), ["h2", "h3"], "h1")
+    installed = entries(problem, METHODS["aro"].plan(problem))
+    assert len(installed.switches) == 3
+    assert installed.of("leaf8") == SwitchEntries("leaf8")
+
+
+def test_a_plan_that_breaks_a_rule_gets_no_entries() -> None:
+    problem, plan = planned("figure 1", "aro")
+    with pytest.raises(PlanError, match="rule fabric"):
+        entries(problem, replace(plan, fabric="other"))
+
+
+def test_the_limits_are_the_programs() -> None:
+    program = (Path(__file__).parents[2] / "p4" / "ina.p4").read_text()
+
+    def defined(pattern: str) -> int:
+        found = re.search(pattern, program)
+        assert found, pattern
+        return int(found[1], 0)
+
+    assert 1 << defined(r"#define SLOTS_PER_PIPELINE_LOG2 (\d+)") == SLOTS_PER_PIPELINE
+    assert defined(r"#define PORTS (\d+)") == MOST_PORTS
+    assert defined(r"#define PIPELINES (\d+)") == MAX_PIPELINES
+    assert defined(r"KIND_GRADIENT = (\w+);") == KIND_GRADIENT == GRADIENT
+    assert defined(r"KIND_RESULT = (\w+);") == KIND_RESULT == RESULT
+    assert defined(r"KIND_NOTICE = (\w+);") == KIND_NOTICE == NOTICE
+
+
+def test_slots_beyond_the_programs_are_refused() -> None:
+    problem = replace(FIGURE1, fabric=with_aggregators(FIGURE1.fabric, slots=4 * SLOTS_PER_PIPELINE))
+    entries(problem, METHODS["aro"].plan(problem))
+    wide = METHODS["aro"].plan(problem, Options(window=2 * SLOTS_PER_PIPELINE))
+    with pytest.raises(PlanError, match=f"{SLOTS_PER_PIPELINE} slots per pipeline; set the fabric's aggregator_slots"):
+        entries(problem, wide)
+
+
+def test_ports_beyond_the_programs_are_refused() -> None:
+    def renumber(port: int) -> int:
+        return port + 511 if port else 0
+
+    small = leaf_spine(1, 1, 3)
+    switches = tuple(replace(s, pipelines=(tuple(map(renumber, s.ports)),)) for s in small.switches)
+    links = tuple(replace(link, a_port=renumber(link.a_port), b_port=renumber(link.b_port)) for link in small.links)
+    problem = first_is_server(replace(small, switches=switches, links=links))
+    with pytest.raises(PlanError, match="has port 515: the P4 program takes ports 0 to 511"):
+        entries(problem, METHODS["lbmm"].plan(problem))
