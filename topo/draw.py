@@ -8,6 +8,7 @@ from math import hypot
 from pathlib import Path
 from typing import Protocol
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -16,7 +17,7 @@ from matplotlib.patches import FancyBboxPatch, Patch, Rectangle
 
 from topo.errors import InputError
 from topo.fabric import Fabric
-from topo.layout import ARC_HEIGHT, SWITCH_HEIGHT, Layout, Point
+from topo.layout import SWITCH_HEIGHT, Layout, Point
 
 TREE_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#4B4B4B")
 INK, PAPER, CABLE, COMMON = "#20262E", "#FFFFFF", "#C9D1DA", "#E4E8EC"
@@ -29,6 +30,8 @@ ROLES = {
 FORMATS = (".png", ".svg")
 MAX_LABELS = 120
 INCHES_PER_UNIT = 0.62
+LANE = 0.09
+"""Between two lines on one cable."""
 MAX_INCHES = 60.0
 
 DirectedLink = tuple[str, str]
@@ -75,10 +78,13 @@ def draw(
     for path in targets:
         if path.suffix not in FORMATS:
             raise InputError(f"{path}: a drawing ends in {' or '.join(FORMATS)}")
+    if not fabric.switches:
+        raise InputError(f"fabric '{fabric.name}' has no switch: there is nothing to draw")
     picture = Picture(fabric, loads or {}, trees, roles or {})
     figure = picture.figure(fabric.name if title is None else title)
-    for path in targets:
-        figure.savefig(path, dpi=160, facecolor=PAPER, bbox_inches="tight", pad_inches=0.25)
+    with rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and edited
+        for path in targets:
+            figure.savefig(path, dpi=160, facecolor=PAPER, bbox_inches="tight", pad_inches=0.25)
 
 
 class Picture:
@@ -96,7 +102,7 @@ class Picture:
 
     def figure(self, title: str) -> Figure:
         width = min(MAX_INCHES, max(6.0, INCHES_PER_UNIT * (self.layout.width + 1)))
-        height = INCHES_PER_UNIT * (self.layout.height + 3.2)
+        height = width * (self.layout.heights[-1] + 3.2) / (self.layout.width + 1)
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -107,7 +113,7 @@ class Picture:
             self.draw_switch(axes, switch)
         for host in self.fabric.hosts:
             self.draw_host(axes, host.name)
-        self.finish(axes, title)
+        self.finish(axes, title, width)
         return figure
 
     def draw_links(self, axes: Axes) -> None:
@@ -122,12 +128,13 @@ class Picture:
     def draw_flow(self, axes: Axes, hop: DirectedLink) -> None:
         """One line per tree on the link, side by side, or one for a load of no tree."""
         colors = [TREE_COLORS[tree % len(TREE_COLORS)] for tree in self.users.get(hop, [])] or [INK]
-        width = 1.4 + 3.2 * min(1.0, self.loads.get(hop, 0.0) / self.fabric.capacities_bps[hop])
+        width = 1.4 + 2.6 * min(1.0, self.loads.get(hop, 0.0) / self.fabric.capacities_bps[hop])
         both_ways = hop[::-1] in self.users or bool(self.loads.get(hop[::-1]))
+        middle = -0.75 if both_ways else (len(colors) - 1) / 2
         for number, color in enumerate(colors):
-            shift = 0.09 * (number - (len(colors) - 1) / 2) + (0.07 if both_ways else 0.0)
+            shift = LANE * (number - middle)
             self.draw_line(axes, *hop, shift, color=color, linewidth=width / len(colors) ** 0.5, zorder=2)
-        self.draw_arrow(axes, hop, colors[0], 0.07 if both_ways else 0.0)
+            self.draw_arrow(axes, hop, color, shift, width / len(colors))
 
     def draw_line(self, axes: Axes, a: str, b: str, shift: float, **style: object) -> None:
         points = self.course(a, b, shift)
@@ -152,22 +159,16 @@ class Picture:
         (ax, ay), (bx, by) = points[first], points[first + 1]
         return ax + (at - first) * (bx - ax), ay + (at - first) * (by - ay)
 
-    def draw_arrow(self, axes: Axes, hop: DirectedLink, color: str, shift: float) -> None:
-        style = {
-            "arrowstyle": "-|>,head_width=0.22,head_length=0.4",
-            "color": color,
-            "lw": 0.01,
-            "shrinkA": 0,
-            "shrinkB": 0,
-        }
-        tail, tip = self.point_at(hop, 0.6, shift), self.point_at(hop, 0.66, shift)
+    def draw_arrow(self, axes: Axes, hop: DirectedLink, color: str, shift: float, width: float) -> None:
+        style = {"arrowstyle": "-|>", "mutation_scale": 7 + 2 * width, "color": color, "shrinkA": 0, "shrinkB": 0}
+        tail, tip = self.point_at(hop, 0.52, shift), self.point_at(hop, 0.6, shift)
         axes.annotate("", xy=tip, xytext=tail, arrowprops=style, zorder=2.5)
 
     def label_load(self, axes: Axes, hop: DirectedLink) -> None:
         load = self.loads[hop]
         share = load / self.fabric.capacities_bps[hop]
         axes.text(
-            *self.point_at(hop, 0.32), f"{short_rate(load)}\n{share:.0%}",
+            *self.point_at(hop, 0.27), f"{short_rate(load)}\n{share:.0%}",
             ha="center", va="center", fontsize=5.4, color=INK, linespacing=0.95, zorder=5,
             bbox={"boxstyle": "round,pad=0.14", "fc": PAPER, "ec": "none", "alpha": 0.88},
         )  # fmt: skip
@@ -227,16 +228,17 @@ class Picture:
         )
         axes.text(x, y - 0.34, name, ha="center", va="top", fontsize=7, color=INK, zorder=4)
 
-    def finish(self, axes: Axes, title: str) -> None:
+    def finish(self, axes: Axes, title: str, figure_width: float) -> None:
         """Limits, title and legend."""
-        arcs = any(self.layout.arc(link.a, link.b) for link in self.fabric.links)
-        top = self.layout.height + SWITCH_HEIGHT / 2 + (ARC_HEIGHT if arcs else 0.0)
+        arcs = max((self.layout.arc(link.a, link.b) for link in self.fabric.links), default=0.0)
+        top = self.layout.heights[-1] + SWITCH_HEIGHT / 2 + arcs
         axes.set_xlim(-0.4, self.layout.width + 0.4)
         axes.set_ylim(-0.9, top + 0.3)
         axes.set_title(title, fontsize=11, color=INK, loc="left", pad=8)
         handles = self.legend()
         axes.legend(
-            handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(len(handles), 6),
+            handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0),
+            ncols=max(2, min(len(handles), int(figure_width / 1.7))),
             frameon=False, fontsize=7.5, handletextpad=0.6, columnspacing=1.6,
         )  # fmt: skip
 
@@ -258,6 +260,8 @@ class Picture:
         for number, tree in enumerate(self.trees):
             color = TREE_COLORS[number % len(TREE_COLORS)]
             handles.append(Line2D([], [], color=color, linewidth=2.4, label=f"tree {tree.number} (Σ aggregates)"))
+        if self.loads:
+            handles.append(Line2D([], [], color=INK, linewidth=4, label="full link (load, share of capacity)"))
         return handles
 
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
 from topo.fabric import Fabric
 
-ROW_HEIGHT = 2.4
-HOST_SPACING = 1.0
+ROW_HEIGHT = 2.2
+HOST_ROW_HEIGHT = 2.0
+HOST_SPACING = 0.8
+MIN_COLUMN = 1.6
+COLUMN_GAP = 0.5
 SWITCH_HEIGHT = 0.62
-MAX_SWITCH_WIDTH = 2.2
-ARC_HEIGHT = 0.9
+MAX_SWITCH_WIDTH = 2.0
+ARC_HEIGHT = 0.4
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions in the units of the drawing; hosts are `HOST_SPACING` apart, their row is y = 0."""
+    """Positions in the units of the drawing, from the left end of the host row at (0, 0)."""
 
     fabric: Fabric
 
@@ -42,40 +46,56 @@ class Layout:
         return sum(below) / len(below) if below else 0.0
 
     @cached_property
+    def columns(self) -> dict[str, tuple[float, float]]:
+        """Left and right of every lowest switch's column, which is as wide as its hosts need."""
+        hosts = Counter(map(self.fabric.tor_of, self.fabric.host_names))
+        columns, left = {}, 0.0
+        for switch in self.lowest:
+            right = left + max(MIN_COLUMN, HOST_SPACING * hosts[switch])
+            columns[switch] = (left, right)
+            left = right + COLUMN_GAP
+        return columns
+
+    @property
+    def lowest(self) -> list[str]:
+        return next(row for row in self.rows if row[0] not in self.fabric.host_names)
+
+    @cached_property
     def width(self) -> float:
-        hosts = len(self.rows[0]) + (self.racks - 1) / 2
-        return max(HOST_SPACING * hosts, *(1.5 * len(row) for row in self.rows))
+        right = max(right for _, right in self.columns.values())
+        return max(right, *(MIN_COLUMN * len(row) for row in self.rows if row[0] not in self.fabric.host_names))
 
     @cached_property
-    def racks(self) -> int:
-        return len({self.fabric.tor_of(host) for host in self.fabric.host_names}) or 1
-
-    @cached_property
-    def height(self) -> float:
-        return ROW_HEIGHT * (len(self.rows) - 1)
+    def heights(self) -> list[float]:
+        """The y of every row: cables between switches need room where the rows are wide."""
+        step = max(ROW_HEIGHT, self.width / 9)
+        return [0.0, *(HOST_ROW_HEIGHT + step * number for number in range(len(self.rows) - 1))]
 
     @cached_property
     def positions(self) -> dict[str, Point]:
         """The middle of every node."""
         points: dict[str, Point] = {}
-        for number, row in enumerate(self.rows):
-            points |= {node: (x, number * ROW_HEIGHT) for node, x in zip(row, self.spread(row), strict=True)}
+        for row, y in zip(self.rows, self.heights[-len(self.rows) :], strict=True):
+            points |= {node: (x, y) for node, x in zip(row, self.spread(row), strict=True)}
         return points
 
     def spread(self, row: list[str]) -> list[float]:
-        """Even spacing over the width; the hosts of different switches have a gap between them."""
+        """Lowest switches stand in their columns, their hosts beneath them; the switches above are spaced evenly."""
+        if row[0] in self.columns:
+            return [sum(self.columns[switch]) / 2 for switch in row]
         if row[0] not in self.fabric.host_names:
-            return [self.width * (i + 0.5) / len(row) for i in range(len(row))]
-        racks = [len(list(rack)) for _, rack in groupby(row, self.fabric.tor_of)]
-        slots, at = [], 0.5
-        for size in racks:
-            slots += [at + i for i in range(size)]
-            at += size + 0.5
-        return [self.width * slot / (at - 0.5) for slot in slots]
+            pitch = (self.width + COLUMN_GAP) / len(row)
+            return [pitch * (i + 0.5) - COLUMN_GAP / 2 for i in range(len(row))]
+        places = []
+        for tor, rack in groupby(row, self.fabric.tor_of):
+            hosts = list(rack)
+            first = (sum(self.columns[tor]) - HOST_SPACING * (len(hosts) - 1)) / 2
+            places += [first + HOST_SPACING * i for i in range(len(hosts))]
+        return places
 
     def switch_width(self, switch: str) -> float:
         row = next(row for row in self.rows if switch in row)
-        return min(MAX_SWITCH_WIDTH, 0.78 * self.width / len(row))
+        return min(MAX_SWITCH_WIDTH, 0.8 * self.width / len(row))
 
     def pipeline_x(self, switch: str, pipeline: int) -> float:
         """The middle of a pipeline's column."""
@@ -91,9 +111,9 @@ class Layout:
         if switch.ina:
             x = self.pipeline_x(node, self.fabric.ingress_pipeline(node, peer))
         rise = self.positions[peer][1] - y
-        return x, y + SWITCH_HEIGHT / 2 * ((rise >= 0) - (rise < 0))
+        return x, y + (SWITCH_HEIGHT / 2 if rise > 0 else -SWITCH_HEIGHT / 2 if rise < 0 else SWITCH_HEIGHT / 4)
 
     def arc(self, a: str, b: str) -> float:
-        """How far the cable bends: not at all, but between switches of one row it goes round those in between."""
-        (ax, ay), (bx, by) = self.positions[a], self.positions[b]
-        return ARC_HEIGHT if ay == by and ax != bx else 0.0
+        """How far the cable bends: between switches of one row it rises over those in between."""
+        row = next(row for row in self.rows if a in row)
+        return ARC_HEIGHT * abs(row.index(a) - row.index(b)) if b in row else 0.0
