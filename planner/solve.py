@@ -73,15 +73,18 @@ SOLVERS: dict[str, Solver] = {
 }
 
 
-def solve(model: pulp.LpProblem, options: SolverOptions) -> SolverOutcome:
-    """Solve `model` and say how well. Raises `SolverError` when there is no solution to use."""
+def solve(model: pulp.LpProblem, options: SolverOptions, remedy: str = "relax its constraints") -> SolverOutcome:
+    """Solve `model` and say how well.
+
+    Raises `SolverError` when there is no solution to use; `remedy` says what to do about an infeasible model.
+    """
     outcome = run(model, options)
     if outcome.status == INFEASIBLE:
-        raise SolverError(f"model '{model.name}' is infeasible: no solution meets all its constraints")
+        raise SolverError(f"model '{model.name}' is infeasible or unbounded, it has no best solution: {remedy}")
     if outcome.status == ERROR:
         raise SolverError(
             f"model '{model.name}': {options.solver} found no solution in {options.time_limit_s:g} s; "
-            "raise the time limit, or ask for a smaller problem"
+            "raise the time limit, or make the problem smaller"
         )
     return outcome
 
@@ -109,7 +112,7 @@ def find_solver(name: str) -> Solver:
 
 
 def judge(model: pulp.LpProblem, solver: Solver, options: SolverOptions) -> tuple[str, float | None]:
-    if model.sol_status in (pulp.LpSolutionInfeasible, pulp.LpSolutionUnbounded):
+    if model.status in (pulp.LpStatusInfeasible, pulp.LpStatusUnbounded):
         return INFEASIBLE, None
     if model.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         return ERROR, None

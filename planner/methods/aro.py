@@ -24,6 +24,9 @@ from topo.errors import InputError, SolverError
 from topo.fabric import Fabric
 
 TIDYING_TIME_S = 5.0
+MORE_PIPELINES = (
+    f"an input pipeline sums at most {MAX_CHILDREN} flows; give the switches more pipelines, or the job fewer workers"
+)
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ def optimise(sjst: Sjst, options: SolverOptions) -> SolverOutcome:
 
     The outcome is that of t. The second step leaves no flow in the network that serves nothing.
     """
-    outcome = solve(sjst.model, options)
+    outcome = solve(sjst.model, options, MORE_PIPELINES)
     found = {variable: variable.varValue for variable in sjst.model.variables()}
     t = found[sjst.t]
     sjst.t.upBound = t * (1 + 1e-9)

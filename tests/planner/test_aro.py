@@ -1,0 +1,153 @@
+"""ARO's optimum against brute force, its route generation, and its sizes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise, product
+
+import pytest
+from planner_cases import first_is_server, single
+
+from planner.methods import METHODS
+from planner.methods.aro import AroOptions, build, extract, optimise
+from planner.problem import Problem
+from planner.solve import SolverOptions
+from planner.unfold import unfold
+from topo.clos import fat_tree, leaf_spine
+from topo.errors import SolverError
+from topo.fabric import Fabric
+from topo.generators import aro_figure1, goat_testbed
+from topo.routing import up_down_paths
+from topo.variations import with_aggregators, with_capacities, with_ina, with_pipelines
+
+Link = tuple[str, str]
+
+
+def brute_force_bps(problem: Problem) -> float:
+    """The best rate over all choices of a path per worker, with loads counted from the packets' point of view.
+
+    Packets of one task that arrive in one pipeline of an INA switch leave it as one flow, on the way of
+    any one of them: so every combination of such ways is tried.
+    """
+    fabric, job = problem.fabric, problem.jobs[0]
+    choices = [up_down_paths(fabric, worker, job.servers[0]) for worker in job.workers]
+    return max(rate_of(fabric, paths) for paths in product(*choices))
+
+
+def rate_of(fabric: Fabric, paths: tuple[tuple[str, ...], ...]) -> float:
+    """The rate of raw paths; 0 when an INP's flows want to go different ways (another choice has them agree)."""
+    flows: dict[Link, set[object]] = {}
+    onward: dict[object, str] = {}
+    for path in paths:
+        flow: object = path[0]
+        for link, following in zip(pairwise(path), (*path[2:], ""), strict=False):
+            flows.setdefault(link, set()).add(flow)
+            switch = fabric.switch_by_name.get(link[1])
+            if switch is not None and switch.ina:
+                flow = (switch.name, fabric.ingress_pipeline(switch.name, link[0]))
+                if onward.setdefault(flow, following) != following:
+                    return 0.0
+    rates = [fabric.capacities_bps[link] / len(found) for link, found in flows.items()]
+    for name, switch in fabric.switch_by_name.items():
+        arriving = sum(len(found) for link, found in flows.items() if link[1] == name)
+        if switch.ina and switch.aggregation_rate_bps and arriving:
+            rates.append(switch.aggregation_rate_bps / arriving)
+    return min(rates)
+
+
+def random_problems() -> Iterator[tuple[str, Problem]]:
+    """Small fabrics, with INA on a random share, 1 to 3 pipelines, random capacities, random hosts."""
+    for seed in range(60):
+        draw = random.Random(seed)
+        base = draw.choice([leaf_spine(3, 2, 2), leaf_spine(4, 3, 2), leaf_spine(2, 2, 4), fat_tree(4), aro_figure1()])
+        fabric = with_ina(with_pipelines(base, draw.randint(1, 3)), share=draw.choice([0, 0.3, 0.6, 1]), seed=seed)
+        if draw.random() < 0.6:
+            fabric = with_capacities(fabric, 10e6, 30e6, seed)
+        hosts = draw.sample([host.name for host in fabric.hosts], min(6, len(fabric.hosts)))
+        yield f"{seed} {fabric.name}", single(fabric, hosts[1:], hosts[0])
+
+
+PROBLEMS = dict(random_problems())
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_optimum_is_what_brute_force_finds(name: str) -> None:
+    problem = PROBLEMS[name]
+    plan = METHODS["aro"].plan(problem)
+    assert plan.outcome.status == "optimal"
+    assert plan.shards[0].rate_bps == pytest.approx(brute_force_bps(problem), rel=1e-9)
+
+
+def test_the_examples_of_brute_force_differ() -> None:
+    """They are worth something only where routing matters: LBMM and ATP must often be worse."""
+    worse = [
+        name
+        for name, problem in PROBLEMS.items()
+        if METHODS["atp"].plan(problem).shards[0].rate_bps < 0.99 * METHODS["aro"].plan(problem).shards[0].rate_bps
+    ]
+    assert len(worse) > len(PROBLEMS) / 3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_aggregation_rate_bounds_the_optimum(seed: int) -> None:
+    """Where every INP sums several flows, what ARO counts is what brute force counts."""
+    fabric = with_aggregators(with_capacities(leaf_spine(2, 2, 3), 10e6, 30e6, seed), rate_bps=25e6)
+    problem = single(fabric, ["h4", "h5", "h6", "h2", "h3"], "h1")
+    assert METHODS["aro"].plan(problem).shards[0].rate_bps == pytest.approx(brute_force_bps(problem), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_extracted_routes_carry_what_the_model_counted(seed: int) -> None:
+    """Algorithm 1 uses up every flow of the solved y, and no other."""
+    fabric = with_ina(with_pipelines(fat_tree(4), 2), share=0.4, seed=seed)
+    sjst = build(first_is_server(with_capacities(fabric, 10e6, 30e6, seed)))
+    assert optimise(sjst, SolverOptions()).status == "optimal"
+    flows: dict[Link, set[object]] = {}
+    for path in extract(sjst):
+        flow: object = path[0]
+        for link in pairwise(path):
+            flows.setdefault(link, set()).add(flow)
+            flow = sjst.graph.inp(link) or flow
+    counted = {link: round(y.varValue) for link, y in sjst.y.items() if round(y.varValue)}
+    assert {link: len(found) for link, found in flows.items()} == counted
+
+
+def test_awareness_of_pipelines_never_hurts() -> None:
+    for problem in PROBLEMS.values():
+        aware = METHODS["aro"].plan(problem).shards[0].rate_bps
+        unaware = METHODS["aro"].plan(problem, AroOptions(pipeline_aware=False)).shards[0].rate_bps
+        assert unaware <= aware * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+@pytest.mark.parametrize("fabric", [fat_tree(4), leaf_spine(8, 8, 4)], ids=lambda fabric: fabric.name)
+def test_the_emulated_fabrics_are_planned_to_the_optimum(fabric: Fabric, solver: str) -> None:
+    """All switches sum: one flow on every link, the full rate."""
+    problem = first_is_server(fabric, workers=14 if "fattree" in fabric.name else None)
+    plan = METHODS["aro"].plan(problem, AroOptions(solver=solver))
+    assert plan.outcome.status == "optimal"
+    assert plan.shards[0].rate_bps == pytest.approx(20e6)
+
+
+def test_aggregators_with_one_child_are_plain_forwarding() -> None:
+    for problem in PROBLEMS.values():
+        for tree in METHODS["aro"].plan(problem).shards[0].trees:
+            assert all(len(aggregator.children) > 1 for aggregator in tree.aggregators)
+
+
+def test_too_many_children_for_an_inp_have_no_solution() -> None:
+    problem = first_is_server(leaf_spine(1, 1, 66))
+    with pytest.raises(SolverError, match=r"infeasible.*sums at most 64 flows; give the switches more pipelines"):
+        METHODS["aro"].plan(problem)
+    split = replace(problem, fabric=with_pipelines(problem.fabric, 2))
+    assert METHODS["aro"].plan(split).shards[0].rate_bps == pytest.approx(20e6 / 2)
+
+
+@pytest.mark.parametrize("fabric", [fat_tree(4), fat_tree(6), leaf_spine(4, 3, 2), goat_testbed(2), aro_figure1()])
+def test_the_unfolded_graph_has_the_shortest_up_down_paths(fabric: Fabric) -> None:
+    root = fabric.hosts[-1].name
+    unfolded = unfold(fabric, root)
+    for host in fabric.host_names - {root}:
+        assert sorted(unfolded.paths(host)) == sorted(up_down_paths(fabric, host, root))
