@@ -83,9 +83,8 @@ def claim_folder() -> Path:
     while True:
         folder = ROOT / "".join(random.choices(ID_ALPHABET, k=ID_LENGTH))
         taken = any(name.startswith(f"{folder.name}-") for name in interface_names())
-        with suppress(OSError):  # the id is taken: rename refuses a folder that is not empty
-            if not taken:
-                return draft.rename(folder)
+        if not taken and not folder.exists():
+            return draft.rename(folder)
 
 
 def clean_dead_runs() -> list[str]:
@@ -102,10 +101,13 @@ def run_folders() -> Iterator[Path]:
 
 
 def owner_lives(folder: Path) -> bool:
-    with suppress(FileNotFoundError):
+    try:
         pid, started = (folder / "owner").read_text().split()
-        return start_time(int(pid)) == int(started)
-    return False
+    except FileNotFoundError:
+        return False  # removed meanwhile
+    except ValueError:
+        return True  # its owner is writing it
+    return start_time(int(pid)) == int(started)
 
 
 def remove_run(folder: Path) -> None:
@@ -113,7 +115,8 @@ def remove_run(folder: Path) -> None:
     lines = created.read_text().splitlines() if created.exists() else []
     values: dict[str, list[str]] = {kind: [] for kind in REMOVERS}
     for kind, _, value in (line.partition(" ") for line in lines):
-        values[kind].append(value)
+        if kind in values:
+            values[kind].append(value)
     for kind, remove in REMOVERS.items():
         remove(values[kind])
     shutil.rmtree(folder, ignore_errors=True)
@@ -137,7 +140,7 @@ def start_time(pid: int) -> int | None:
 def kill_processes(values: list[str]) -> None:
     """Kill those that still are the process recorded, and wait until they are dead; reaping is their parents'."""
     with ExitStack() as stack:
-        doomed = [fd for pid, started in map(str.split, values) if (fd := open_process(stack, int(pid), started))]
+        doomed = [process for value in values if (process := open_process(stack, *value.split())) is not None]
         for process in doomed:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(process, signal.SIGKILL)
@@ -147,14 +150,14 @@ def kill_processes(values: list[str]) -> None:
             death.poll(1000 * KILL_TIMEOUT_S)
 
 
-def open_process(stack: ExitStack, pid: int, started: str) -> int | None:
+def open_process(stack: ExitStack, pid: str, started: str) -> int | None:
     """A descriptor of the process, which cannot turn into another's; None when it is gone."""
     try:
-        descriptor = os.pidfd_open(pid)
+        descriptor = os.pidfd_open(int(pid))
     except ProcessLookupError:
         return None
     stack.callback(os.close, descriptor)
-    return descriptor if str(start_time(pid)) == started else None
+    return descriptor if str(start_time(int(pid))) == started else None
 
 
 def delete_interfaces(**selector: object) -> None:
