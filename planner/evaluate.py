@@ -82,6 +82,14 @@ class Prediction:
         return self.sent_bytes - self.ps_ingress_bytes
 
     @property
+    def loads_with_results_bps(self) -> dict[DirectedLink, float]:
+        """Gradients and results together, as they are when results flow back while gradients still come.
+
+        With one PS no link carries both. With several the sum may exceed a capacity (ARO, footnote 3).
+        """
+        return dict(sum((Counter(self.link_loads_bps), Counter(self.result_loads_bps)), Counter()))
+
+    @property
     def network_throughput_bps(self) -> float:
         return sum(self.link_loads_bps.values())
 

@@ -93,8 +93,7 @@ def without_pipelines(fabric: Fabric) -> Fabric:
 def build(problem: Problem) -> Sjst:
     """The SJST model of the problem's only job. Raises `InputError` when a worker cannot reach the PS.
 
-    An INP sums all flows of the task that enter it (at most 64, the children of a slot), so all of them
-    count where a switch has an `aggregation_rate_bps`, which the paper does not limit.
+    An INP sums all flows of the task that enter it: at most 64, the children of a slot.
     """
     job = single_task(problem)
     model = pulp.LpProblem("aro_sjst", pulp.LpMinimize)
@@ -125,11 +124,29 @@ def build(problem: Problem) -> Sjst:
         model += flows(y, graph.into[z]) == flows(y, graph.out_of[z]), f"cs_forwards_{z}"  # (9)
     for u, v in graph.links:
         model += y[u, v] <= b[u, v] / unit * t, f"capacity_{u}_{v}"  # (10), divided by r
-    for z in graph.aggregating:
-        rate = problem.fabric.switch_by_name[z].aggregation_rate_bps
-        if rate is not None:
-            model += flows(y, graph.into[z]) <= rate / unit * t, f"aggregation_rate_{z}"
-    return Sjst(graph, unit, model, t, y, x)
+    sjst = Sjst(graph, unit, model, t, y, x)
+    limit_aggregation(sjst, most)
+    return sjst
+
+
+def limit_aggregation(sjst: Sjst, most: int) -> None:
+    """The flows that a switch sums fit its `aggregation_rate_bps`: InArt's constraint, which ARO does not have.
+
+    A flow that enters an INP alone is forwarded and costs nothing; `alone` is 1 there.
+    """
+    model = sjst.model
+    for z in sjst.graph.aggregating:
+        rate = sjst.graph.fabric.switch_by_name[z].aggregation_rate_bps
+        if rate is None:
+            continue
+        summed = flows(sjst.y, sjst.graph.into[z])
+        for (v, p), entering in sjst.graph.inps.items():
+            if v == z:
+                alone = model.add_variable(f"alone_{v}_{p}", cat=pulp.LpBinary)
+                model += alone <= sjst.x[v, p], f"alone_is_used_{v}_{p}"
+                model += flows(sjst.y, entering) <= most - (most - 1) * alone, f"alone_is_one_{v}_{p}"
+                summed -= alone
+        model += summed <= rate / sjst.unit_bps * sjst.t, f"aggregation_rate_{z}"
 
 
 def flows(y: dict[DirectedLink, Any], links: list[DirectedLink]) -> Any:

@@ -78,6 +78,17 @@ def test_several_servers_share_fragments_and_rate() -> None:
     assert seen.communication_time_s == pytest.approx(190 * 326 * 8 / (seen.sending_rate_bps / 2))
 
 
+def test_results_meet_gradients_only_where_there_are_several_servers() -> None:
+    one = evaluate(FIGURE1, METHODS["aro"].plan(FIGURE1))
+    assert not set(one.link_loads_bps) & set(one.result_loads_bps)
+    problem = single(inart_testbed(UNIT), [f"w{i}" for i in range(1, 7)], "ps1", "ps2")
+    two = evaluate(problem, METHODS["lbmm"].plan(problem))
+    rate = two.sending_rate_bps / 2
+    assert two.link_loads_bps["v1", "v2"] == pytest.approx(4 * rate)  # w1..w4 to ps2
+    assert two.result_loads_bps["v1", "v2"] == pytest.approx(rate)  # ps1's results to w5 and w6
+    assert two.loads_with_results_bps["v1", "v2"] == pytest.approx(5 * rate)
+
+
 def test_jobs_are_predicted_one_by_one() -> None:
     fabric = leaf_spine(2, 2, 3)
     jobs = (job(["h2"], "h1"), job(["h5", "h6"], "h4", number=2, gradient_bytes=512))
