@@ -47,6 +47,7 @@ VALIDITY = "$valid$"
 
 # Whole sections of the JSON that have no place in a `Program`, and what one element of each is called.
 EXTRAS = {
+    "checksums": "checksum",
     "header_stacks": "header stack",
     "header_unions": "header union",
     "header_union_stacks": "stack of header unions",
@@ -54,7 +55,6 @@ EXTRAS = {
     "meter_arrays": "meter",
     "learn_lists": "digest",
     "calculations": "hash calculation",
-    "checksums": "checksum",
     "extern_instances": "extern instance",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from switch.fast.context import Context
+from switch.fast.context import Context, located
 from switch.fast.expressions import constant, truncated, unsigned_word
 from switch.fast.layout import DROP_PORT
 from switch.fast.usage import written_by
@@ -32,11 +32,8 @@ def emit_primitive(context: Context, primitive: Primitive) -> None:
     """One statement, under the line of P4 that it comes from."""
     if primitive.source is not None:
         context.out.comment(primitive.source)
-    try:
+    with located(primitive.source):
         PRIMITIVES[primitive.name](context, *primitive.arguments)
-    except UnsupportedError as error:
-        where = f" ({primitive.source})" if primitive.source else ""
-        raise UnsupportedError(f"{error}, in primitive '{primitive.name}'{where}") from None
 
 
 # {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}

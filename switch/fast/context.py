@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from switch.fast.emitter import Emitter
 from switch.fast.expressions import Expressions, Value, truncated
 from switch.fast.layout import Layout
 from switch.fast.records import Record
-from switch.program import Expression, Field, Parameter, Program
+from switch.program import Expression, Field, Parameter, Program, Source
 from topo.errors import UnsupportedError
+
+
+@contextmanager
+def located(source: Source | None) -> Iterator[None]:
+    """A refusal raised inside says where in the P4 program it belongs."""
+    try:
+        yield
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{error} ({source})" if source else str(error)) from None
 
 
 class Context:

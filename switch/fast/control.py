@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.fast.context import Context
+from switch.fast.context import Context, located
 from switch.fast.layout import TableLayout
 from switch.fast.records import Record
 from switch.program import Action, ActionCall, Conditional, MatchKey, Node, Pipeline, Table, Unknown
@@ -18,7 +18,8 @@ def emit_pipeline(context: Context, pipeline: Pipeline) -> None:
             with out.block(f"{label(context, name)}:"):
                 if node.source is not None:
                     out.comment(node.source)
-                emit_node(context, node)
+                with located(node.source):
+                    emit_node(context, node)
         out.line("done: return;")
 
 

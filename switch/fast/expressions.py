@@ -1,8 +1,8 @@
 """Expressions of BMv2, which count without a width, as C expressions on 64-bit words.
 
 A `Value` is C text together with the range of the number that BMv2 would hold. The text always gives
-that number's low 64 bits. Operators for which these are not enough (comparisons, shifts to the right,
-division) demand a range that 64 bits hold; an expression that exceeds it is refused, never rounded.
+that number's low 64 bits. Operators for which these are not enough (comparisons, shifts to the right)
+demand a range that 64 bits hold; an expression that exceeds it is refused, never rounded.
 """
 
 from __future__ import annotations
@@ -125,16 +125,6 @@ def multiply(left: Value, right: Value) -> Value:
     return Value(f"({left.text} * {right.text})", min(corners), max(corners))
 
 
-def divide(left: Value, right: Value) -> Value:
-    demand(left.unsigned and right.unsigned and right.low > 0, "/")
-    return Value(f"({left.text} / {right.text})", left.low // right.high, left.high // right.low)
-
-
-def modulo(left: Value, right: Value) -> Value:
-    demand(left.unsigned and right.unsigned and right.low > 0, "%")
-    return Value(f"({left.text} % {right.text})", 0, min(left.high, right.high - 1))
-
-
 def bit_and(left: Value, right: Value) -> Value:
     text = f"({left.text} & {right.text})"
     bounds = [value.high for value in (left, right) if value.low >= 0]
@@ -241,8 +231,6 @@ OPERATORS: dict[str, Rule] = {
     "+": add,
     "-": subtract,
     "*": multiply,
-    "/": divide,
-    "%": modulo,
     "&": bit_and,
     "|": bit_or,
     "^": bit_xor,

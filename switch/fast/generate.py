@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from switch.fast.actions import emit_action
 from switch.fast.architecture import declare_saved, emit_architecture
-from switch.fast.check import check
+from switch.fast.check import check, refusal
 from switch.fast.context import Context
 from switch.fast.control import declare_entries, emit_pipeline
 from switch.fast.layout import MAX_REPLICAS, Layout, declare_memory
 from switch.fast.packet import PacketGenerator
 from switch.program import Program
+from topo.errors import UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,15 @@ class Generated:
 def generate(program: Program) -> Generated:
     """The C of `program`; `UnsupportedError` names what this target does not do exactly as BMv2 does."""
     check(program)
-    context = Context(program)
+    try:
+        return write(Context(program))
+    except UnsupportedError as error:
+        raise refusal(program, str(error)) from None
+
+
+def write(context: Context) -> Generated:
+    """The whole file."""
+    program = context.program
     packets = PacketGenerator(context)
     emit_head(context)
     declare_types(context)

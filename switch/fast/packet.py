@@ -107,8 +107,8 @@ class PacketGenerator:
         order = context.program.deparser
         if header.name not in order or order.index(header.name) <= cursor.last:
             raise UnsupportedError(
-                f"header '{header.name}' leaves the packet or its place: the deparser must emit every "
-                "extracted header, in the order of extraction"
+                f"header '{header.name}' in a way that changes the packet's length or order "
+                "(every extracted header must be emitted, in the order of extraction)"
             )
         out, symbol = context.out, context.layout.names.of(header.name)
         out.comment(f"extract {header.name}")
