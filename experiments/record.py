@@ -27,6 +27,36 @@ LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
 
 
+def versions() -> dict[str, str | None]:
+    """Versions of Python, of the libraries and of the programs a run may use; None when absent."""
+    found: dict[str, str | None] = {"python": platform.python_version(), "kernel": platform.release()}
+    for library in LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            found[library] = None
+    return found | {program: program_version(program, flag) for program, flag in PROGRAMS.items()}
+
+
+def program_version(program: str, flag: str) -> str | None:
+    """The first line that `program` prints about itself."""
+    if shutil.which(program) is None:
+        return None
+    answer = subprocess.run([program, flag], capture_output=True, text=True, timeout=10, check=False)
+    lines = (answer.stdout + answer.stderr).strip().splitlines()
+    return lines[0] if lines else None
+
+
+def machine() -> dict[str, Any]:
+    """What the run had to live with."""
+    return {
+        "processors": psutil.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "load_before": psutil.getloadavg()[0],
+        "system": platform.platform(),
+    }
+
+
 @dataclass
 class RunRecord:
     """The contents of `run.json`; `planners` grows while the run goes on."""
@@ -39,8 +69,8 @@ class RunRecord:
     verdict: str = "INCOMPLETE"
     reasons: list[str] = field(default_factory=list)
     planners: dict[str, Any] = field(default_factory=dict)
-    versions: dict[str, str | None] = field(default_factory=lambda: versions())
-    machine: dict[str, Any] = field(default_factory=lambda: machine())
+    versions: dict[str, str | None] = field(default_factory=versions)
+    machine: dict[str, Any] = field(default_factory=machine)
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     finished: str | None = None
 
@@ -117,33 +147,3 @@ def point_latest(link: Path, target: Path) -> None:
     draft.unlink(missing_ok=True)
     draft.symlink_to(target.name)
     draft.replace(link)
-
-
-def versions() -> dict[str, str | None]:
-    """Versions of Python, of the libraries and of the programs a run may use; None when absent."""
-    found: dict[str, str | None] = {"python": platform.python_version(), "kernel": platform.release()}
-    for library in LIBRARIES:
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:
-            found[library] = None
-    return found | {program: program_version(program, flag) for program, flag in PROGRAMS.items()}
-
-
-def program_version(program: str, flag: str) -> str | None:
-    """The first line that `program` prints about itself."""
-    if shutil.which(program) is None:
-        return None
-    answer = subprocess.run([program, flag], capture_output=True, text=True, timeout=10, check=False)
-    lines = (answer.stdout + answer.stderr).strip().splitlines()
-    return lines[0] if lines else None
-
-
-def machine() -> dict[str, Any]:
-    """What the run had to live with."""
-    return {
-        "processors": psutil.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "load_before": psutil.getloadavg()[0],
-        "system": platform.platform(),
-    }

@@ -29,11 +29,11 @@ def planners_table(record: Mapping[str, Any]) -> Table:
     table = Table(
         title=f"{fabric['name']}: {fabric['switches']} switches, {fabric['hosts']} hosts, {fabric['workers']} workers; "
         f"switch {record['switch']}, {record['mode']}",
-        caption="planned → measured; rates are bits of whole frames at the emulated scale",
+        caption="planned → measured, per iteration; bits and bytes are those of whole frames",
     )
     table.add_column("planner", no_wrap=True)
-    for column in ("sending rate (Mbit/s)", "PS ingress (kB/iteration)", "communication time (ms)", "aggregation ratio"):
-        table.add_column(column, justify="right", no_wrap=True)
+    for column in ("sending rate (Mbit/s)", "PS ingress (kB)", "communication time (ms)", "aggregation ratio"):
+        table.add_column(column, justify="right")
     table.add_column("sums", justify="center")
     table.add_column("verdict", justify="center", no_wrap=True)
     for name, entry in record["planners"].items():

@@ -1,0 +1,167 @@
+"""The `inakit` command: plan, emulate, topo, check, bench, dissector.
+
+Every error that is a person's to mend ends in one message and the exit code 2; a run whose verdict is
+not VALID ends in 1.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem
+from planner.methods import find_method
+from planner.methods.method import Options
+from planner.plan import Plan
+from planner.problem import Problem
+from topo.errors import InakitError
+
+app = typer.Typer(
+    name="inakit",
+    help="Emulation of in-network aggregation: plan it, run it on real packets, compare.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Topo = Annotated[str, typer.Option(help="fattree, leafspine, a named fabric, or a .yml/.graphml file")]
+K = Annotated[int | None, typer.Option(help="fat-tree: ports per switch, even")]
+Leaves = Annotated[int | None, typer.Option(help="leaf-spine: leaf switches")]
+Spines = Annotated[int | None, typer.Option(help="leaf-spine: spine switches")]
+HostsPerLeaf = Annotated[int | None, typer.Option(help="leaf-spine: hosts under each leaf")]
+Capacity = Annotated[str | None, typer.Option(help="of every link: 20M, or 10M:30M for random ones")]
+Ina = Annotated[str | None, typer.Option(help="switches that aggregate: a share (0.2) or names (leaf1,spine1)")]
+Pipelines = Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")]
+Jobs = Annotated[Path | None, typer.Option(help="a YAML file of jobs; without one, a single job")]
+Workers = Annotated[int | None, typer.Option(help="workers of the single job; default: all other hosts")]
+Servers = Annotated[int, typer.Option(help="parameter servers of the single job")]
+Gradient = Annotated[int, typer.Option(help="gradient bytes of the single job")]
+Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
+Seed = Annotated[int, typer.Option(help="decides everything random")]
+Planners = Annotated[str, typer.Option(help="planners by name, comma between")]
+Planner = Annotated[str, typer.Option(help="a planner by name")]
+Results = Annotated[Path, typer.Option(help="where run folders go")]
+
+
+def main() -> None:
+    """Entry point of the command."""
+    try:
+        app()
+    except InakitError as error:
+        Console(stderr=True).print(f"inakit: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        Console(stderr=True).print("inakit: interrupted; everything the run created has been removed", style="yellow")
+        raise SystemExit(130) from None
+
+
+@app.command()
+def emulate(
+    topo: Topo = "fattree",
+    k: K = None,
+    leaves: Leaves = None,
+    spines: Spines = None,
+    hosts_per_leaf: HostsPerLeaf = None,
+    capacity: Capacity = None,
+    ina: Ina = None,
+    pipelines: Pipelines = None,
+    jobs: Jobs = None,
+    workers: Workers = None,
+    servers: Servers = 1,
+    gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
+    iterations: Iterations = 3,
+    planners: Planners = "aro,atp,lbmm",
+    switch: Annotated[str, typer.Option(help="auto, bmv2 or fast")] = "auto",
+    mode: Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")] = "reliable",
+    seed: Seed = 0,
+    results: Results = Path("results"),
+) -> None:
+    """Plan, build the network, send real gradients through it, and compare planned with measured."""
+    from experiments.emulate import Emulation, run  # noqa: PLC0415, the network needs Mininet; planning does not
+
+    fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, seed)
+    job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
+    names = tuple(name.strip() for name in planners.split(",") if name.strip())
+    emulation = Emulation(build_problem(fabric, job), names, switch, mode, seed, results)
+    raise typer.Exit(run(emulation, Console()))
+
+
+@app.command()
+def plan(
+    topo: Topo = "fattree",
+    k: K = None,
+    leaves: Leaves = None,
+    spines: Spines = None,
+    hosts_per_leaf: HostsPerLeaf = None,
+    capacity: Capacity = None,
+    ina: Ina = None,
+    pipelines: Pipelines = None,
+    jobs: Jobs = None,
+    workers: Workers = None,
+    servers: Servers = 1,
+    gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
+    planner: Planner = "aro",
+    seed: Seed = 0,
+    output: Annotated[Path | None, typer.Option(help="folder for plan.json and the table entries")] = None,
+) -> None:
+    """Plan without running: what the method decides, what to expect, and the table entries."""
+    from experiments.planning import print_plan, write_plan  # noqa: PLC0415
+
+    problem = build_problem(
+        FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, seed),
+        JobChoice(jobs, workers, servers, gradient_bytes, 1, seed),
+    )
+    made = make_plan(problem, planner, seed)
+    print_plan(Console(), problem, made)
+    if output is not None:
+        write_plan(output, problem, made)
+
+
+@app.command()
+def topo(
+    topo: Topo = "fattree",
+    k: K = None,
+    leaves: Leaves = None,
+    spines: Spines = None,
+    hosts_per_leaf: HostsPerLeaf = None,
+    capacity: Capacity = None,
+    ina: Ina = None,
+    pipelines: Pipelines = None,
+    jobs: Jobs = None,
+    workers: Workers = None,
+    servers: Servers = 1,
+    planner: Annotated[str | None, typer.Option(help="draw this planner's trees and link loads too")] = None,
+    seed: Seed = 0,
+    output: Annotated[Path, typer.Option(help="name of the files; .png, .svg and .yml are added")] = Path("fabric"),
+) -> None:
+    """Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."""
+    from experiments.planning import draw_fabric  # noqa: PLC0415
+
+    choice = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, seed)
+    problem = made = None
+    if planner is not None:
+        problem = build_problem(choice, JobChoice(jobs, workers, servers, seed=seed))
+        made = make_plan(problem, planner, seed)
+    for path in draw_fabric(choice.build(), problem, made, output):
+        Console().print(f"wrote {path}", highlight=False)
+
+
+@app.command()
+def check(
+    plan: Annotated[Path, typer.Argument(help="a plan.json")],
+    fabric: Annotated[Path, typer.Argument(help="the fabric it is for: .yml or .graphml")],
+    jobs: Annotated[Path, typer.Argument(help="the jobs it is for: .yml")],
+) -> None:
+    """Check a plan against a fabric and jobs: every rule, with code that no planner shares."""
+    from experiments.planning import check_files  # noqa: PLC0415
+
+    check_files(plan, fabric, jobs)
+    Console().print(f"{plan}: valid", style="green", highlight=False)
+
+
+def make_plan(problem: Problem, planner: str, seed: int) -> Plan:
+    """The plan of the method of that name, checked."""
+    return find_method(planner).plan(problem, Options(seed=seed))

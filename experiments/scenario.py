@@ -1,0 +1,123 @@
+"""From what a person typed to a `Problem`: which fabric, and which jobs train on it."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.files import load_jobs
+from planner.problem import Job, Problem
+from topo.errors import InputError
+from topo.fabric import Fabric
+from topo.files import load_fabric, parse_rate
+from topo.generators import FABRICS, named_fabric
+from topo.variations import with_capacities, with_capacity, with_ina, with_pipelines
+from traffic.packet import FRAGMENT
+
+DEFAULT_GRADIENT_BYTES = 548_000
+"""VGG19's 548 MB, scaled down a thousand times as InArt does (section 5.3.1)."""
+
+FABRIC_FILES = (".yml", ".yaml", ".graphml")
+
+
+@dataclass(frozen=True)
+class FabricChoice:
+    """What the command line says of the fabric. `topo` is a name of the registry, or a file."""
+
+    topo: str = "fattree"
+    k: int | None = None
+    leaves: int | None = None
+    spines: int | None = None
+    hosts_per_leaf: int | None = None
+    capacity: str | None = None
+    ina: str | None = None
+    pipelines: int | None = None
+    seed: int = 0
+
+    def build(self) -> Fabric:
+        """The fabric, with everything that was said applied to it. Raises `InputError`."""
+        fabric = self.base()
+        if self.capacity is not None:
+            fabric = self.with_chosen_capacity(fabric, self.capacity)
+        if self.ina is not None:
+            fabric = self.with_chosen_ina(fabric, self.ina)
+        if self.pipelines is not None:
+            fabric = with_pipelines(fabric, self.pipelines)
+        return fabric
+
+    def base(self) -> Fabric:
+        if self.topo.endswith(FABRIC_FILES):
+            return load_fabric(Path(self.topo))
+        sizes = {"k": self.k, "leaves": self.leaves, "spines": self.spines, "hosts_per_leaf": self.hosts_per_leaf}
+        given = {name: size for name, size in sizes.items() if size is not None}
+        if self.topo in FABRICS:
+            # `make` always passes K; a fabric without that size has no use for it.
+            known = inspect.signature(FABRICS[self.topo]).parameters
+            given = {name: size for name, size in given.items() if name in known}
+        return named_fabric(self.topo, **given)
+
+    def with_chosen_capacity(self, fabric: Fabric, capacity: str) -> Fabric:
+        """One rate for every link ("20M"), or two between which each is drawn ("10M:30M")."""
+        low, colon, high = capacity.partition(":")
+        if colon:
+            return with_capacities(fabric, parse_rate(low), parse_rate(high), self.seed)
+        return with_capacity(fabric, parse_rate(low))
+
+    def with_chosen_ina(self, fabric: Fabric, ina: str) -> Fabric:
+        """A share of the switches ("0.2"), or their names ("leaf1,spine1")."""
+        try:
+            share = float(ina)
+        except ValueError:
+            return with_ina(fabric, tuple(name.strip() for name in ina.split(",")))
+        return with_ina(fabric, share=share, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class JobChoice:
+    """What the command line says of the jobs. A file describes any; without one it is a single job.
+
+    The hosts whose names begin with "ps" are the parameter servers, if there are any; else `servers` hosts are
+    drawn. The rest are workers, or the first `workers` of them.
+    """
+
+    file: Path | None = None
+    workers: int | None = None
+    servers: int = 1
+    gradient_bytes: int = DEFAULT_GRADIENT_BYTES
+    iterations: int = 3
+    seed: int = 0
+
+    def build(self, fabric: Fabric) -> tuple[Job, ...]:
+        """The jobs. Raises `InputError`."""
+        if self.file is not None:
+            return load_jobs(self.file)
+        servers = self.choose_servers(fabric)
+        others = [host.name for host in fabric.hosts if host.name not in servers]
+        count = len(others) if self.workers is None else self.workers
+        if not 1 <= count <= len(others):
+            raise InputError(
+                f"{count} workers: fabric '{fabric.name}' has {len(others)} hosts beside the {len(servers)} parameter "
+                f"server{'s' * (len(servers) > 1)}; choose 1 to {len(others)}"
+            )
+        workers = tuple(others[:count])
+        return (Job(1, workers, servers, self.gradient_bytes, iterations=self.iterations),)
+
+    def choose_servers(self, fabric: Fabric) -> tuple[str, ...]:
+        hosts = [host.name for host in fabric.hosts]
+        named = [host for host in hosts if host.startswith("ps")]
+        if not 1 <= self.servers < len(hosts):
+            raise InputError(
+                f"{self.servers} parameter servers: fabric '{fabric.name}' has {len(hosts)} hosts; "
+                f"choose 1 to {len(hosts) - 1}, so that one is left to work"
+            )
+        if named:
+            return tuple(named[: self.servers])
+        return tuple(random.Random(self.seed).sample(hosts, self.servers))
+
+
+def build_problem(fabric: FabricChoice, jobs: JobChoice) -> Problem:
+    """The problem that the two choices make. Raises `InputError`."""
+    built = fabric.build()
+    return Problem(built, jobs.build(built), FRAGMENT)
