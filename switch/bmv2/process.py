@@ -12,7 +12,7 @@ from pathlib import Path
 from topo.errors import MachineError, RunError
 
 START_TIMEOUT_S = 30.0
-DEATH_TIMEOUT_S = 1.0
+DEATH_TIMEOUT_S = 5.0
 POLL_S = 0.005
 LOG_TAIL_LINES = 5
 # Below the ports that the system gives to outgoing connections, which would race with a switch for one.
