@@ -14,8 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
-from planner.plan import AggregationTree, Plan, Shard
+from planner.plan import AggregationTree, Plan
 from planner.problem import FragmentFormat, Job, Problem
+from planner.shares import fragment_ranges
 from topo.errors import PlanError
 from traffic.port import FloatArray, HostPort, IntArray
 
@@ -128,20 +129,17 @@ def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> Layout:
 
 def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:
     """Every tree that carries at least one fragment."""
-    for job_index, job in enumerate(problem.jobs):
-        shards = sorted((s for s in plan.shards if s.job == job.number), key=lambda shard: shard.number)
-        trees = [(shard, tree) for shard in shards for tree in shard.trees]
-        starts = cut(problem.fragment.count(job.gradient_bytes), trees)
-        for (shard, tree), start, end in zip(trees, starts, starts[1:], strict=False):
+    ranges = fragment_ranges(problem, plan)
+    indices = {job.number: index for index, job in enumerate(problem.jobs)}
+    for shard in plan.shards:
+        job_index = indices[shard.job]
+        job = problem.jobs[job_index]
+        for tree in shard.trees:
             check_root(job, tree)
-            if end > start:
-                yield TreePart(job, job_index, tree, start, end - start, shard.rate_bps / len(shard.trees))
-
-
-def cut(fragments: int, trees: Sequence[tuple[Shard, AggregationTree]]) -> list[int]:
-    """Where each tree's fragments begin, and the end: as near to the shares as whole fragments allow."""
-    shares = np.cumsum([0.0] + [shard.share / len(shard.trees) for shard, _ in trees])
-    return [round(fragments * share / shares[-1]) for share in shares]
+            carried = ranges[job.number, tree.number]
+            if carried:
+                rate_bps = shard.rate_bps / len(shard.trees)
+                yield TreePart(job, job_index, tree, carried.start, len(carried), rate_bps)
 
 
 def check_root(job: Job, tree: AggregationTree) -> None:

@@ -30,11 +30,11 @@ class Memory:
 
     def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
         """Take in the gradients of a job's next iteration. Until `begin` the results of the last one stay."""
-        job = self.layout.problem.jobs[job_index]
+        job, streams = self.layout.problem.jobs[job_index], self.layout.streams
         of_workers = [gradients.of(job, worker, iteration) for worker in range(len(job.workers))]
         for stream in self.layout.streams_of(job_index).tolist():
             rows = self.rows(stream)
-            self.gradients[rows] = self.cut(of_workers[self.layout.streams.worker[stream]], stream)
+            self.gradients[rows] = self.cut(of_workers[streams.worker[stream]], streams.tree[stream])
         self.expected[job_index] = exact_sum(of_workers)
 
     def begin(self, job_index: int) -> None:
@@ -47,9 +47,9 @@ class Memory:
         first = int(self.layout.streams.first_row[stream])
         return slice(first, first + int(self.layout.streams.count[stream]))
 
-    def cut(self, gradient: NDArray[np.integer], stream: int) -> NDArray[np.integer]:
-        """The fragments of a stream, (count, values); the last of a gradient is padded with zeros."""
-        part = self.layout.parts[self.layout.streams.tree[stream]]
+    def cut(self, gradient: NDArray[np.integer], tree: int) -> NDArray[np.integer]:
+        """The fragments of a tree, (count, values); the last of a gradient is padded with zeros."""
+        part = self.layout.parts[tree]
         values = self.gradients.shape[1]
         piece = gradient[part.start * values : (part.start + part.count) * values]
         return np.pad(piece, (0, part.count * values - len(piece))).reshape(-1, values)
@@ -78,12 +78,16 @@ class Memory:
 
     def exact(self, job_index: int) -> bool:
         """Whether every worker of the job holds the exact sum of every fragment."""
-        return all(self.whole_and_equal(stream, job_index) for stream in self.layout.streams_of(job_index).tolist())
+        return all(self.whole_and_equal(stream) for stream in self.layout.streams_of(job_index).tolist())
 
-    def whole_and_equal(self, stream: int, job_index: int) -> bool:
+    def whole_and_equal(self, stream: int) -> bool:
         rows = self.rows(stream)
         whole = bool((self.parts[rows] == WHOLE).all())
-        return whole and bool(np.array_equal(self.sums(rows), self.cut(self.expected[job_index], stream)))
+        return whole and self.equals_expected(self.sums(rows), int(self.layout.streams.tree[stream]))
+
+    def equals_expected(self, sums: NDArray[np.int64], tree: int) -> bool:
+        """Whether these are the exact sums of all fragments of a tree."""
+        return bool(np.array_equal(sums, self.cut(self.expected[self.layout.parts[tree].job_index], tree)))
 
     def result(self, job: Job, worker: int) -> NDArray[np.int64]:
         """The summed gradient that a worker (counted from 0) holds."""

@@ -137,7 +137,7 @@ class Loop:
 
     def begin(self, job: JobState, now: float) -> None:
         self.servers.begin(job.index, job.iteration)
-        self.workers.begin(job.index, job.iteration, now)
+        self.workers.begin(job.index, job.iteration)
         job.active, job.results, job.progress_at = True, 0, now
 
     def finish(self, job: JobState, now: float) -> None:
@@ -147,6 +147,17 @@ class Loop:
         job.iteration += 1
         job.start_at = now + self.layout.problem.jobs[job.index].compute_s
         job.loading = self.load(job.index, job.iteration)
+
+    def missing(self, job_index: int) -> str:
+        """The first fragment that a worker waits for, and who has not got what."""
+        stream = self.workers.first_waiting(job_index)
+        tree, fragment = int(self.layout.streams.tree[stream]), int(self.workers.base[stream])
+        part, host = self.layout.parts[tree], self.layout.hosts[self.layout.streams.host[stream]]
+        absent = self.servers.absent(tree, fragment)
+        where = f"tree {part.tree.number}, fragment {fragment}"
+        if absent:
+            return f"{where}: PS {part.tree.root} still lacks {', '.join(absent)}"
+        return f"{where}: PS {part.tree.root} has the sum, worker {host.name} has not received it"
 
     def note_exactness(self, job: JobState) -> None:
         exact = job.loading.result()
@@ -173,7 +184,7 @@ class Loop:
             number = self.layout.problem.jobs[job.index].number
             raise RunError(
                 f"job {number}, iteration {job.iteration} stalled: no result for {self.options.stall_s:g} s; "
-                f"{self.servers.missing(job.index) or self.workers.missing(job.index)}; "
+                f"{self.missing(job.index)}; "
                 "check that the plan's entries are installed and that every switch still runs"
             )
 

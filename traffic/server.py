@@ -172,21 +172,11 @@ class Servers:
 
     # -- who is missing
 
-    def missing(self, job_index: int) -> str | None:
-        """The first fragment of a job that is not complete, and whose gradients it lacks."""
-        for tree in self.layout.trees_of(job_index).tolist():
-            rows = self.rows(tree)
-            open_fragments = np.flatnonzero(~self.done[rows])
-            if open_fragments.size:
-                row = rows.start + int(open_fragments[0])
-                return self.describe(tree, int(open_fragments[0]), row)
-        return None
-
-    def describe(self, tree: int, fragment: int, row: int) -> str:
-        part = self.layout.parts[tree]
-        absent = np.flatnonzero(self.members.everyone[tree] & ~self.covered[row])
-        names = ", ".join(part.job.workers[worker] for worker in absent)
-        return f"tree {part.tree.number}, fragment {fragment}: PS {part.tree.root} still lacks {names}"
+    def absent(self, tree: int, fragment: int) -> list[str]:
+        """The workers that the sum of a fragment does not cover yet."""
+        row = int(self.layout.trees.first_row[tree]) + fragment
+        absent = self.members.everyone[tree] & ~self.covered[row]
+        return [self.layout.parts[tree].job.workers[worker] for worker in np.flatnonzero(absent)]
 
 
 class Membership:
@@ -266,7 +256,7 @@ def answer_templates(layout: Layout) -> Frames:
         for host, tree in zip(layout.streams.host, layout.streams.tree, strict=True)
     ]
     notices = [frame_to(layout, tree, Kind.NOTICE, int(Flag.OVERFLOW), None) for tree in range(len(layout.parts))]
-    return np.concatenate(to_all + to_one + notices)
+    return np.concatenate(to_all + to_one + notices, dtype=FRAME)  # without it NumPy takes this machine's byte order
 
 
 def frame_to(layout: Layout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:

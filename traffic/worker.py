@@ -79,7 +79,7 @@ class Workers:
 
     # -- iterations
 
-    def begin(self, job_index: int, iteration: int, now: float) -> None:
+    def begin(self, job_index: int, iteration: int) -> None:
         """Start to send the gradients that the job's memory holds."""
         self.memory.begin(job_index)
         of = self.layout.streams_of(job_index)
@@ -88,24 +88,17 @@ class Workers:
         self.noticed[rows] = False
         self.base[of] = self.next[of] = self.sent[of] = 0
         self.first_seq[of] = self.options.first_seq + iteration * self.layout.streams.count[of]
-        self.credit[of] = 1
-        self.refilled_at[of] = now
-        self.first_sent_at[of] = np.nan
+        self.refilled_at[of] = self.first_sent_at[of] = np.nan
 
     def finished(self, job_index: int) -> bool:
         """Every worker of the job has every result of the iteration."""
         of = self.layout.streams_of(job_index)
         return bool((self.base[of] == self.layout.streams.count[of]).all())
 
-    def missing(self, job_index: int) -> str | None:
-        """The first result of a job that a worker still waits for."""
-        streams = self.layout.streams
-        waiting = np.flatnonzero((streams.job == job_index) & (self.base < streams.count))
-        if not waiting.size:
-            return None
-        stream = waiting[0]
-        host, tree = self.layout.hosts[streams.host[stream]].name, self.layout.parts[streams.tree[stream]].tree.number
-        return f"tree {tree}, fragment {self.base[stream]}: its sum is complete, worker {host} has not received it"
+    def first_waiting(self, job_index: int) -> int:
+        """The first stream of an unfinished job that waits for results; it waits for that of its base."""
+        of = self.layout.streams_of(job_index)
+        return int(of[self.base[of] < self.layout.streams.count[of]][0])
 
     # -- sending
 
@@ -126,10 +119,11 @@ class Workers:
         """Token buckets. What a stream could have sent and did not, beyond its bucket, is lateness."""
         streams = self.layout.streams
         if not self.options.paced:
-            self.credit[:] = streams.in_flight
+            self.credit = streams.in_flight.astype(np.float64)
             return
         depth = np.maximum(2.0, self.options.credit_s * streams.rate_fps)
-        self.credit += (now - self.refilled_at) * streams.rate_fps
+        started = ~np.isnan(self.refilled_at)
+        self.credit = np.where(started, self.credit + (now - self.refilled_at) * streams.rate_fps, 1)
         self.refilled_at[:] = now
         waits = (self.next < streams.count) & (self.next < self.base + self.window.astype(np.int64))
         self.late_s += np.where(waits, np.maximum(self.credit - depth, 0), 0) / streams.rate_fps
@@ -179,17 +173,13 @@ class Workers:
         self.window[cut] = np.maximum(self.window[cut] / 2, np.minimum(2, self.layout.streams.in_flight[cut]))
 
     def frames(self, batch: Batch) -> Frames:
-        streams = self.layout.streams
-        rows = streams.first_row[batch.stream] + batch.fragment
+        rows = self.layout.streams.first_row[batch.stream] + batch.fragment
         seq = self.first_seq[batch.stream] + batch.fragment
-        window = self.layout.trees.window[streams.tree[batch.stream]]
-        frames: Frames = self.templates[batch.stream]
-        ina = frames["ina"]
-        ina["seq"] = seq & 0xFFFFFFFF
-        ina["slot"] = np.where(window > 0, seq % np.maximum(window, 1), 0)
-        if batch.again.any():
-            ina["flags"] = np.where(batch.again, Flag.RETRANSMITTED, 0) | np.where(self.noticed[rows], Flag.OVERFLOW, 0)
+        frames = gradient_frames(self.layout, self.templates, batch.stream, seq)
         frames["values"] = self.memory.gradients[rows]
+        if batch.again.any():
+            wide = np.where(self.noticed[rows], Flag.OVERFLOW, 0)
+            frames["ina"]["flags"] = np.where(batch.again, Flag.RETRANSMITTED, 0) | wide
         return frames
 
     def note_sent(self, batch: Batch, now: float) -> None:
@@ -265,6 +255,15 @@ class Workers:
             run = np.where(whole.all(axis=1), LOOK_AHEAD, np.argmin(whole, axis=1))
             self.base[streams] += run
             streams = streams[run == LOOK_AHEAD]
+
+
+def gradient_frames(layout: Layout, templates: Frames, stream: IntArray, seq: IntArray) -> Frames:
+    """Frames of streams with these sequence numbers, complete but for the values."""
+    frames: Frames = templates[stream]
+    slots = layout.trees.window[layout.streams.tree[stream]]
+    frames["ina"]["seq"] = seq & 0xFFFFFFFF
+    frames["ina"]["slot"] = np.where(slots > 0, seq % np.maximum(slots, 1), 0)
+    return frames
 
 
 def gradient_templates(layout: Layout) -> Frames:

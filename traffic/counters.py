@@ -1,0 +1,94 @@
+"""The kernel's counters that traffic is judged by: CPU time, interfaces, queueing disciplines, backlogs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyroute2 import IPRoute
+
+from topo.errors import RunError
+from traffic.sockets import network_namespace
+
+HOOKS = frozenset({"clsact", "ingress"})
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Counters of one interface. A drop on receipt is counted at the receiver of a veth pair."""
+
+    received_bytes: int
+    received_packets: int
+    receive_drops: int
+    sent_bytes: int
+    sent_packets: int
+    send_drops: int
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """CPU time of the whole machine since it booted, in ticks. What a hypervisor takes away is busy time."""
+
+    idle: int
+    total: int
+
+    def idle_since(self, earlier: CpuTime) -> float:
+        """The idle share of the time since `earlier`, 0 to 1."""
+        passed = self.total - earlier.total
+        return (self.idle - earlier.idle) / passed if passed else 1.0
+
+
+def interfaces(pid: int | None = None) -> dict[str, Interface]:
+    """Every interface of a process's network namespace, or of this one's."""
+    path = Path("/proc", "self" if pid is None else str(pid), "net", "dev")
+    try:
+        lines = path.read_text().splitlines()[2:]
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise RunError(f"process {pid} is gone, and its host with it: start the network again") from error
+    return {name.strip(): interface(numbers) for name, _, numbers in (line.partition(":") for line in lines)}
+
+
+def interface(numbers: str) -> Interface:
+    """The columns of /proc/net/dev: eight for receipt (bytes, packets, errors, drops, ...), eight for sending."""
+    columns = [int(number) for number in numbers.split()]
+    return Interface(columns[0], columns[1], columns[3], columns[8], columns[9], columns[11])
+
+
+def cpu_time() -> CpuTime:
+    """From /proc/stat: user nice system idle iowait irq softirq steal ..."""
+    ticks = [int(number) for number in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return CpuTime(ticks[3] + ticks[4], sum(ticks))
+
+
+def backlog_drops() -> tuple[int, ...]:
+    """Packets that each CPU dropped because its input queue was full (/proc/net/softnet_stat)."""
+    lines = Path("/proc/net/softnet_stat").read_text().splitlines()
+    return tuple(int(line.split()[1], 16) for line in lines)
+
+
+def queue_drops(pid: int | None = None) -> Mapping[str, int]:
+    """Packets that the queueing disciplines of each interface dropped, in a process's namespace or in this one."""
+    if pid is None:
+        return _queue_drops()
+    with network_namespace(pid):
+        return _queue_drops()
+
+
+def _queue_drops() -> dict[str, int]:
+    with IPRoute() as netlink:
+        names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in netlink.get_links()}
+        drops: dict[str, int] = {}
+        for queue in netlink.get_qdiscs():
+            name = names.get(queue["index"])
+            # What a switch's program consumes counts as dropped by the hook that it hangs from: no queue.
+            # A child's drops are counted by its parents too: the largest number is all of them.
+            if name is not None and queue.get_attr("TCA_KIND") not in HOOKS:
+                drops[name] = max(drops.get(name, 0), drops_of(queue))
+        return drops
+
+
+def drops_of(queue: object) -> int:
+    stats = queue.get_attr("TCA_STATS2")  # type: ignore[attr-defined]
+    basic = stats.get_attr("TCA_STATS_QUEUE") if stats else None
+    return int(basic["drops"]) if basic else 0
