@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections import Counter
@@ -325,3 +326,18 @@ def test_ports_beyond_the_programs_are_refused() -> None:
     problem = first_is_server(replace(small, switches=switches, links=links))
     with pytest.raises(PlanError, match="has port 515: the P4 program takes ports 0 to 511"):
         entries(problem, METHODS["lbmm"].plan(problem))
+
+
+def test_keys_and_parameters_are_as_wide_as_the_compiled_program_has_them() -> None:
+    compiled = json.loads((Path(__file__).parents[2] / "p4" / "build" / "ina.json").read_text())
+    types = {kind["name"]: {name: width for name, width, *_ in kind["fields"]} for kind in compiled["header_types"]}
+    widths = {h["name"]: types[h["header_type"]] for h in compiled["headers"]}
+    tables = {table["name"]: table["key"] for pipeline in compiled["pipelines"] for table in pipeline["tables"]}
+    actions = {action["name"]: action["runtime_data"] for action in compiled["actions"]}
+    for name, method in (("fat-tree, 4 pipelines", "aro"), ("four jobs, two servers", "atp")):
+        for switch in entries(*planned(name, method)).switches:
+            for entry in switch.tables:
+                keys = [widths[key["target"][0]][key["target"][1]] for key in tables[entry.table]]
+                assert all(0 <= part < 1 << bits for part, bits in zip(entry.key, keys, strict=True)), entry
+                parameters = [parameter["bitwidth"] for parameter in actions[entry.action]]
+                assert all(0 <= part < 1 << bits for part, bits in zip(entry.params, parameters, strict=True)), entry
