@@ -16,6 +16,7 @@ from planner.slots import DEFAULT_WINDOW, assign_slots
 from planner.unfold import Path
 from topo.errors import InputError
 from topo.fabric import Fabric
+from topo.routing import is_path
 
 Inp = tuple[str, int]
 """An input pipeline: the switch and the pipeline's number."""
@@ -42,7 +43,8 @@ def plan_from_paths(
     trees = []
     for job, server in tasks:
         number = job.servers.index(server) + 1
-        trees.append(tree_from_paths(problem.fabric, number, job_paths(job, server, paths), aggregate_at))
+        chosen = job_paths(problem.fabric, job, server, paths)
+        trees.append(tree_from_paths(problem.fabric, number, chosen, aggregate_at))
     trees = list(assign_slots(problem.fabric, trees, window))
     rate = equal_rate_bps(problem.fabric, trees)
     shards = tuple(
@@ -52,12 +54,14 @@ def plan_from_paths(
     return Plan(method, problem.fabric.name, shards, outcome)
 
 
-def job_paths(job: Job, server: str, paths: Mapping[int, Iterable[Path]]) -> list[Path]:
+def job_paths(fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterable[Path]]) -> list[Path]:
     """The paths of a job to one PS, in the order of its workers."""
-    chosen = {path[0]: path for path in paths.get(job.number, ()) if path[-1] == server}
+    chosen = {path[0]: path for path in paths.get(job.number, ()) if path and path[-1] == server}
     for worker in job.workers:
         if worker not in chosen:
             raise InputError(f"job {job.number}: no path from '{worker}' to '{server}'; give one for each worker")
+        if not is_path(fabric, chosen[worker]):
+            raise InputError(f"job {job.number}: {'-'.join(chosen[worker])} does not follow the fabric's links")
     return [chosen[worker] for worker in job.workers]
 
 

@@ -176,7 +176,12 @@ def test_flows_of_one_inp_go_on_as_the_first() -> None:
 
 def test_a_missing_path_is_named() -> None:
     with pytest.raises(InputError, match="no path from 'w0' to 'ps'"):
-        plan_from_paths(FIGURE1, {1: []})
+        plan_from_paths(FIGURE1, {1: [(), ("w1", "l1", "s0", "l0", "ps")]})
+
+
+def test_a_path_without_links_is_named() -> None:
+    with pytest.raises(InputError, match="w0-s0-l0-ps does not follow the fabric's links"):
+        plan_from_paths(FIGURE1, {1: [("w0", "s0", "l0", "ps")]})
 
 
 @pytest.mark.parametrize(
