@@ -21,7 +21,6 @@ from topo.netlink import End, create_pair, index_of, inside, set_up, silence
 PATIENCE_S = 20.0
 RECEIVE_BUFFER_BYTES = 1 << 24
 SO_RCVBUFFORCE = 33
-SOL_PACKET, PACKET_IGNORE_OUTGOING = 263, 23
 ETH_P_ALL = 3
 
 
@@ -89,9 +88,8 @@ def port_socket(ledger: Ledger, port: int) -> socket.socket:
         for name in (inner, outer):
             silence(name)
             set_up(netlink, index_of(name))
-    end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # hears nothing before it is bound
     end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
-    end.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)  # what the machine itself would send there
     end.settimeout(PATIENCE_S)
-    end.bind((outer, 0))
+    end.bind((outer, ETH_P_ALL))
     return end
