@@ -10,28 +10,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from fast_helpers import shown_when_wrong
+from fast_helpers import ETHERNET, PARSED, PROGRAMS, control_entries, packet, shown_when_wrong
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.inprocess import InProcessSwitch
 from switch.program import Program
 from switch.read import read_program
 
-PROGRAMS = Path(__file__).parent / "programs"
 SOURCES = sorted(path for path in PROGRAMS.glob("**/*.p4") if path.with_suffix(".json").exists())
-ETHERNET = bytes(range(12))
 
 
 def switch_of(name: str) -> InProcessSwitch:
     return InProcessSwitch(read_program(PROGRAMS / f"{name}.json"))
-
-
-def packet(program: Program, ethertype: int = 0, **fields: int) -> bytes:
-    """An Ethernet header and the header `test` with some of its fields set."""
-    header, value = program.headers["test"], 0
-    for field in header.fields:
-        value = value << field.bits | fields.get(field.name, 0) & (1 << field.bits) - 1
-    return ETHERNET + ethertype.to_bytes(2, "big") + value.to_bytes(header.size, "big")
 
 
 def fields_of(program: Program, data: bytes) -> dict[str, int]:
@@ -134,22 +123,6 @@ def test_fields_that_are_no_whole_bytes() -> None:
             assert out == packet(program, **wanted) + b"payload", given
 
 
-TAG = bytes.fromhex("9100 0007 9200")
-PARSED: dict[str, tuple[str, int, str | None]] = {
-    "no state follows": ("0800 0000", 1, None),
-    "masked ethertype": ("9234 0141", 1, "9234 0142"),
-    "a field that wraps": ("9234 01ff", 1, "9234 0100"),
-    "start of a range": ("9200 0300 00000000", 1, "9200 0301 01020304"),
-    "end of a range": ("9200 0900 00000000", 1, "9200 0901 01020304"),
-    "after a range": ("9200 0a00 00000000", 1, "9200 0a01 00000000"),
-    "masked byte": ("9200 8f00 ffffffff", 1, "9200 8f01 01020303"),
-    "one byte too few": ("9200 8f00 ffffff", 101, "9200 8f01 ffffff"),
-    "second offset": ("9100 0007 9200 0300 00000000 ee", 2, "9100 0007 9200 0301 01020304 ee"),
-    "second offset, end too early": ("9100 0007 9200 03", 102, "9100 0007 9200 03"),
-    "tag of another type": ("9100 0007 9300 0300 00000000", 2, None),
-}
-
-
 @pytest.mark.parametrize("name", PARSED)
 def test_parser(name: str) -> None:
     sent, port, back = PARSED[name]
@@ -157,20 +130,6 @@ def test_parser(name: str) -> None:
     with shown_when_wrong(switch.source):
         out = switch.inject(1, ETHERNET + bytes.fromhex(sent))
         assert out == [(port, ETHERNET + bytes.fromhex(back or sent))]
-
-
-def control_entries() -> SwitchEntries:
-    return SwitchEntries(
-        "s",
-        tables=(
-            TableEntry("TestIngress.by_key", (7, 1), "TestIngress.to_port", (4, 20)),
-            TableEntry("TestIngress.by_key", (8, 1), "TestIngress.to_group", (3,)),
-            TableEntry("TestIngress.by_key", (9, 1), "TestIngress.to_group", (4,)),
-            TableEntry("TestIngress.by_key", (10, 1), "TestIngress.to_port", (511, 0)),
-            TableEntry("TestIngress.by_port", (1,), "TestIngress.add", (1,)),
-        ),
-        groups=(MulticastGroup(3, (6, 5, 4, 6)),),
-    )
 
 
 # key, port -> what leaves, as (port, path, copy): path counts 100 for a miss by key, 3 for a group, 1 or 50 by

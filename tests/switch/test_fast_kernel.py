@@ -1,0 +1,192 @@
+"""Target fast in the kernel: the same as in a process, one packet at a time, and nothing left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import socket
+import subprocess
+from functools import partial
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+from fast_helpers import (
+    CONTROL,
+    ETHERNET,
+    GRADIENT,
+    PARSED,
+    PROGRAMS,
+    Packets,
+    Wires,
+    by_port,
+    control_entries,
+    entry,
+    in_kernel,
+    ina_packet,
+    ina_program,
+    packet,
+    received,
+    same_state,
+    shown_when_wrong,
+    small_tree,
+    wait_for,
+)
+
+from switch.entries import SwitchEntries
+from switch.fast.inprocess import InProcessSwitch
+from switch.fast.kernel import KernelSwitch, compile_program, cpu_mask, steer
+from switch.fast.libbpf import detach_ingress
+from switch.program import Program
+from switch.read import read_program
+from switch.target import choose_target
+from topo.errors import MachineError, RunError
+from topo.generators import named_fabric
+from topo.network import Network
+
+PORTS = (1, 2, 4, 9)
+NOTHING = SwitchEntries("s")
+FORK = multiprocessing.get_context("fork")
+
+
+def random_packets(program: Program, seed: int) -> Packets:
+    """Packets of the header `test` with any content, at any port."""
+    draw, fields = random.Random(seed), program.headers["test"].fields
+    drawn = [{field.name: draw.getrandbits(field.bits) for field in fields} for _ in range(40)]
+    return [(draw.choice(PORTS), packet(program, **values)) for values in drawn]
+
+
+def control_packets(program: Program) -> Packets:
+    draw = random.Random(4)
+    drawn = [(draw.choice((1, 2)), draw.randrange(7, 12), draw.choice((0, 7, 8, 2**32 - 1))) for _ in range(80)]
+    return [(port, packet(program, key=key, index=index)) for port, key, index in drawn]
+
+
+def packets_for(name: str, program: Program) -> Packets:
+    if name == "parser":
+        return [(1, ETHERNET + bytes.fromhex(sent)) for sent, _, _ in PARSED.values()]
+    return control_packets(program) if name == "control" else random_packets(program, seed=3)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", ["arithmetic", "bits", "parser", "control"])
+def test_small_programs_do_the_same_in_the_kernel(name: str) -> None:
+    program = read_program(PROGRAMS / f"{name}.json")
+    entries = control_entries() if name == "control" else NOTHING
+    model, switch = InProcessSwitch(program), KernelSwitch(compile_program(program))
+    packets = packets_for(name, program)
+    with Wires(PORTS) as wires, shown_when_wrong(switch.source):
+        wires.attach(switch)
+        for each in (model, switch):
+            each.install(entries)
+        expected = model.inject_all(packets)
+        assert in_kernel(wires, packets, expected) == by_port(expected, PORTS)
+        wait_for(partial(same_state, model, switch, program), "the same registers and counters")
+
+
+@pytest.mark.root
+def test_no_update_is_lost_when_all_ports_send_at_once() -> None:
+    """Workers on every CPU hit the same slots: each packet adds to a sum, and none may overwrite another's."""
+    each, rounds = 4, 20 * 256
+    labels = range(2, 2 + each)
+    tree = [entry("pipeline", (port,), "set_pipeline", 0) for port in range(1, each + 1)]
+    tree += [entry("admission", (label - 1, GRADIENT, 1, 1, label), "admit") for label in labels]
+    tree += [entry("aggregation", (0, 1, 1, label), "aggregate", 1 << label, 1 << 40, 0, 256, 9, 0) for label in labels]
+    with Wires(range(1, each + 1)) as wires:
+        switch = KernelSwitch(compile_program(ina_program()))
+        switch.install(SwitchEntries("s", tuple(tree)))
+        wires.attach(switch)
+        start = FORK.Barrier(each)
+        senders = [FORK.Process(target=send_rounds, args=(wires, start, label, rounds)) for label in labels]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+        wait_for(lambda: received(switch) == each * rounds, "all packets in the switch")
+        events = switch.read_counter(f"{CONTROL}.events")[0]
+        assert int(events[3] + events[4]) == each * rounds  # absorbed, or a duplicate
+        assert int(events[7]) == int(events[3]) == each * 256  # every label once in every slot
+        assert set(switch.read_register(f"{CONTROL}.slot_workers")[:256].tolist()) == {each}
+        for column in (0, 63):
+            assert set(switch.read_register(f"{CONTROL}.sum{column}")[:256].tolist()) == {sum(labels)}
+
+
+def send_rounds(wires: Wires, start: Barrier, label: int, rounds: int) -> None:
+    """Send to slot after slot, on one CPU; the kernel's send buffer holds back what is too fast."""
+    cpus, port = sorted(os.sched_getaffinity(0)), label - 1
+    os.sched_setaffinity(0, {cpus[port % len(cpus)]})
+    sender = wires.sockets[port]
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+    packets = [ina_packet(label, seq=slot, slot=slot, values=[label] * 64) for slot in range(256)]
+    start.wait()
+    for number in range(rounds):
+        sender.send(packets[number % 256])
+
+
+@pytest.mark.root
+def test_all_ports_of_a_switch_are_on_one_cpu_and_switches_take_turns() -> None:
+    compiled = compile_program(ina_program())
+    cpus = len(os.sched_getaffinity(0))
+    with Wires((1, 2, 3)) as wires:
+        switches = [KernelSwitch(compiled) for _ in range(2 * cpus)]
+        wires.attach(switches[0])
+        masks = {Path(f"/sys/class/net/{n}/queues/rx-0/rps_cpus").read_text() for n in wires.names.values()}
+        assert len(masks) == 1
+        assert int(masks.pop().replace(",", ""), 16) == 1 << switches[0].cpu
+        assert sorted(switch.cpu for switch in switches) == sorted(list(os.sched_getaffinity(0)) * 2)
+        for switch in switches[1:]:
+            switch.close()
+
+
+@pytest.mark.root
+def test_a_switch_that_lost_its_program_is_noticed() -> None:
+    with Wires((1, 2)) as wires:
+        switch = KernelSwitch(compile_program(ina_program()), "leaf1")
+        wires.attach(switch)
+        switch.check()
+        detach_ingress(socket.if_nametoindex(wires.names[2]))
+        with pytest.raises(RunError, match=r"switch 'leaf1': somebody removed the program from .* \(port 2\)"):
+            switch.check()
+
+
+@pytest.mark.root
+def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
+    with Wires((1, 2)) as wires:
+        switch = KernelSwitch(compile_program(ina_program()))
+        wires.attach(switch)
+        switch.install(small_tree())
+        switch.close()
+        shown = subprocess.run(
+            ["tc", "qdisc", "show", "dev", wires.names[1]], check=True, capture_output=True, text=True
+        ).stdout
+        assert "clsact" not in shown
+
+
+@pytest.mark.root
+def test_an_interface_that_cannot_be_steered_is_named() -> None:
+    with pytest.raises(MachineError, match=r"rps_cpus: No such file.*CONFIG_RPS.*SWITCH=bmv2"):
+        steer("no-such-interface", 0)
+
+
+@pytest.mark.root
+def test_a_network_of_fast_switches_runs_and_ends() -> None:
+    fabric = named_fabric("aro-figure1")
+    with Network(fabric, choose_target("fast").node_class()) as network:
+        for name, switch in network.switches.items():
+            switch.install(SwitchEntries(name, (entry("pipeline", (1,), "set_pipeline", 2),)))
+            switch.check()
+            assert not switch.read_register(f"{CONTROL}.sum0").any()
+            assert len(switch.kernel.interfaces) == len(fabric.neighbors[name])
+        one, other = (network.hosts[host.name] for host in fabric.hosts[:2])
+        leaf = network.switches[fabric.tor_of(one.name)]
+        one.node.cmd(f"echo hello > /dev/udp/{other.address.ipv4_text}/9")
+        wait_for(lambda: received(leaf.kernel) == 1, "the host's datagram in its switch")
+        assert leaf.read_counter(f"{CONTROL}.events")[0].tolist()[2] == 1  # unroutable
+    with pytest.raises(RunError, match="is not running"):
+        leaf.read_register(f"{CONTROL}.sum0")
+
+
+def test_the_mask_of_a_cpu() -> None:
+    masks = {0: "00000001", 31: "80000000", 32: "00000001,00000000", 65: "00000002,00000000,00000000"}
+    assert {cpu: cpu_mask(cpu) for cpu in masks} == masks
