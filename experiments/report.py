@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -23,41 +24,52 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
         console.print("The figures of an overloaded run are not results: it is the emulation that was measured.")
 
 
+COLUMNS = (
+    ("sending_rate_bps", "sending rate\n(Mbit/s)", 1e-6, 3),
+    ("ps_ingress_bytes", "PS ingress\n(kB)", 1e-3, 1),
+    ("communication_time_s", "comm. time\n(ms)", 1e3, 1),
+    ("aggregation_ratio", "aggregation\nratio", 1, 2),
+)
+"""Key of a figure, heading, factor from the key's unit to the heading's, and digits."""
+
+
 def planners_table(record: Mapping[str, Any]) -> Table:
-    """One row per planner; a pair of figures is planned, then measured."""
+    """Two rows per planner: planned, and below it measured with the difference."""
     fabric = record["fabric"]
     table = Table(
         title=f"{fabric['name']}: {fabric['switches']} switches, {fabric['hosts']} hosts, {fabric['workers']} workers; "
         f"switch {record['switch']}, {record['mode']}",
-        caption="planned → measured, per iteration; bits and bytes are those of whole frames",
+        caption="per iteration; bits and bytes are those of whole frames",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
     )
     table.add_column("planner", no_wrap=True)
-    for column in ("sending rate (Mbit/s)", "PS ingress (kB)", "communication time (ms)", "aggregation ratio"):
-        table.add_column(column, justify="right")
-    table.add_column("sums", justify="center")
-    table.add_column("verdict", justify="center", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for _, heading, _, _ in COLUMNS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("sums", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for name, entry in record["planners"].items():
-        table.add_row(name, *figures(entry), exactness(entry), verdict(entry))
+        planned, found = entry["planned"], entry.get("measured") or {}
+        table.add_row(name, "planned", *(figure(planned, *column) for column in COLUMNS))
+        measured = (figure(found, *column, planned) for column in COLUMNS)
+        table.add_row("", "measured", *measured, exactness(entry), verdict(entry), end_section=True)
     return table
 
 
-def figures(entry: Mapping[str, Any]) -> list[str]:
-    planned, measured = entry["planned"], entry.get("measured")
-    return [
-        pair(planned, measured, "sending_rate_bps", 1e-6, 3),
-        pair(planned, measured, "ps_ingress_bytes", 1e-3, 1),
-        pair(planned, measured, "communication_time_s", 1e3, 1),
-        pair(planned, measured, "aggregation_ratio", 1, 2),
-    ]
-
-
-def pair(planned: Mapping[str, Any], measured: Mapping[str, Any] | None, key: str, factor: float, digits: int) -> str:
-    """`planned → measured (difference)`."""
-    left = planned[key] * factor
-    if measured is None or measured.get(key) is None:
-        return f"{left:.{digits}f} → -"
-    right = measured[key] * factor
-    return f"{left:.{digits}f} → {right:.{digits}f} ({difference(left, right)})"
+def figure(
+    figures: Mapping[str, Any],
+    key: str,
+    _heading: str,
+    factor: float,
+    digits: int,
+    planned: Mapping[str, Any] | None = None,
+) -> str:
+    """One figure in the heading's unit; with its difference to the planned one, where that is given."""
+    if figures.get(key) is None:
+        return "-"
+    text = f"{figures[key] * factor:.{digits}f}"
+    return text if planned is None or planned[key] is None else f"{text} {difference(planned[key], figures[key])}"
 
 
 def difference(planned: float, measured: float) -> str:

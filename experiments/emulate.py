@@ -1,0 +1,155 @@
+"""One emulation run: plan, build the network, install the entries, send gradients, measure, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from experiments.outcome import Outcome, planned_figures, watch
+from experiments.planning import write_plan
+from experiments.record import RunFolder, RunRecord
+from experiments.report import VALID, print_report
+from planner.entries import entries
+from planner.evaluate import evaluate
+from planner.methods import find_method
+from planner.methods.method import Options
+from planner.plan import Plan
+from planner.problem import Problem
+from switch.target import Target, choose_target
+from topo.document import document_of
+from topo.errors import InputError, unknown_name
+from topo.network import Network, check_machine
+from traffic.measure import Measured
+from traffic.port import HostPort
+from traffic.reliable import run_reliable
+from traffic.replay import run_replay
+
+MODES: dict[str, Callable[..., Measured]] = {"reliable": run_reliable, "replay": run_replay}
+"""How gradients are sent, by name."""
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """What is to be run. `planners` are measured one after another, each on a network of its own."""
+
+    problem: Problem
+    planners: tuple[str, ...]
+    switch: str = "auto"
+    mode: str = "reliable"
+    seed: int = 0
+    results: Path = Path("results")
+
+
+def run(emulation: Emulation, console: Console) -> int:
+    """Run, print the report, and return the exit code: 0 when VALID, else 1. Raises `InakitError`.
+
+    Everything that can be known to be wrong is found before a file or an interface is made.
+    """
+    if emulation.mode not in MODES:
+        raise unknown_name("mode", emulation.mode, MODES)
+    if not emulation.planners:
+        raise InputError("no planner: name at least one, such as --planners aro")
+    target = choose_target(emulation.switch)
+    check_machine()
+    plans = {name: make_plan(emulation, name, console) for name in dict.fromkeys(emulation.planners)}
+    folder = RunFolder(emulation.results, emulation.problem.fabric.name)
+    record = new_record(emulation, plans, target)
+    for name, plan in plans.items():
+        write_plan(folder.path / name, emulation.problem, plan)
+    folder.write_record(record)
+    with completing(folder, record):
+        for name, plan in plans.items():
+            with bar(console, f"{name}: {emulation.mode} on {target.name}") as progress:
+                outcome = measure(emulation, plan, target, folder.path / name, progress)
+            outcome.write(folder, name)
+            record.planners[name] |= outcome.as_json()
+            folder.write_record(record)
+        record.finish(*overall(record.planners))
+    print_report(console, record.as_json())
+    console.print(f"everything of this run: {folder.path}", highlight=False)
+    return 0 if record.verdict == VALID else 1
+
+
+def make_plan(emulation: Emulation, name: str, console: Console) -> Plan:
+    """The plan of the method of that name."""
+    method = find_method(name)
+    with console.status(f"{name}: planning"):
+        return method.plan(emulation.problem, Options(seed=emulation.seed))
+
+
+def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) -> RunRecord:
+    """The record as it stands before anything runs: what is planned is in it."""
+    problem = emulation.problem
+    hosts = {host for job in problem.jobs for host in job.workers}
+    return RunRecord(
+        fabric={
+            "name": problem.fabric.name,
+            "switches": len(problem.fabric.switches),
+            "hosts": len(problem.fabric.hosts),
+            "workers": len(hosts),
+            "description": document_of(problem.fabric),
+        },
+        switch=target.name,
+        mode=emulation.mode,
+        seed=emulation.seed,
+        configuration={"planners": list(plans), "jobs": [asdict(job) for job in problem.jobs]},
+        planners={name: {"planned": planned_figures(evaluate(problem, plan))} for name, plan in plans.items()},
+    )
+
+
+def measure(emulation: Emulation, plan: Plan, target: Target, folder: Path, progress: Any) -> Outcome:
+    """Run one plan on a network of its own. Raises `RunError` when a switch dies or the traffic stalls."""
+    problem = emulation.problem
+    installed = entries(problem, plan)
+    with Network(problem.fabric, target.node_class(), run_dir=folder / "switches") as network:
+        for name, switch in network.switches.items():
+            switch.install(installed.of(name))
+        hosts = host_ports(network)
+        return watch(network, hosts, plan, lambda: MODES[emulation.mode](hosts, problem, plan, progress=progress))
+
+
+def host_ports(network: Network) -> list[HostPort]:
+    """The hosts of a network, as traffic needs to know them."""
+    return [
+        HostPort(host.name, host.pid, host.interface, host.address.mac_text, host.address.ipv4_text)
+        for host in network.hosts.values()
+    ]
+
+
+def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The run's verdict: the first that is not VALID, with every planner's reasons."""
+    verdicts = [entry["verdict"] for entry in planners.values()]
+    reasons = [f"{name}: {reason}" for name, entry in planners.items() for reason in entry["reasons"]]
+    return next((verdict for verdict in verdicts if verdict != VALID), VALID), reasons
+
+
+@contextmanager
+def completing(folder: RunFolder, record: RunRecord) -> Iterator[None]:
+    """Whatever happens, `run.json` says how the run ended."""
+    try:
+        yield
+    except BaseException as error:
+        record.finish("FAILED", [f"{type(error).__name__}: {error}"])
+        raise
+    finally:
+        folder.write_record(record)
+
+
+@contextmanager
+def bar(console: Console, title: str) -> Iterator[Any]:
+    """A progress bar; yields the function that takes the fraction done."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title, total=1.0)
+        yield lambda fraction: progress.update(task, completed=fraction)

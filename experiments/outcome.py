@@ -1,0 +1,114 @@
+"""What came of one planner in a run: figures planned and measured, the verdict, and the series behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.record import RunFolder
+from experiments.report import VALID
+from planner.evaluate import Prediction
+from planner.plan import Plan
+from topo.network import Network
+from traffic.fidelity import Monitor, Snapshot, Watched, difference, judge
+from traffic.measure import Measured, link_rows
+from traffic.packet import Event
+from traffic.port import HostPort
+
+WRONG = "WRONG"
+"""The verdict of a run in which some worker ended with another sum: not an overload, a defect."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One planner's run: what traffic measured, and what the monitor saw."""
+
+    measured: Measured
+    monitor: Monitor
+    reasons: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        if self.measured.exact is False:
+            return WRONG
+        return "OVERLOADED" if self.reasons else VALID
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "measured": measured_figures(self.measured),
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "switches": {name: dict(events) for name, events in switch_events(self.monitor)},
+        }
+
+    def write(self, folder: RunFolder, planner: str) -> None:
+        """The series as CSV: iterations by host, links by second, events by switch."""
+        write_table(folder, f"{planner}/iterations.csv", list(self.measured.rows()))
+        write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links)))
+        events = [{"switch": name} | dict(found) for name, found in switch_events(self.monitor)]
+        write_table(folder, f"{planner}/switches.csv", events)
+
+
+def watch(network: Network, hosts: list[HostPort], plan: Plan, send: Callable[[], Measured]) -> Outcome:
+    """Send under the monitor's eyes, and judge. Raises `RunError` when a switch has died."""
+    with Monitor(watched(network, hosts)) as monitor:
+        try:
+            measured = send()
+        finally:
+            for switch in network.switches.values():
+                switch.check()
+    return Outcome(measured, monitor, judge(monitor, measured, plan).reasons)
+
+
+def watched(network: Network, hosts: list[HostPort]) -> Watched:
+    """Every host's and every switch port's interface."""
+    ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
+    for (node, peer), port in network.fabric.port_numbers.items():
+        if node in ports:
+            ports[node][port] = network.interface(node, peer).name
+    return Watched(hosts, network.switches, ports)
+
+
+def planned_figures(prediction: Prediction) -> dict[str, Any]:
+    """What the evaluator expects, per iteration."""
+    return {
+        "sending_rate_bps": prediction.sending_rate_bps,
+        "ps_ingress_bytes": prediction.ps_ingress_bytes,
+        "communication_time_s": prediction.communication_time_s,
+        "aggregation_ratio": ratio(prediction.sent_bytes, prediction.ps_ingress_bytes),
+        "network_throughput_bps": prediction.network_throughput_bps,
+    }
+
+
+def measured_figures(measured: Measured) -> dict[str, Any]:
+    """The same, measured: means over iterations."""
+    sent = sum(sum(iteration.sent_bytes.values()) for iteration in measured.iterations)
+    received = sum(sum(iteration.ps_ingress_bytes.values()) for iteration in measured.iterations)
+    return {
+        "sending_rate_bps": measured.sending_rate_bps,
+        "ps_ingress_bytes": measured.ps_ingress_bytes,
+        "communication_time_s": measured.communication_time_s,
+        "aggregation_ratio": ratio(sent, received),
+        "retransmissions": measured.retransmissions,
+        "exact": measured.exact,
+    }
+
+
+def ratio(sent: float, received: float) -> float | None:
+    """Bytes that workers send for each byte that reaches a PS; None when none does."""
+    return sent / received if received else None
+
+
+def switch_events(monitor: Monitor) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """By switch, how often each event of the P4 program happened during the run."""
+    before: Snapshot = monitor.before
+    for name, after in monitor.after.switches.items():
+        found = difference(before.switches[name].events, after.events)
+        yield name, {Event(number).name.lower(): count for number, count in found.items()}
+
+
+def write_table(folder: RunFolder, name: str, rows: list[dict[str, Any]]) -> None:
+    """Rows that have the same keys, as CSV; nothing when there is no row."""
+    if rows:
+        folder.write_rows(name, list(rows[0]), [list(row.values()) for row in rows])

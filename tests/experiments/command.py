@@ -1,0 +1,65 @@
+"""Runs the `inakit` command as a person would, and tells what it left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+TIMEOUT_S = 120
+ENTRY = "from experiments.cli import main; main()"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the command said, and its exit code."""
+
+    code: int
+    output: str
+    error: str
+
+
+def inakit(*arguments: str, at: Path, environment: dict[str, str] | None = None, user: int | None = None) -> Answer:
+    """Run the command in folder `at`; `environment` replaces single variables."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENTRY, *arguments],
+        cwd=at,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])} | (environment or {}),
+        user=user,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def interfaces() -> set[str]:
+    """Names of the interfaces in this namespace."""
+    return {path.name for path in Path("/sys/class/net").iterdir()}
+
+
+def children() -> set[int]:
+    """This process's descendants that live."""
+    alive = psutil.Process().children(recursive=True)
+    return {child.pid for child in alive if child.status() != psutil.STATUS_ZOMBIE}
+
+
+def runs() -> set[str]:
+    """The ledgers of runs."""
+    folder = Path("/run/inakit")
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+
+@contextmanager
+def nothing_left(at: Path) -> Iterator[None]:
+    """Fails unless the block leaves interfaces, processes, ledgers and the folder as they were."""
+    before = interfaces(), children(), runs(), sorted(at.rglob("*"))
+    yield
+    assert (interfaces(), children(), runs(), sorted(at.rglob("*"))) == before

@@ -1,0 +1,105 @@
+"""The folder of a run: never half written, never overwritten, always findable."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from experiments.record import RunFolder, RunRecord
+from experiments.report import difference, planners_table, print_report
+
+
+def record() -> RunRecord:
+    fabric = {"name": "small", "switches": 1, "hosts": 3, "workers": 2}
+    return RunRecord(fabric, "fast", "reliable", 7, {"planners": ["aro"]})
+
+
+def test_folders_of_one_second_are_distinct_and_latest_is_the_newest(tmp_path: Path) -> None:
+    folders = [RunFolder(tmp_path, "small").path for _ in range(3)]
+    assert len(set(folders)) == 3
+    assert (tmp_path / "latest").resolve() == folders[-1]
+
+
+def test_a_record_is_incomplete_until_it_is_finished(tmp_path: Path) -> None:
+    folder, made = RunFolder(tmp_path, "small"), record()
+    folder.write_record(made)
+    assert json.loads((folder.path / "run.json").read_text())["verdict"] == "INCOMPLETE"
+    made.finish("OVERLOADED", ["idle CPU"])
+    folder.write_record(made)
+    read = json.loads((folder.path / "run.json").read_text())
+    assert (read["verdict"], read["reasons"], read["seed"]) == ("OVERLOADED", ["idle CPU"], 7)
+    assert read["started"] <= read["finished"]
+
+
+def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path, "small")
+    folder.write_json("run.json", {"whole": True})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        folder.write_json("run.json", {"rate": float("nan")})
+    assert json.loads((folder.path / "run.json").read_text()) == {"whole": True}
+
+
+def test_versions_name_what_ran(tmp_path: Path) -> None:  # noqa: ARG001
+    made = record().as_json()
+    assert made["versions"]["python"].startswith("3.")
+    assert made["versions"]["numpy"]
+    assert made["machine"]["processors"] >= 1
+
+
+def test_rows_are_csv(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path, "small")
+    folder.write_rows("aro/series.csv", ("host", "bytes"), [("h1", 326), ("h2", 652)])
+    assert (folder.path / "aro" / "series.csv").read_text() == "host,bytes\nh1,326\nh2,652\n"
+
+
+# ---- the report ---------------------------------------------------------------------------------
+
+
+FIGURES = {
+    "sending_rate_bps": 20e6,
+    "ps_ingress_bytes": 1000,
+    "communication_time_s": 0.5,
+    "aggregation_ratio": 14.0,
+}
+
+
+def printed(verdict: str, exact: bool | None) -> str:
+    made = record()
+    measured = FIGURES | {"sending_rate_bps": 19e6, "exact": exact}
+    made.planners["aro"] = {"planned": FIGURES, "measured": measured, "verdict": verdict, "reasons": []}
+    made.finish(verdict, [] if verdict == "VALID" else ["idle CPU 1 %"])
+    console = Console(width=200, record=True, file=Path("/dev/null").open("w"))  # noqa: SIM115
+    print_report(console, made.as_json())
+    return console.export_text()
+
+
+def test_report_shows_planned_measured_and_difference() -> None:
+    text = printed("VALID", exact=True)
+    assert "planned" in text
+    assert "20.000" in text
+    assert "19.000 -5.0%" in text
+    assert "exact" in text
+    assert "not results" not in text
+
+
+def test_report_of_an_overloaded_run_says_so_and_why() -> None:
+    text = printed("OVERLOADED", exact=True)
+    assert "idle CPU 1 %" in text
+    assert "not results" in text
+
+
+def test_wrong_sums_stand_out() -> None:
+    assert "WRONG" in printed("FAILED", exact=False)
+
+
+def test_difference_of_nothing_is_not_a_number() -> None:
+    assert difference(0, 1) == "n/a"
+
+
+def test_a_planner_without_measurement_has_a_row() -> None:
+    made = record()
+    made.planners["aro"] = {"planned": FIGURES}
+    assert planners_table(made.as_json()).row_count == 2

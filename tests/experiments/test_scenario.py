@@ -1,0 +1,60 @@
+"""From words to a problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.scenario import FabricChoice, JobChoice, build_problem
+from topo.errors import InputError
+
+
+def test_default_is_a_fat_tree_with_one_server_and_the_rest_workers() -> None:
+    problem = build_problem(FabricChoice(), JobChoice())
+    (job,) = problem.jobs
+    assert len(problem.fabric.switches) == 20
+    assert (len(job.workers), len(job.servers)) == (15, 1)
+
+
+def test_named_servers_of_a_testbed_are_its_servers() -> None:
+    problem = build_problem(FabricChoice("inart-testbed"), JobChoice(servers=2))
+    assert problem.jobs[0].servers == ("ps1", "ps2")
+    assert problem.jobs[0].workers == ("w1", "w2", "w3", "w4", "w5", "w6")
+
+
+def test_a_size_that_a_fabric_does_not_have_is_ignored_for_make() -> None:
+    assert FabricChoice("leafspine", k=4).build() == FabricChoice("leafspine").build()
+
+
+def test_seed_decides_servers_capacities_and_ina() -> None:
+    one, same, other = (
+        build_problem(FabricChoice(capacity="10M:30M", ina="0.5", seed=seed), JobChoice(seed=seed))
+        for seed in (1, 1, 2)
+    )
+    assert one == same
+    assert one.fabric.capacities_bps != other.fabric.capacities_bps
+    assert [s.ina for s in one.fabric.switches] != [s.ina for s in other.fabric.switches]
+    assert sum(s.ina for s in one.fabric.switches) == 10
+
+
+def test_ina_by_names() -> None:
+    fabric = FabricChoice("leafspine", ina="leaf1, spine2").build()
+    assert {s.name for s in fabric.switches if s.ina} == {"leaf1", "spine2"}
+
+
+def test_pipelines_apply_to_every_switch() -> None:
+    assert {len(s.pipelines) for s in FabricChoice(pipelines=2).build().switches} == {2}
+
+
+def test_jobs_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.yml"
+    file.write_text("version: 1\njobs: [{workers: [h1, h2], servers: [h3], gradient_bytes: 256, iterations: 2}]")
+    problem = build_problem(FabricChoice(), JobChoice(file))
+    assert problem.jobs[0].workers == ("h1", "h2")
+    assert problem.jobs[0].iterations == 2
+
+
+def test_more_workers_than_hosts_are_refused() -> None:
+    with pytest.raises(InputError, match=r"99 workers: .* choose 1 to 15"):
+        build_problem(FabricChoice(), JobChoice(workers=99))
