@@ -38,6 +38,10 @@ class Reference:
         complete, all_steps = with_last_packets(entries, steps)
         self.runtime.reset()
         self.runtime.install(complete)
+        return self.play(all_steps, registers)
+
+    def play(self, all_steps: Sequence[Step], registers: Sequence[str]) -> Seen:
+        """What the switch as it is makes of `all_steps`, which end with the last packets."""
         received = dict.fromkeys(PORTS, 0)
         for port, packet in all_steps:
             self._sockets[port].send(packet)

@@ -1,0 +1,51 @@
+"""The text form of entries, fed to `simple_switch_CLI`, makes the same switch as installing them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scenarios import example_entries, gradient, result
+from sequences import with_last_packets
+
+from switch.entries import RegisterPreset, SwitchEntries
+
+pytestmark = [pytest.mark.root, pytest.mark.bmv2]
+
+OWNER, SEQ = "InaIngress.slot_owner", "InaIngress.slot_seq"
+
+
+def run_cli(control_port: int, commands: str) -> str:
+    """What the command line tool prints. It is a script for the Python that has BMv2's modules: this one."""
+    tool = shutil.which("simple_switch_CLI")
+    assert tool is not None
+    done = subprocess.run(
+        [sys.executable, tool, "--thrift-port", str(control_port)],
+        input=commands, text=True, capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_a_command_file_installs_what_install_does(tmp_path: Path) -> None:
+    from reference import running_reference  # noqa: PLC0415, needs p4-utils
+
+    example = example_entries()
+    presets = (RegisterPreset(OWNER, 3, 2**32 - 1), RegisterPreset(SEQ, 0, 5))
+    entries = SwitchEntries("s1", example.tables, example.groups, presets)
+    steps = [*(gradient(port, 10 + port, 0, port) for port in (1, 2, 3)), result(0)]
+    complete, all_steps = with_last_packets(entries, steps)
+    with running_reference(tmp_path) as reference:
+        installed = reference.run(entries, steps, (OWNER, SEQ))
+        reference.runtime.reset()
+        printed = run_cli(reference.process.control_port, complete.cli())
+        by_hand = reference.play(all_steps, (OWNER, SEQ))
+    assert "Invalid" not in printed, printed
+    assert "Error" not in printed, printed
+    assert by_hand.sent == installed.sent
+    assert sum(map(len, by_hand.sent.values())) == 6
+    assert {name: values.tolist() for name, values in by_hand.registers.items()} == {
+        name: values.tolist() for name, values in installed.registers.items()
+    }
