@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -24,17 +25,35 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
         console.print("The figures of an overloaded run are not results: it is the emulation that was measured.")
 
 
+@dataclass(frozen=True)
+class Column:
+    """A figure of `run.json`: `factor` takes its unit to the heading's."""
+
+    key: str
+    heading: str
+    factor: float
+    digits: int
+
+    def text(self, figures: Mapping[str, Any]) -> str:
+        value = figures.get(self.key)
+        return "-" if value is None else f"{value * self.factor:.{self.digits}f}"
+
+    def difference(self, planned: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+        """Relative to the planned figure."""
+        left, right = planned.get(self.key), measured.get(self.key)
+        return f"{(right - left) / left:+.1%}" if left and right is not None else ""
+
+
 COLUMNS = (
-    ("sending_rate_bps", "sending rate\n(Mbit/s)", 1e-6, 3),
-    ("ps_ingress_bytes", "PS ingress\n(kB)", 1e-3, 1),
-    ("communication_time_s", "comm. time\n(ms)", 1e3, 1),
-    ("aggregation_ratio", "aggregation\nratio", 1, 2),
+    Column("sending_rate_bps", "sending rate\n(Mbit/s)", 1e-6, 3),
+    Column("ps_ingress_bytes", "PS ingress\n(kB)", 1e-3, 1),
+    Column("communication_time_s", "comm. time\n(ms)", 1e3, 1),
+    Column("aggregation_ratio", "aggregation\nratio", 1, 2),
 )
-"""Key of a figure, heading, factor from the key's unit to the heading's, and digits."""
 
 
 def planners_table(record: Mapping[str, Any]) -> Table:
-    """Two rows per planner: planned, and below it measured with the difference."""
+    """Three rows per planner: planned, measured, and the difference between them."""
     fabric = record["fabric"]
     table = Table(
         title=f"{fabric['name']}: {fabric['switches']} switches, {fabric['hosts']} hosts, {fabric['workers']} workers; "
@@ -43,42 +62,22 @@ def planners_table(record: Mapping[str, Any]) -> Table:
         box=SIMPLE_HEAD,
         pad_edge=False,
     )
-    table.add_column("planner", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for _, heading, _, _ in COLUMNS:
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("sums", no_wrap=True)
+    table.add_column("planner")
+    table.add_column("")
+    for column in COLUMNS:
+        table.add_column(column.heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for name, entry in record["planners"].items():
-        planned, found = entry["planned"], entry.get("measured") or {}
-        table.add_row(name, "planned", *(figure(planned, *column) for column in COLUMNS))
-        measured = (figure(found, *column, planned) for column in COLUMNS)
-        table.add_row("", "measured", *measured, exactness(entry), verdict(entry), end_section=True)
+        planned, measured = entry["planned"], entry.get("measured") or {}
+        table.add_row(name, "planned", *(column.text(planned) for column in COLUMNS), verdict(entry))
+        table.add_row("", "measured", *(column.text(measured) for column in COLUMNS), exactness(entry))
+        table.add_row("", "", *(column.difference(planned, measured) for column in COLUMNS), end_section=True)
     return table
-
-
-def figure(
-    figures: Mapping[str, Any],
-    key: str,
-    _heading: str,
-    factor: float,
-    digits: int,
-    planned: Mapping[str, Any] | None = None,
-) -> str:
-    """One figure in the heading's unit; with its difference to the planned one, where that is given."""
-    if figures.get(key) is None:
-        return "-"
-    text = f"{figures[key] * factor:.{digits}f}"
-    return text if planned is None or planned[key] is None else f"{text} {difference(planned[key], figures[key])}"
-
-
-def difference(planned: float, measured: float) -> str:
-    return f"{(measured - planned) / planned:+.1%}" if planned else "n/a"
 
 
 def exactness(entry: Mapping[str, Any]) -> str:
     exact = (entry.get("measured") or {}).get("exact")
-    return {True: "[green]exact[/]", False: "[bold red]WRONG[/]", None: "-"}[exact]
+    return {True: "[green]sums exact[/]", False: "[bold red]sums WRONG[/]", None: ""}[exact]
 
 
 def verdict(entry: Mapping[str, Any]) -> str:
