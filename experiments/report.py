@@ -48,7 +48,7 @@ COLUMNS = (
     Column("sending_rate_bps", "sending rate\n(Mbit/s)", 1e-6, 3),
     Column("ps_ingress_bytes", "PS ingress\n(kB)", 1e-3, 1),
     Column("communication_time_s", "comm. time\n(ms)", 1e3, 1),
-    Column("aggregation_ratio", "aggregation\nratio", 1, 2),
+    Column("aggregation_ratio", "INA\nratio", 1, 2),
 )
 
 
@@ -61,9 +61,10 @@ def planners_table(record: Mapping[str, Any]) -> Table:
         caption="per iteration; bits and bytes are those of whole frames",
         box=SIMPLE_HEAD,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
-    table.add_column("planner")
-    table.add_column("")
+    table.add_column("planner", no_wrap=True)
+    table.add_column("", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column.heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
