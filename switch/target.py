@@ -82,7 +82,7 @@ TARGETS: dict[str, Target] = {
 def choose_target(name: str = "auto") -> Target:
     """The target called `name`; `auto` is bmv2 where it is installed, else fast."""
     if name == "auto":
-        return TARGETS["bmv2" if TARGETS["bmv2"].missing() is None else "fast"]
+        return choose_target("bmv2" if TARGETS["bmv2"].missing() is None else "fast")
     if name not in TARGETS:
         raise unknown_name("switch target", name, [*TARGETS, "auto"])
     reason = TARGETS[name].missing()

@@ -90,7 +90,7 @@ def declare_saved(context: Context) -> None:
     """Where `replicate` keeps what egress changes."""
     kept = kept_for_copies(context)
     if kept:
-        with context.out.block("static struct", " saved;"):
+        with context.out.block("WHOLE struct", " saved;"):
             for index, _ in enumerate(kept):
                 context.out.line(f"u64 field_{index};")
 

@@ -79,7 +79,7 @@ def declare_state(context: Context) -> None:
     for record in layout.state.values():
         record.declare(out)
     names = [layout.names.of(header.name) for header in context.program.headers.values() if not header.metadata]
-    with out.block("static struct", " state;"):
+    with out.block("WHOLE struct", " state;"):
         for header, record in layout.state.items():
             out.line(f"struct {record.name} {layout.names.of(header)};")
         for group, width in (("at", "u16"), ("valid", "u8"), ("dirty", "u8")):

@@ -12,6 +12,7 @@ typedef unsigned long long u64;
 typedef long long s64;
 
 #define INLINE inline __attribute__((always_inline))
+#define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */
 
 /* ---- numbers: BMv2 shifts by any amount ---- */
 
