@@ -327,13 +327,3 @@ def bench_table(measurements: Sequence[Measurement]) -> Table:
         loss = f"≤ {limit:.1%}" if limit else "none"
         table.add_row(workload, str(switches), loss, *(f"{rate:,.0f}" for rate in row), *ratios)
     return table
-
-
-def main() -> None:
-    """Measure every installed target and print the table."""
-    console = Console()
-    console.print(bench_table(run_bench(installed_targets(), console)))
-
-
-if __name__ == "__main__":
-    main()

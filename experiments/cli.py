@@ -162,6 +162,23 @@ def check(
     Console().print(f"{plan}: valid", style="green", highlight=False)
 
 
+@app.command()
+def bench() -> None:
+    """Packets per second without loss, of every installed switch target, side by side."""
+    from experiments.bench import bench_table, installed_targets, run_bench  # noqa: PLC0415
+
+    console = Console()
+    console.print(bench_table(run_bench(installed_targets(), console)))
+
+
+@app.command()
+def dissector() -> None:
+    """Print a dissector of the packet format, for Wireshark's plugin folder."""
+    from traffic.dissector import dissector as source  # noqa: PLC0415
+
+    print(source(), end="")
+
+
 def make_plan(problem: Problem, planner: str, seed: int) -> Plan:
     """The plan of the method of that name, checked."""
     return find_method(planner).plan(problem, Options(seed=seed))

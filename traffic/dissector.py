@@ -103,7 +103,3 @@ def dissector() -> str:
         info=", ".join(f"buffer({place[name][0]}, {place[name][1]}):uint()" for name in INFO),
         port=UDP_PORT,
     )
-
-
-if __name__ == "__main__":
-    sys.stdout.write(dissector())

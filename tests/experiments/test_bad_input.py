@@ -57,7 +57,7 @@ MISTAKES = (
     Mistake(
         "unreachable PS",
         ON_FILES,
-        ("ps", "s2"),
+        ("'ps' cannot be reached from worker 'w1'", "add the missing links"),
         FABRIC.replace("links:", "  s2: {tier: 1, pipelines: [[1]]}\nlinks:").replace("{a: ps, b: s1", "{a: ps, b: s2"),
     ),
     Mistake(
