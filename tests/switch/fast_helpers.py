@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import struct
 import time
@@ -26,6 +27,7 @@ ETHERNET = bytes(range(12))
 GRADIENT, RESULT, NOTICE = 1, 2, 3
 ECN, COLLISION, OVERFLOW, PARTIAL, RETRANSMITTED = 1, 2, 4, 8, 16
 PS = 0x0A000001
+PROGRAM_PORTS = (1, 2, 4, 9)  # of the small programs
 Packets = list[tuple[int, bytes]]
 
 
@@ -124,6 +126,30 @@ def control_entries() -> SwitchEntries:
     )
 
 
+def random_packets(program: Program, seed: int) -> Packets:
+    """Packets of the header `test` with any content, at any port."""
+    draw, fields = random.Random(seed), program.headers["test"].fields
+    drawn = [{field.name: draw.getrandbits(field.bits) for field in fields} for _ in range(40)]
+    return [(draw.choice(PROGRAM_PORTS), packet(program, **values)) for values in drawn]
+
+
+def control_packets(program: Program, indexes: Sequence[int]) -> Packets:
+    draw = random.Random(4)
+    drawn = [(draw.choice((1, 2)), draw.randrange(7, 12), draw.choice(indexes)) for _ in range(80)]
+    return [(port, packet(program, key=key, index=index)) for port, key, index in drawn]
+
+
+def packets_for(name: str, program: Program, indexes: Sequence[int] = (0, 7)) -> Packets:
+    """Packets for a small program; those of control.p4 use its registers at `indexes`."""
+    if name == "parser":
+        return [(1, ETHERNET + bytes.fromhex(sent)) for sent, _, _ in PARSED.values()]
+    return control_packets(program, indexes) if name == "control" else random_packets(program, seed=3)
+
+
+def program_entries(name: str) -> SwitchEntries:
+    return control_entries() if name == "control" else SwitchEntries("s")
+
+
 @contextmanager
 def shown_when_wrong(source: str) -> Iterator[None]:
     """Print the generated C when a test of it fails."""
@@ -182,10 +208,10 @@ class Wires:
 
 def raw_socket(interface: str) -> socket.socket:
     """Sees what arrives at an interface and nothing that leaves it."""
-    found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # hears nothing until it is bound
     found.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
     found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
-    found.bind((interface, 0))
+    found.bind((interface, 3))  # ETH_P_ALL
     return found
 
 

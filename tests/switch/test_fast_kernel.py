@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import random
 import socket
 import subprocess
 from functools import partial
@@ -14,19 +13,17 @@ from pathlib import Path
 import pytest
 from fast_helpers import (
     CONTROL,
-    ETHERNET,
     GRADIENT,
-    PARSED,
+    PROGRAM_PORTS,
     PROGRAMS,
-    Packets,
     Wires,
     by_port,
-    control_entries,
     entry,
     in_kernel,
     ina_packet,
     ina_program,
-    packet,
+    packets_for,
+    program_entries,
     received,
     same_state,
     shown_when_wrong,
@@ -38,50 +35,27 @@ from switch.entries import SwitchEntries
 from switch.fast.inprocess import InProcessSwitch
 from switch.fast.kernel import KernelSwitch, compile_program, cpu_mask, steer
 from switch.fast.libbpf import detach_ingress
-from switch.program import Program
 from switch.read import read_program
 from switch.target import choose_target
 from topo.errors import MachineError, RunError
 from topo.generators import named_fabric
 from topo.network import Network
 
-PORTS = (1, 2, 4, 9)
-NOTHING = SwitchEntries("s")
 FORK = multiprocessing.get_context("fork")
-
-
-def random_packets(program: Program, seed: int) -> Packets:
-    """Packets of the header `test` with any content, at any port."""
-    draw, fields = random.Random(seed), program.headers["test"].fields
-    drawn = [{field.name: draw.getrandbits(field.bits) for field in fields} for _ in range(40)]
-    return [(draw.choice(PORTS), packet(program, **values)) for values in drawn]
-
-
-def control_packets(program: Program) -> Packets:
-    draw = random.Random(4)
-    drawn = [(draw.choice((1, 2)), draw.randrange(7, 12), draw.choice((0, 7, 8, 2**32 - 1))) for _ in range(80)]
-    return [(port, packet(program, key=key, index=index)) for port, key, index in drawn]
-
-
-def packets_for(name: str, program: Program) -> Packets:
-    if name == "parser":
-        return [(1, ETHERNET + bytes.fromhex(sent)) for sent, _, _ in PARSED.values()]
-    return control_packets(program) if name == "control" else random_packets(program, seed=3)
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("name", ["arithmetic", "bits", "parser", "control"])
 def test_small_programs_do_the_same_in_the_kernel(name: str) -> None:
     program = read_program(PROGRAMS / f"{name}.json")
-    entries = control_entries() if name == "control" else NOTHING
     model, switch = InProcessSwitch(program), KernelSwitch(compile_program(program))
-    packets = packets_for(name, program)
-    with Wires(PORTS) as wires, shown_when_wrong(switch.source):
+    packets = packets_for(name, program, indexes=(0, 7, 8, 2**32 - 1))
+    with Wires(PROGRAM_PORTS) as wires, shown_when_wrong(switch.source):
         wires.attach(switch)
         for each in (model, switch):
-            each.install(entries)
+            each.install(program_entries(name))
         expected = model.inject_all(packets)
-        assert in_kernel(wires, packets, expected) == by_port(expected, PORTS)
+        assert in_kernel(wires, packets, expected) == by_port(expected, PROGRAM_PORTS)
         wait_for(partial(same_state, model, switch, program), "the same registers and counters")
 
 
