@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from switch.entries import SwitchEntries
 from switch.fast.build import EBPF, build
 from switch.fast.generate import Generated, generate
-from switch.fast.libbpf import BpfObject, attach_ingress, detach_ingress, is_attached, update_map
+from switch.fast.libbpf import BpfObject, attach_ingress, detach_ingress, is_attached, update_map, verified_instructions
 from switch.fast.state import SwitchState
 from switch.program import Program
 from topo.errors import InputError, MachineError, RunError
@@ -87,6 +87,11 @@ class KernelSwitch:
         self.state.layout.view(self.state.memory, "ports")["ifindex"][port] = ifindex
         attach_ingress(ifindex, self.loaded.program_fd(PROGRAM))
         self.interfaces[port] = interface
+
+    @property
+    def instructions(self) -> int:
+        """How many instructions the kernel's verifier walked through to accept the program, of its 1,000,000."""
+        return verified_instructions(self.loaded.program_fd(PROGRAM))
 
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups and register presets."""

@@ -14,6 +14,7 @@ from typing import Any
 from topo.errors import MachineError, RunError
 
 INGRESS = 1  # BPF_TC_INGRESS
+PROGRAM_INFO_BYTES, VERIFIED_AT = 256, 216  # struct bpf_prog_info, and where its `verified_insns` is
 MESSAGES = 40  # lines of libbpf's own report that an error shows
 
 
@@ -113,6 +114,14 @@ class BpfObject:
     def program_fd(self, name: str) -> int:
         found = ctypes.c_void_p(library().bpf_object__find_program_by_name(self.handle, name.encode()))
         return must(f"finding program '{name}'", library().bpf_program__fd(found))
+
+
+def verified_instructions(program_fd: int) -> int:
+    """How many instructions the kernel's verifier walked through (0 where it does not say: before Linux 5.16)."""
+    info = (ctypes.c_uint8 * PROGRAM_INFO_BYTES)()
+    size = ctypes.c_uint32(len(info))
+    must("asking about a program", library().bpf_obj_get_info_by_fd(program_fd, info, ctypes.byref(size)))
+    return int.from_bytes(bytes(info)[VERIFIED_AT : VERIFIED_AT + 4], "little")
 
 
 def update_map(fd: int, entries: Sequence[tuple[bytes, bytes]]) -> None:

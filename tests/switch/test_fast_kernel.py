@@ -138,6 +138,14 @@ def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
 
 
 @pytest.mark.root
+def test_the_verifier_has_little_to_do() -> None:
+    """What runs once for each copy is verified once, which takes debug information that the kernel accepts."""
+    switch = KernelSwitch(compile_program(ina_program()))
+    assert 0 < switch.instructions < 50_000
+    switch.close()
+
+
+@pytest.mark.root
 def test_an_interface_that_cannot_be_steered_is_named() -> None:
     with pytest.raises(MachineError, match=r"rps_cpus: No such file.*CONFIG_RPS.*SWITCH=bmv2"):
         steer("no-such-interface", 0)
