@@ -18,6 +18,7 @@ from planner.plan import AggregationTree, Plan
 from planner.problem import FragmentFormat, Job, Problem
 from planner.shares import fragment_ranges
 from topo.errors import PlanError
+from traffic.packet import BARE_FRAME, Frames
 from traffic.port import FloatArray, HostPort, IntArray
 
 IN_FLIGHT_S = 0.05
@@ -110,6 +111,13 @@ def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
 def before(counts: IntArray) -> IntArray:
     """How many come before each, in all: the row of the first."""
     return np.cumsum(counts) - counts
+
+
+def head_of(frames: Frames) -> Frames:
+    """The heads of whole frames."""
+    return np.ascontiguousarray(frames.view((np.uint8, frames.itemsize))[:, : BARE_FRAME.itemsize]).view(BARE_FRAME)[
+        :, 0
+    ]
 
 
 # ---- from a plan -------------------------------------------------------------------------------

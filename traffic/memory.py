@@ -21,8 +21,9 @@ class Memory:
         rows = int(layout.streams.count.sum())
         values = layout.problem.fragment.values
         self.layout = layout
-        self.gradients = np.zeros((rows, values), np.int32)
-        self.low = np.zeros((rows, values), ">i4")
+        self.gradients = np.zeros((rows, values), ">i4")  # as they are sent
+        # Written to here, so that the first result does not wait for the kernel to find memory.
+        self.low = np.full((rows, values), 0, np.int32)
         self.high: NDArray[np.int32] | None = None
         self.parts = np.full(rows, WHOLE, np.uint8)
         self.wide = np.zeros(rows, np.bool_)
@@ -56,10 +57,13 @@ class Memory:
 
     def store(self, rows: IntArray, values: NDArray[np.int32], part: IntArray, wide: BoolArray) -> None:
         """Results for `rows`: whole ones, or where `wide` one of two parts."""
+        if not wide.any():
+            self.low[rows] = values
+            self.parts[rows] = WHOLE
+            return
         low = part == 0
         self.low[rows[low]] = values[low]
-        if wide.any():
-            self.store_wide(rows[wide], values[wide], part[wide])
+        self.store_wide(rows[wide], values[wide], part[wide])
         np.bitwise_or.at(self.parts, rows, np.where(wide, 1 << part, WHOLE).astype(np.uint8))
 
     def store_wide(self, rows: IntArray, values: NDArray[np.int32], part: IntArray) -> None:

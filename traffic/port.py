@@ -32,17 +32,34 @@ def host_ports(running: Iterable[Any]) -> list[HostPort]:
     return [HostPort(h.name, h.pid, h.interface, h.address.mac_text, h.address.ipv4_text) for h in running]
 
 
+@dataclass(frozen=True)
+class Packets:
+    """Packets that have arrived: their heads (`BARE_FRAME`), their values (packets, 64), where each arrived."""
+
+    heads: Frames
+    values: NDArray[np.int32]
+    hosts: IntArray
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def where(self, mask: BoolArray) -> Packets:
+        """Those under a mask; nothing is copied where that is all of them."""
+        return self if mask.all() else Packets(self.heads[mask], self.values[mask], self.hosts[mask])
+
+
 class Ports(Protocol):
     """One port per host, all driven at once; hosts are numbered in the order of the layout."""
 
-    def send(self, frames: Frames, counts: IntArray) -> IntArray:
-        """Send the first `counts[0]` frames from host 0, the next `counts[1]` from host 1, and so on.
+    def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
+        """Send the first `counts[0]` packets from host 0, the next `counts[1]` from host 1, and so on.
 
-        Returns how many each host accepted: a prefix of its frames. The rest was not sent.
+        Packet i is `heads[i]` and behind it, unless it is a notice, the big-endian row `values[rows[i]]`.
+        Returns how many each host accepted: a prefix of its packets. The rest was not sent.
         """
 
-    def receive(self) -> tuple[Frames, IntArray]:
-        """Everything that has arrived, and the host of each frame. Both are valid until the next call."""
+    def receive(self) -> Packets:
+        """Everything that has arrived; valid until the next call."""
 
     def now(self) -> float:
         """Seconds on a clock that never goes back."""

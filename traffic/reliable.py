@@ -35,7 +35,7 @@ class ReliableOptions:
     """`tick_s`: how often everybody acts. `stall_s`: without any result for that long a run has failed."""
 
     worker: WorkerOptions = field(default_factory=WorkerOptions)
-    tick_s: float = 0.001
+    tick_s: float = 0.002
     stall_s: float = 10.0
 
 
@@ -110,13 +110,12 @@ class Loop:
 
     def step(self, now: float) -> None:
         """Everybody acts once on what has arrived."""
-        frames, hosts = self.ports.receive()
-        if len(frames):
-            gradient = frames["ina"]["kind"] == Kind.GRADIENT
-            if gradient.any():
-                self.servers.receive(frames[gradient], hosts[gradient], now)
-            if not gradient.all():
-                self.workers.receive(frames[~gradient], hosts[~gradient], now)
+        packets = self.ports.receive()
+        gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
+        if gradient.any():
+            self.servers.receive(packets.where(gradient), now)
+        if not gradient.all():
+            self.workers.receive(packets.where(~gradient), now)
         self.servers.send(self.ports)
         self.workers.send(self.ports, now)
 

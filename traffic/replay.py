@@ -16,6 +16,7 @@ from math import ceil
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapWriter
@@ -26,17 +27,18 @@ from topo.errors import MachineError, RunError
 from traffic.egress import Egress
 from traffic.gradient import Gradients, RandomGradients
 from traffic.layers import INA, Values
-from traffic.layout import Layout, lay_out, ragged
+from traffic.layout import Layout, head_of, lay_out, ragged
 from traffic.measure import Iteration, Measured
 from traffic.memory import Memory
-from traffic.packet import FRAME, UDP_PORT, Frames, Kind
+from traffic.packet import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind
 from traffic.port import FloatArray, HostPort, IntArray
 from traffic.reliable import Progress
 from traffic.server import Servers
 from traffic.sockets import SocketPorts, network_namespace
-from traffic.worker import gradient_frames
+from traffic.worker import gradient_heads
 
-PCAP_RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("frame", FRAME)])
+PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
+PCAP_RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("packet", PACKET)])
 BURSTS_PER_S = 1000
 """tcpreplay's packet costs little more than a system call, its sleep before each one ten times that."""
 
@@ -174,10 +176,10 @@ class Replay:
         return self.layout.problem.jobs[job.index]
 
     def take_in(self, now: float) -> None:
-        frames, hosts = self.ports.receive()
-        gradient = frames["ina"]["kind"] == Kind.GRADIENT
+        packets = self.ports.receive()
+        gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
         if gradient.any():
-            self.servers.receive(frames[gradient], hosts[gradient], now)
+            self.servers.receive(packets.where(gradient), now)
             self.servers.waiting.clear()
         self.egress.sample(now)
 
@@ -191,13 +193,13 @@ class Replay:
         for host in np.unique(self.layout.streams.host[streams]).tolist():
             mine = streams[self.layout.streams.host[streams] == host]
             path = self.folder / f"job{job_index}-{self.layout.hosts[host].name}.pcap"
-            frames, at_s, rate_fps = self.schedule(mine, iteration)
-            write_pcap(path, frames, at_s)
+            packets, due_s, rate_fps = self.schedule(mine, iteration)
+            write_pcap(path, packets, due_s)
             pcaps[host] = path, rate_fps
         return Senders(self.layout, pcaps)
 
-    def schedule(self, streams: IntArray, iteration: int) -> tuple[Frames, FloatArray, float]:
-        """One worker's frames, its streams spread evenly over the time; when each is due, and frames per second."""
+    def schedule(self, streams: IntArray, iteration: int) -> tuple[NDArray[np.void], FloatArray, float]:
+        """One worker's packets, its streams spread evenly over the time; when each is due, and frames per second."""
         of = self.layout.streams
         counts = of.count[streams]
         duration_s = float((counts / of.rate_fps[streams]).max())
@@ -205,9 +207,11 @@ class Replay:
         due_s = (fragment + 0.5) / counts[owner] * duration_s
         order = np.argsort(due_s, kind="stable")
         stream, fragment = streams[owner[order]], fragment[order]
-        frames = gradient_frames(self.layout, self.templates, stream, iteration * of.count[stream] + fragment)
-        frames["values"] = self.memory.gradients[of.first_row[stream] + fragment]
-        return frames, due_s[order], len(frames) / duration_s
+        packets = np.empty(len(stream), PACKET)
+        seq = iteration * of.count[stream] + fragment
+        packets["head"] = gradient_heads(self.layout, self.templates, stream, seq)
+        packets["values"] = self.memory.gradients[of.first_row[stream] + fragment]
+        return packets, due_s[order], len(packets) / duration_s
 
     def is_over(self, job: JobState, now: float) -> bool:
         """Take a job one step on; whether it has done all iterations."""
@@ -299,8 +303,8 @@ class Replay:
 
 
 def scapy_templates(layout: Layout) -> Frames:
-    """One frame per stream, made of scapy's layers; sequence number, slot and values are filled in later."""
-    frames = []
+    """One head per stream, made of scapy's layers; sequence number and slot are filled in later."""
+    heads: list[Frames] = []
     for host, tree, label in zip(layout.streams.host, layout.streams.tree, layout.streams.label, strict=True):
         source, server, part = layout.hosts[host], layout.hosts[layout.trees.server[tree]], layout.parts[tree]
         packet = (
@@ -310,16 +314,16 @@ def scapy_templates(layout: Layout) -> Frames:
             / INA(kind=Kind.GRADIENT, job=part.job.number, tree=part.tree.number, label=int(label), workers=1)
             / Values()
         )
-        frames.append(np.frombuffer(bytes(packet), FRAME))
-    return np.concatenate(frames, dtype=FRAME)
+        heads.append(head_of(np.frombuffer(bytes(packet), FRAME)))
+    return np.concatenate(heads, dtype=BARE_FRAME)
 
 
-def write_pcap(path: Path, frames: Frames, at_s: FloatArray) -> None:
-    """A pcap of frames with their times; scapy writes its head, NumPy all records at once."""
-    records = np.empty(len(frames), PCAP_RECORD)
-    records["seconds"], records["micros"] = at_s, at_s % 1 * 1e6
-    records["kept"] = records["length"] = frames.itemsize
-    records["frame"] = frames
+def write_pcap(path: Path, packets: NDArray[np.void], due_s: FloatArray) -> None:
+    """A pcap of packets with their times; scapy writes its head, NumPy all records at once."""
+    records = np.empty(len(packets), PCAP_RECORD)
+    records["seconds"], records["micros"] = due_s, due_s % 1 * 1e6
+    records["kept"] = records["length"] = packets.itemsize
+    records["packet"] = packets
     with RawPcapWriter(str(path), linktype=1, endianness="<") as writer:
         writer.write_header(None)
         writer.f.write(records.tobytes())

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.plan import ROOT_LABEL, AggregationTree
-from traffic.layout import Layout, before
+from traffic.layout import Layout, before, head_of
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
-from traffic.port import BoolArray, IntArray, Ports
+from traffic.port import BoolArray, IntArray, Packets, Ports
 
 RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
 """What a result or a notice is addressed to when all workers of a tree are meant."""
@@ -60,24 +60,23 @@ class Servers:
 
     # -- receiving
 
-    def receive(self, frames: Frames, hosts: IntArray, now: float) -> None:
-        """Gradients, with the host at which each arrived."""
-        ina = frames["ina"]
+    def receive(self, packets: Packets, now: float) -> None:
+        """Gradients."""
+        ina = packets.heads["ina"]
         tree = self.layout.tree_index(ina["job"], ina["tree"])
-        known: BoolArray = (
-            (tree >= 0) & (self.layout.trees.server[tree] == hosts) & self.members.knows(tree, ina["label"])
-        )
+        here = (tree >= 0) & (self.layout.trees.server[tree] == packets.hosts)
+        known: BoolArray = here & self.members.knows(tree, ina["label"])
         self.strangers += int((~known).sum())
-        frames, tree = frames[known], tree[known]
+        packets, tree = packets.where(known), tree[known]
         self.ingress_frames += np.bincount(tree, minlength=len(self.ingress_frames))
         self.last_arrival_at[tree] = now
-        fragment = (frames["ina"]["seq"] - self.first_seq[tree]) & 0xFFFFFFFF
+        fragment = (packets.heads["ina"]["seq"] - self.first_seq[tree]) & 0xFFFFFFFF
         current = fragment < self.layout.trees.count[tree]  # else it is a late copy from the last iteration
         if current.any():
-            self.take(frames[current], tree[current], fragment[current])
+            self.take(packets.where(current), tree[current], fragment[current])
 
-    def take(self, frames: Frames, tree: IntArray, fragment: IntArray) -> None:
-        ina = frames["ina"]
+    def take(self, packets: Packets, tree: IntArray, fragment: IntArray) -> None:
+        ina = packets.heads["ina"]
         row = self.layout.trees.first_row[tree] + fragment
         done = self.done[row]
         flags, label = ina["flags"], ina["label"].astype(np.int64)
@@ -90,7 +89,8 @@ class Servers:
         use: BoolArray = ~done & ~overflown
         self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
         if use.any():
-            self.add_up(row[use], tree[use], self.members.of(frames[use], tree[use]), frames["values"][use])
+            used = packets.where(use)
+            self.add_up(row[use], tree[use], self.members.of(used.heads, tree[use]), used.values)
 
     def add_up(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
         """Add packets to their rows, as often as it takes for no two of one row to overlap."""
@@ -153,22 +153,27 @@ class Servers:
         host = self.layout.trees.server[now["tree"]]
         now = now[np.argsort(host, kind="stable")]
         counts = np.bincount(host, minlength=len(self.layout.hosts))
-        accepted = ports.send(self.frames(now), counts)
+        accepted = ports.send(self.heads(now), self.words(now), np.arange(len(now)), counts)
         refused = np.arange(len(now)) - np.repeat(before(counts), counts) >= np.repeat(accepted, counts)
         self.waiting = [rest for rest in (now[refused], later) if rest.size]
         return int(accepted.sum())
 
-    def frames(self, answers: NDArray[np.void]) -> Frames:
-        row, part = answers["row"], answers["part"]
-        frames: Frames = self.templates[answers["template"]]
-        ina = frames["ina"]
-        ina["seq"] = (self.first_seq[answers["tree"]] + row - self.layout.trees.first_row[answers["tree"]]) & 0xFFFFFFFF
-        result = ina["kind"] == Kind.RESULT
-        ina["part"] = part
-        ina["flags"] |= np.where(result & self.wide(row), Flag.OVERFLOW, 0).astype(np.uint8)
-        words = np.where(part[:, None] == 0, self.sums[row], self.sums[row] >> 32)
-        frames["values"][result] = words[result].astype(np.int32)
-        return frames
+    def heads(self, answers: NDArray[np.void]) -> Frames:
+        row, tree = answers["row"], answers["tree"]
+        heads: Frames = self.templates[answers["template"]]
+        ina = heads["ina"]
+        ina["seq"] = (self.first_seq[tree] + row - self.layout.trees.first_row[tree]) & 0xFFFFFFFF
+        ina["part"] = answers["part"]
+        ina["flags"] |= np.where((ina["kind"] == Kind.RESULT) & self.wide(row), Flag.OVERFLOW, 0).astype(np.uint8)
+        return heads
+
+    def words(self, answers: NDArray[np.void]) -> NDArray[np.int32]:
+        """The low or the high words of sums."""
+        sums = self.sums[answers["row"]]
+        if answers["part"].any():
+            sums = np.where(answers["part"][:, None] == 0, sums, sums >> 32)
+        words: NDArray[np.int32] = sums.astype(np.int32).astype(">i4")
+        return words
 
     # -- who is missing
 
@@ -201,9 +206,9 @@ class Membership:
         inside = label < self.sets.shape[1]
         return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
 
-    def of(self, frames: Frames, tree: IntArray) -> BoolArray:
+    def of(self, heads: Frames, tree: IntArray) -> BoolArray:
         """The workers that each packet covers; a partial sum's are those of the children in its bitmap."""
-        ina = frames["ina"]
+        ina = heads["ina"]
         label = ina["label"].astype(np.int64)
         members: BoolArray = self.sets[tree, label]
         partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
@@ -250,24 +255,23 @@ def without_overlap(row: IntArray, members: BoolArray) -> Iterator[BoolArray]:
 
 def answer_templates(layout: Layout) -> Frames:
     """Results to all workers of each tree, then to the worker of each stream, then notices of each tree."""
-    to_all = [frame_to(layout, tree, Kind.RESULT, 0, None) for tree in range(len(layout.parts))]
+    to_all = [head_to(layout, tree, Kind.RESULT, 0, None) for tree in range(len(layout.parts))]
     to_one = [
-        frame_to(layout, int(tree), Kind.RESULT, int(Flag.RETRANSMITTED), int(host))
+        head_to(layout, int(tree), Kind.RESULT, int(Flag.RETRANSMITTED), int(host))
         for host, tree in zip(layout.streams.host, layout.streams.tree, strict=True)
     ]
-    notices = [frame_to(layout, tree, Kind.NOTICE, int(Flag.OVERFLOW), None) for tree in range(len(layout.parts))]
-    return np.concatenate(to_all + to_one + notices, dtype=FRAME)  # without it NumPy takes this machine's byte order
+    notices = [head_to(layout, tree, Kind.NOTICE, int(Flag.OVERFLOW), None) for tree in range(len(layout.parts))]
+    # Without its type told, NumPy would make the fields' bytes those of this machine.
+    return np.concatenate(to_all + to_one + notices, dtype=BARE_FRAME)
 
 
-def frame_to(layout: Layout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:
-    """One frame from a tree's server to a host, or to all its workers. A notice has no values."""
+def head_to(layout: Layout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:
+    """The head of a packet from a tree's server to a host, or to all its workers. A notice has no values."""
     server = layout.hosts[layout.trees.server[tree]]
     mac, ipv4 = (RESULTS_MAC, RESULTS_IPV4) if host is None else (layout.hosts[host].mac, layout.hosts[host].ipv4)
-    used = BARE_FRAME if kind is Kind.NOTICE else FRAME
-    frame = np.zeros(1, FRAME)
-    bare = new_frames(1, src_mac=server.mac, dst_mac=mac, src_ip=server.ipv4, dst_ip=ipv4, dtype=used)
-    frame.view(np.uint8)[: used.itemsize] = bare.view(np.uint8)
-    ina, part = frame["ina"], layout.parts[tree]
+    dtype = BARE_FRAME if kind is Kind.NOTICE else FRAME
+    head = head_of(new_frames(1, src_mac=server.mac, dst_mac=mac, src_ip=server.ipv4, dst_ip=ipv4, dtype=dtype))
+    ina, part = head["ina"], layout.parts[tree]
     ina["kind"], ina["flags"], ina["label"] = kind, flags, ROOT_LABEL
     ina["job"], ina["tree"], ina["workers"] = part.job.number, part.tree.number, len(part.tree.workers)
-    return frame
+    return head

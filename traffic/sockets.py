@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from topo.errors import MachineError, RunError
 from traffic.layout import before
-from traffic.packet import BARE_FRAME, FRAME, UDP_PORT, Frames, Kind
-from traffic.port import HostPort, IntArray
+from traffic.packet import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind
+from traffic.port import HostPort, IntArray, Packets
 
 CLONE_NEWNET = 0x40000000
 ETH_P_IP = 0x0800
@@ -37,6 +37,7 @@ SEND_BUFFER_FRAMES = 64
 """A host's frames that may wait in its own queue. More would only age there; the rest waits here."""
 FRAME_TRUESIZE = 1 << 10
 """What the kernel charges a socket for one frame: its bytes and its bookkeeping, rounded up."""
+VALUES_BYTES = FRAME.itemsize - BARE_FRAME.itemsize
 BATCH = 8192
 
 # struct iovec and struct mmsghdr of a 64-bit kernel.
@@ -161,21 +162,29 @@ def attach_filter(opened: socket.socket, program: Sequence[tuple[int, int, int, 
 
 
 class Messages:
-    """`BATCH` message headers, each with room for one frame, for `sendmmsg` and `recvmmsg`."""
+    """`BATCH` message headers, each of so many pieces of memory, for `sendmmsg` and `recvmmsg`."""
 
-    def __init__(self) -> None:
-        self.vectors = np.zeros(BATCH, IOVEC)
+    def __init__(self, pieces: int = 1) -> None:
+        self.vectors = np.zeros((BATCH, pieces), IOVEC)
         self.headers = np.zeros(BATCH, MMSGHDR)
-        self.headers["iov"] = self.vectors.ctypes.data + np.arange(BATCH, dtype=np.uint64) * IOVEC.itemsize
-        self.headers["iov_count"] = 1
+        self.headers["iov"] = self.vectors.ctypes.data + np.arange(BATCH, dtype=np.uint64) * self.vectors.strides[0]
+        self.headers["iov_count"] = pieces
         self.address = self.headers.ctypes.data
 
-    def point_at(self, frames: Frames, lengths: NDArray[np.integer] | int) -> None:
-        """Header i stands for the first `lengths[i]` bytes of frame i."""
-        count = len(frames)
-        first = np.uint64(frames.ctypes.data)
-        self.vectors["base"][:count] = first + np.arange(count, dtype=np.uint64) * np.uint64(frames.itemsize)
-        self.vectors["length"][:count] = lengths
+    def point_at(
+        self,
+        array: NDArray[np.generic],
+        lengths: NDArray[np.integer] | int,
+        *,
+        piece: int = 0,
+        rows: IntArray | None = None,
+    ) -> None:
+        """Piece `piece` of header i is the first `lengths[i]` bytes of row i of `array`, or of row `rows[i]`."""
+        rows = np.arange(len(array)) if rows is None else rows
+        # The kernel is told addresses: every row must be one piece of memory.
+        assert array[:1].flags.c_contiguous
+        self.vectors["base"][: len(rows), piece] = array.ctypes.data + rows * array.strides[0]
+        self.vectors["length"][: len(rows), piece] = lengths
 
     def from_row(self, row: int) -> int:
         return self.address + row * MMSGHDR.itemsize
@@ -186,10 +195,12 @@ class SocketPorts:
 
     def __init__(self, hosts: Sequence[HostPort]) -> None:
         self.hosts = tuple(hosts)
-        self.buffer = np.zeros(BATCH, FRAME)
-        self.inbox = Messages()
-        self.inbox.point_at(self.buffer, FRAME.itemsize)
-        self.outbox = Messages()
+        self.heads = np.zeros(BATCH, BARE_FRAME)
+        self.values = np.zeros((BATCH, FRAGMENT.values), ">i4")
+        self.inbox = Messages(pieces=2)
+        self.inbox.point_at(self.heads, BARE_FRAME.itemsize)
+        self.inbox.point_at(self.values, VALUES_BYTES, piece=1)
+        self.outbox = Messages(pieces=2)
         self.full = np.zeros(len(hosts), np.int64)
         self.lost = np.zeros(len(hosts), np.int64)
         self.resources = ExitStack()
@@ -218,15 +229,16 @@ class SocketPorts:
 
     # -- as `Ports`
 
-    def send(self, frames: Frames, counts: IntArray) -> IntArray:
-        """At most `BATCH` frames at once; what is beyond is not accepted."""
-        frames = frames[:BATCH]
-        bare = frames["ina"]["kind"] == Kind.NOTICE
-        self.outbox.point_at(frames, np.where(bare, BARE_FRAME.itemsize, FRAME.itemsize))
+    def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
+        """At most `BATCH` packets at once; what is beyond is not accepted."""
+        heads, rows = heads[:BATCH], rows[:BATCH]
+        bare = heads["ina"]["kind"] == Kind.NOTICE
+        self.outbox.point_at(heads, BARE_FRAME.itemsize)
+        self.outbox.point_at(values, np.where(bare, 0, VALUES_BYTES), piece=1, rows=rows)
         accepted = np.zeros(len(counts), np.int64)
         starts = before(counts)
         for host in np.flatnonzero(counts).tolist():
-            room = min(int(counts[host]), len(frames) - int(starts[host]))
+            room = min(int(counts[host]), len(heads) - int(starts[host]))
             if room > 0:
                 accepted[host] = self.send_from(host, int(starts[host]), room)
         return accepted
@@ -242,7 +254,7 @@ class SocketPorts:
             raise RunError(f"host '{self.hosts[host].name}' cannot send: {os.strerror(code)}")
         return 0
 
-    def receive(self) -> tuple[Frames, IntArray]:
+    def receive(self) -> Packets:
         """From each host that has something, in turn, until the buffer is full."""
         owners: list[int] = []
         counts: list[int] = []
@@ -255,7 +267,8 @@ class SocketPorts:
             row += got
             if row == BATCH:
                 break
-        return self.buffer[:row], np.repeat(np.array(owners, np.int64), np.array(counts, np.int64))
+        hosts = np.repeat(np.array(owners, np.int64), np.array(counts, np.int64))
+        return Packets(self.heads[:row], self.values[:row], hosts)
 
     def receive_at(self, host: int, row: int) -> int:
         descriptor = self.sockets[host].fileno()

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.layout import Layout, before, ragged
+from traffic.layout import Layout, before, head_of, ragged
 from traffic.memory import WHOLE, Memory
-from traffic.packet import FRAME, Flag, Frames, Kind, new_frames
-from traffic.port import BoolArray, FloatArray, IntArray, Ports
+from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
+from traffic.port import BoolArray, FloatArray, IntArray, Packets, Ports
 
 MAX_BACKOFF = 6
 LOOK_AHEAD = 64
@@ -109,7 +109,8 @@ class Workers:
         if not batch.stream.size:
             return 0
         counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
-        accepted = ports.send(self.frames(batch), counts)
+        rows = self.layout.streams.first_row[batch.stream] + batch.fragment
+        accepted = ports.send(self.heads(batch, rows), self.memory.gradients, rows, counts)
         self.refused += counts - accepted
         sent = np.arange(len(batch.stream)) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)
         self.note_sent(Batch(batch.stream[sent], batch.fragment[sent], batch.again[sent]), now)
@@ -148,7 +149,7 @@ class Workers:
         none = np.empty(0, np.int64)
         if now < self.scan_at:
             return none, none, credit
-        self.scan_at = now + self.options.min_timeout_s / 8
+        self.scan_at = now + self.options.min_timeout_s / 2
         stream, fragment = ragged(self.base, self.next - self.base)
         rows = self.layout.streams.first_row[stream] + fragment
         backoff = 1 << np.minimum(self.tries[rows] - 1, MAX_BACKOFF).astype(np.int64)
@@ -172,15 +173,12 @@ class Workers:
         self.cut_at[cut] = now
         self.window[cut] = np.maximum(self.window[cut] / 2, np.minimum(2, self.layout.streams.in_flight[cut]))
 
-    def frames(self, batch: Batch) -> Frames:
-        rows = self.layout.streams.first_row[batch.stream] + batch.fragment
-        seq = self.first_seq[batch.stream] + batch.fragment
-        frames = gradient_frames(self.layout, self.templates, batch.stream, seq)
-        frames["values"] = self.memory.gradients[rows]
+    def heads(self, batch: Batch, rows: IntArray) -> Frames:
+        heads = gradient_heads(self.layout, self.templates, batch.stream, self.first_seq[batch.stream] + batch.fragment)
         if batch.again.any():
             wide = np.where(self.noticed[rows], Flag.OVERFLOW, 0)
-            frames["ina"]["flags"] = np.where(batch.again, Flag.RETRANSMITTED, 0) | wide
-        return frames
+            heads["ina"]["flags"] = np.where(batch.again, Flag.RETRANSMITTED, 0) | wide
+        return heads
 
     def note_sent(self, batch: Batch, now: float) -> None:
         streams, count = self.layout.streams, len(self.next)
@@ -199,11 +197,11 @@ class Workers:
 
     # -- receiving
 
-    def receive(self, frames: Frames, hosts: IntArray, now: float) -> None:
-        """Results and notices, with the host at which each arrived."""
-        ina = frames["ina"]
+    def receive(self, packets: Packets, now: float) -> None:
+        """Results and notices."""
+        ina = packets.heads["ina"]
         tree = self.layout.tree_index(ina["job"], ina["tree"])
-        stream = np.where(tree >= 0, self.layout.stream_of[hosts, tree], -1)
+        stream = np.where(tree >= 0, self.layout.stream_of[packets.hosts, tree], -1)
         fragment = (ina["seq"] - self.first_seq[stream]) & 0xFFFFFFFF
         awaited = (stream >= 0) & (fragment < self.next[stream])
         awaited[awaited] = self.memory.parts[(self.layout.streams.first_row[stream] + fragment)[awaited]] != WHOLE
@@ -212,7 +210,7 @@ class Workers:
         if notice.any():
             self.take_notices(self.layout.streams.first_row[stream[notice]] + fragment[notice])
         if result.any():
-            self.take_results(frames[result], stream[result], fragment[result], now)
+            self.take_results(packets.where(result), stream[result], fragment[result], now)
 
     def take_notices(self, rows: IntArray) -> None:
         """These sums left 32 bits: send them again at once, not to be summed in the network."""
@@ -221,11 +219,11 @@ class Workers:
         self.sent_at[fresh] = -np.inf
         self.scan_at = 0.0
 
-    def take_results(self, frames: Frames, stream: IntArray, fragment: IntArray, now: float) -> None:
-        ina = frames["ina"]
+    def take_results(self, packets: Packets, stream: IntArray, fragment: IntArray, now: float) -> None:
+        ina = packets.heads["ina"]
         rows = self.layout.streams.first_row[stream] + fragment
         wide = (ina["flags"] & Flag.OVERFLOW) != 0
-        self.memory.store(rows, frames["values"], ina["part"].astype(np.int64), wide)
+        self.memory.store(rows, packets.values, ina["part"].astype(np.int64), wide)
         self.measure_round_trips(stream, rows, now)
         touched = np.unique(stream)
         self.last_result_at[touched] = now
@@ -257,25 +255,24 @@ class Workers:
             streams = streams[run == LOOK_AHEAD]
 
 
-def gradient_frames(layout: Layout, templates: Frames, stream: IntArray, seq: IntArray) -> Frames:
-    """Frames of streams with these sequence numbers, complete but for the values."""
-    frames: Frames = templates[stream]
+def gradient_heads(layout: Layout, templates: Frames, stream: IntArray, seq: IntArray) -> Frames:
+    """The heads of packets of streams with these sequence numbers."""
+    heads: Frames = templates[stream]
     slots = layout.trees.window[layout.streams.tree[stream]]
-    frames["ina"]["seq"] = seq & 0xFFFFFFFF
-    frames["ina"]["slot"] = np.where(slots > 0, seq % np.maximum(slots, 1), 0)
-    return frames
+    heads["ina"]["seq"] = seq & 0xFFFFFFFF
+    heads["ina"]["slot"] = np.where(slots > 0, seq % np.maximum(slots, 1), 0)
+    return heads
 
 
 def gradient_templates(layout: Layout) -> Frames:
-    """One frame per stream, complete but for flags, sequence number, slot and values."""
+    """One head per stream, complete but for flags, sequence number and slot."""
     streams = layout.streams
-    frames = np.zeros(len(streams.host), FRAME)
+    heads = np.zeros(len(streams.host), BARE_FRAME)
     for number, (host, tree, label) in enumerate(zip(streams.host, streams.tree, streams.label, strict=True)):
         source, server = layout.hosts[host], layout.hosts[layout.trees.server[tree]]
-        frames[number] = new_frames(1, src_mac=source.mac, dst_mac=server.mac, src_ip=source.ipv4, dst_ip=server.ipv4)[
-            0
-        ]
-        ina = frames["ina"][number : number + 1]
+        whole = new_frames(1, src_mac=source.mac, dst_mac=server.mac, src_ip=source.ipv4, dst_ip=server.ipv4)
+        heads[number] = head_of(whole)[0]
+        ina = heads["ina"][number : number + 1]
         ina["kind"], ina["label"], ina["workers"] = Kind.GRADIENT, label, 1
         ina["job"], ina["tree"] = layout.parts[tree].job.number, layout.parts[tree].tree.number
-    return frames
+    return heads

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.plan import ROOT_LABEL, Aggregator
-from traffic.layout import Layout
+from traffic.layout import Layout, head_of
 from traffic.packet import FRAME, Flag, Frames, Kind
-from traffic.port import IntArray
+from traffic.port import IntArray, Packets
 from traffic.server import RESULTS_IPV4
 
 Key = tuple[str, int, int]
@@ -78,8 +78,11 @@ class ModelPorts:
     def problems(self) -> Mapping[str, int]:
         return {}
 
-    def send(self, frames: Frames, counts: IntArray) -> IntArray:
+    def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
         accepted = np.minimum(counts, self.accept)
+        frames = np.empty(len(heads), FRAME)
+        frames.view((np.uint8, FRAME.itemsize))[:, : heads.itemsize] = heads.view((np.uint8, heads.itemsize))
+        frames["values"] = values[rows]
         row = 0
         for offered, taken in zip(counts.tolist(), accepted.tolist(), strict=True):
             for frame in frames[row : row + taken]:
@@ -87,7 +90,7 @@ class ModelPorts:
             row += offered
         return accepted
 
-    def receive(self) -> tuple[Frames, IntArray]:
+    def receive(self) -> Packets:
         frames, hosts = [np.zeros(0, FRAME)], []
         while self.events and self.events[0].at <= self.clock:
             arrival = heapq.heappop(self.events)
@@ -96,7 +99,8 @@ class ModelPorts:
                 hosts.append(arrival.host)
             else:
                 self.at_node(arrival)
-        return np.concatenate(frames), np.array(hosts, np.int64)
+        arrived = np.concatenate(frames, dtype=FRAME)
+        return Packets(head_of(arrived), arrived["values"], np.array(hosts, np.int64))
 
     # -- packets on their way
 
