@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem
+from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import find_method
 from planner.methods.method import Options
 from planner.plan import Plan
@@ -35,6 +35,7 @@ HostsPerLeaf = Annotated[int | None, typer.Option(help="leaf-spine: hosts under 
 Capacity = Annotated[str | None, typer.Option(help="of every link: 20M, or 10M:30M for random ones")]
 Ina = Annotated[str | None, typer.Option(help="switches that aggregate: a share (0.2) or names (leaf1,spine1)")]
 Pipelines = Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")]
+Scale = Annotated[str, typer.Option(help="emulate every rate of the fabric at this scale: 1/5000")]
 Jobs = Annotated[Path | None, typer.Option(help="a YAML file of jobs; without one, a single job")]
 Workers = Annotated[int | None, typer.Option(help="workers of the single job; default: all other hosts")]
 Servers = Annotated[int, typer.Option(help="parameter servers of the single job")]
@@ -68,6 +69,7 @@ def emulate(
     capacity: Capacity = None,
     ina: Ina = None,
     pipelines: Pipelines = None,
+    scale: Scale = "1",
     jobs: Jobs = None,
     workers: Workers = None,
     servers: Servers = 1,
@@ -82,10 +84,10 @@ def emulate(
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from experiments.emulate import Emulation, run  # noqa: PLC0415, the network needs Mininet; planning does not
 
-    fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, seed)
+    fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
     names = tuple(name.strip() for name in planners.split(",") if name.strip())
-    emulation = Emulation(build_problem(fabric, job), names, switch, mode, seed, results)
+    emulation = Emulation(build_problem(fabric, job), names, switch, mode, seed, results, parse_scale(scale))
     raise typer.Exit(run(emulation, Console()))
 
 
@@ -99,6 +101,7 @@ def plan(
     capacity: Capacity = None,
     ina: Ina = None,
     pipelines: Pipelines = None,
+    scale: Scale = "1",
     jobs: Jobs = None,
     workers: Workers = None,
     servers: Servers = 1,
@@ -111,7 +114,7 @@ def plan(
     from experiments.planning import print_plan, write_plan  # noqa: PLC0415
 
     problem = build_problem(
-        FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, seed),
+        FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed),
         JobChoice(jobs, workers, servers, gradient_bytes, 1, seed),
     )
     made = make_plan(problem, planner, seed)
@@ -130,6 +133,7 @@ def topo(
     capacity: Capacity = None,
     ina: Ina = None,
     pipelines: Pipelines = None,
+    scale: Scale = "1",
     jobs: Jobs = None,
     workers: Workers = None,
     servers: Servers = 1,
@@ -140,7 +144,7 @@ def topo(
     """Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."""
     from experiments.planning import draw_fabric  # noqa: PLC0415
 
-    choice = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, seed)
+    choice = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     problem = made = None
     if planner is not None:
         problem = build_problem(choice, JobChoice(jobs, workers, servers, seed=seed))

@@ -44,6 +44,7 @@ class Emulation:
     mode: str = "reliable"
     seed: int = 0
     results: Path = Path("results")
+    scale: float = 1.0
 
 
 def run(emulation: Emulation, console: Console) -> int:
@@ -93,6 +94,7 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) 
             "switches": len(problem.fabric.switches),
             "hosts": len(problem.fabric.hosts),
             "workers": len(hosts),
+            "scale": emulation.scale,
             "description": document_of(problem.fabric),
         },
         switch=target.name,

@@ -18,6 +18,8 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
     """Print the table of a completed `run.json`, then the verdict and why."""
     console.print(planners_table(record))
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
+    if fabric_scale(record) != 1:
+        console.print(scale_line(record), highlight=False)
     console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
     for reason in record["reasons"]:
         console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
@@ -74,6 +76,19 @@ def planners_table(record: Mapping[str, Any]) -> Table:
         table.add_row("", "measured", *(column.text(measured) for column in COLUMNS), exactness(entry))
         table.add_row("", "", *(column.difference(planned, measured) for column in COLUMNS), end_section=True)
     return table
+
+
+def fabric_scale(record: Mapping[str, Any]) -> float:
+    scale: float = record["fabric"]["scale"]
+    return scale
+
+
+def scale_line(record: Mapping[str, Any]) -> str:
+    """The measured rates again, at the scale of the fabric that was described."""
+    scale = fabric_scale(record)
+    rates = {name: (entry.get("measured") or {}).get("sending_rate_bps") for name, entry in record["planners"].items()}
+    found = ", ".join(f"{name} {rate / scale / 1e9:.4g} Gbit/s" for name, rate in rates.items() if rate is not None)
+    return f"emulated at {scale:g} of the described rates; at those, the measured sending rates are {found}"
 
 
 def exactness(entry: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from planner.files import load_jobs
@@ -13,7 +14,7 @@ from topo.errors import InputError
 from topo.fabric import Fabric
 from topo.files import load_fabric, parse_rate
 from topo.generators import FABRICS, named_fabric
-from topo.variations import with_capacities, with_capacity, with_ina, with_pipelines
+from topo.variations import with_capacities, with_capacity, with_ina, with_pipelines, with_scale
 from traffic.packet import FRAGMENT
 
 DEFAULT_GRADIENT_BYTES = 548_000
@@ -34,6 +35,7 @@ class FabricChoice:
     capacity: str | None = None
     ina: str | None = None
     pipelines: int | None = None
+    scale: str = "1"
     seed: int = 0
 
     def build(self) -> Fabric:
@@ -45,7 +47,7 @@ class FabricChoice:
             fabric = self.with_chosen_ina(fabric, self.ina)
         if self.pipelines is not None:
             fabric = with_pipelines(fabric, self.pipelines)
-        return fabric
+        return with_scale(fabric, parse_scale(self.scale))
 
     def base(self) -> Fabric:
         if self.topo.endswith(FABRIC_FILES):
@@ -115,6 +117,14 @@ class JobChoice:
         if named:
             return tuple(named[: self.servers])
         return tuple(random.Random(self.seed).sample(hosts, self.servers))
+
+
+def parse_scale(text: str) -> float:
+    """ "1/5000" or "0.0002": what every rate of the fabric is multiplied by. Raises `InputError`."""
+    try:
+        return float(Fraction(text.strip()))
+    except (ValueError, ZeroDivisionError) as error:
+        raise InputError(f"scale '{text}': a fraction is expected, such as 1/5000") from error
 
 
 def build_problem(fabric: FabricChoice, jobs: JobChoice) -> Problem:

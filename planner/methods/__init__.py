@@ -12,6 +12,7 @@ __all__ = ["METHODS", "Method", "Options", "find_method"]
 
 METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact (ARO, SJST)", aro.AroOptions, aro.plan),
+    "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
 }

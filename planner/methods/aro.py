@@ -7,7 +7,7 @@ linear, and maximising r is minimising t. SJST thus is a mixed-integer linear pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import floor
 from typing import Any
 
@@ -70,6 +70,12 @@ def plan(problem: Problem, options: AroOptions) -> Plan:
         outcome=outcome if options.pipeline_aware else replace(outcome, status="heuristic", gap=None),
         window=options.window,
     )
+
+
+def plan_unaware(problem: Problem, options: Options) -> Plan:
+    """The plan of one who takes every switch for a single pipeline; its rate is what the pipelines then leave of it."""
+    made = plan(problem, AroOptions(**asdict(options), pipeline_aware=False))
+    return replace(made, method="aro-unaware")
 
 
 def single_task(problem: Problem) -> Job:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -58,8 +59,15 @@ def runs() -> set[str]:
 
 
 @contextmanager
-def nothing_left(at: Path) -> Iterator[None]:
-    """Fails unless the block leaves interfaces, processes, ledgers and the folder as they were."""
-    before = interfaces(), children(), runs(), sorted(at.rglob("*"))
+def nothing_left(at: Path | None = None) -> Iterator[None]:
+    """Fails unless the block leaves interfaces, processes, ledgers and, if given, the folder as they were."""
+    before = state(at)
     yield
-    assert (interfaces(), children(), runs(), sorted(at.rglob("*"))) == before
+    changed = {kind: after ^ before[kind] for kind, after in state(at).items() if after != before[kind]}
+    assert not changed, f"not as before: {changed}"
+
+
+def state(at: Path | None) -> dict[str, set[Any]]:
+    """Whatever a run can leave behind."""
+    files = set(at.rglob("*")) if at else set()
+    return {"interfaces": interfaces(), "processes": children(), "runs": runs(), "files": files}

@@ -13,7 +13,7 @@ from experiments.report import COLUMNS, planners_table, print_report
 
 
 def record() -> RunRecord:
-    fabric = {"name": "small", "switches": 1, "hosts": 3, "workers": 2}
+    fabric = {"name": "small", "switches": 1, "hosts": 3, "workers": 2, "scale": 1 / 5000}
     return RunRecord(fabric, "fast", "reliable", 7, {"planners": ["aro"]})
 
 
@@ -82,6 +82,7 @@ def test_report_shows_planned_measured_and_difference() -> None:
     assert "20.000" in text
     assert "19.000" in text
     assert "-5.0%" in text
+    assert "aro 95 Gbit/s" in text
     assert "exact" in text
     assert "not results" not in text
 

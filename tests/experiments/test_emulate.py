@@ -1,0 +1,209 @@
+"""Whole runs: plan, network, packets, verdict, and what is left of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from command import ENTRY, TIMEOUT_S, Answer, inakit, interfaces, nothing_left, runs
+from tolerance import assert_within
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
+SMALL = ("--gradient-bytes", "25600", "--iterations", "2")
+TRIES = 3
+"""A busy machine makes a run OVERLOADED, which is no failure of the kit: it is tried again."""
+
+pytestmark = pytest.mark.root
+
+
+def emulate(at: Path, *arguments: str) -> tuple[Answer, dict[str, Any]]:
+    """A run, and its `run.json`."""
+    with nothing_left():
+        answer = inakit("emulate", "--results", str(at), *arguments, at=at)
+    return answer, json.loads((at / "latest" / "run.json").read_text())
+
+
+def valid_run(at: Path, *arguments: str) -> dict[str, Any]:
+    """A run whose figures mean something; skips where the machine is too busy for one."""
+    for _ in range(TRIES):
+        answer, run = emulate(at, *arguments)
+        assert answer.code == (0 if run["verdict"] == "VALID" else 1), answer
+        if run["verdict"] == "VALID":
+            return run
+    pytest.skip(f"this machine is too busy for a valid run: {run['reasons'][:3]}")
+
+
+# ---- figures ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("switch", TARGETS)
+def test_figures_of_aro_figure_1(switch: str, tmp_path: Path) -> None:
+    """Without INA a fifth of the link's rate, with the aggregator-aware plan all of it (ARO, Fig. 1)."""
+    run = valid_run(
+        tmp_path, "--topo", "aro-figure1", "--switch", switch, "--planners", "aro,lbmm", "--capacity", "2M",
+        "--gradient-bytes", "102400", "--iterations", "1",
+    )  # fmt: skip
+    planners = run["planners"]
+    assert_within(planners["lbmm"]["measured"]["sending_rate_bps"], 2e6 / 5, 0.05, "no INA", "bit/s")
+    assert_within(planners["aro"]["measured"]["sending_rate_bps"], 2e6, 0.05, "aro", "bit/s")
+    for entry in planners.values():
+        assert entry["measured"]["exact"]
+        assert entry["measured"]["ps_ingress_bytes"] == entry["planned"]["ps_ingress_bytes"]
+    assert (run["switch"], run["fabric"]["name"]) == (switch, "aro-figure1")
+
+
+def test_a_plan_that_ignores_pipelines_is_worse_when_measured(tmp_path: Path) -> None:
+    """On the fabric built to show it: 4/5 of the link's rate against 1/3."""
+    run = valid_run(
+        tmp_path, "--topo", "pipelines", "--switch", "fast", "--planners", "aro,aro-unaware", "--scale", "1/10",
+        "--gradient-bytes", "102400", "--iterations", "1",
+    )  # fmt: skip
+    rates = {name: entry["measured"]["sending_rate_bps"] for name, entry in run["planners"].items()}
+    assert_within(rates["aro"], 0.8 * 2e6, 0.05, "minds pipelines", "bit/s")
+    assert_within(rates["aro-unaware"], 2e6 / 3, 0.05, "ignores pipelines", "bit/s")
+
+
+@pytest.mark.parametrize("switch", TARGETS)
+def test_every_worker_of_a_fat_tree_ends_with_the_exact_sum(switch: str, tmp_path: Path) -> None:
+    _, run = emulate(
+        tmp_path, "--k", "4", "--workers", "14", "--switch", switch, "--planners", "aro,atp", "--capacity", "2M", *SMALL
+    )
+    assert [entry["measured"]["exact"] for entry in run["planners"].values()] == [True, True]
+
+
+def test_replay_reaches_the_planned_rate_and_ingress(tmp_path: Path) -> None:
+    run = valid_run(
+        tmp_path, "--topo", "aro-figure1", "--switch", "fast", "--planners", "aro", "--mode", "replay",
+        "--capacity", "2M", "--gradient-bytes", "102400", "--iterations", "1",
+    )  # fmt: skip
+    planned, measured = (run["planners"]["aro"][kind] for kind in ("planned", "measured"))
+    assert_within(measured["sending_rate_bps"], planned["sending_rate_bps"], 0.05, "sending rate", "bit/s")
+    assert measured["ps_ingress_bytes"] == planned["ps_ingress_bytes"]
+
+
+def test_the_run_folder_has_everything(tmp_path: Path) -> None:
+    _, run = emulate(
+        tmp_path, "--topo", "aro-figure1", "--switch", "fast", "--planners", "aro", "--capacity", "2M", *SMALL
+    )
+    folder = tmp_path / "latest"
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    plan = {
+        "plan.json",
+        "fabric.yml",
+        "jobs.yml",
+        "iterations.csv",
+        "switches.csv",
+        "entries/entries.json",
+        "entries/l1.txt",
+    }
+    assert {f"aro/{name}" for name in plan} | {"run.json"} <= files
+    assert run["planners"]["aro"]["switches"]["s1"]["completed"] == 2 * 100
+    again = inakit(
+        "check", *(str(folder / "aro" / name) for name in ("plan.json", "fabric.yml", "jobs.yml")), at=tmp_path
+    )
+    assert again.code == 0, again
+
+
+# ---- ends ---------------------------------------------------------------------------------------
+
+
+def start(at: Path, switch: str = "fast") -> subprocess.Popen[str]:
+    """A run that takes long; returns when its traffic flows."""
+    arguments = (
+        "--topo",
+        "aro-figure1",
+        "--planners",
+        "lbmm",
+        "--capacity",
+        "1M",
+        "--iterations",
+        "100",
+        "--switch",
+        switch,
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-c", ENTRY, "emulate", "--results", str(at), *arguments],
+        cwd=at, env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_until(lambda: sends(run.pid), "the run sends")
+    return run
+
+
+def sends(pid: int) -> bool:
+    """Whether packets leave the switch ports of the run with this process."""
+    ledgers = [path for path in Path("/run/inakit").glob("*/owner") if str(pid) in path.read_text().split()]
+    return bool(ledgers) and any(
+        int((interface / "statistics" / "tx_packets").read_text()) > 20
+        for interface in Path("/sys/class/net").iterdir()
+        if interface.name.startswith(ledgers[0].parent.name)
+    )
+
+
+def wait_until(happens: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + TIMEOUT_S
+    while not happens():
+        assert time.monotonic() < end, f"{what}: not within {TIMEOUT_S} s"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_run_and_leaves_nothing(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    with nothing_left():
+        run = start(tmp_path)
+        run.send_signal(number)
+        _, error = run.communicate(timeout=TIMEOUT_S)
+    assert run.returncode == code, error
+    assert json.loads((tmp_path / "latest" / "run.json").read_text())["verdict"] == "FAILED"
+
+
+def test_a_run_after_kill_9_starts_clean(tmp_path: Path) -> None:
+    before = interfaces(), runs()
+    run = start(tmp_path)
+    run.kill()
+    run.communicate(timeout=TIMEOUT_S)
+    again = inakit("emulate", "--topo", "aro-figure1", "--switch", "fast", "--planners", "aro", *SMALL, at=tmp_path)
+    assert again.code in (0, 1), again
+    assert (interfaces(), runs()) == before
+
+
+@pytest.mark.bmv2
+def test_a_switch_that_dies_is_named(tmp_path: Path) -> None:
+    with nothing_left():
+        run = start(tmp_path, "bmv2")
+        switches = [
+            child for child in psutil.Process(run.pid).children(recursive=True) if child.name() == "simple_switch"
+        ]
+        switches[0].kill()
+        _, error = run.communicate(timeout=TIMEOUT_S)
+    assert run.returncode == 2, error
+    assert re.search(r"switch '[ls]\d'", error)
+
+
+# ---- the README ---------------------------------------------------------------------------------
+
+
+def test_the_main_command_of_the_readme_works(tmp_path: Path) -> None:
+    command = re.search(r"^    sudo (make emulate TOPO=fattree)", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
+    assert command
+    done = subprocess.run(
+        [*command[1].split(), f"ARGS=--results {tmp_path} --iterations 1"],
+        cwd=REPOSITORY, capture_output=True, text=True, timeout=5 * TIMEOUT_S, check=False,
+    )  # fmt: skip
+    run = json.loads((tmp_path / "latest" / "run.json").read_text())
+    assert done.returncode == (0 if run["verdict"] == "VALID" else 2), done.stderr
+    assert list(run["planners"]) == ["aro", "atp", "lbmm"]
+    assert all(entry["measured"]["exact"] for entry in run["planners"].values())
+    for word in ("planned", "measured", "sending rate", "PS ingress", "comm. time", "verdict"):
+        assert word in done.stdout
