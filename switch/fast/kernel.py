@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from switch.entries import SwitchEntries
 from switch.fast.build import EBPF, build
 from switch.fast.generate import Generated, generate
+from switch.fast.layout import DROP_PORT
 from switch.fast.libbpf import BpfObject, attach_ingress, detach_ingress, is_attached, update_map, verified_instructions
 from switch.fast.state import SwitchState
 from switch.program import Program
@@ -79,6 +80,8 @@ class KernelSwitch:
 
     def add_port(self, port: int, interface: str) -> None:
         """Make `interface` the switch's port number `port`: nothing that arrives there goes anywhere else."""
+        if not 0 <= port < DROP_PORT:
+            raise InputError(f"switch '{self.name}': port {port}; ports are 0 to {DROP_PORT - 1}")
         if port in self.interfaces:
             raise InputError(f"switch '{self.name}': port {port} is '{self.interfaces[port]}' already")
         ifindex = socket.if_nametoindex(interface)

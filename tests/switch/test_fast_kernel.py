@@ -37,7 +37,7 @@ from switch.fast.kernel import KernelSwitch, compile_program, cpu_mask, steer
 from switch.fast.libbpf import detach_ingress
 from switch.read import read_program
 from switch.target import choose_target
-from topo.errors import MachineError, RunError
+from topo.errors import InputError, MachineError, RunError
 from topo.generators import named_fabric
 from topo.network import Network
 
@@ -143,6 +143,17 @@ def test_the_verifier_has_little_to_do() -> None:
     switch = KernelSwitch(compile_program(ina_program()))
     assert 0 < switch.instructions < 50_000
     switch.close()
+
+
+@pytest.mark.root
+def test_ports_have_one_interface_and_a_number_in_range() -> None:
+    with Wires((1,)) as wires:
+        switch = KernelSwitch(compile_program(ina_program()), "leaf1")
+        wires.attach(switch)
+        with pytest.raises(InputError, match=r"'leaf1': port 1 is 'ikt.*' already"):
+            switch.add_port(1, wires.names[1])
+        with pytest.raises(InputError, match="port 511; ports are 0 to 510"):
+            switch.add_port(511, wires.names[1])
 
 
 @pytest.mark.root

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,13 @@ def test_a_build_is_kept_and_found_again(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     assert build("int one(void) { return 1; }", LIBRARY) == first
     assert list((tmp_path / "inakit").iterdir()) == [first]
+
+
+def test_many_may_build_the_same_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with ThreadPoolExecutor(4) as pool:
+        built = list(pool.map(build, ["int two(void) { return 2; }"] * 4, [LIBRARY] * 4))
+    assert list((tmp_path / "inakit").iterdir()) == [built[0]] == list(set(built))
 
 
 def test_json_that_is_none_is_named(tmp_path: Path) -> None:
