@@ -5,7 +5,6 @@ Use it with `python -m traffic.dissector > ina.lua` and `wireshark -X lua_script
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 from traffic.packet import UDP_PORT, Field, Flag, Kind, header

@@ -1,0 +1,52 @@
+"""The sending rate that interface counters show, and the rows that measurements become."""
+
+from __future__ import annotations
+
+import pytest
+
+from traffic.egress import Series, sending
+from traffic.measure import Iteration, LinkSample, Measured, link_rows, rate_bps
+
+
+def test_the_slope_in_full_flow() -> None:
+    # 1000 bytes/s from 0.5 s to 2.5 s, seen every 0.2 s.
+    times = [0.6 + 0.2 * i for i in range(11)]
+    series = Series(100, 0.0, [(at, 100 + round(1000 * (min(at, 2.5) - 0.5))) for at in times])
+    found = sending(series)
+    assert found.rate_bps == pytest.approx(8000)
+    assert found.begun_at == pytest.approx(0.5)
+    assert found.sent_bytes == 2000
+
+
+def test_a_short_burst_and_none() -> None:
+    burst = sending(Series(0, 1.0, [(1.5, 500)]))
+    assert burst.sent_bytes == 500
+    assert burst.rate_bps == pytest.approx(8000)
+    assert sending(Series(7, 1.0)).sent_bytes == 0
+
+
+def test_rate_counts_intervals() -> None:
+    assert rate_bps(11, 100, 2.0) == 8 * 100 * 5
+    assert rate_bps(1, 100, 0.0) == 0
+
+
+def test_link_rows() -> None:
+    samples = [LinkSample(1.0, {"a": 100}), LinkSample(3.0, {"a": 350})]
+    assert list(link_rows(samples)) == [{"at_s": 3.0, "interface": "a", "bytes": 250, "rate_bps": 1000.0}]
+
+
+def test_means_and_rows() -> None:
+    iterations = tuple(
+        Iteration(job, 0, 0.0, job * 1.0, {"w0": job * 10.0}, {"w0": 5}, {"p0": 100, "p1": 50}, 2, job == 1)
+        for job in (1, 3)
+    )
+    measured = Measured("reliable", iterations)
+    assert measured.sending_rate_bps == 20
+    assert measured.ps_ingress_bytes == 150
+    assert measured.communication_time_s == 2
+    assert measured.retransmissions == 4
+    assert measured.exact is False
+    assert measured.of_job(1).exact is True
+    rows = list(measured.rows())
+    assert [row["host"] for row in rows] == ["w0", "p0", "p1"] * 2
+    assert rows[1]["rate_bps"] == 800

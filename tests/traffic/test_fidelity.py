@@ -1,0 +1,93 @@
+"""Every invariant of a run has a reason that names what broke and where, and an undisturbed run has none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from examples import one_job
+
+from traffic.counters import CpuTime, Interface
+from traffic.fidelity import Limits, Snapshot, SwitchCounters, Verdict, Watched, judge
+from traffic.measure import Iteration, Measured
+from traffic.packet import Event
+
+PROBLEM, PLAN = one_job(workers=2)
+WORKERS = PROBLEM.jobs[0].workers
+QUIET = Interface(0, 0, 0, 0, 0, 0)
+BEFORE = Snapshot(
+    0.0, CpuTime(0, 0), (0, 0), {"s1-1": QUIET, "w0:eth0": QUIET}, {"s1-1": 3, "w0:eth0": 0},
+    {"s1": SwitchCounters({int(event): 0 for event in Event}, {1: 0}, {1: 0}, {1: 0})},
+)  # fmt: skip
+EVENTS = {int(event): 0 for event in Event} | {Event.ABSORBED: 4, Event.SENT_UNICAST: 5, Event.SENT_MULTICAST: 1}
+AFTER = replace(
+    BEFORE,
+    at_s=3.0,
+    interfaces={"s1-1": replace(QUIET, received_packets=10), "w0:eth0": QUIET},
+    switches={"s1": SwitchCounters(EVENTS, {1: 10}, {1: 8}, {1: 3})},
+)
+CPU = [(0.0, CpuTime(0, 0)), (1.0, CpuTime(100, 200)), (2.0, CpuTime(150, 400))]
+ITERATION = Iteration(1, 0, 0.0, 2.0, dict.fromkeys(WORKERS, 20e6), dict.fromkeys(WORKERS, 1), {"ps0": 1})
+MEASURED = Measured("reliable", (ITERATION,))
+
+
+def verdict(after: Snapshot = AFTER, measured: Measured = MEASURED, cpu: list[tuple[float, CpuTime]] = CPU) -> Verdict:
+    monitor: Any = SimpleNamespace(before=BEFORE, after=after, cpu=cpu, watched=Watched((), {}, {"s1": {1: "s1-1"}}))
+    return judge(monitor, measured, PLAN, Limits())
+
+
+def test_an_undisturbed_run_is_valid() -> None:
+    assert verdict().reasons == ()
+    assert str(verdict()) == "VALID"
+
+
+def with_interface(name: str, **counters: int) -> Snapshot:
+    return replace(AFTER, interfaces={**AFTER.interfaces, name: replace(AFTER.interfaces[name], **counters)})
+
+
+def with_switch(**counters: Any) -> Snapshot:
+    return replace(AFTER, switches={"s1": replace(AFTER.switches["s1"], **counters)})
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        (with_interface("w0:eth0", receive_drops=2), "interface w0:eth0 dropped 2 packets received"),
+        (with_interface("s1-1", send_drops=1), "interface s1-1 dropped 1 packets to be sent"),
+        (replace(AFTER, queues={"s1-1": 8, "w0:eth0": 0}), "the queue of interface s1-1 dropped 5 packets"),
+        (replace(AFTER, backlog=(0, 7)), "CPU 1 dropped 7 packets: its input queue was full"),
+        (with_switch(events=EVENTS | {Event.ABSORBED: 3}), "switch s1 received 10 packets and finished 9"),
+        (with_switch(sent={1: 7}), "switch s1 was to send 8 packets and sent 7"),
+        (with_interface("s1-1", received_packets=11), "switch s1, port 1: 11 packets arrived, its program saw 10"),
+        (
+            with_switch(events=EVENTS | {Event.ABSORBED: 3, Event.REJECTED: 1}),
+            "switch s1: 1 packets rejected",
+        ),
+    ],
+)
+def test_each_counter_has_its_reason(after: Snapshot, reason: str) -> None:
+    assert verdict(after).reasons == (reason,)
+
+
+def test_a_second_without_idle_time() -> None:
+    busy = [*CPU, (3.0, CpuTime(152, 600)), (3.1, CpuTime(152, 620))]
+    assert verdict(cpu=busy).reasons == ("CPU: 1.0% idle in the second from 2 s on, at least 5% is needed",)
+
+
+def test_a_slow_sender() -> None:
+    slow = replace(ITERATION, sending_rate_bps={"w0": 20e6, "w1": 18e6})
+    found = verdict(measured=replace(MEASURED, iterations=(slow,)))
+    assert found.reasons == ("worker 'w1' of job 1 sent at 18 Mbit/s, planned were 20 Mbit/s",)
+    assert str(found) == "OVERLOADED"
+
+
+def test_a_late_sender() -> None:
+    found = verdict(measured=replace(MEASURED, late_s={"w0": 0.01, "w1": 0.1}))
+    assert found.reasons == ("worker 'w1' was 0.100 s behind its pace in 2.000 s",)
+
+
+def test_problems_of_sockets() -> None:
+    found = verdict(measured=replace(MEASURED, problems={"host 'w0': its socket dropped received frames": 4}))
+    assert found.reasons == ("host 'w0': its socket dropped received frames: 4",)

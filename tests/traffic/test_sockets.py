@@ -1,0 +1,173 @@
+"""Real sockets and real tcpreplay between two namespaces that the test makes: delivery, filter, pace, replay."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from examples import plan_of
+
+from planner.plan import AggregationTree, Branch, Plan, Shard
+from planner.problem import Job, Problem
+from topo.errors import MachineError, RunError
+from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from traffic.counters import interfaces, queue_drops
+from traffic.layout import head_of
+from traffic.packet import FRAGMENT, Kind, new_frames
+from traffic.port import HostPort
+from traffic.reliable import ReliableOptions, run_reliable
+from traffic.replay import run_replay
+from traffic.sockets import SEND_BUFFER_FRAMES, SocketPorts
+from traffic.worker import WorkerOptions
+
+pytestmark = pytest.mark.root
+
+RATE_BPS = 4e6
+
+
+def namespace(stack: ExitStack) -> int:
+    """A process in a network namespace of its own, until the stack unwinds."""
+    process = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep 60"], stdout=subprocess.PIPE)
+    stack.callback(process.communicate)
+    stack.callback(process.kill)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process.pid
+
+
+def configure(pid: int, *commands: str) -> None:
+    for command in commands:
+        subprocess.run(["nsenter", f"--net=/proc/{pid}/ns/net", *command.split()], check=True, capture_output=True)
+
+
+@pytest.fixture
+def pair() -> Iterator[list[HostPort]]:
+    """A worker and a PS joined by one cable that is shaped to `RATE_BPS` at the worker."""
+    with ExitStack() as stack:
+        worker, server = namespace(stack), namespace(stack)
+        ports = [
+            HostPort("w0", worker, "ina-w0", "02:00:00:00:00:01", "10.77.0.1"),
+            HostPort("ps0", server, "ina-ps0", "02:00:00:00:00:02", "10.77.0.2"),
+        ]
+        configure(worker, f"ip link add ina-w0 address {ports[0].mac} type veth peer ina-ps0 netns {server}")
+        configure(server, f"ip link set ina-ps0 address {ports[1].mac}")
+        for port in ports:
+            configure(
+                port.pid,
+                f"ip address add {port.ipv4}/24 dev {port.interface}",
+                # Without IPv6 addresses the hosts say nothing of their own accord.
+                f"ip link set {port.interface} addrgenmode none up",
+            )
+        configure(
+            worker,
+            "tc qdisc add dev ina-w0 root handle 1: htb default 1",
+            f"tc class add dev ina-w0 parent 1: classid 1:1 htb rate {RATE_BPS:.0f}bit burst 15k",
+            "tc qdisc add dev ina-w0 parent 1:1 pfifo limit 150",
+        )
+        yield ports
+
+
+def direct_problem(seconds: float, rate_bps: float, iterations: int = 1) -> tuple[Problem, Plan]:
+    """One worker, one PS; the cable between them takes the switch's place."""
+    switch = Switch("s", 1, contiguous_pipelines(2, 1))
+    links = (Link("w0", "s", 0, 1, RATE_BPS, RATE_BPS), Link("ps0", "s", 0, 2, RATE_BPS, RATE_BPS))
+    fabric = Fabric("direct", (Host("w0"), Host("ps0")), (switch,), links)
+    size = int(seconds * rate_bps / 8 / FRAGMENT.wire_bytes) * 4 * FRAGMENT.values
+    job = Job(1, ("w0",), ("ps0",), size, iterations=iterations)
+    tree = AggregationTree(1, "ps0", {1: "w0"}, (), (Branch(1, 0, ("w0", "s", "ps0")),))
+    return Problem(fabric, (job,), FRAGMENT), plan_of([Shard(1, 0, 1.0, rate_bps, (tree,))])
+
+
+def test_a_batch_arrives_whole_and_in_order(pair: list[HostPort]) -> None:
+    frames = new_frames(20, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
+    heads = head_of(frames)
+    heads["ina"]["kind"], heads["ina"]["seq"] = Kind.GRADIENT, np.arange(20)
+    values = np.random.default_rng(0).integers(-9, 9, (50, FRAGMENT.values)).astype(">i4")
+    rows = np.arange(20) * 2
+    with SocketPorts(pair) as ports:
+        assert ports.send(heads, values, rows, np.array([20, 0])).tolist() == [20, 0]
+        ports.sleep(0.05)
+        packets = ports.receive()
+        assert (packets.heads == heads).all()
+        assert (packets.values == values[rows]).all()
+        assert packets.hosts.tolist() == [1] * 20
+        assert not len(ports.receive())
+        assert not ports.problems()
+
+
+def test_the_filter_lets_only_whole_ina_packets_in(pair: list[HostPort]) -> None:
+    frames = new_frames(4, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
+    heads = head_of(frames)
+    heads["ina"]["kind"] = Kind.GRADIENT, Kind.GRADIENT, Kind.NOTICE, Kind.NOTICE
+    heads["udp"]["dst_port"][1] = 53
+    heads["ipv4"]["protocol"][3] = 6
+    heads["ipv4"]["dst"][[1, 3]] += 1  # not the host's own address: its kernel ignores them
+    values = np.zeros((1, FRAGMENT.values), ">i4")
+    with SocketPorts(pair) as ports:
+        ports.send(heads, values, np.zeros(4, np.int64), np.array([4, 0]))
+        ports.sleep(0.05)
+        assert ports.receive().heads["ina"]["kind"].tolist() == [Kind.GRADIENT, Kind.NOTICE]
+    # No host has answered that nobody listens, not even to what the filter let pass.
+    assert interfaces(pair[0].pid)["ina-w0"].received_packets == 0
+
+
+def test_a_full_queue_pushes_back_and_drops_nothing(pair: list[HostPort]) -> None:
+    count = 4 * SEND_BUFFER_FRAMES
+    frames = new_frames(count, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
+    with SocketPorts(pair) as ports:
+        accepted = ports.send(
+            head_of(frames), np.zeros((1, FRAGMENT.values), ">i4"), np.zeros(count, np.int64), np.array([count, 0])
+        )
+        assert SEND_BUFFER_FRAMES / 4 < accepted[0] < count
+    assert queue_drops(pair[0].pid)["ina-w0"] == 0
+
+
+def test_reliable_keeps_the_planned_rate(pair: list[HostPort]) -> None:
+    problem, plan = direct_problem(0.5, 2e6, iterations=2)
+    measured = run_reliable(pair, problem, plan)
+    assert measured.exact
+    assert measured.sending_rate_bps == pytest.approx(2e6, rel=0.05)
+    assert measured.ps_ingress_bytes == FRAGMENT.count(problem.jobs[0].gradient_bytes) * FRAGMENT.wire_bytes
+    assert not measured.problems
+
+
+def test_without_pace_the_link_limits(pair: list[HostPort]) -> None:
+    problem, plan = direct_problem(0.5, RATE_BPS)
+    faster = plan_of([Shard(1, 0, 1.0, 10 * RATE_BPS, plan.shards[0].trees)])
+    options = ReliableOptions(worker=WorkerOptions(paced=False))
+    measured = run_reliable(pair, problem, faster, options=options)
+    assert measured.exact
+    assert measured.sending_rate_bps == pytest.approx(RATE_BPS, rel=0.15)
+
+
+def test_replay_sends_at_the_planned_rate(pair: list[HostPort]) -> None:
+    problem, plan = direct_problem(0.6, 2e6, iterations=2)
+    measured = run_replay(pair, problem, plan)
+    assert measured.exact
+    assert measured.sending_rate_bps == pytest.approx(2e6, rel=0.05)
+    assert measured.communication_time_s == pytest.approx(0.6, rel=0.1)
+    assert measured.ps_ingress_bytes == FRAGMENT.count(problem.jobs[0].gradient_bytes) * FRAGMENT.wire_bytes
+
+
+def test_replay_without_tcpreplay(pair: list[HostPort], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    problem, plan = direct_problem(0.1, 2e6)
+    with pytest.raises(MachineError, match="install the package 'tcpreplay'"):
+        run_replay(pair, problem, plan)
+
+
+def test_a_host_that_is_gone(pair: list[HostPort]) -> None:
+    gone = HostPort("w0", 2**22 + 1, "ina-w0", pair[0].mac, pair[0].ipv4)
+    problem, plan = direct_problem(0.1, 2e6)
+    with pytest.raises(RunError, match="process 4194305 is gone"):
+        run_reliable([gone, pair[1]], problem, plan)
+
+
+def test_an_interface_that_does_not_exist(pair: list[HostPort]) -> None:
+    wrong = HostPort("w0", pair[0].pid, "eth9", pair[0].mac, pair[0].ipv4)
+    problem, plan = direct_problem(0.1, 2e6)
+    with pytest.raises(RunError, match="host 'w0': cannot listen at 'eth9'"):
+        run_reliable([wrong, pair[1]], problem, plan)
