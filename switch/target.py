@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 
 from switch.entries import SwitchEntries
 from topo.errors import MachineError, unknown_name
+
+PROGRAM = Path(__file__).resolve().parents[1] / "p4" / "build" / "ina.json"
+"""What switches run unless they are told otherwise."""
 
 
 class RunningSwitch(Protocol):

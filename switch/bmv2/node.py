@@ -17,11 +17,10 @@ from thrift.Thrift import TException
 from switch.bmv2.process import Process, free_port
 from switch.bmv2.runtime import Runtime
 from switch.entries import SwitchEntries
+from switch.target import PROGRAM
 from topo.errors import RunError
 from topo.fabric import Switch
 from topo.ledger import Ledger
-
-PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "build" / "ina.json"
 
 
 class Bmv2Switch(P4Switch):  # type: ignore[misc]

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from switch.entries import SwitchEntries
 from switch.fast.kernel import Compiled, KernelSwitch, compile_program
 from switch.read import read_program
+from switch.target import PROGRAM
 from topo.errors import RunError
 from topo.fabric import Switch
-
-PROGRAM = Path(__file__).resolve().parents[2] / "p4" / "build" / "ina.json"
 
 
 @lru_cache(maxsize=4)

@@ -42,8 +42,9 @@ def inakit(*arguments: str, at: Path, environment: dict[str, str] | None = None,
 
 
 def interfaces() -> set[str]:
-    """Names of the interfaces in this namespace."""
-    return {path.name for path in Path("/sys/class/net").iterdir()}
+    """Names of the interfaces in this namespace, but for those of other runs that are under way."""
+    names = {path.name for path in Path("/sys/class/net").iterdir()}
+    return {name for name in names if name.split("-")[0] not in runs(alive=True)}
 
 
 def children() -> set[int]:
@@ -52,10 +53,10 @@ def children() -> set[int]:
     return {child.pid for child in alive if child.status() != psutil.STATUS_ZOMBIE}
 
 
-def runs() -> set[str]:
-    """The ledgers of runs."""
-    folder = Path("/run/inakit")
-    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+def runs(*, alive: bool = False) -> set[str]:
+    """The ledgers of runs whose process is gone, or whose process lives."""
+    owners = {path.parent.name: int(path.read_text().split()[0]) for path in Path("/run/inakit").glob("*/owner")}
+    return {run for run, owner in owners.items() if psutil.pid_exists(owner) == alive}
 
 
 @contextmanager
