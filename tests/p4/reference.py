@@ -11,10 +11,10 @@ from pathlib import Path
 
 from sequences import COUNTERS, PORTS, Seen, Step, last_packets, with_last_packets
 
-from switch.bmv2.node import PROGRAM
 from switch.bmv2.process import Process, free_port
 from switch.bmv2.runtime import Runtime
 from switch.entries import SwitchEntries
+from switch.target import PROGRAM
 from topo.ledger import Ledger
 from topo.netlink import End, create_pair, index_of, inside, set_up, silence
 
