@@ -5,10 +5,13 @@ Bytes are those of whole frames on the wire, as interface counters and link shap
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from statistics import fmean
+
+from traffic.packet import Event
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,34 @@ class Measured:
 def rate_bps(frames: int, frame_bytes: int, duration_s: float) -> float:
     """The rate of frames of which the first left at the start and the last at the end of `duration_s`."""
     return 8 * frame_bytes * (frames - 1) / duration_s if frames > 1 and duration_s > 0 else 0.0
+
+
+# ---- switches ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """Gradient packets that a switch received and sent."""
+
+    packets_in: int
+    packets_out: int
+
+    @property
+    def ratio(self) -> float:
+        """Packets received for each one sent; 1 without aggregation."""
+        return self.packets_in / self.packets_out if self.packets_out else inf
+
+
+def aggregated(events: Mapping[int, int]) -> Aggregated:
+    """From what a switch counted during a run. Results leave it by multicast, gradients do not."""
+    sent = events[Event.SENT_UNICAST]
+    return Aggregated(sent + events[Event.ABSORBED] + events[Event.DUPLICATE], sent)
+
+
+def gradient_bytes_on_links(measured: Measured, switches: Iterable[Aggregated], wire_bytes: int) -> int:
+    """The volume of gradients on all links (InArt's network throughput): what workers and switches sent."""
+    by_workers = sum(sum(i.sent_bytes.values()) for i in measured.iterations)
+    return by_workers + wire_bytes * sum(switch.packets_out for switch in switches)
 
 
 # ---- links -------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from traffic.egress import Series, sending
-from traffic.measure import Iteration, LinkSample, Measured, link_rows, rate_bps
+from traffic.measure import Iteration, LinkSample, Measured, aggregated, gradient_bytes_on_links, link_rows, rate_bps
+from traffic.packet import Event
 
 
 def test_the_slope_in_full_flow() -> None:
@@ -50,3 +51,11 @@ def test_means_and_rows() -> None:
     rows = list(measured.rows())
     assert [row["host"] for row in rows] == ["w0", "p0", "p1"] * 2
     assert rows[1]["rate_bps"] == 800
+
+
+def test_aggregation_of_a_switch() -> None:
+    events = {Event.SENT_UNICAST: 10, Event.ABSORBED: 25, Event.DUPLICATE: 5, Event.SENT_MULTICAST: 99}
+    switch = aggregated({int(event): count for event, count in events.items()})
+    assert (switch.packets_in, switch.packets_out, switch.ratio) == (40, 10, 4.0)
+    iteration = Iteration(1, 0, 0.0, 1.0, {"w0": 1.0}, {"w0": 700}, {"p0": 1})
+    assert gradient_bytes_on_links(Measured("replay", (iteration,)), [switch, switch], 326) == 700 + 20 * 326
