@@ -19,7 +19,7 @@ from planner.problem import FragmentFormat, Job, Problem
 from planner.shares import fragment_ranges
 from topo.errors import PlanError
 from traffic.packet import BARE_FRAME, Frames
-from traffic.port import BoolArray, FloatArray, HostPort, IntArray
+from traffic.port import FloatArray, HostPort, IntArray
 
 IN_FLIGHT_S = 0.05
 """A stream may have this much of its rate on the way: many round trips, and still few enough that all
@@ -111,11 +111,6 @@ def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
 def before(counts: IntArray) -> IntArray:
     """How many come before each, in all: the row of the first."""
     return np.cumsum(counts) - counts
-
-
-def beyond(counts: IntArray, accepted: IntArray) -> BoolArray:
-    """Of `counts[i]` consecutive items for each i, those that come after its first `accepted[i]`."""
-    return np.arange(int(counts.sum())) - np.repeat(before(counts), counts) >= np.repeat(accepted, counts)
 
 
 def head_of(frames: Frames) -> Frames:

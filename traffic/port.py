@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -58,11 +57,6 @@ class Ports(Protocol):
         Packet i is `heads[i]` and behind it, unless it is a notice, the big-endian row `values[rows[i]]`.
         Returns how many each host accepted: a prefix of its packets. The rest was not sent.
         """
-
-    def start_send(
-        self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray
-    ) -> Future[IntArray]:
-        """The same while the caller goes on. One at a time; the arrays are left alone until it is done."""
 
     def receive(self) -> Packets:
         """Everything that has arrived; valid until the next call."""

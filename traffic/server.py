@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.plan import ROOT_LABEL, AggregationTree
-from traffic.layout import Layout, beyond, head_of
+from traffic.layout import Layout, before, head_of
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, IntArray, Packets, Ports
 
@@ -154,7 +154,7 @@ class Servers:
         now = now[np.argsort(host, kind="stable")]
         counts = np.bincount(host, minlength=len(self.layout.hosts))
         accepted = ports.send(self.heads(now), self.words(now), np.arange(len(now)), counts)
-        refused = beyond(counts, accepted)
+        refused = np.arange(len(now)) - np.repeat(before(counts), counts) >= np.repeat(accepted, counts)
         self.waiting = [rest for rest in (now[refused], later) if rest.size]
         return int(accepted.sum())
 

@@ -15,7 +15,6 @@ import socket
 import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -201,11 +200,10 @@ class SocketPorts:
         self.inbox = Messages(pieces=2)
         self.inbox.point_at(self.heads, BARE_FRAME.itemsize)
         self.inbox.point_at(self.values, VALUES_BYTES, piece=1)
-        self.outbox, self.second_outbox = Messages(pieces=2), Messages(pieces=2)
+        self.outbox = Messages(pieces=2)
         self.full = np.zeros(len(hosts), np.int64)
         self.lost = np.zeros(len(hosts), np.int64)
         self.resources = ExitStack()
-        self.sender = self.resources.enter_context(ThreadPoolExecutor(1, "sender"))
         try:
             self.sockets = [self.open(host) for host in hosts]
         except BaseException:
@@ -233,30 +231,20 @@ class SocketPorts:
 
     def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
         """At most `BATCH` packets at once; what is beyond is not accepted."""
-        return self.send_with(self.outbox, heads[:BATCH], values, rows[:BATCH], counts)
-
-    def start_send(
-        self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray
-    ) -> Future[IntArray]:
-        """In a thread: the kernel carries a packet through all its switches before a send returns."""
-        return self.sender.submit(self.send_with, self.second_outbox, heads[:BATCH], values, rows[:BATCH], counts)
-
-    def send_with(
-        self, outbox: Messages, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray
-    ) -> IntArray:
+        heads, rows = heads[:BATCH], rows[:BATCH]
         bare = heads["ina"]["kind"] == Kind.NOTICE
-        outbox.point_at(heads, BARE_FRAME.itemsize)
-        outbox.point_at(values, np.where(bare, 0, VALUES_BYTES), piece=1, rows=rows)
+        self.outbox.point_at(heads, BARE_FRAME.itemsize)
+        self.outbox.point_at(values, np.where(bare, 0, VALUES_BYTES), piece=1, rows=rows)
         accepted = np.zeros(len(counts), np.int64)
         starts = before(counts)
         for host in np.flatnonzero(counts).tolist():
             room = min(int(counts[host]), len(heads) - int(starts[host]))
             if room > 0:
-                accepted[host] = self.send_from(host, outbox.from_row(int(starts[host])), room)
+                accepted[host] = self.send_from(host, int(starts[host]), room)
         return accepted
 
-    def send_from(self, host: int, messages: int, count: int) -> int:
-        sent: int = libc.sendmmsg(self.sockets[host].fileno(), messages, count, socket.MSG_DONTWAIT)
+    def send_from(self, host: int, row: int, count: int) -> int:
+        sent: int = libc.sendmmsg(self.sockets[host].fileno(), self.outbox.from_row(row), count, socket.MSG_DONTWAIT)
         if sent >= 0:
             return sent
         code = ctypes.get_errno()

@@ -6,12 +6,11 @@ packet of one worker as for hundreds of packets of dozens of workers.
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.layout import Layout, before, beyond, head_of, ragged
+from traffic.layout import Layout, before, head_of, ragged
 from traffic.memory import WHOLE, Memory
 from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, FloatArray, IntArray, Packets, Ports
@@ -43,9 +42,6 @@ class Batch:
     stream: IntArray
     fragment: IntArray
     again: BoolArray
-
-    def where(self, mask: BoolArray) -> Batch:
-        return Batch(self.stream[mask], self.fragment[mask], self.again[mask])
 
 
 class Workers:
@@ -79,7 +75,7 @@ class Workers:
         # over the run
         self.retransmitted = np.zeros(count, np.int64)
         self.late_s = np.zeros(count)
-        self.under_way: tuple[Batch, IntArray, Future[IntArray]] | None = None
+        self.refused = np.zeros(len(layout.hosts), np.int64)
 
     # -- iterations
 
@@ -106,27 +102,19 @@ class Workers:
 
     # -- sending
 
-    def send(self, ports: Ports, now: float) -> None:
-        """Send what is due, while others go on; `settle` waits for it."""
-        self.settle()
+    def send(self, ports: Ports, now: float) -> int:
+        """Send what is due; returns the number of frames."""
         self.refill(now)
         batch = self.choose(now)
         if not batch.stream.size:
-            return
-        rows = self.layout.streams.first_row[batch.stream] + batch.fragment
-        heads = self.heads(batch, rows)
-        self.note_sent(batch, rows, now)
+            return 0
         counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
-        self.under_way = batch, counts, ports.start_send(heads, self.memory.gradients, rows, counts)
-
-    def settle(self) -> None:
-        """Wait for the last batch, and take back what a full queue refused."""
-        if self.under_way is None:
-            return
-        (batch, counts, sending), self.under_way = self.under_way, None
-        refused = beyond(counts, sending.result())
-        if refused.any():
-            self.take_back(batch.where(refused))
+        rows = self.layout.streams.first_row[batch.stream] + batch.fragment
+        accepted = ports.send(self.heads(batch, rows), self.memory.gradients, rows, counts)
+        self.refused += counts - accepted
+        sent = np.arange(len(batch.stream)) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)
+        self.note_sent(Batch(batch.stream[sent], batch.fragment[sent], batch.again[sent]), now)
+        return int(accepted.sum())
 
     def refill(self, now: float) -> None:
         """Token buckets. What a stream could have sent and did not, beyond its bucket, is lateness."""
@@ -192,29 +180,20 @@ class Workers:
             heads["ina"]["flags"] = np.where(batch.again, Flag.RETRANSMITTED, 0) | wide
         return heads
 
-    def note_sent(self, batch: Batch, rows: IntArray, now: float) -> None:
+    def note_sent(self, batch: Batch, now: float) -> None:
+        streams, count = self.layout.streams, len(self.next)
+        rows = streams.first_row[batch.stream] + batch.fragment
         self.sent_at[rows] = now
         self.tries[rows] = np.minimum(self.tries[rows], 254) + 1
-        self.count(batch, 1)
-        active = np.unique(batch.stream)
-        self.last_sent_at[active] = now
-        self.first_sent_at[active] = np.where(np.isnan(self.first_sent_at[active]), now, self.first_sent_at[active])
-
-    def take_back(self, batch: Batch) -> None:
-        """These were not sent. A stream's new ones among them are its last, for each host sends in order."""
-        rows = self.layout.streams.first_row[batch.stream] + batch.fragment
-        self.tries[rows] -= 1
-        self.sent_at[rows[batch.again]] = -np.inf
-        self.count(batch, -1)
-
-    def count(self, batch: Batch, sign: int) -> None:
-        streams = len(self.next)
-        all_sent = sign * np.bincount(batch.stream, minlength=streams)
-        again = sign * np.bincount(batch.stream[batch.again], minlength=streams)
-        self.next += all_sent - again
-        self.credit -= all_sent
-        self.sent += all_sent
+        per_stream = np.bincount(batch.stream, minlength=count)
+        again = np.bincount(batch.stream[batch.again], minlength=count)
+        self.next += per_stream - again
+        self.credit -= per_stream
+        self.sent += per_stream
         self.retransmitted += again
+        active = per_stream > 0
+        self.last_sent_at[active] = now
+        self.first_sent_at[active & np.isnan(self.first_sent_at)] = now
 
     # -- receiving
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -90,13 +89,6 @@ class ModelPorts:
                 self.launch(np.array([frame], FRAME))
             row += offered
         return accepted
-
-    def start_send(
-        self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray
-    ) -> Future[IntArray]:
-        future: Future[IntArray] = Future()
-        future.set_result(self.send(heads, values, rows, counts))
-        return future
 
     def receive(self) -> Packets:
         frames, hosts = [np.zeros(0, FRAME)], []
