@@ -113,6 +113,12 @@ def before(counts: IntArray) -> IntArray:
     return np.cumsum(counts) - counts
 
 
+def pick(templates: Frames, index: IntArray) -> Frames:
+    """`templates[index]`, without NumPy's detour through every field of every packet."""
+    whole: Frames = templates.view(np.dtype((np.void, templates.itemsize)))[index].view(templates.dtype)
+    return whole
+
+
 def head_of(frames: Frames) -> Frames:
     """The heads of whole frames."""
     return np.ascontiguousarray(frames.view((np.uint8, frames.itemsize))[:, : BARE_FRAME.itemsize]).view(BARE_FRAME)[

@@ -54,7 +54,7 @@ class Ports(Protocol):
     def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
         """Send the first `counts[0]` packets from host 0, the next `counts[1]` from host 1, and so on.
 
-        Packet i is `heads[i]` and behind it, unless it is a notice, the big-endian row `values[rows[i]]`.
+        Packet i is `heads[rows[i]]` and behind it, unless it is a notice, the big-endian `values[rows[i]]`.
         Returns how many each host accepted: a prefix of its packets. The rest was not sent.
         """
 

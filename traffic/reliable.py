@@ -16,6 +16,7 @@ import numpy as np
 from planner.plan import Plan
 from planner.problem import Problem
 from topo.errors import RunError
+from topo.processors import on_endpoint_processor
 from traffic.gradient import Gradients, RandomGradients
 from traffic.layout import Layout, lay_out
 from traffic.measure import Iteration, Measured, rate_bps
@@ -53,7 +54,7 @@ def run_reliable(
     Raises `PlanError` for a plan without a PS at a tree's root, `RunError` when a run stalls.
     """
     layout = lay_out(problem, plan, hosts)
-    with SocketPorts(layout.hosts) as ports, ThreadPoolExecutor(1) as executor:
+    with on_endpoint_processor(), SocketPorts(layout.hosts) as ports, ThreadPoolExecutor(1) as executor:
         loop = Loop(layout, ports, gradients or RandomGradients(), options or ReliableOptions(), executor)
         return loop.run(progress or (lambda _: None))
 

@@ -27,7 +27,7 @@ from topo.errors import MachineError, RunError
 from traffic.egress import Egress
 from traffic.gradient import Gradients, RandomGradients
 from traffic.layers import INA, Values
-from traffic.layout import Layout, head_of, lay_out, ragged
+from traffic.layout import Layout, head_of, lay_out, pick, ragged
 from traffic.measure import Iteration, Measured
 from traffic.memory import Memory
 from traffic.packet import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind
@@ -35,7 +35,7 @@ from traffic.port import FloatArray, HostPort, IntArray
 from traffic.reliable import Progress
 from traffic.server import Servers
 from traffic.sockets import SocketPorts, network_namespace
-from traffic.worker import gradient_heads
+from traffic.worker import number
 
 PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
 PCAP_RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("packet", PACKET)])
@@ -209,7 +209,9 @@ class Replay:
         stream, fragment = streams[owner[order]], fragment[order]
         packets = np.empty(len(stream), PACKET)
         seq = iteration * of.count[stream] + fragment
-        packets["head"] = gradient_heads(self.layout, self.templates, stream, seq)
+        heads = pick(self.templates, stream)
+        number(self.layout, heads, np.arange(len(heads)), stream, seq)
+        packets["head"] = heads
         packets["values"] = self.memory.gradients[of.first_row[stream] + fragment]
         return packets, due_s[order], len(packets) / duration_s
 

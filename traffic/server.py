@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.plan import ROOT_LABEL, AggregationTree
-from traffic.layout import Layout, before, head_of
+from traffic.layout import Layout, before, head_of, pick
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, IntArray, Packets, Ports
 
@@ -160,7 +160,7 @@ class Servers:
 
     def heads(self, answers: NDArray[np.void]) -> Frames:
         row, tree = answers["row"], answers["tree"]
-        heads: Frames = self.templates[answers["template"]]
+        heads = pick(self.templates, answers["template"])
         ina = heads["ina"]
         ina["seq"] = (self.first_seq[tree] + row - self.layout.trees.first_row[tree]) & 0xFFFFFFFF
         ina["part"] = answers["part"]

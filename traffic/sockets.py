@@ -231,14 +231,14 @@ class SocketPorts:
 
     def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
         """At most `BATCH` packets at once; what is beyond is not accepted."""
-        heads, rows = heads[:BATCH], rows[:BATCH]
-        bare = heads["ina"]["kind"] == Kind.NOTICE
-        self.outbox.point_at(heads, BARE_FRAME.itemsize)
+        rows = rows[:BATCH]
+        bare = heads["ina"]["kind"][rows] == Kind.NOTICE
+        self.outbox.point_at(heads, BARE_FRAME.itemsize, rows=rows)
         self.outbox.point_at(values, np.where(bare, 0, VALUES_BYTES), piece=1, rows=rows)
         accepted = np.zeros(len(counts), np.int64)
         starts = before(counts)
         for host in np.flatnonzero(counts).tolist():
-            room = min(int(counts[host]), len(heads) - int(starts[host]))
+            room = min(int(counts[host]), len(rows) - int(starts[host]))
             if room > 0:
                 accepted[host] = self.send_from(host, int(starts[host]), room)
         return accepted

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.layout import Layout, before, head_of, ragged
+from traffic.layout import Layout, before, head_of, pick, ragged
 from traffic.memory import WHOLE, Memory
 from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, FloatArray, IntArray, Packets, Ports
@@ -51,8 +51,9 @@ class Workers:
         streams, rows = layout.streams, len(memory.parts)
         count = len(streams.host)
         self.layout, self.memory, self.options = layout, memory, options
-        self.templates = gradient_templates(layout)
-        # of rows
+        # of rows; a head is complete when its iteration begins, so that sending it takes no more work
+        self.stream_of_row = np.repeat(np.arange(count), streams.count)
+        self.heads = pick(gradient_templates(layout), self.stream_of_row)
         self.sent_at = np.zeros(rows)
         self.tries = np.zeros(rows, np.uint8)
         self.noticed = np.zeros(rows, np.bool_)
@@ -88,7 +89,15 @@ class Workers:
         self.noticed[rows] = False
         self.base[of] = self.next[of] = self.sent[of] = 0
         self.first_seq[of] = self.options.first_seq + iteration * self.layout.streams.count[of]
+        self.complete_heads(rows)
         self.refilled_at[of] = self.first_sent_at[of] = np.nan
+
+    def complete_heads(self, rows: IntArray) -> None:
+        """Write what is an iteration's own into the heads of `rows`."""
+        stream = self.stream_of_row[rows]
+        fragment = rows - self.layout.streams.first_row[stream]
+        number(self.layout, self.heads, rows, stream, self.first_seq[stream] + fragment)
+        self.heads["ina"]["flags"][rows] = 0
 
     def finished(self, job_index: int) -> bool:
         """Every worker of the job has every result of the iteration."""
@@ -110,7 +119,8 @@ class Workers:
             return 0
         counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
         rows = self.layout.streams.first_row[batch.stream] + batch.fragment
-        accepted = ports.send(self.heads(batch, rows), self.memory.gradients, rows, counts)
+        self.flag_again(rows[batch.again])
+        accepted = ports.send(self.heads, self.memory.gradients, rows, counts)
         self.refused += counts - accepted
         sent = np.arange(len(batch.stream)) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)
         self.note_sent(Batch(batch.stream[sent], batch.fragment[sent], batch.again[sent]), now)
@@ -173,12 +183,11 @@ class Workers:
         self.cut_at[cut] = now
         self.window[cut] = np.maximum(self.window[cut] / 2, np.minimum(2, self.layout.streams.in_flight[cut]))
 
-    def heads(self, batch: Batch, rows: IntArray) -> Frames:
-        heads = gradient_heads(self.layout, self.templates, batch.stream, self.first_seq[batch.stream] + batch.fragment)
-        if batch.again.any():
+    def flag_again(self, rows: IntArray) -> None:
+        """Mark fragments as sent again; those whose sum left 32 bits are not to be summed in the network."""
+        if rows.size:
             wide = np.where(self.noticed[rows], Flag.OVERFLOW, 0)
-            heads["ina"]["flags"] = np.where(batch.again, Flag.RETRANSMITTED, 0) | wide
-        return heads
+            self.heads["ina"]["flags"][rows] = Flag.RETRANSMITTED | wide
 
     def note_sent(self, batch: Batch, now: float) -> None:
         streams, count = self.layout.streams, len(self.next)
@@ -255,13 +264,11 @@ class Workers:
             streams = streams[run == LOOK_AHEAD]
 
 
-def gradient_heads(layout: Layout, templates: Frames, stream: IntArray, seq: IntArray) -> Frames:
-    """The heads of packets of streams with these sequence numbers."""
-    heads: Frames = templates[stream]
+def number(layout: Layout, heads: Frames, rows: IntArray, stream: IntArray, seq: IntArray) -> None:
+    """Write sequence numbers, and the slots that follow from them, into the heads in `rows`."""
     slots = layout.trees.window[layout.streams.tree[stream]]
-    heads["ina"]["seq"] = seq & 0xFFFFFFFF
-    heads["ina"]["slot"] = np.where(slots > 0, seq % np.maximum(slots, 1), 0)
-    return heads
+    heads["ina"]["seq"][rows] = seq & 0xFFFFFFFF
+    heads["ina"]["slot"][rows] = np.where(slots > 0, seq % np.maximum(slots, 1), 0)
 
 
 def gradient_templates(layout: Layout) -> Frames:

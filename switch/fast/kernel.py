@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import mmap
-import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from switch.fast.libbpf import BpfObject, attach_ingress, detach_ingress, is_att
 from switch.fast.state import SwitchState
 from switch.program import Program
 from topo.errors import InputError, MachineError, RunError
+from topo.processors import switch_processors
 
 MEMORY_MAP = ".bss.memory"
 PORT_MAP = "port_of_ifindex"
@@ -35,8 +35,8 @@ turns = itertools.count()
 
 
 def next_cpu() -> int:
-    """The CPU for the next switch: each in turn, of those that this process may use."""
-    cpus = sorted(os.sched_getaffinity(0))
+    """The processors of switches in turn."""
+    cpus = switch_processors()
     return cpus[next(turns) % len(cpus)]
 
 

@@ -80,8 +80,8 @@ class ModelPorts:
 
     def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
         accepted = np.minimum(counts, self.accept)
-        frames = np.empty(len(heads), FRAME)
-        frames.view((np.uint8, FRAME.itemsize))[:, : heads.itemsize] = heads.view((np.uint8, heads.itemsize))
+        frames = np.empty(len(rows), FRAME)
+        frames.view((np.uint8, FRAME.itemsize))[:, : heads.itemsize] = heads[rows].view((np.uint8, heads.itemsize))
         frames["values"] = values[rows]
         row = 0
         for offered, taken in zip(counts.tolist(), accepted.tolist(), strict=True):

@@ -86,12 +86,12 @@ def test_a_batch_arrives_whole_and_in_order(pair: list[HostPort]) -> None:
     heads = head_of(frames)
     heads["ina"]["kind"], heads["ina"]["seq"] = Kind.GRADIENT, np.arange(20)
     values = np.random.default_rng(0).integers(-9, 9, (50, FRAGMENT.values)).astype(">i4")
-    rows = np.arange(20) * 2
+    rows = np.arange(20)[::-1].copy()
     with SocketPorts(pair) as ports:
         assert ports.send(heads, values, rows, np.array([20, 0])).tolist() == [20, 0]
         ports.sleep(0.05)
         packets = ports.receive()
-        assert (packets.heads == heads).all()
+        assert (packets.heads == heads[rows]).all()
         assert (packets.values == values[rows]).all()
         assert packets.hosts.tolist() == [1] * 20
         assert not len(ports.receive())
@@ -105,9 +105,9 @@ def test_the_filter_lets_only_whole_ina_packets_in(pair: list[HostPort]) -> None
     heads["udp"]["dst_port"][1] = 53
     heads["ipv4"]["protocol"][3] = 6
     heads["ipv4"]["dst"][[1, 3]] += 1  # not the host's own address: its kernel ignores them
-    values = np.zeros((1, FRAGMENT.values), ">i4")
+    values = np.zeros((4, FRAGMENT.values), ">i4")
     with SocketPorts(pair) as ports:
-        ports.send(heads, values, np.zeros(4, np.int64), np.array([4, 0]))
+        ports.send(heads, values, np.arange(4), np.array([4, 0]))
         ports.sleep(0.05)
         assert ports.receive().heads["ina"]["kind"].tolist() == [Kind.GRADIENT, Kind.NOTICE]
     # No host has answered that nobody listens, not even to what the filter let pass.
@@ -119,7 +119,7 @@ def test_a_full_queue_pushes_back_and_drops_nothing(pair: list[HostPort]) -> Non
     frames = new_frames(count, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
     with SocketPorts(pair) as ports:
         accepted = ports.send(
-            head_of(frames), np.zeros((1, FRAGMENT.values), ">i4"), np.zeros(count, np.int64), np.array([count, 0])
+            head_of(frames), np.zeros((count, FRAGMENT.values), ">i4"), np.arange(count), np.array([count, 0])
         )
         assert SEND_BUFFER_FRAMES / 4 < accepted[0] < count
     assert queue_drops(pair[0].pid)["ina-w0"] == 0

@@ -1,0 +1,29 @@
+"""Which processors the parts of an emulation run on, so that packets go from one to the next side by side.
+
+A packet is handed from a sender's system call to the switches without a change of processor unless told
+otherwise: then the sender does the switches' work. So the endpoints have the first processor to themselves,
+and the switches share the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def switch_processors() -> list[int]:
+    """The processors of the switches: all but the first, unless there is only one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[1:] or allowed
+
+
+@contextmanager
+def on_endpoint_processor() -> Iterator[None]:
+    """Run the block, in this thread, on the processor of the endpoints."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
