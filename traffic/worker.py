@@ -16,6 +16,8 @@ from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, FloatArray, IntArray, Packets, Ports
 
 MAX_BACKOFF = 6
+MOST_AT_ONCE = 512
+"""Frames of all workers in one step. A CPU takes a thousand in before it drops some (netdev_max_backlog)."""
 LOOK_AHEAD = 64
 
 
@@ -155,12 +157,13 @@ class Workers:
 
     def overdue(self, now: float) -> tuple[IntArray, IntArray, IntArray]:
         """Fragments to send again (stream and fragment), and the credit that they leave."""
-        credit = self.credit.astype(np.int64)
+        credit = np.minimum(self.credit, max(1, MOST_AT_ONCE // len(self.credit))).astype(np.int64)
         none = np.empty(0, np.int64)
         if now < self.scan_at:
             return none, none, credit
         self.scan_at = now + self.options.min_timeout_s / 2
-        stream, fragment = ragged(self.base, self.next - self.base)
+        # No more than a window of them at once: a PS to which all turn again must have time to answer.
+        stream, fragment = ragged(self.base, np.minimum(self.next - self.base, self.window.astype(np.int64)))
         rows = self.layout.streams.first_row[stream] + fragment
         backoff = 1 << np.minimum(self.tries[rows] - 1, MAX_BACKOFF).astype(np.int64)
         patience = np.minimum(self.timeouts()[stream] * backoff, self.options.max_timeout_s)
