@@ -37,7 +37,9 @@ Ina = Annotated[str | None, typer.Option(help="switches that aggregate: a share 
 Pipelines = Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")]
 Scale = Annotated[str, typer.Option(help="emulate every rate of the fabric at this scale: 1/5000")]
 Jobs = Annotated[Path | None, typer.Option(help="a YAML file of jobs; without one, a single job")]
-Workers = Annotated[int | None, typer.Option(help="workers of the single job; default: all other hosts")]
+Workers = Annotated[
+    int | None, typer.Option(help="workers of the single job; default: all other hosts, but no more than 16")
+]
 Servers = Annotated[int, typer.Option(help="parameter servers of the single job")]
 Gradient = Annotated[int, typer.Option(help="gradient bytes of the single job")]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]

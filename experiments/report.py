@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +22,19 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
     if fabric_scale(record) != 1:
         console.print(scale_line(record), highlight=False)
     console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
-    for reason in record["reasons"]:
+    for reason in shortened(record["reasons"]):
         console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
     if record["verdict"] != VALID:
         console.print("The figures of an overloaded run are not results: it is the emulation that was measured.")
+
+
+def shortened(reasons: Sequence[str]) -> Iterator[str]:
+    """The first reason of each kind, and how many more there are; kinds differ in more than names and numbers."""
+    kinds: dict[str, list[str]] = {}
+    for reason in reasons:
+        kinds.setdefault(re.sub(r"'[^']*'|\S*\d\S*", "", reason), []).append(reason)
+    for first, *others in kinds.values():
+        yield first + (f" (and {len(others)} more like this in run.json)" if others else "")
 
 
 @dataclass(frozen=True)
@@ -93,7 +103,7 @@ def scale_line(record: Mapping[str, Any]) -> str:
 
 def exactness(entry: Mapping[str, Any]) -> str:
     exact = (entry.get("measured") or {}).get("exact")
-    return {True: "[green]sums exact[/]", False: "[bold red]sums WRONG[/]", None: ""}[exact]
+    return {True: "[green]sums exact[/]", False: "[bold red]sums not exact[/]", None: ""}[exact]
 
 
 def verdict(entry: Mapping[str, Any]) -> str:

@@ -20,6 +20,8 @@ from traffic.packet import FRAGMENT
 DEFAULT_GRADIENT_BYTES = 548_000
 """VGG19's 548 MB, scaled down a thousand times as InArt does (section 5.3.1)."""
 
+DEFAULT_WORKERS = 16
+
 FABRIC_FILES = (".yml", ".yaml", ".graphml")
 
 
@@ -81,7 +83,7 @@ class JobChoice:
     """What the command line says of the jobs. A file describes any; without one it is a single job.
 
     The hosts whose names begin with "ps" are the parameter servers, if there are any; else `servers` hosts are
-    drawn. The rest are workers, or the first `workers` of them.
+    drawn. Of the rest `workers` are drawn.
     """
 
     file: Path | None = None
@@ -97,13 +99,14 @@ class JobChoice:
             return load_jobs(self.file)
         servers = self.choose_servers(fabric)
         others = [host.name for host in fabric.hosts if host.name not in servers]
-        count = len(others) if self.workers is None else self.workers
+        count = min(len(others), DEFAULT_WORKERS) if self.workers is None else self.workers
         if not 1 <= count <= len(others):
             raise InputError(
                 f"{count} workers: fabric '{fabric.name}' has {len(others)} hosts beside the {len(servers)} parameter "
                 f"server{'s' * (len(servers) > 1)}; choose 1 to {len(others)}"
             )
-        workers = tuple(others[:count])
+        chosen = set(random.Random(self.seed).sample(others, count))
+        workers = tuple(host for host in others if host in chosen)
         return (Job(1, workers, servers, self.gradient_bytes, iterations=self.iterations),)
 
     def choose_servers(self, fabric: Fabric) -> tuple[str, ...]:

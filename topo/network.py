@@ -39,7 +39,8 @@ try:
 except ImportError as missing:
     raise MachineError("Mininet is not installed: install the package 'mininet' of your distribution") from missing
 
-DEFAULT_QUEUE_PACKETS = 150
+DEFAULT_QUEUE_PACKETS = 400
+"""Some 50 ms at 20 Mbit/s. Deep for its rate, as a switch's buffer is when rates are scaled down thousands of times."""
 NAME_LIMIT = 15
 """Characters of an interface's name (IFNAMSIZ without its terminator)."""
 HOST_INTERFACE = "eth0"

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from experiments.record import RunFolder, RunRecord
-from experiments.report import COLUMNS, planners_table, print_report
+from experiments.report import COLUMNS, planners_table, print_report, shortened
 
 
 def record() -> RunRecord:
@@ -94,7 +94,12 @@ def test_report_of_an_overloaded_run_says_so_and_why() -> None:
 
 
 def test_wrong_sums_stand_out() -> None:
-    assert "WRONG" in printed("FAILED", exact=False)
+    assert "sums not exact" in printed("WRONG", exact=False)
+
+
+def test_reasons_of_one_kind_are_counted() -> None:
+    reasons = ["aro: worker 'h1' sent at 3 Mbit/s", "aro: worker 'h2' sent at 4.5 Mbit/s", "aro: CPU: 1% idle"]
+    assert list(shortened(reasons)) == [f"{reasons[0]} (and 1 more like this in run.json)", reasons[2]]
 
 
 def test_difference_of_nothing_is_not_a_number() -> None:
