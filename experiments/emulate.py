@@ -28,10 +28,18 @@ from topo.network import Network, check_machine
 from traffic.measure import Measured
 from traffic.port import HostPort
 from traffic.reliable import run_reliable
-from traffic.replay import run_replay
+from traffic.replay import check_tcpreplay, run_replay
 
-MODES: dict[str, Callable[..., Measured]] = {"reliable": run_reliable, "replay": run_replay}
-"""How gradients are sent, by name."""
+
+@dataclass(frozen=True)
+class Mode:
+    """A way of sending gradients, and what raises `MachineError` where this machine cannot."""
+
+    send: Callable[..., Measured]
+    check_machine: Callable[[], None]
+
+
+MODES = {"reliable": Mode(run_reliable, lambda: None), "replay": Mode(run_replay, check_tcpreplay)}
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ def run(emulation: Emulation, console: Console) -> int:
         raise InputError("no planner: name at least one, such as --planners aro")
     target = choose_target(emulation.switch)
     check_machine()
+    MODES[emulation.mode].check_machine()
     plans = {name: make_plan(emulation, name, console) for name in dict.fromkeys(emulation.planners)}
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, target)
@@ -113,7 +122,7 @@ def measure(emulation: Emulation, plan: Plan, target: Target, folder: Path, prog
         for name, switch in network.switches.items():
             switch.install(installed.of(name))
         hosts = host_ports(network)
-        return watch(network, hosts, plan, lambda: MODES[emulation.mode](hosts, problem, plan, progress=progress))
+        return watch(network, hosts, plan, lambda: MODES[emulation.mode].send(hosts, problem, plan, progress=progress))
 
 
 def host_ports(network: Network) -> list[HostPort]:

@@ -17,7 +17,7 @@ from traffic.packet import Event
 from traffic.port import HostPort
 
 WRONG = "WRONG"
-"""The verdict of a reliable run in which some worker ended with another sum: not an overload, a defect."""
+"""The verdict of a run that ended with other sums and has no excuse for it: not an overload, a defect."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        if self.measured.exact is False and self.measured.mode == "reliable":
+        if self.measured.exact is False and (self.measured.mode == "reliable" or not self.reasons):
             return WRONG
         return "OVERLOADED" if self.reasons else VALID
 

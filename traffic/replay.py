@@ -64,8 +64,7 @@ def run_replay(
 
     Raises `MachineError` without tcpreplay, `RunError` where it fails.
     """
-    if shutil.which("tcpreplay") is None:
-        raise MachineError("tcpreplay is not installed: install the package 'tcpreplay', or choose reliable traffic")
+    check_tcpreplay()
     layout = lay_out(problem, plan, hosts)
     with ExitStack() as stack:
         ports = stack.enter_context(SocketPorts(layout.hosts))
@@ -73,6 +72,12 @@ def run_replay(
         replay = Replay(layout, ports, folder, gradients or RandomGradients(), options or ReplayOptions())
         stack.callback(replay.end)
         return replay.run(progress or (lambda _: None))
+
+
+def check_tcpreplay() -> None:
+    """Raise `MachineError` where tcpreplay is missing."""
+    if shutil.which("tcpreplay") is None:
+        raise MachineError("tcpreplay is not installed: install the package 'tcpreplay', or choose reliable traffic")
 
 
 class Senders:
