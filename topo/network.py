@@ -215,6 +215,13 @@ def check_machine() -> None:
         raise MachineError("emulating a network needs root: run the same command with sudo")
     if shutil.which("mnexec") is None:
         raise MachineError("mnexec is not installed: install the package 'mininet' of your distribution")
+    # Mininet would wait forever for the shell of a host that mnexec could not start.
+    tried = subprocess.run(["mnexec", "-n", "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        raise MachineError(
+            f"mnexec cannot make a network namespace here ({tried.stderr.strip()}): "
+            "run on a machine, or in a container, that may make namespaces and mounts"
+        )
 
 
 def empty_mininet() -> Mininet:
