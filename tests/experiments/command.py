@@ -15,6 +15,7 @@ import psutil
 
 TIMEOUT_S = 120
 ENTRY = "from experiments.cli import main; main()"
+AS_NOBODY = "import os, experiments.emulate; from experiments.cli import main; os.setuid(65534); main()"
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,12 @@ class Answer:
     error: str
 
 
-def inakit(*arguments: str, at: Path, environment: dict[str, str] | None = None, user: int | None = None) -> Answer:
+def inakit(*arguments: str, at: Path, environment: dict[str, str] | None = None, entry: str = ENTRY) -> Answer:
     """Run the command in folder `at`; `environment` replaces single variables."""
     done = subprocess.run(
-        [sys.executable, "-c", ENTRY, *arguments],
+        [sys.executable, "-c", entry, *arguments],
         cwd=at,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])} | (environment or {}),
-        user=user,
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,

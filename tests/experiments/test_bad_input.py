@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command import inakit, nothing_left
+from command import AS_NOBODY, inakit, nothing_left
 
 FABRIC = """
 name: small
@@ -148,9 +148,8 @@ def test_tcpreplay_missing_is_named_before_the_network_is_built(tmp_path: Path) 
 @pytest.mark.root
 @pytest.mark.skipif(shutil.which("mnexec") is None, reason="needs Mininet (mnexec is not installed)")
 def test_not_root_is_said_with_the_remedy(tmp_path: Path) -> None:
-    nobody = 65534
     tmp_path.chmod(0o777)
-    answer = inakit("emulate", "--planners", "lbmm", "--switch", "fast", at=tmp_path, user=nobody)
+    answer = inakit("emulate", "--planners", "lbmm", "--switch", "fast", at=tmp_path, entry=AS_NOBODY)
     assert answer.code == 2, answer
     assert "root" in answer.error
     assert "sudo" in answer.error

@@ -40,6 +40,7 @@ from switch.target import choose_target
 from topo.errors import InputError, MachineError, RunError
 from topo.generators import named_fabric
 from topo.network import Network
+from topo.processors import switch_processors
 
 FORK = multiprocessing.get_context("fork")
 
@@ -101,14 +102,14 @@ def send_rounds(wires: Wires, start: Barrier, label: int, rounds: int) -> None:
 @pytest.mark.root
 def test_all_ports_of_a_switch_are_on_one_cpu_and_switches_take_turns() -> None:
     compiled = compile_program(ina_program())
-    cpus = len(os.sched_getaffinity(0))
+    cpus = switch_processors()
     with Wires((1, 2, 3)) as wires:
-        switches = [KernelSwitch(compiled) for _ in range(2 * cpus)]
+        switches = [KernelSwitch(compiled) for _ in range(2 * len(cpus))]
         wires.attach(switches[0])
         masks = {Path(f"/sys/class/net/{n}/queues/rx-0/rps_cpus").read_text() for n in wires.names.values()}
         assert len(masks) == 1
         assert int(masks.pop().replace(",", ""), 16) == 1 << switches[0].cpu
-        assert sorted(switch.cpu for switch in switches) == sorted(list(os.sched_getaffinity(0)) * 2)
+        assert sorted(switch.cpu for switch in switches) == sorted(cpus * 2)
         for switch in switches[1:]:
             switch.close()
 

@@ -332,7 +332,7 @@ def test_long_and_numberless_names(no_trace: list[str]) -> None:
 
 
 def test_not_root_is_refused_before_anything_is_created() -> None:
-    code = "import os; os.setuid(65534); from topo.network import Network, check_machine; check_machine()"
+    code = "import os; from topo.network import check_machine; os.setuid(65534); check_machine()"
     shown = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
     )
