@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
-from planner.methods import find_method
+from planner.methods import METHODS, find_method
 from planner.methods.method import Options
 from planner.plan import Plan
 from planner.problem import Problem
@@ -44,7 +44,7 @@ Servers = Annotated[int, typer.Option(help="parameter servers of the single job"
 Gradient = Annotated[int, typer.Option(help="gradient bytes of the single job")]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="decides everything random")]
-Planners = Annotated[str, typer.Option(help="planners by name, comma between")]
+Planners = Annotated[str, typer.Option(help="planners by name, comma between; `inakit planners` lists them")]
 Planner = Annotated[str, typer.Option(help="a planner by name")]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 
@@ -166,6 +166,13 @@ def check(
 
     check_files(plan, fabric, jobs)
     Console().print(f"{plan}: valid", style="green", highlight=False)
+
+
+@app.command()
+def planners() -> None:
+    """List the planners."""
+    for name, method in METHODS.items():
+        print(f"{name:12} {method.summary}")
 
 
 @app.command()

@@ -11,9 +11,9 @@ from experiments.report import VALID
 from planner.evaluate import Prediction
 from planner.plan import Plan
 from topo.network import Network
-from traffic.fidelity import Monitor, Snapshot, Watched, difference, judge
-from traffic.measure import Measured, link_rows
-from traffic.packet import Event
+from traffic.fidelity import Monitor, Watched, difference, judge
+from traffic.measure import Measured, aggregated, gradient_bytes_on_links, link_rows
+from traffic.packet import FRAGMENT, Event
 from traffic.port import HostPort
 
 WRONG = "WRONG"
@@ -36,18 +36,18 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "measured": measured_figures(self.measured),
+            "measured": measured_figures(self.measured, self.monitor),
             "verdict": self.verdict,
             "reasons": list(self.reasons),
-            "switches": {name: dict(events) for name, events in switch_events(self.monitor)},
+            "switches": dict(switch_figures(self.monitor)),
         }
 
     def write(self, folder: RunFolder, planner: str) -> None:
         """The series as CSV: iterations by host, links by second, events by switch."""
         write_table(folder, f"{planner}/iterations.csv", list(self.measured.rows()))
         write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links)))
-        events = [{"switch": name} | dict(found) for name, found in switch_events(self.monitor)]
-        write_table(folder, f"{planner}/switches.csv", events)
+        switches = [{"switch": name} | figures for name, figures in switch_figures(self.monitor)]
+        write_table(folder, f"{planner}/switches.csv", switches)
 
 
 def watch(network: Network, hosts: list[HostPort], plan: Plan, send: Callable[[], Measured]) -> Outcome:
@@ -71,18 +71,24 @@ def watched(network: Network, hosts: list[HostPort]) -> Watched:
 
 
 def planned_figures(prediction: Prediction) -> dict[str, Any]:
-    """What the evaluator expects, per iteration."""
+    """What the evaluator expects, per iteration.
+
+    `aggregated_bytes`: what workers send less what PSs receive; `overhead_bytes`: gradients summed over links (GOAT).
+    """
     return {
         "sending_rate_bps": prediction.sending_rate_bps,
         "ps_ingress_bytes": prediction.ps_ingress_bytes,
         "communication_time_s": prediction.communication_time_s,
         "aggregation_ratio": ratio(prediction.sent_bytes, prediction.ps_ingress_bytes),
-        "network_throughput_bps": prediction.network_throughput_bps,
+        "aggregated_bytes": prediction.aggregated_bytes,
+        "overhead_bytes": prediction.overhead_bytes,
     }
 
 
-def measured_figures(measured: Measured) -> dict[str, Any]:
+def measured_figures(measured: Measured, monitor: Monitor) -> dict[str, Any]:
     """The same, measured: means over iterations."""
+    count = len({iteration.number for iteration in measured.iterations})
+    switches = [aggregated(events) for _, events in switch_events(monitor)]
     sent = sum(sum(iteration.sent_bytes.values()) for iteration in measured.iterations)
     received = sum(sum(iteration.ps_ingress_bytes.values()) for iteration in measured.iterations)
     return {
@@ -90,6 +96,8 @@ def measured_figures(measured: Measured) -> dict[str, Any]:
         "ps_ingress_bytes": measured.ps_ingress_bytes,
         "communication_time_s": measured.communication_time_s,
         "aggregation_ratio": ratio(sent, received),
+        "aggregated_bytes": (sent - received) / count,
+        "overhead_bytes": gradient_bytes_on_links(measured, switches, FRAGMENT.wire_bytes) / count,
         "retransmissions": measured.retransmissions,
         "exact": measured.exact,
     }
@@ -100,12 +108,18 @@ def ratio(sent: float, received: float) -> float | None:
     return sent / received if received else None
 
 
-def switch_events(monitor: Monitor) -> Iterator[tuple[str, Mapping[str, int]]]:
+def switch_events(monitor: Monitor) -> Iterator[tuple[str, Mapping[int, int]]]:
     """By switch, how often each event of the P4 program happened during the run."""
-    before: Snapshot = monitor.before
     for name, after in monitor.after.switches.items():
-        found = difference(before.switches[name].events, after.events)
-        yield name, {Event(number).name.lower(): count for number, count in found.items()}
+        yield name, difference(monitor.before.switches[name].events, after.events)
+
+
+def switch_figures(monitor: Monitor) -> Iterator[tuple[str, dict[str, Any]]]:
+    """By switch, its events by name, and gradient packets in for each one out; None for a switch that sends none."""
+    for name, events in switch_events(monitor):
+        gradients = aggregated(events)
+        found = ratio(gradients.packets_in, gradients.packets_out)
+        yield name, {"aggregation_ratio": found} | {Event(n).name.lower(): count for n, count in events.items()}
 
 
 def write_table(folder: RunFolder, name: str, rows: list[dict[str, Any]]) -> None:

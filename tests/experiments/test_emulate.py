@@ -109,6 +109,10 @@ def test_the_run_folder_has_everything(tmp_path: Path) -> None:
     }
     assert {f"aro/{name}" for name in plan} | {"run.json"} <= files
     assert run["planners"]["aro"]["switches"]["s1"]["completed"] == 2 * 100
+    assert run["planners"]["aro"]["switches"]["s1"]["aggregation_ratio"] == 3
+    planned, measured = (run["planners"]["aro"][kind] for kind in ("planned", "measured"))
+    for figure in ("ps_ingress_bytes", "aggregation_ratio", "aggregated_bytes", "overhead_bytes"):
+        assert measured[figure] == planned[figure]
     again = inakit(
         "check", *(str(folder / "aro" / name) for name in ("plan.json", "fabric.yml", "jobs.yml")), at=tmp_path
     )
