@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 from traffic.packet import Frames
 
+MOST_AT_ONCE = 512
+"""Frames that all workers, or all copies of results, put into the network in one step. A processor takes a thousand
+in before it drops some (netdev_max_backlog)."""
+
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from planner.plan import ROOT_LABEL, AggregationTree
 from traffic.layout import Layout, before, head_of, pick
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
-from traffic.port import BoolArray, IntArray, Packets, Ports
+from traffic.port import MOST_AT_ONCE, BoolArray, IntArray, Packets, Ports
 
 RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
 """What a result or a notice is addressed to when all workers of a tree are meant."""
 
-MAX_BATCH = 4096
 
 ANSWER = np.dtype([("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64)])
 
@@ -38,6 +37,7 @@ class Servers:
         self.done = np.ones(rows, np.bool_)
         self.first_seq = np.full(trees, first_seq, np.int64)
         self.waiting: list[NDArray[np.void]] = []
+        self.at_once = max(1, MOST_AT_ONCE // self.members.width)  # every worker of a tree gets a copy
         # to be read
         self.ingress_frames = np.zeros(trees, np.int64)
         self.last_arrival_at = np.zeros(trees)
@@ -149,7 +149,7 @@ class Servers:
         if not self.waiting:
             return 0
         waiting = np.concatenate(self.waiting)
-        now, later = waiting[:MAX_BATCH], waiting[MAX_BATCH:]
+        now, later = waiting[: self.at_once], waiting[self.at_once :]
         host = self.layout.trees.server[now["tree"]]
         now = now[np.argsort(host, kind="stable")]
         counts = np.bincount(host, minlength=len(self.layout.hosts))

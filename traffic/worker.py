@@ -13,11 +13,9 @@ import numpy as np
 from traffic.layout import Layout, before, head_of, pick, ragged
 from traffic.memory import WHOLE, Memory
 from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
-from traffic.port import BoolArray, FloatArray, IntArray, Packets, Ports
+from traffic.port import MOST_AT_ONCE, BoolArray, FloatArray, IntArray, Packets, Ports
 
 MAX_BACKOFF = 6
-MOST_AT_ONCE = 512
-"""Frames of all workers in one step. A CPU takes a thousand in before it drops some (netdev_max_backlog)."""
 LOOK_AHEAD = 64
 
 
@@ -162,14 +160,15 @@ class Workers:
         if now < self.scan_at:
             return none, none, credit
         self.scan_at = now + self.options.min_timeout_s / 2
-        # No more than a window of them at once: a PS to which all turn again must have time to answer.
-        stream, fragment = ragged(self.base, np.minimum(self.next - self.base, self.window.astype(np.int64)))
+        stream, fragment = ragged(self.base, self.next - self.base)
         rows = self.layout.streams.first_row[stream] + fragment
         backoff = 1 << np.minimum(self.tries[rows] - 1, MAX_BACKOFF).astype(np.int64)
         patience = np.minimum(self.timeouts()[stream] * backoff, self.options.max_timeout_s)
         late = now - self.sent_at[rows] > patience
         due = late & (self.memory.parts[rows] != WHOLE)
         self.shrink_windows(np.unique(stream[due & ~self.noticed[rows]]), now)
+        # No more than a window of them at once: a PS to which all turn again must have time to answer.
+        due &= fragment < (self.base + self.window.astype(np.int64))[stream]
         stream, fragment = stream[due], fragment[due]
         counts = np.bincount(stream, minlength=len(credit))
         allowed = np.arange(len(stream)) - np.repeat(before(counts), counts) < credit[stream]
