@@ -19,7 +19,7 @@ AS_NOBODY = """
 import os, sys
 import experiments.emulate
 from experiments.cli import main
-arguments, sys.argv[1:] = sys.argv[1:], ["planners"]
+arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
 try:
     main()  # loads what is loaded late, which nobody else may be allowed to read
 except SystemExit:
