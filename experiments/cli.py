@@ -13,10 +13,7 @@ import typer
 from rich.console import Console
 
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
-from planner.methods import METHODS, find_method
-from planner.methods.method import Options
-from planner.plan import Plan
-from planner.problem import Problem
+from planner.methods import METHODS
 from topo.errors import InakitError
 
 app = typer.Typer(
@@ -113,7 +110,7 @@ def plan(
     output: Annotated[Path | None, typer.Option(help="folder for plan.json and the table entries")] = None,
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries."""
-    from experiments.planning import print_plan, write_plan  # noqa: PLC0415
+    from experiments.planning import make_plan, print_plan, write_plan  # noqa: PLC0415
 
     problem = build_problem(
         FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed),
@@ -144,7 +141,7 @@ def topo(
     output: Annotated[Path, typer.Option(help="name of the files; .png, .svg and .yml are added")] = Path("fabric"),
 ) -> None:
     """Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."""
-    from experiments.planning import draw_fabric  # noqa: PLC0415
+    from experiments.planning import draw_fabric, make_plan  # noqa: PLC0415
 
     choice = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     problem = made = None
@@ -190,8 +187,3 @@ def dissector() -> None:
     from traffic.dissector import dissector as source  # noqa: PLC0415
 
     print(source(), end="")
-
-
-def make_plan(problem: Problem, planner: str, seed: int) -> Plan:
-    """The plan of the method of that name, checked."""
-    return find_method(planner).plan(problem, Options(seed=seed))

@@ -12,13 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.outcome import Outcome, planned_figures, watch
-from experiments.planning import write_plan
+from experiments.planning import make_plan, write_plan
 from experiments.record import RunFolder, RunRecord
 from experiments.report import VALID, print_report
 from planner.entries import entries
 from planner.evaluate import evaluate
-from planner.methods import find_method
-from planner.methods.method import Options
 from planner.plan import Plan
 from planner.problem import Problem
 from switch.target import Target, choose_target
@@ -26,7 +24,7 @@ from topo.document import document_of
 from topo.errors import InputError, unknown_name
 from topo.network import Network, check_machine
 from traffic.measure import Measured
-from traffic.port import HostPort
+from traffic.port import host_ports
 from traffic.reliable import run_reliable
 from traffic.replay import check_tcpreplay, run_replay
 
@@ -67,7 +65,10 @@ def run(emulation: Emulation, console: Console) -> int:
     target = choose_target(emulation.switch)
     check_machine()
     MODES[emulation.mode].check_machine()
-    plans = {name: make_plan(emulation, name, console) for name in dict.fromkeys(emulation.planners)}
+    plans = {}
+    for name in dict.fromkeys(emulation.planners):
+        with console.status(f"{name}: planning"):
+            plans[name] = make_plan(emulation.problem, name, emulation.seed)
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, target)
     for name, plan in plans.items():
@@ -84,13 +85,6 @@ def run(emulation: Emulation, console: Console) -> int:
     print_report(console, record.as_json())
     console.print(f"everything of this run: {folder.path}", highlight=False)
     return 0 if record.verdict == VALID else 1
-
-
-def make_plan(emulation: Emulation, name: str, console: Console) -> Plan:
-    """The plan of the method of that name."""
-    method = find_method(name)
-    with console.status(f"{name}: planning"):
-        return method.plan(emulation.problem, Options(seed=emulation.seed))
 
 
 def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) -> RunRecord:
@@ -121,16 +115,8 @@ def measure(emulation: Emulation, plan: Plan, target: Target, folder: Path, prog
     with Network(problem.fabric, target.node_class(), run_dir=folder / "switches") as network:
         for name, switch in network.switches.items():
             switch.install(installed.of(name))
-        hosts = host_ports(network)
+        hosts = host_ports(network.hosts.values())
         return watch(network, hosts, plan, lambda: MODES[emulation.mode].send(hosts, problem, plan, progress=progress))
-
-
-def host_ports(network: Network) -> list[HostPort]:
-    """The hosts of a network, as traffic needs to know them."""
-    return [
-        HostPort(host.name, host.pid, host.interface, host.address.mac_text, host.address.ipv4_text)
-        for host in network.hosts.values()
-    ]
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:

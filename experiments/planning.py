@@ -11,6 +11,7 @@ from planner.check import check
 from planner.entries import entries
 from planner.evaluate import Prediction, evaluate
 from planner.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
+from planner.methods import Options, find_method
 from planner.plan import AggregationTree, Plan, SolverOutcome
 from planner.problem import Problem
 from topo.draw import draw
@@ -19,6 +20,11 @@ from topo.files import load_fabric, save_fabric
 from traffic.packet import FRAGMENT
 
 BUSIEST_LINKS = 5
+
+
+def make_plan(problem: Problem, planner: str, seed: int) -> Plan:
+    """The plan of the method of that name, checked."""
+    return find_method(planner).plan(problem, Options(seed=seed))
 
 
 def print_plan(console: Console, problem: Problem, plan: Plan) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
 from math import inf
 
 from topo.errors import InputError
@@ -57,10 +56,6 @@ class Problem:
                 raise InputError(f"job {number} is given {count} times: every job needs its own number")
         for job in self.jobs:
             check_job(self.fabric, job)
-
-    @cached_property
-    def job_of(self) -> dict[int, Job]:
-        return {job.number: job for job in self.jobs}
 
 
 def check_job(fabric: Fabric, job: Job) -> None:
