@@ -17,20 +17,24 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import SwitchEntries
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.handle import Handle
+from switch.program import Program
 from topo.errors import MachineError, unknown_name
 
 PROGRAM = Path(__file__).resolve().parents[1] / "p4" / "build" / "ina.json"
 """What switches run unless they are told otherwise."""
 
 
-class RunningSwitch(Protocol):
-    """A switch that processes packets: in the kernel, in BMv2, or inside this process."""
+class SwitchView(Protocol):
+    """What can be read of a switch, also by another process than the one that runs it."""
 
-    name: str
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, by its full name in the P4 program, ordered by key."""
+        ...
 
-    def install(self, entries: SwitchEntries) -> None:
-        """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
         ...
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
@@ -39,6 +43,16 @@ class RunningSwitch(Protocol):
 
     def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of every element of an indirect counter."""
+        ...
+
+
+class RunningSwitch(SwitchView, Protocol):
+    """A switch that processes packets: in the kernel, in BMv2, or inside this process."""
+
+    name: str
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
         ...
 
     def check(self) -> None:
@@ -52,13 +66,24 @@ class Target:
 
     name: str
     node: str
+    view: str
     missing: Callable[[], str | None]
 
     def node_class(self) -> type[Any]:
         """The Mininet switch class; constructed with the keyword `fabric_switch`."""
-        module, attribute = self.node.split(":")
-        loaded: type[Any] = getattr(importlib.import_module(module), attribute)
+        loaded: type[Any] = load(self.node)
         return loaded
+
+    def attach(self, handle: Handle, program: Program) -> SwitchView:
+        """A running switch of another process; `program` is what `program_of` gives for its handle."""
+        view: SwitchView = load(self.view)(handle, program)
+        return view
+
+
+def load(name: str) -> Any:
+    """What `module:attribute` names."""
+    module, attribute = name.split(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def missing_for_bmv2() -> str | None:
@@ -78,8 +103,8 @@ def missing_for_fast() -> str | None:
 
 
 TARGETS: dict[str, Target] = {
-    "bmv2": Target("bmv2", "switch.bmv2.node:Bmv2Switch", missing_for_bmv2),
-    "fast": Target("fast", "switch.fast.node:FastSwitch", missing_for_fast),
+    "bmv2": Target("bmv2", "switch.bmv2.node:Bmv2Switch", "switch.bmv2.runtime:view", missing_for_bmv2),
+    "fast": Target("fast", "switch.fast.node:FastSwitch", "switch.fast.view:KernelView", missing_for_fast),
 }
 
 

@@ -16,7 +16,8 @@ from thrift.Thrift import TException
 
 from switch.bmv2.process import Process, free_port
 from switch.bmv2.runtime import Runtime
-from switch.entries import SwitchEntries
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.handle import Handle, make_handle
 from switch.target import PROGRAM
 from topo.errors import RunError
 from topo.fabric import Switch
@@ -68,10 +69,24 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
             self._scratch = None
         super().stop(deleteIntfs)
 
+    def handle(self) -> Handle:
+        """By what `switch.bmv2.runtime` finds this switch from another process."""
+        return make_handle("bmv2", self._program, pid=self.bmv2_pid, control_port=self._started.control_port)
+
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
         with self._talking() as runtime:
             runtime.install(entries)
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, by its full name in the P4 program, ordered by key."""
+        with self._talking() as runtime:
+            return runtime.read_table(name)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        with self._talking() as runtime:
+            return runtime.read_groups()
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array. (BMv2 reports 64-bit values from 2^63 on as 2^63 - 1.)"""

@@ -6,7 +6,8 @@ is an exception, and calls of one kind travel together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -18,6 +19,7 @@ from bm_runtime.standard.ttypes import (
     BmMatchParam,
     BmMatchParamExact,
     BmMatchParamType,
+    BmMtEntry,
     InvalidTableOperation,
     TableOperationErrorCode,
 )
@@ -26,8 +28,10 @@ from p4utils.utils.sswitch_thrift_API import SimpleSwitchThriftAPI
 
 from switch.encode import action_call, check_entries
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from switch.handle import Handle
+from switch.program import Program
 from switch.read import read_program
-from topo.errors import InputError
+from topo.errors import InputError, RunError
 
 CONTEXT = 0
 REPLICA_ID = 1
@@ -39,34 +43,27 @@ EGRESS_QUEUE_PACKETS = 1024
 read_program_once = cache(read_program)
 
 
-class Runtime:
-    """A connection to the `simple_switch` that listens on local `port` and runs `program`."""
+class RuntimeView:
+    """A connection to the `simple_switch` that listens on local `port` and runs `program`, for reading."""
 
     def __init__(self, port: int, program: Path) -> None:
         try:
-            api = SimpleSwitchThriftAPI(port, "127.0.0.1", str(program))
+            self._api = SimpleSwitchThriftAPI(port, "127.0.0.1", str(program))
         except SystemExit as error:  # how p4-utils says that nobody answers
             raise ConnectionError(f"no control plane answers on port {port}") from error
-        self._standard = api.client
-        self._replication = api.mc_client
+        self._standard = self._api.client
+        self._replication = self._api.mc_client
         self._program = read_program_once(program)
-        api.sswitch_client.set_all_egress_queue_depths(EGRESS_QUEUE_PACKETS)
 
-    def install(self, entries: SwitchEntries) -> None:
-        """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""
-        check_entries(self._program, entries)
-        answers = pipeline(self._standard, "bm_mt_add_entry", map(self._entry_call, entries.tables))
-        for entry, answer in zip(entries.tables, answers, strict=True):
-            if isinstance(answer, InvalidTableOperation):
-                reason = TableOperationErrorCode._VALUES_TO_NAMES[answer.code]
-                raise InputError(f"switch '{entries.switch}': BMv2 refuses the entry '{entry.cli()}': {reason}")
-        pipeline(self._standard, "bm_register_write", map(write_call, entries.registers))
-        for group in entries.groups:
-            self._add_group(group)
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, ordered by key."""
+        table = self._program.table(name)
+        found = self._standard.bm_mt_get_entries(CONTEXT, table.name)
+        return sorted((table_entry(table.name, each) for each in found), key=lambda entry: entry.key)
 
-    def reset(self) -> None:
-        """Forget all entries, groups, register and counter values, as after a fresh start."""
-        self._standard.bm_reset_state()
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        return sorted(groups(json.loads(self._replication.bm_mc_get_entries(CONTEXT))), key=lambda group: group.group)
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array. BMv2 reports 64-bit values from 2^63 on as 2^63 - 1."""
@@ -85,6 +82,30 @@ class Runtime:
         value = self._standard.bm_counter_read(CONTEXT, name, index)
         return value.packets, value.bytes
 
+
+class Runtime(RuntimeView):
+    """The connection of the process that runs the switch: entries go in as well."""
+
+    def __init__(self, port: int, program: Path) -> None:
+        super().__init__(port, program)
+        self._api.sswitch_client.set_all_egress_queue_depths(EGRESS_QUEUE_PACKETS)
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""
+        check_entries(self._program, entries)
+        answers = pipeline(self._standard, "bm_mt_add_entry", map(self._entry_call, entries.tables))
+        for entry, answer in zip(entries.tables, answers, strict=True):
+            if isinstance(answer, InvalidTableOperation):
+                reason = TableOperationErrorCode._VALUES_TO_NAMES[answer.code]
+                raise InputError(f"switch '{entries.switch}': BMv2 refuses the entry '{entry.cli()}': {reason}")
+        pipeline(self._standard, "bm_register_write", map(write_call, entries.registers))
+        for group in entries.groups:
+            self._add_group(group)
+
+    def reset(self) -> None:
+        """Forget all entries, groups, register and counter values, as after a fresh start."""
+        self._standard.bm_reset_state()
+
     def _entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
         table, call = self._program.table(entry.table), action_call(self._program, entry)
         key = [match(value, part.bits) for value, part in zip(entry.key, table.key, strict=True)]
@@ -99,6 +120,29 @@ class Runtime:
         handle = self._replication.bm_mc_mgrp_create(CONTEXT, group.group)
         node = self._replication.bm_mc_node_create(CONTEXT, REPLICA_ID, bitmap, "")
         self._replication.bm_mc_node_associate(CONTEXT, handle, node)
+
+
+def view(handle: Handle, program: Program) -> RuntimeView:  # noqa: ARG001, p4-utils reads it from its file
+    """The switch that gave `handle`, for reading."""
+    try:
+        return RuntimeView(handle["control_port"], Path(handle["program"]))
+    except ConnectionError as error:
+        raise RunError(f"{error}: the switch, or its network, has ended") from error
+
+
+def table_entry(table: str, entry: BmMtEntry) -> TableEntry:
+    """What BMv2 gives for an entry with a key of exact matches."""
+    key = tuple(int.from_bytes(part.exact.key, "big") for part in entry.match_key)
+    action = entry.action_entry
+    return TableEntry(table, key, action.action_name, tuple(int.from_bytes(p, "big") for p in action.action_data))
+
+
+def groups(tree: Mapping[str, Any]) -> Iterator[MulticastGroup]:
+    """The groups in BMv2's description of its replication engine: a group has nodes, a node has ports."""
+    ports_of = {node["handle"]: node["ports"] for node in tree["l2_handles"]}
+    ports = {node["handle"]: ports_of[node["l2_handle"]] for node in tree["l1_handles"]}
+    for group in tree["mgrps"]:
+        yield MulticastGroup(group["id"], tuple(sorted(port for node in group["l1_handles"] for port in ports[node])))
 
 
 def write_call(preset: RegisterPreset) -> tuple[Any, ...]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import SwitchEntries
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.build import LIBRARY, build
 from switch.fast.generate import generate
 from switch.fast.state import SwitchState
@@ -19,6 +19,18 @@ from switch.program import Program
 from topo.errors import RunError
 
 OUT_BYTES = 1 << 20
+
+
+class TableHead(ctypes.Structure):
+    """struct table of process.h"""
+
+    _fields_ = [
+        ("key_bytes", ctypes.c_uint32),
+        ("entry_bytes", ctypes.c_uint32),
+        ("count", ctypes.c_uint32),
+        ("slots", ctypes.c_uint32),
+        ("bytes", ctypes.c_void_p),
+    ]
 
 
 class ProcessTables:
@@ -33,6 +45,15 @@ class ProcessTables:
         for key, entry in entries:
             if self.library.table_put(table, key, entry):
                 raise RunError(f"no memory for an entry of table '{symbol}'")
+
+    def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
+        table = TableHead.in_dll(self.library, symbol)
+        key_room = -(-table.key_bytes // 8) * 8
+        stride = 8 + key_room + table.entry_bytes
+        for slot in range(table.slots):
+            data = ctypes.string_at(table.bytes + slot * stride, stride)
+            if data[0]:
+                yield data[8 : 8 + table.key_bytes], data[8 + key_room :]
 
 
 class InProcessSwitch:
@@ -53,6 +74,12 @@ class InProcessSwitch:
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups and register presets."""
         self.state.install(entries)
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        return self.state.read_table(name)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        return self.state.read_groups()
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         return self.state.read_register(name)

@@ -10,19 +10,28 @@ from __future__ import annotations
 import itertools
 import mmap
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import SwitchEntries
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.build import EBPF, build
 from switch.fast.generate import Generated, generate
 from switch.fast.layout import DROP_PORT
-from switch.fast.libbpf import BpfObject, attach_ingress, detach_ingress, is_attached, update_map, verified_instructions
-from switch.fast.state import SwitchState
+from switch.fast.libbpf import (
+    BpfObject,
+    attach_ingress,
+    detach_ingress,
+    is_attached,
+    map_info,
+    map_items,
+    update_map,
+    verified_instructions,
+)
+from switch.fast.state import GROUPS, SwitchState
 from switch.program import Program
 from topo.errors import InputError, MachineError, RunError
 from topo.processors import switch_processors
@@ -41,13 +50,16 @@ def next_cpu() -> int:
 
 
 class KernelTables:
-    """The hash maps of a loaded object."""
+    """Hash maps, by what gives the descriptor of each."""
 
-    def __init__(self, loaded: BpfObject) -> None:
-        self.loaded = loaded
+    def __init__(self, map_fd: Callable[[str], int]) -> None:
+        self.map_fd = map_fd
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
-        update_map(self.loaded.map_fd(symbol), entries)
+        update_map(self.map_fd(symbol), entries)
+
+    def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
+        return map_items(self.map_fd(symbol))
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,7 @@ class KernelSwitch:
         self.loaded = BpfObject(compiled.path)
         self.shared = mmap.mmap(self.loaded.map_fd(MEMORY_MAP), layout.memory_bytes)
         memory = np.frombuffer(self.shared, np.uint8)
-        self.state = SwitchState(layout, memory, KernelTables(self.loaded))
+        self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd))
 
     def add_port(self, port: int, interface: str) -> None:
         """Make `interface` the switch's port number `port`: nothing that arrives there goes anywhere else."""
@@ -96,9 +108,22 @@ class KernelSwitch:
         """How many instructions the kernel's verifier walked through to accept the program, of its 1,000,000."""
         return verified_instructions(self.loaded.program_fd(PROGRAM))
 
+    def map_ids(self) -> dict[str, int]:
+        """The ids under which the kernel has the memory, the groups and, by its name, each table that is a map."""
+        tables = self.state.layout.tables
+        symbols = {name: table.symbol for name, table in tables.items() if not table.direct}
+        maps = {MEMORY_MAP: MEMORY_MAP, GROUPS: GROUPS} | symbols
+        return {name: map_info(self.loaded.map_fd(symbol)).id for name, symbol in maps.items()}
+
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups and register presets."""
         self.state.install(entries)
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        return self.state.read_table(name)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        return self.state.read_groups()
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         return self.state.read_register(name)

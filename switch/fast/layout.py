@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from switch.entries import TableEntry
 from switch.fast.emitter import Emitter, Names
 from switch.fast.records import Record, make_record
 from switch.fast.usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
@@ -61,6 +62,12 @@ class TableLayout:
         """The bytes of an entry that runs `action` with `values`."""
         head = (1).to_bytes(4, "little") + action.number.to_bytes(4, "little")
         return (head + self.values[action.number].pack(values)).ljust(self.entry_bytes, b"\0")
+
+    def unpack_entry(self, key: tuple[int, ...], data: bytes) -> TableEntry:
+        """The entry whose bytes are `data`."""
+        number = int.from_bytes(data[4:8], "little")
+        action = next(action for action in self.table.actions if action.number == number)
+        return TableEntry(self.table.name, key, action.name, self.values[number].unpack(data[self.HEAD_BYTES :]))
 
 
 class Layout:

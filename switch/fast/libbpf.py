@@ -6,7 +6,8 @@ import ctypes
 import ctypes.util
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from topo.errors import MachineError, RunError
 
 INGRESS = 1  # BPF_TC_INGRESS
 PROGRAM_INFO_BYTES, VERIFIED_AT = 256, 216  # struct bpf_prog_info, and where its `verified_insns` is
+MAP_INFO_BYTES = 128  # struct bpf_map_info: type, id, key_size, value_size, ..., 32 bits each
 MESSAGES = 40  # lines of libbpf's own report that an error shows
 
 
@@ -131,6 +133,43 @@ def update_map(fd: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
     keys, values = (b"".join(part) for part in zip(*entries, strict=True))
     count = ctypes.c_uint32(len(entries))
     must("filling a table", library().bpf_map_update_batch(fd, keys, values, ctypes.byref(count), None))
+
+
+@dataclass(frozen=True)
+class MapInfo:
+    """What the kernel says of a map. By `id` any process of root finds it for as long as it lives."""
+
+    id: int
+    key_bytes: int
+    value_bytes: int
+
+
+def map_info(fd: int) -> MapInfo:
+    info = (ctypes.c_uint32 * (MAP_INFO_BYTES // 4))()
+    size = ctypes.c_uint32(MAP_INFO_BYTES)
+    must("asking about a map", library().bpf_obj_get_info_by_fd(fd, info, ctypes.byref(size)))
+    return MapInfo(id=info[1], key_bytes=info[2], value_bytes=info[3])
+
+
+def open_map(map_id: int) -> int:
+    """A descriptor of the map with this id; the caller closes it."""
+    fd = int(library().bpf_map_get_fd_by_id(ctypes.c_uint32(map_id)))
+    if fd == -errno.EPERM:
+        raise MachineError("the kernel does not let this process read a running switch: run as root")
+    if fd == -errno.ENOENT:
+        raise RunError(f"map {map_id} of the switch is no longer in the kernel: its network has ended")
+    return must(f"opening map {map_id}", fd)
+
+
+def map_items(fd: int) -> Iterator[tuple[bytes, bytes]]:
+    """All (key, value) pairs of a hash map, in no order."""
+    info = map_info(fd)
+    key, value = ctypes.create_string_buffer(info.key_bytes), ctypes.create_string_buffer(info.value_bytes)
+    before = None
+    while library().bpf_map_get_next_key(fd, before, key) == 0:
+        if library().bpf_map_lookup_elem(fd, key, value) == 0:
+            yield key.raw, value.raw
+        before = ctypes.create_string_buffer(key.raw, info.key_bytes)
 
 
 def attach_ingress(ifindex: int, program_fd: int) -> TcOptions:

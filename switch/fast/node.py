@@ -10,8 +10,9 @@ import numpy as np
 from mininet.node import Switch as MininetSwitch
 from numpy.typing import NDArray
 
-from switch.entries import SwitchEntries
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.kernel import Compiled, KernelSwitch, compile_program
+from switch.handle import Handle, make_handle
 from switch.read import read_program
 from switch.target import PROGRAM
 from topo.errors import RunError
@@ -59,9 +60,21 @@ class FastSwitch(MininetSwitch):  # type: ignore[misc]
             raise RunError(f"switch '{self.name}' is not running: start the network first")
         return self._kernel
 
+    def handle(self) -> Handle:
+        """By what `switch.fast.view` finds this switch from another process."""
+        return make_handle("fast", self._program, maps=self.kernel.map_ids(), cpu=self.kernel.cpu)
+
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
         self.kernel.install(entries)
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, by its full name in the P4 program, ordered by key."""
+        return self.kernel.read_table(name)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        return self.kernel.read_groups()
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array, by its full name in the P4 program."""

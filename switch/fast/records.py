@@ -56,6 +56,10 @@ class Record:
             data[member.offset : member.offset + member.size] = value.to_bytes(member.size, "little")
         return bytes(data)
 
+    def unpack(self, data: bytes) -> tuple[int, ...]:
+        """The values that `pack` was given."""
+        return tuple(int.from_bytes(data[m.offset : m.offset + m.size], "little") for m in self.order)
+
     @cached_property
     def dtype(self) -> np.dtype[np.void]:
         """The record as NumPy sees it, members under their Python names."""

@@ -6,7 +6,7 @@ Memory is one array of bytes that Python and the running program share. Hash tab
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from switch.encode import action_call, check_entries
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.fast.layout import MAX_REPLICAS, Layout
+from switch.fast.layout import MAX_REPLICAS, Layout, TableLayout
 from topo.errors import InputError
 
 Memory = NDArray[np.uint8]
@@ -22,21 +22,74 @@ GROUPS = "groups"
 COPY = 1  # the `egress_rid` of every replica
 
 
-class Tables(Protocol):
+class ReadableTables(Protocol):
     """The hash tables of a loaded program, by their symbol in C."""
+
+    def items(self, symbol: str) -> Iterable[tuple[bytes, bytes]]:
+        """All (key, entry) pairs, in any order."""
+        ...
+
+
+class Tables(ReadableTables, Protocol):
+    """Hash tables that entries can be added to."""
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Add (key, entry) pairs, all of one size."""
         ...
 
 
-class SwitchState:
-    """What target-neutral entries, registers and counters are in memory and tables."""
+class StateReader:
+    """What memory and tables hold, as target-neutral entries, registers and counters."""
 
-    def __init__(self, layout: Layout, memory: Memory, tables: Tables) -> None:
+    def __init__(self, layout: Layout, memory: Memory, tables: ReadableTables) -> None:
         self.layout = layout
         self.program = layout.program
         self.memory = memory
+        self.readable = tables
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of the table `name`, ordered by key."""
+        if not self.program.table(name).key:
+            return []
+        table = self.layout.tables[name]
+        found = self.direct_items(table) if table.direct else self.hashed_items(table)
+        return sorted((table.unpack_entry(key, data) for key, data in found), key=lambda entry: entry.key)
+
+    def direct_items(self, table: TableLayout) -> Iterator[tuple[tuple[int, ...], bytes]]:
+        view = self.layout.view(self.memory, table.table.name).view(np.uint8).reshape(-1, table.entry_bytes)
+        for index in np.flatnonzero(view[:, 0]):
+            yield (int(index),), view[index].tobytes()
+
+    def hashed_items(self, table: TableLayout) -> Iterator[tuple[tuple[int, ...], bytes]]:
+        for key, data in self.readable.items(table.symbol):
+            yield table.key.unpack(key), data
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        found = (unpack_group(key, data) for key, data in self.readable.items(GROUPS))
+        return sorted(found, key=lambda group: group.group)
+
+    def column(self, register: str) -> NDArray[np.uint64]:
+        """The elements of a register where they are, in the register's own integer type."""
+        array = self.program.register(register)
+        view: NDArray[np.uint64] = self.layout.view(self.memory, f"rows_{array.size}")[register]
+        return view
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """A copy of all elements of the register `name`."""
+        return self.column(name).astype(np.uint64)
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Copies of the packets and bytes of all elements of the counter `name`."""
+        view = self.layout.view(self.memory, self.program.counter(name).name)
+        return view["packets"].copy(), view["bytes"].copy()
+
+
+class SwitchState(StateReader):
+    """The state of a switch that this process runs: entries go in as well."""
+
+    def __init__(self, layout: Layout, memory: Memory, tables: Tables) -> None:
+        super().__init__(layout, memory, tables)
         self.tables = tables
         self.keys: dict[str, set[tuple[int, ...]]] = {name: set() for name in layout.tables}
 
@@ -79,21 +132,6 @@ class SwitchState:
             self.tables.put(table.symbol, [(table.key.pack(e.key), d) for e, d in zip(entries, packed, strict=True)])
         self.keys[name] |= {entry.key for entry in entries}
 
-    def column(self, register: str) -> NDArray[np.uint64]:
-        """The elements of a register where they are, in the register's own integer type."""
-        array = self.program.register(register)
-        view: NDArray[np.uint64] = self.layout.view(self.memory, f"rows_{array.size}")[register]
-        return view
-
-    def read_register(self, name: str) -> NDArray[np.uint64]:
-        """A copy of all elements of the register `name`."""
-        return self.column(name).astype(np.uint64)
-
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Copies of the packets and bytes of all elements of the counter `name`."""
-        view = self.layout.view(self.memory, self.program.counter(name).name)
-        return view["packets"].copy(), view["bytes"].copy()
-
 
 def check_size(group: MulticastGroup) -> None:
     ports = Tally(group.ports)
@@ -107,3 +145,10 @@ def pack_group(group: MulticastGroup) -> tuple[bytes, bytes]:
     numbers = np.zeros((MAX_REPLICAS, 2), np.uint16)
     numbers[: len(ports), 0], numbers[: len(ports), 1] = ports, COPY
     return group.group.to_bytes(4, "little"), len(ports).to_bytes(4, "little") + numbers.tobytes()
+
+
+def unpack_group(key: bytes, data: bytes) -> MulticastGroup:
+    """The group that `pack_group` packed."""
+    count = int.from_bytes(data[:4], "little")
+    ports = np.frombuffer(data, np.uint16, 2 * count, offset=4)[::2]
+    return MulticastGroup(int.from_bytes(key, "little"), tuple(ports.tolist()))

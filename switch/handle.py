@@ -1,0 +1,35 @@
+"""Handles: by what another process finds a running switch, as data that JSON can carry."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from switch.program import Program
+from switch.read import read_program
+from topo.errors import InputError
+
+Handle = Mapping[str, Any]
+"""`target` is a name of `switch.target.TARGETS`, `program` and `sha256` its P4 program; the rest is its own."""
+
+
+def make_handle(target: str, program: Path, **own: Any) -> Handle:
+    """The handle of a switch that has just read `program`."""
+    return {"target": target, "program": str(program.resolve()), "sha256": fingerprint(program), **own}
+
+
+def program_of(handle: Handle) -> Program:
+    """The program that the switch runs; `InputError` if its file is another one by now."""
+    path = Path(handle["program"])
+    if not path.is_file() or fingerprint(path) != handle["sha256"]:
+        raise InputError(
+            f"{path} is not what the running switch was started with (sha256 {handle['sha256'][:12]}...), "
+            "and says where its state is: put that file back, or start the network again"
+        )
+    return read_program(path)
+
+
+def fingerprint(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
