@@ -5,7 +5,8 @@
 
 The switch class is a `mininet.node.Switch` and is constructed as `switch_class(name, fabric_switch=...,
 ledger=..., run_dir=..., dpid=..., inNamespace=False)`. Its ports have the numbers of the fabric; it
-attaches to `self.intfs[port]` in `start(controllers)` and detaches in `stop(deleteIntfs)`.
+attaches to `self.intfs[port]` in `start(controllers)` and detaches in `stop(deleteIntfs)`. If it has a method
+`handle()`, what that gives is passed on to other processes (`topo.running`).
 
 Leaving the block, by whatever way, removes everything; see `topo.ledger` for what happens after `kill -9`.
 """
@@ -31,6 +32,7 @@ from topo.errors import MachineError
 from topo.fabric import Fabric, Link
 from topo.ledger import Ledger, clean_dead_runs
 from topo.netlink import add_neighbors, index_of, inside, set_up
+from topo.running import announced
 
 try:
     from mininet.net import Mininet
@@ -128,6 +130,7 @@ class Network:
         self._exits.callback(self._stop_nodes)
         self._build()
         self.mininet.start()
+        self._exits.enter_context(announced(self))
 
     def _close(self) -> None:
         with interrupts_held():

@@ -18,11 +18,16 @@ def switch_processors() -> list[int]:
     return allowed[1:] or allowed
 
 
+def endpoint_processor() -> int:
+    """The processor of the endpoints."""
+    return min(os.sched_getaffinity(0))
+
+
 @contextmanager
 def on_endpoint_processor() -> Iterator[None]:
     """Run the block, in this thread, on the processor of the endpoints."""
     allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(allowed)})
+    os.sched_setaffinity(0, {endpoint_processor()})
     try:
         yield
     finally:
