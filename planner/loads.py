@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import inf
 
@@ -25,13 +25,23 @@ def aggregated_flows(trees: Iterable[AggregationTree]) -> Counter[str]:
 
 
 def equal_rate_bps(fabric: Fabric, trees: Iterable[AggregationTree]) -> float:
-    """The highest rate in bit/s that every worker can send at in every tree, the same in all.
+    """The highest rate in bit/s that every worker can send at in every tree, the same in all."""
+    return sending_rate_bps(fabric, ((tree, 1.0) for tree in trees))
 
-    ARO's constraint (10) with one r: the least capacity per flow, of links and, where a switch has an
+
+def sending_rate_bps(fabric: Fabric, trees: Iterable[tuple[AggregationTree, float]]) -> float:
+    """The highest sending rate in bit/s, of which each tree's flows have the share beside it.
+
+    ARO's constraint (10) with one r: the least capacity per share, of links and, where a switch has an
     `aggregation_rate_bps`, of its aggregators (InArt's switch capacity constraint).
     """
-    trees = tuple(trees)
-    rates = [fabric.capacities_bps[link] / count for link, count in flow_counts(trees).items()]
-    for switch, count in aggregated_flows(trees).items():
-        rates.append((fabric.switch_by_name[switch].aggregation_rate_bps or inf) / count)
+    links: dict[tuple[str, str], float] = defaultdict(float)
+    switches: dict[str, float] = defaultdict(float)
+    for tree, share in trees:
+        for link, count in flow_counts([tree]).items():
+            links[link] += share * count
+        for switch, count in aggregated_flows([tree]).items():
+            switches[switch] += share * count
+    rates = [fabric.capacities_bps[link] / load for link, load in links.items()]
+    rates += [(fabric.switch_by_name[switch].aggregation_rate_bps or inf) / load for switch, load in switches.items()]
     return min(rates, default=0.0)

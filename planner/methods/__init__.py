@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.methods import aro, atp, lbmm
+from planner.methods import aro, atp, inart, lbmm
 from planner.methods.method import Method, Options
 from topo.errors import unknown_name
 
@@ -14,6 +14,7 @@ METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact (ARO, SJST)", aro.AroOptions, aro.plan),
     "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
+    "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
 }
 
