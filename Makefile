@@ -8,7 +8,7 @@ PLANNERS ?= aro,atp,lbmm
 ARGS ?=
 
 # What the distribution provides, on Debian 12 and Ubuntu 24.04 alike.
-PACKAGES := python3-venv mininet iproute2 clang gcc libc6-dev libbpf-dev linux-libc-dev tcpreplay
+PACKAGES := python3-venv mininet iproute2 clang gcc libc6-dev libbpf-dev linux-libc-dev tcpreplay tcpdump
 
 VENV := .venv
 BIN := $(VENV)/bin

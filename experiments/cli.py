@@ -1,4 +1,4 @@
-"""The `inakit` command: plan, emulate, topo, check, bench, dissector.
+"""The `inakit` command: plan, emulate, topo, check, bench, and dump and capture for a look inside.
 
 Every error that is a person's to mend ends in one message and the exit code 2; a run whose verdict is
 not VALID ends in 1.
@@ -15,6 +15,7 @@ from rich.console import Console
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS
 from topo.errors import InakitError
+from topo.running import find_network
 
 app = typer.Typer(
     name="inakit",
@@ -43,6 +44,7 @@ Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="decides everything random")]
 Planners = Annotated[str, typer.Option(help="planners by name, comma between; `inakit planners` lists them")]
 Planner = Annotated[str, typer.Option(help="a planner by name")]
+Run = Annotated[str | None, typer.Option(help="which network, where several are running: its four-letter id")]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 
 
@@ -78,15 +80,19 @@ def emulate(
     switch: Annotated[str, typer.Option(help="auto, bmv2 or fast")] = "auto",
     mode: Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")] = "reliable",
     seed: Seed = 0,
+    pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
+    from experiments.capture import capture_places  # noqa: PLC0415
     from experiments.emulate import Emulation, run  # noqa: PLC0415, the network needs Mininet; planning does not
 
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
     names = tuple(name.strip() for name in planners.split(",") if name.strip())
-    emulation = Emulation(build_problem(fabric, job), names, switch, mode, seed, results, parse_scale(scale))
+    problem = build_problem(fabric, job)
+    captures = capture_places(problem.fabric, pcap)
+    emulation = Emulation(problem, names, switch, mode, seed, results, parse_scale(scale), captures)
     raise typer.Exit(run(emulation, Console()))
 
 
@@ -179,6 +185,37 @@ def bench() -> None:
 
     console = Console()
     console.print(bench_table(run_bench(installed_targets(), console)))
+
+
+@app.command()
+def dump(
+    switch: Annotated[str, typer.Argument(help="a switch of a running network, by name")],
+    table: Annotated[str | None, typer.Option(help="only this table, such as aggregation")] = None,
+    register: Annotated[str | None, typer.Option(help="only this register, such as slot_bitmap")] = None,
+    counter: Annotated[str | None, typer.Option(help="only this counter, such as events")] = None,
+    json: Annotated[bool, typer.Option("--json", help="all of it, for programs")] = False,
+    run: Run = None,
+) -> None:
+    """Show the tables, registers and counters of a switch while it works."""
+    from experiments.dump import dump as show  # noqa: PLC0415
+
+    asked = {"table": table, "register": register, "counter": counter}
+    show(Console(), find_network(run), switch, asked, as_json=json)
+
+
+@app.command()
+def capture(
+    switch: Annotated[str, typer.Argument(help="a switch of a running network, by name")],
+    port: Annotated[int, typer.Argument(help="the number of one of its ports")],
+    output: Annotated[Path, typer.Option(help="a .pcap file")],
+    seconds: Annotated[float | None, typer.Option(help="end after so many seconds")] = None,
+    packets: Annotated[int | None, typer.Option(help="end after so many packets")] = None,
+    run: Run = None,
+) -> None:
+    """Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network."""
+    from experiments.capture import Limit, capture_to  # noqa: PLC0415
+
+    capture_to(Console(), find_network(run), (switch, port), output, Limit(seconds, packets))
 
 
 @app.command()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from experiments.capture import Place, capturing, check_tcpdump, warn_of_losses
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.planning import make_plan, write_plan
 from experiments.record import RunFolder, RunRecord
@@ -42,7 +43,10 @@ MODES = {"reliable": Mode(run_reliable, lambda: None), "replay": Mode(run_replay
 
 @dataclass(frozen=True)
 class Emulation:
-    """What is to be run. `planners` are measured one after another, each on a network of its own."""
+    """What is to be run. `planners` are measured one after another, each on a network of its own.
+
+    `captures` are the switch ports whose packets are kept as pcap files.
+    """
 
     problem: Problem
     planners: tuple[str, ...]
@@ -51,6 +55,7 @@ class Emulation:
     seed: int = 0
     results: Path = Path("results")
     scale: float = 1.0
+    captures: tuple[Place, ...] = ()
 
 
 def run(emulation: Emulation, console: Console) -> int:
@@ -65,6 +70,8 @@ def run(emulation: Emulation, console: Console) -> int:
     target = choose_target(emulation.switch)
     check_machine()
     MODES[emulation.mode].check_machine()
+    if emulation.captures:
+        check_tcpdump()
     plans = {}
     for name in dict.fromkeys(emulation.planners):
         with console.status(f"{name}: planning"):
@@ -79,6 +86,7 @@ def run(emulation: Emulation, console: Console) -> int:
             with bar(console, f"{name}: {emulation.mode} on {target.name}") as progress:
                 outcome = measure(emulation, plan, target, folder.path / name, progress)
             outcome.write(folder, name)
+            warn_of_losses(console, name, outcome.captured)
             record.planners[name] |= outcome.as_json()
             folder.write_record(record)
         record.finish(*overall(record.planners))
@@ -116,7 +124,11 @@ def measure(emulation: Emulation, plan: Plan, target: Target, folder: Path, prog
         for name, switch in network.switches.items():
             switch.install(installed.of(name))
         hosts = host_ports(network.hosts.values())
-        return watch(network, hosts, plan, lambda: MODES[emulation.mode].send(hosts, problem, plan, progress=progress))
+        with capturing(network, emulation.captures, folder / "pcap") as captured:
+            outcome = watch(
+                network, hosts, plan, lambda: MODES[emulation.mode].send(hosts, problem, plan, progress=progress)
+            )
+        return replace(outcome, captured=captured)
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from experiments.capture import Counts
 from experiments.record import RunFolder
 from experiments.report import VALID
 from planner.evaluate import Prediction
@@ -22,11 +23,12 @@ WRONG = "WRONG"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One planner's run: what traffic measured, and what the monitor saw."""
+    """One planner's run: what traffic measured, what the monitor saw, and what was captured, by pcap file."""
 
     measured: Measured
     monitor: Monitor
     reasons: tuple[str, ...]
+    captured: Mapping[str, Counts] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -40,6 +42,7 @@ class Outcome:
             "verdict": self.verdict,
             "reasons": list(self.reasons),
             "switches": dict(switch_figures(self.monitor)),
+            "captures": {name: asdict(counts) for name, counts in self.captured.items()},
         }
 
     def write(self, folder: RunFolder, planner: str) -> None:

@@ -1,0 +1,229 @@
+"""Looking into a running network from outside: dumps, captures; the same on every target."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import ENTRY, TIMEOUT_S, inakit
+from numpy.typing import NDArray
+
+pytest.importorskip("mininet", reason="needs Mininet")
+
+from scapy.utils import rdpcap
+
+from experiments.capture import capturing
+from experiments.planning import make_plan
+from experiments.scenario import FabricChoice, JobChoice, build_problem
+from planner.entries import entries
+from planner.plan import Plan
+from planner.problem import Problem
+from switch.entries import Entries
+from switch.target import choose_target
+from topo.network import Network
+from traffic.layers import INA, Values
+from traffic.packet import Kind
+from traffic.port import host_ports
+from traffic.reliable import run_reliable
+
+pytestmark = pytest.mark.root
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
+SWITCH = "s1"
+"""It sums for three ports towards the parameter server (ARO, Fig. 1)."""
+FRAGMENTS = 100
+
+
+@dataclass(frozen=True)
+class Lively:
+    """A network that is up, with a plan installed."""
+
+    target: str
+    network: Network
+    problem: Problem
+    plan: Plan
+    installed: Entries
+
+    @property
+    def id(self) -> str:
+        return self.network.ledger.id
+
+    def send(self) -> None:
+        """One iteration: every worker's gradient, and the results."""
+        measured = run_reliable(host_ports(self.network.hosts.values()), self.problem, self.plan)
+        assert measured.exact
+
+    def counter(self, name: str) -> NDArray[np.int64]:
+        packets: NDArray[np.int64] = self.network.switches[SWITCH].read_counter(name)[0].astype(np.int64)
+        return packets
+
+    def dump(self, at: Path, *arguments: str) -> dict[str, Any]:
+        """What `inakit dump --json` says."""
+        answer = inakit("dump", SWITCH, "--json", "--run", self.id, *arguments, at=at)
+        assert answer.code == 0, answer
+        found: dict[str, Any] = json.loads(answer.output)
+        return found
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def lively(request: pytest.FixtureRequest) -> Iterator[Lively]:
+    with a_network(request.param) as network:
+        problem, plan, installed = planned()
+        for name, switch in network.switches.items():
+            switch.install(installed.of(name))
+        yield Lively(request.param, network, problem, plan, installed)
+
+
+def planned() -> tuple[Problem, Plan, Entries]:
+    """ARO's plan for ARO's first figure, and its entries."""
+    problem = build_problem(
+        FabricChoice("aro-figure1", capacity="2M"), JobChoice(gradient_bytes=256 * FRAGMENTS, iterations=1)
+    )
+    plan = make_plan(problem, "aro", seed=0)
+    return problem, plan, entries(problem, plan)
+
+
+def a_network(target: str) -> Network:
+    return Network(planned()[0].fabric, choose_target(target).node_class())
+
+
+# ---- dump ---------------------------------------------------------------------------------------
+
+
+def test_a_dump_is_what_was_installed_and_counted(lively: Lively, tmp_path: Path) -> None:
+    lively.send()
+    found, installed = lively.dump(tmp_path), lively.installed.of(SWITCH)
+    tables = [
+        (name, tuple(e["key"]), e["action"], tuple(e["params"])) for name, es in found["tables"].items() for e in es
+    ]
+    assert sorted(tables) == sorted((e.table, e.key, e.action, e.params) for e in installed.tables)
+    assert found["groups"] == {str(group.group): sorted(group.ports) for group in installed.groups}
+    for name in ("InaIngress.events", "InaIngress.received", "InaEgress.sent"):
+        counted = {str(index): count for index, count in enumerate(lively.counter(name)) if count}
+        assert {index: element["packets"] for index, element in found["counters"][name].items()} == counted
+    sums = lively.network.switches[SWITCH].read_register("InaIngress.sum63")
+    shown = {int(index): value for index, value in found["registers"]["InaIngress.sum63"].items()}
+    assert shown == {int(index): int(sums[index]) for index in np.flatnonzero(sums)}
+    assert shown
+
+
+def test_a_dump_is_short_enough_to_read(lively: Lively, tmp_path: Path) -> None:
+    lively.send()
+    answer = inakit("dump", SWITCH, "--run", lively.id, at=tmp_path)
+    lines = answer.output.splitlines()
+    assert len(lines) < 120
+    assert max(map(len, lines)) < 140
+    for shown in (
+        "table InaIngress.aggregation: 7 entries",
+        "aggregate(child=1, full=7, first_slot=0, ",
+        "69 registers: ",
+        "0 slots wait for more packets",
+        "sum0..63",
+        "completed",
+        "port 1 (l0)",
+    ):
+        assert shown in answer.output
+
+
+def test_one_part_of_a_dump_goes_by_its_short_name(lively: Lively, tmp_path: Path) -> None:
+    found = lively.dump(tmp_path, "--table", "forward", "--register", "InaIngress.slot_seq")
+    assert list(found["tables"]) == ["InaIngress.forward"]
+    assert list(found["registers"]) == ["InaIngress.slot_seq"]
+    assert found["counters"] == found["groups"] == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("dump", "s11"), "unknown switch of network '{id}' (aro-figure1) 's11': did you mean 's1'"),
+        (("dump", "s1", "--table", "agregation"), "unknown table 'agregation': did you mean 'aggregation'"),
+        (("dump", "s1", "--counter", "InaIngress.event"), "did you mean 'InaIngress.events'"),
+        (("capture", "s1", "9", "--output", "x.pcap"), "has no link at port 9: it has 1 (to l0), 2 (to l1)"),
+        (("capture", "s1", "1", "--output", "x.txt"), "output 'x.txt': a name that ends in .pcap is expected"),
+        (("capture", "s1", "1", "--output", "x.pcap", "--packets", "0"), "packets 0: a number greater than 0"),
+    ],
+)
+def test_bad_input_is_named_and_leaves_nothing(
+    lively: Lively, arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    answer = inakit(*arguments, "--run", lively.id, at=tmp_path)
+    assert answer.code == 2
+    assert message.format(id=lively.id) in answer.error
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- captures -----------------------------------------------------------------------------------
+
+
+def test_captures_have_every_packet_once_as_it_was_on_the_wire(lively: Lively, tmp_path: Path) -> None:
+    ports = [port for switch, port in places(lively) if switch == SWITCH]
+    before = {name: lively.counter(name) for name in ("InaIngress.received", "InaEgress.sent")}
+    with capturing(lively.network, [(SWITCH, port) for port in ports], tmp_path) as captured:
+        lively.send()
+    passed = {name: lively.counter(name) - count for name, count in before.items()}
+    arriving: dict[int, Any] = defaultdict(lambda: np.zeros(64, np.int64))
+    leaving: dict[int, Any] = {}
+    for port in ports:
+        packets = rdpcap(str(tmp_path / f"{SWITCH}-{port}.pcap"))
+        counts = captured[f"{SWITCH}-{port}"]
+        assert (counts.captured, counts.dropped) == (len(packets), 0)
+        assert len(packets) == sum(count[port] for count in passed.values())
+        kinds = Counter(packet[INA].kind for packet in packets)
+        assert kinds == {Kind.GRADIENT: FRAGMENTS, Kind.RESULT: FRAGMENTS}
+        for packet in packets:
+            if packet[INA].kind == Kind.GRADIENT:
+                values = np.array([packet[Values].getfieldval(f"v{i}") for i in range(64)], np.int64)
+                if port == 1:
+                    leaving[packet[INA].seq] = values
+                else:
+                    arriving[packet[INA].seq] += values
+    assert leaving.keys() == arriving.keys()
+    assert all((leaving[seq] == arriving[seq]).all() for seq in leaving)
+
+
+def places(lively: Lively) -> list[tuple[str, int]]:
+    return sorted((node, port) for (node, _), port in lively.problem.fabric.port_numbers.items())
+
+
+def start_capture(network: Network, file: Path, *arguments: str) -> subprocess.Popen[str]:
+    """`inakit capture` at port 1, when it has begun."""
+    command = ["capture", SWITCH, "1", "--output", str(file), "--run", network.ledger.id, *arguments]
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", ENTRY, *command], env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout
+    assert "capturing at port 1 of s1, which leads to l0" in process.stdout.readline()
+    return process
+
+
+def test_a_capture_of_another_process_ends_after_its_packets(lively: Lively, tmp_path: Path) -> None:
+    process = start_capture(lively.network, tmp_path / "new" / "x.pcap", "--packets", "30")
+    lively.send()
+    output, error = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, error
+    assert output == f"{tmp_path}/new/x.pcap: 30 packets, none lost\n"
+    assert len(rdpcap(str(tmp_path / "new" / "x.pcap"))) == 30
+
+
+def test_a_capture_ends_after_its_time(lively: Lively, tmp_path: Path) -> None:
+    process = start_capture(lively.network, tmp_path / "x.pcap", "--seconds", "0.2")
+    output, error = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, "packets, none lost" in output) == (0, True), error
+
+
+def test_a_capture_ends_with_its_network(tmp_path: Path) -> None:
+    with a_network("fast") as network:
+        process = start_capture(network, tmp_path / "x.pcap")
+    output, error = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, "packets, none lost" in output) == (0, True), error
