@@ -45,6 +45,7 @@ Seed = Annotated[int, typer.Option(help="decides everything random")]
 Planners = Annotated[str, typer.Option(help="planners by name, comma between; `inakit planners` lists them")]
 Planner = Annotated[str, typer.Option(help="a planner by name")]
 Run = Annotated[str | None, typer.Option(help="which network, where several are running: its four-letter id")]
+Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 
 
@@ -77,7 +78,7 @@ def emulate(
     gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
     iterations: Iterations = 3,
     planners: Planners = "aro,atp,lbmm",
-    switch: Annotated[str, typer.Option(help="auto, bmv2 or fast")] = "auto",
+    switch: Switch = "auto",
     mode: Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")] = "reliable",
     seed: Seed = 0,
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
@@ -201,6 +202,45 @@ def dump(
 
     asked = {"table": table, "register": register, "counter": counter}
     show(Console(), find_network(run), switch, asked, as_json=json)
+
+
+@app.command()
+def calibrate(
+    topo: Topo = "fattree",
+    k: K = None,
+    leaves: Leaves = None,
+    spines: Spines = None,
+    hosts_per_leaf: HostsPerLeaf = None,
+    capacity: Capacity = None,
+    ina: Ina = None,
+    pipelines: Pipelines = None,
+    scale: Scale = "1",
+    jobs: Jobs = None,
+    workers: Workers = None,
+    servers: Servers = 1,
+    planner: Planner = "aro",
+    switch: Switch = "auto",
+    seed: Seed = 0,
+    curve: Annotated[
+        str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with all hosts working")
+    ] = None,
+    verify: Annotated[int, typer.Option(help="check with so many runs each that overload is always caught")] = 0,
+    results: Results = Path("results"),
+) -> None:
+    """Find the highest link rate at which this machine carries a plan; `emulate` then warns of one that it cannot."""
+    from experiments.calibrate.command import Command, run_calibrate, run_curve  # noqa: PLC0415
+
+    command = Command(
+        fabric=FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed),
+        job=JobChoice(jobs, workers, servers, seed=seed),
+        planner=planner,
+        switch=switch,
+        seed=seed,
+    )
+    if curve is not None:
+        run_curve(command, curve, results, Console())
+    else:
+        raise typer.Exit(run_calibrate(command, verify, Console()))
 
 
 @app.command()

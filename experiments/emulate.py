@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from experiments.calibrate.announce import announce
 from experiments.capture import Place, capturing, check_tcpdump, warn_of_losses
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.planning import make_plan, write_plan
@@ -76,6 +77,8 @@ def run(emulation: Emulation, console: Console) -> int:
     for name in dict.fromkeys(emulation.planners):
         with console.status(f"{name}: planning"):
             plans[name] = make_plan(emulation.problem, name, emulation.seed)
+    if emulation.mode == "reliable":
+        announce(console, emulation.problem, plans, target.name, emulation.scale)
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, target)
     for name, plan in plans.items():

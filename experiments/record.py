@@ -102,8 +102,7 @@ class RunFolder:
     """`results/<time>-<name>/`, made new for each run; `results/latest` points to the newest."""
 
     def __init__(self, results: Path, name: str) -> None:
-        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        self.path = make_new_folder(results, f"{stamp}-{name}")
+        self.path = make_new_folder(results, f"{stamp()}-{name}")
         point_latest(results / "latest", self.path)
 
     def write_record(self, record: RunRecord) -> None:
@@ -125,6 +124,11 @@ class RunFolder:
             writer = csv.writer(file)
             writer.writerow(header)
             writer.writerows(rows)
+
+
+def stamp() -> str:
+    """The time, as folders' names begin."""
+    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
 
 
 def make_new_folder(results: Path, name: str) -> Path:

@@ -32,9 +32,14 @@ def shortened(reasons: Sequence[str]) -> Iterator[str]:
     """The first reason of each kind, and how many more there are; kinds differ in more than names and numbers."""
     kinds: dict[str, list[str]] = {}
     for reason in reasons:
-        kinds.setdefault(re.sub(r"'[^']*'|\S*\d\S*", "", reason), []).append(reason)
+        kinds.setdefault(without_names(reason), []).append(reason)
     for first, *others in kinds.values():
         yield first + (f" (and {len(others)} more like this in run.json)" if others else "")
+
+
+def without_names(reason: str) -> str:
+    """The kind of a reason: what is left of it without names and numbers."""
+    return " ".join(re.sub(r"'[^']*'|\S*\d\S*", "", reason).split())
 
 
 @dataclass(frozen=True)

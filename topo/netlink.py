@@ -101,19 +101,24 @@ def shape(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, del
     HTB's quantum is set rather than derived from the rate: for one class it is without effect, and the
     derived value makes the kernel warn above 16 Mbit/s. Raises `MachineError` when the kernel lacks a qdisc.
     """
-    rate = round(rate_bps / 8)
-    burst = max(2 * LARGEST_FRAME, round(rate * BURST_S))
     add_qdisc(netlink, "htb", index, handle=HTB_ROOT, default=HTB_CLASS & 0xFFFF)
-    netlink.tc(
-        "add-class", "htb", index, HTB_CLASS,
-        parent=HTB_ROOT, rate=rate, burst=burst, cburst=burst, quantum=LARGEST_FRAME,
-    )  # fmt: skip
+    set_rate(netlink, index, rate_bps, "add-class")
     if delay_s > 0:
         under_way = math.ceil(rate_bps * delay_s / (8 * SMALLEST_FRAME))
         limit = queue_packets + under_way
         add_qdisc(netlink, "netem", index, handle=QUEUE, parent=HTB_CLASS, delay=round(delay_s * 1e6), limit=limit)
     else:
         add_qdisc(netlink, "pfifo", index, handle=QUEUE, parent=HTB_CLASS, limit=queue_packets)
+
+
+def set_rate(netlink: IPRoute, index: int, rate_bps: float, command: str = "change-class") -> None:
+    """Let a shaper send at another rate. What waits in its queue stays there."""
+    rate = round(rate_bps / 8)
+    burst = max(2 * LARGEST_FRAME, round(rate * BURST_S))
+    netlink.tc(
+        command, "htb", index, HTB_CLASS,
+        parent=HTB_ROOT, rate=rate, burst=burst, cburst=burst, quantum=LARGEST_FRAME,
+    )  # fmt: skip
 
 
 def add_qdisc(netlink: IPRoute, kind: str, index: int, **options: float) -> None:

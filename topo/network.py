@@ -20,6 +20,7 @@ import shutil
 import signal
 import subprocess
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -31,8 +32,8 @@ from topo.addresses import PREFIX_LENGTH, Address, addresses
 from topo.errors import MachineError
 from topo.fabric import Fabric, Link
 from topo.ledger import Ledger, clean_dead_runs
-from topo.netlink import add_neighbors, index_of, inside, set_up
-from topo.running import announced
+from topo.netlink import add_neighbors, index_of, inside, set_rate, set_up
+from topo.running import announced, write_facts
 
 try:
     from mininet.net import Mininet
@@ -115,6 +116,19 @@ class Network:
         mininet_node = self.mininet[node]
         name = mininet_node.intfs[self.fabric.port_numbers[node, peer]].name
         return Interface(name, mininet_node.pid if mininet_node.inNamespace else None)
+
+    def set_capacities(self, fabric: Fabric) -> None:
+        """Shape every link as `fabric` says, which differs from this network's in nothing but the capacities."""
+        rates: dict[int | None, list[tuple[str, float]]] = defaultdict(list)
+        for (node, peer), rate_bps in fabric.capacities_bps.items():
+            interface = self.interface(node, peer)
+            rates[interface.pid].append((interface.name, rate_bps))
+        for pid, shapers in rates.items():
+            with inside(pid) as netlink:
+                for name, rate_bps in shapers:
+                    set_rate(netlink, index_of(name), rate_bps)
+        self.fabric = fabric
+        write_facts(self)
 
     def popen(self, host: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start `command` in the namespace of `host`; the network ends it, should it still run at the end."""

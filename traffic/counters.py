@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +31,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """CPU time of the whole machine since it booted, in ticks. What a hypervisor takes away is busy time."""
+    """CPU time in ticks, since some moment. What a hypervisor takes away is busy time."""
 
     idle: int
     total: int
@@ -36,7 +39,7 @@ class CpuTime:
     def idle_since(self, earlier: CpuTime) -> float:
         """The idle share of the time since `earlier`, 0 to 1."""
         passed = self.total - earlier.total
-        return (self.idle - earlier.idle) / passed if passed else 1.0
+        return min(1.0, (self.idle - earlier.idle) / passed) if passed else 1.0
 
 
 def interfaces(pid: int | None = None) -> dict[str, Interface]:
@@ -56,9 +59,24 @@ def interface(numbers: str) -> Interface:
 
 
 def cpu_time() -> CpuTime:
-    """From /proc/stat: user nice system idle iowait irq softirq steal ..."""
-    ticks = [int(number) for number in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-    return CpuTime(ticks[3] + ticks[4], sum(ticks))
+    """Of all processors together."""
+    each = processor_times().values()
+    return CpuTime(sum(one.idle for one in each), sum(one.total for one in each))
+
+
+def processor_times() -> dict[int, CpuTime]:
+    """Of each processor by its number, from /proc/stat: user nice system idle iowait irq softirq steal ...
+
+    Idle time the kernel measures; busy time it only samples, and what interrupts do between two ticks of its
+    clock is missing there. So all is busy that is not idle.
+    """
+    passed = round(time.monotonic() * os.sysconf("SC_CLK_TCK"))
+    rows = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+    return {
+        int(name[3:]): CpuTime(int(numbers[3]) + int(numbers[4]), passed)
+        for name, *numbers in rows
+        if re.fullmatch(r"cpu\d+", name)
+    }
 
 
 def backlog_drops() -> tuple[int, ...]:

@@ -1,0 +1,167 @@
+"""A network that stays up while one plan is tried on it at many link rates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Self
+
+from experiments.calibrate.capacity import Load, Use, planned_load
+from experiments.outcome import watch, watched
+from planner.entries import entries
+from planner.evaluate import evaluate
+from planner.plan import Plan
+from planner.problem import Job, Problem
+from planner.shares import fragment_ranges
+from switch.target import Target
+from topo.errors import RunError
+from topo.network import Network
+from topo.processors import endpoint_processor
+from topo.variations import with_scale
+from traffic.counters import CpuTime, processor_times
+from traffic.port import host_ports
+from traffic.reliable import ReliableOptions, run_reliable
+from traffic.worker import WorkerOptions
+
+RUN_S = 2.5
+"""How long the gradients of one trial take at the planned rate."""
+PATIENCE = 2.0
+"""A trial that takes so many times as long has shown that it is not carried."""
+STALL_S = 2.0
+QUIET_S = 0.1
+QUIET_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run at `scale` of the fabric's link rates: what was planned, and how busy it kept the processors."""
+
+    scale: float
+    verdict: str
+    reasons: tuple[str, ...]
+    load: Load
+    worker_bps: float
+    busy: Use
+
+
+class TrialNetwork:
+    """A running network with a plan's entries installed. A context manager.
+
+    Sequence numbers go on from trial to trial: to the switches it is all one long run, and what an
+    earlier trial left in a slot is old.
+    """
+
+    def __init__(self, problem: Problem, plan: Plan, target: Target, run_s: float = RUN_S) -> None:
+        self.problem, self.plan, self.target, self.run_s = problem, plan, target, run_s
+        self.next_seq = 0
+        self.setup_s = 0.0
+
+    def __enter__(self) -> Self:
+        started = time.monotonic()
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="inakit-")))
+            self.network = stack.enter_context(Network(self.problem.fabric, self.target.node_class(), run_dir=folder))
+            installed = entries(self.problem, self.plan)
+            for name, switch in self.network.switches.items():
+                switch.install(installed.of(name))
+            self.hosts = host_ports(self.network.hosts.values())
+            self.watched = watched(self.network, self.hosts)
+            self._exits = stack.pop_all()
+        self.setup_s = time.monotonic() - started
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._exits.close()
+
+    def trial(self, scale: float) -> Trial:
+        """Run at `scale` of the fabric's link rates. Raises `RunError` when a switch dies."""
+        problem, plan = scaled(self.problem, self.plan, scale, self.run_s)
+        self.network.set_capacities(problem.fabric)
+        self._settle()
+        prediction, sampler = evaluate(problem, plan), Sampler(PATIENCE * self.run_s)
+        verdict, reasons = self._run(problem, plan, sampler)
+        return Trial(
+            scale=scale,
+            verdict=verdict,
+            reasons=reasons,
+            load=planned_load(problem, prediction),
+            worker_bps=prediction.sending_rate_bps,
+            busy=sampler.busy(),
+        )
+
+    def _run(self, problem: Problem, plan: Plan, sampler: Sampler) -> tuple[str, tuple[str, ...]]:
+        """The verdict and its reasons. A run that stalls, or takes much too long, is overloaded too."""
+        options = ReliableOptions(worker=WorkerOptions(first_seq=self.next_seq), stall_s=STALL_S)
+        self.next_seq += longest_tree(problem, plan) + max(tree.window or 0 for s in plan.shards for tree in s.trees)
+        try:
+            outcome = watch(
+                self.network, self.hosts, plan,
+                lambda: run_reliable(self.hosts, problem, plan, options=options, progress=sampler),
+            )  # fmt: skip
+        except RunError as error:
+            for switch in self.network.switches.values():
+                switch.check()
+            return "OVERLOADED", (str(error),)
+        return outcome.verdict, outcome.reasons
+
+    def _settle(self) -> None:
+        """Wait until no packet moves any more that an earlier trial has left behind."""
+        deadline, before = time.monotonic() + QUIET_WITHIN_S, -1
+        while (now := self._received_packets()) != before and time.monotonic() < deadline:
+            before = now
+            time.sleep(QUIET_S)
+
+    def _received_packets(self) -> int:
+        return sum(interface.received_packets for interface in self.watched.links().values())
+
+
+def scaled(problem: Problem, plan: Plan, scale: float, run_s: float) -> tuple[Problem, Plan]:
+    """The same with every rate times `scale`, and one iteration, of all jobs at once, that takes `run_s`.
+
+    What a method optimises is linear in the rates: the best trees at one scale are the best at all.
+    """
+    plan = replace(plan, shards=tuple(replace(shard, rate_bps=shard.rate_bps * scale) for shard in plan.shards))
+    fragment_bytes = 4 * problem.fragment.values
+
+    def lasting(job: Job, time_s: float) -> Job:
+        fragments = max(1, round(job.gradient_bytes * run_s / time_s / fragment_bytes))
+        return replace(job, gradient_bytes=fragments * fragment_bytes, iterations=1, arrival_s=0.0)
+
+    times = evaluate(problem, plan).jobs
+    jobs = tuple(lasting(job, times[job.number].communication_time_s) for job in problem.jobs)
+    return replace(problem, fabric=with_scale(problem.fabric, scale), jobs=jobs), plan
+
+
+def longest_tree(problem: Problem, plan: Plan) -> int:
+    """The most fragments that a tree carries in one iteration."""
+    return max(len(fragments) for fragments in fragment_ranges(problem, plan).values())
+
+
+class Sampler:
+    """Looks at the processors whenever a run tells its progress; ends a run that takes longer than `limit_s`."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self.samples: list[tuple[float, Mapping[int, CpuTime]]] = []
+
+    def __call__(self, fraction: float) -> None:
+        if fraction == 1:
+            return
+        self.samples.append((time.monotonic(), processor_times()))
+        took_s = self.samples[-1][0] - self.samples[0][0]
+        if took_s > self.limit_s:
+            raise RunError(f"{fraction:.0%} done in {took_s:.1f} s, {PATIENCE:g} times what all was planned to take")
+
+    def busy(self) -> Use:
+        """From the first to the last sample; all there is, for a run too short to tell."""
+        if len(self.samples) < 2:
+            return Use(1.0, 1.0)
+        (_, before), (_, after) = self.samples[0], self.samples[-1]
+        busy = {number: 1 - now.idle_since(before[number]) for number, now in after.items()}
+        endpoint = busy.pop(endpoint_processor())
+        return Use(endpoint, sum(busy.values()) / len(busy) if busy else endpoint)

@@ -1,0 +1,59 @@
+"""`inakit calibrate --verify`: whether overload is always caught, and less than that never taken for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.calibrate.limit import shown
+from experiments.calibrate.trials import Trial, TrialNetwork
+from experiments.report import VALID, without_names
+
+OVERLOADED = "OVERLOADED"
+LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)
+"""Times the calibrated rate."""
+RUNS_PER_MISS = 30
+"""Of so many light runs one may be spoilt by something else on the machine; no heavy run may pass."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The trials at one multiple of the calibrated rate."""
+
+    multiple: float
+    trials: tuple[Trial, ...]
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        return Counter(trial.verdict for trial in self.trials)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the promise is kept."""
+        if self.multiple > 1:
+            return self.verdicts[OVERLOADED] == len(self.trials)
+        return len(self.trials) - self.verdicts[VALID] <= len(self.trials) // RUNS_PER_MISS
+
+    def reasons(self) -> Counter[str]:
+        """In how many trials each kind of reason was among those given."""
+        return Counter(kind for trial in self.trials for kind in {without_names(reason) for reason in trial.reasons})
+
+
+def verify(bed: TrialNetwork, calibrated: float, runs: int, console: Console) -> Iterator[Verified]:
+    """`runs` trials at each multiple of the calibrated scale."""
+    for multiple in (LIGHT, *HEAVY):
+        yield Verified(multiple, tuple(shown(bed, multiple * calibrated, console) for _ in range(runs)))
+
+
+def verification_table(found: list[Verified]) -> Table:
+    table = Table("times the\ncalibrated rate", "runs", VALID, OVERLOADED, "promise", "caught by (runs)")
+    for verified in found:
+        reasons = "\n".join(f"{kind} ({count})" for kind, count in verified.reasons().most_common(4))
+        counts = (len(verified.trials), verified.verdicts[VALID], verified.verdicts[OVERLOADED])
+        kept = "[green]kept[/]" if verified.kept else "[bold red]broken[/]"
+        table.add_row(f"{verified.multiple:g}", *map(str, counts), kept, reasons)
+    return table

@@ -1,0 +1,300 @@
+"""The cost model, the search and the kept file against machines that are made up; and one real calibration."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from command import inakit, nothing_left
+from rich.console import Console
+
+from experiments.calibrate.announce import announce
+from experiments.calibrate.cache import Machine, default_file, load_capacities, save_capacity, this_machine
+from experiments.calibrate.capacity import Capacity, Load, Use, forecast, nearest, planned_load, rounded_down
+from experiments.calibrate.command import parse_sizes
+from experiments.calibrate.curve import QUANTITIES, curve_table, write_curve
+from experiments.calibrate.limit import Calibration, find_limit
+from experiments.calibrate.search import STEP, highest_rate
+from experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled
+from experiments.calibrate.verification import Verified, verification_table
+from experiments.planning import make_plan
+from experiments.scenario import FabricChoice, JobChoice, build_problem
+from planner.evaluate import evaluate
+from planner.problem import Problem
+from switch.target import TARGETS
+from topo.errors import InputError, RunError
+
+KNOWN = Capacity("fast", 16, Load(100_000, 200_000), Use(0.8, 0.5), "2026-11-21")
+
+
+def problem() -> Problem:
+    return build_problem(FabricChoice("aro-figure1"), JobChoice())
+
+
+# ---- the cost model -----------------------------------------------------------------------------
+
+
+def test_the_load_of_a_plan_without_aggregation_is_counted_packet_by_packet() -> None:
+    """Every worker's gradients pass as many switches as its path has; results are copied where paths part."""
+    one = problem()
+    plan = make_plan(one, "lbmm", 0)
+    packets = evaluate(one, plan).sending_rate_bps / (8 * one.fragment.wire_bytes)
+    (tree,) = plan.shards[0].trees
+    gradient_passes = sum(len(branch.path) - 2 for branch in tree.branches)
+    result_copies = sum(parent != tree.root for parent in tree.result_parents.values())
+    load = planned_load(one, evaluate(one, plan))
+    workers = len(tree.workers)
+    assert load.endpoint_pps == pytest.approx(packets * (workers + workers + workers + 1))
+    assert load.switch_pps == pytest.approx(packets * (gradient_passes + result_copies))
+
+
+def test_aggregation_takes_load_off_the_endpoints() -> None:
+    """At the same sending rate the PS receives one packet for each fragment instead of one from each worker."""
+    one = problem()
+    loads = {}
+    for name in ("aro", "lbmm"):
+        prediction = evaluate(one, make_plan(one, name, 0))
+        load = planned_load(one, prediction)
+        loads[name] = load.endpoint_pps / prediction.sending_rate_bps
+    workers = len(one.jobs[0].workers)
+    assert loads["lbmm"] / loads["aro"] == pytest.approx((3 * workers + 1) / (2 * workers + 2))
+
+
+def test_shares_are_proportional_to_the_load() -> None:
+    use = KNOWN.use(Load(50_000, 300_000))
+    assert (use.endpoint, use.switches) == pytest.approx((0.4, 0.75))
+
+
+@pytest.mark.parametrize(
+    ("load", "share"),
+    [
+        (KNOWN.load, 1.0),
+        (Load(50_000, 100_000), 2.0),
+        (Load(200_000, 0), 0.5),  # the endpoints limit
+        (Load(0, 640_000), 0.5),  # the switches limit, though they were half idle when the endpoints did
+    ],
+)
+def test_what_is_carried_keeps_the_busier_processors_no_busier_than_they_were(load: Load, share: float) -> None:
+    assert KNOWN.carried_share(load) == pytest.approx(share)
+
+
+def test_a_forecast_says_what_is_needed_or_what_would_fit() -> None:
+    light, heavy = forecast(KNOWN, Load(50_000, 50_000), 1.0), forecast(KNOWN, Load(150_000, 100_000), 0.5)
+    assert light.carried
+    assert not heavy.carried
+    made = "(calibrated 2026-11-21 with 16 hosts)"
+    assert light.text == f"needs 40% of the endpoint processor and 12% of the switches' {made}"
+    assert heavy.text == f"this machine carries about 0.67 of it: --scale 0.33 fits {made}"
+
+
+@pytest.mark.parametrize(("number", "rounded"), [(0.3333, 0.33), (1.0, 1.0), (12.99, 12.0), (0.0002, 0.0002)])
+def test_rounding_down_keeps_two_digits(number: float, rounded: float) -> None:
+    assert rounded_down(number) == pytest.approx(rounded)
+
+
+def test_the_calibration_with_the_nearest_number_of_hosts_counts() -> None:
+    sizes = [replace(KNOWN, hosts=hosts) for hosts in (16, 54, 432)] + [replace(KNOWN, target="bmv2", hosts=100)]
+    assert nearest(sizes, "fast", 40) == replace(KNOWN, hosts=54)
+    assert nearest(sizes, "bmv2", 16) == replace(KNOWN, target="bmv2", hosts=100)
+    assert nearest(sizes[:3], "bmv2", 16) is None
+
+
+# ---- the search ---------------------------------------------------------------------------------
+
+
+def machine(limit: float, noise: float = 0.0, seed: int = 0) -> Callable[[float], bool]:
+    """Carries what is below its limit, but for a share of trials that something else spoils."""
+    chance = random.Random(seed)
+    return lambda rate: rate <= limit and chance.random() >= noise
+
+
+@pytest.mark.parametrize("limit", [0.004, 0.5, 0.99, 1.0, 1.3, 7.0, 260.0])
+def test_the_search_ends_within_a_step_below_the_limit(limit: float) -> None:
+    found = highest_rate(machine(limit), 1.0)
+    assert found is not None
+    assert limit / STEP < found <= limit * (1 + 1e-9)
+
+
+def test_a_machine_that_carries_nothing_has_no_rate() -> None:
+    assert highest_rate(lambda _: False, 1.0) is None
+
+
+def test_a_machine_that_carries_everything_ends_the_search() -> None:
+    assert (highest_rate(lambda _: True, 1.0) or 0) > 100
+
+
+def test_one_spoilt_trial_in_twenty_hardly_lowers_what_is_found() -> None:
+    """Two of three must agree on a rate: what is found stays above two thirds of the limit, 1.5 times is beyond."""
+    found = [highest_rate(machine(3.0, noise=0.05, seed=seed), 1.0) or 0 for seed in range(200)]
+    assert sum(rate > 3.0 / 1.5 for rate in found) >= 190
+    assert max(found) <= 3.0
+
+
+# ---- trials -------------------------------------------------------------------------------------
+
+
+def test_a_trial_is_one_iteration_of_its_time_at_any_scale() -> None:
+    one = problem()
+    plan = make_plan(one, "aro", 0)
+    for scale in (0.1, 1.0, 3.0):
+        again, faster = scaled(one, plan, scale, RUN_S)
+        prediction = evaluate(again, faster)
+        assert prediction.sending_rate_bps == pytest.approx(scale * evaluate(one, plan).sending_rate_bps)
+        assert prediction.communication_time_s == pytest.approx(RUN_S, rel=0.01)
+        assert again.jobs[0].iterations == 1
+        assert again.fabric.links[0].capacity_ab_bps == pytest.approx(scale * one.fabric.links[0].capacity_ab_bps)
+
+
+def test_a_run_that_takes_much_too_long_is_ended() -> None:
+    sampler = Sampler(limit_s=0.0)
+    sampler(0.0)
+    with pytest.raises(RunError, match="30% done in"):
+        sampler(0.3)
+
+
+# ---- what is kept -------------------------------------------------------------------------------
+
+
+def test_capacities_are_kept_one_for_each_target_and_size(tmp_path: Path) -> None:
+    file, here = tmp_path / "inakit" / "calibration.json", this_machine()
+    for capacity in (KNOWN, replace(KNOWN, hosts=54), replace(KNOWN, date="2026-12-01")):
+        save_capacity(file, here, capacity)
+    assert set(load_capacities(file, here)) == {replace(KNOWN, hosts=54), replace(KNOWN, date="2026-12-01")}
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+HERE = this_machine()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(HERE, processor="another"),
+        replace(HERE, processors=99),
+        replace(HERE, kernel="another"),
+        replace(HERE, kit="another"),
+    ],
+)
+def test_what_another_machine_carries_says_nothing_about_this_one(other: Machine, tmp_path: Path) -> None:
+    here = HERE
+    save_capacity(tmp_path / "file", other, KNOWN)
+    assert load_capacities(tmp_path / "file", here) == ()
+    save_capacity(tmp_path / "file", here, KNOWN)
+    assert load_capacities(tmp_path / "file", here) == (KNOWN,)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', "\x00\xff"])
+def test_a_damaged_file_is_as_good_as_none(content: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(content)
+    assert load_capacities(tmp_path / "file", this_machine()) == ()
+
+
+def test_a_file_of_another_version_is_not_read(tmp_path: Path) -> None:
+    save_capacity(tmp_path / "file", this_machine(), KNOWN)
+    content = json.loads((tmp_path / "file").read_text())
+    (tmp_path / "file").write_text(json.dumps(content | {"version": 2}))
+    assert load_capacities(tmp_path / "file", this_machine()) == ()
+
+
+def test_before_a_run_the_machine_is_judged_or_calibration_suggested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one = problem()
+    plans = {"aro": make_plan(one, "aro", 0)}
+    load = planned_load(one, evaluate(one, plans["aro"]))
+
+    def said() -> str:
+        console = Console(file=StringIO(), width=200)
+        announce(console, one, plans, "fast", 1.0)
+        return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+    assert "inakit calibrate" in said()
+    save_capacity(default_file(), this_machine(), replace(KNOWN, load=load))
+    assert said().startswith("aro: needs 80% of the endpoint processor and 50% of the switches'")
+    half = Load(load.endpoint_pps / 2, load.switch_pps / 2)
+    save_capacity(default_file(), this_machine(), replace(KNOWN, load=half))
+    assert "carries about 0.50 of it: --scale 0.5 fits" in said()
+
+
+# ---- verification and curve ---------------------------------------------------------------------
+
+
+def trial(verdict: str, *reasons: str) -> Trial:
+    return Trial(1.0, verdict, reasons, KNOWN.load, 20e6, KNOWN.busy)
+
+
+@pytest.mark.parametrize(
+    ("multiple", "verdicts", "kept"),
+    [
+        (0.7, ["VALID"] * 29 + ["OVERLOADED"], True),
+        (0.7, ["VALID"] * 28 + ["OVERLOADED"] * 2, False),
+        (0.7, ["VALID"] * 4 + ["OVERLOADED"], False),
+        (1.5, ["OVERLOADED"] * 30, True),
+        (1.5, ["OVERLOADED"] * 29 + ["VALID"], False),
+        (4.0, ["OVERLOADED"] * 29 + ["WRONG"], False),
+    ],
+)
+def test_a_promise_is_kept_or_broken(multiple: float, verdicts: list[str], kept: bool) -> None:
+    assert Verified(multiple, tuple(map(trial, verdicts))).kept is kept
+
+
+def test_the_table_of_a_verification_tells_what_caught_the_runs() -> None:
+    heavy = [
+        trial("OVERLOADED", "host 'h1' late by 3 s", "host 'h2' late by 4 s"),
+        trial("OVERLOADED", "host 'h1' late"),
+    ]
+    console = Console(file=StringIO(), width=120)
+    console.print(verification_table([Verified(1.5, tuple(heavy))]))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "host late by s (1)" in text
+    assert "host late (1)" in text
+    assert "kept" in text
+
+
+def test_the_curve_is_written_as_a_table_and_a_picture(tmp_path: Path) -> None:
+    found = [Calibration(problem().fabric, 5, trial("VALID"), 1.5, 2_000_000)]
+    table, picture = write_curve(found, tmp_path)
+    header, row = table.read_text().splitlines()
+    assert header.split(",") == ["fabric", *(quantity.name for quantity in QUANTITIES)]
+    assert row.startswith(f"{found[0].fabric.name},{len(found[0].fabric.switches)},")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert curve_table(found).row_count == 1
+
+
+def test_sizes_are_numbers() -> None:
+    assert parse_sizes("4, 6,12") == [4, 6, 12]
+    with pytest.raises(InputError, match="--curve 4;6: sizes"):
+        parse_sizes("4;6")
+
+
+# ---- for real -----------------------------------------------------------------------------------
+
+
+@pytest.mark.root
+def test_a_tiny_fabric_is_calibrated_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one, console = problem(), Console(file=StringIO())
+    with nothing_left(), TrialNetwork(one, make_plan(one, "aro", 0), TARGETS["fast"], run_s=0.2) as bed:
+        found = find_limit(bed, console)
+        slower = bed.trial(0.01 * found.trial.scale)
+    (kept,) = load_capacities(default_file(), this_machine())
+    assert (kept.target, kept.hosts, kept.load) == ("fast", 1 + len(one.jobs[0].workers), found.trial.load)
+    assert (found.trial.verdict, slower.verdict) == ("VALID", "VALID")
+    assert found.trial.load.endpoint_pps == pytest.approx(100 * slower.load.endpoint_pps)
+    assert found.memory_bytes > 1e6
+    assert console.file.getvalue().count("OVERLOADED") >= 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.root
+def test_what_cannot_be_calibrated_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with nothing_left(tmp_path):
+        for arguments in (("--verify", "-1"), ("--curve", "big"), ("--planner", "none")):
+            answer = inakit("calibrate", "--switch", "fast", *arguments, at=tmp_path)
+            assert answer.code == 2, answer
+            assert arguments[1] in answer.error
