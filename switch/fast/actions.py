@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from switch.fast.context import Context, located
 from switch.fast.expressions import constant, truncated, unsigned_word
 from switch.fast.layout import DROP_PORT
-from switch.fast.usage import written_by
-from switch.program import Action, Argument, Counter, Expression, Field, Primitive, Register
+from switch.fast.usage import fields_in, written_by
+from switch.program import Action, Argument, Counter, Expression, Field, HeaderReference, Primitive, Register
 from topo.errors import UnsupportedError
 
 Handler = Callable[..., None]
+Index = tuple[Expression, int]
+Run = tuple[Index | None, list[Primitive]]
+
+REGISTER_FIRST = {"register_read": 1, "register_write": 0}  # the register's position; its index follows it
+SHARED_TEST = 2  # so many registers used at one index are worth a test in common
 
 
 def emit_action(context: Context, action: Action) -> None:
@@ -22,10 +27,56 @@ def emit_action(context: Context, action: Action) -> None:
     given = f"const struct {record.name} *given" if action.parameters else "void"
     context.parameters = record
     with context.out.block(f"static INLINE void action_{action.number}({given})"):
-        for primitive in action.primitives:
-            emit_primitive(context, primitive)
+        for run in runs_of_one_index(action.primitives):
+            emit_run(context, run)
         context.touch(written_by(action.primitives))
     context.parameters = None
+
+
+def index_of(primitive: Primitive) -> Index | None:
+    """The index that a statement on a register uses, and the register's size."""
+    if primitive.name not in REGISTER_FIRST:
+        return None
+    register, index = primitive.arguments[REGISTER_FIRST[primitive.name] :][:2]
+    assert isinstance(register, Register)
+    assert not isinstance(index, Register | Counter | HeaderReference), "an index that was not checked"
+    return index, register.size
+
+
+def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
+    """Statements in order, in runs throughout which all registers are used at one unchanging index."""
+    index: Index | None = None
+    run: list[Primitive] = []
+    for primitive in primitives:
+        own = index_of(primitive)
+        if (own is not None and own != index) or (index and set(fields_in(index[0])) & written_by(run)):
+            yield index, run
+            index, run = own, []
+        run.append(primitive)
+    yield index, run
+
+
+def emit_run(context: Context, run: Run) -> None:
+    """A run of statements: one test of the index for all of them."""
+    index, primitives = run
+    others = [primitive for primitive in primitives if index_of(primitive) is None]
+    if index is None or len(primitives) - len(others) < SHARED_TEST:
+        emit_primitives(context, primitives)
+        return
+    out, (expression, size) = context.out, index
+    with out.block(""):
+        out.line(f"u32 index = {index_text(context, expression)};")
+        with out.block(f"if (index < {size})"):
+            context.tested = index
+            emit_primitives(context, primitives)
+            context.tested = None
+        with out.block("else"):
+            emit_primitives(context, others)
+
+
+def emit_primitives(context: Context, primitives: Iterable[Primitive]) -> None:
+    for primitive in primitives:
+        emit_primitive(context, primitive)
 
 
 def emit_primitive(context: Context, primitive: Primitive) -> None:
@@ -72,13 +123,20 @@ def register_write(context: Context, register: Register, index: Expression, valu
 @contextmanager
 def bounded_index(context: Context, index: Expression, size: int) -> Iterator[None]:
     """What is written inside happens only for an `index` below `size`; BMv2 skips the statement otherwise."""
+    if context.tested == (index, size):
+        yield
+        return
+    with context.out.block(""):
+        context.out.line(f"u32 index = {index_text(context, index)};")
+        with context.out.block(f"if (index < {size})"):
+            yield
+
+
+def index_text(context: Context, index: Expression) -> str:
     value = context.value(index)
     if value.low < 0 or value.high >= 1 << 32:
         raise UnsupportedError("an index that may not fit 32 bits")
-    with context.out.block(""):
-        context.out.line(f"u32 index = {value.text};")
-        with context.out.block(f"if (index < {size})"):
-            yield
+    return value.text
 
 
 def field_of(argument: Argument) -> Field:

@@ -69,10 +69,11 @@ def kept_for_copies(context: Context) -> list[Field]:
 
 
 def emit_replicate(context: Context) -> None:
-    """One copy of the packet for each member of a multicast group; the packet itself ends here."""
+    """One copy of the packet for each member of a multicast group; the packet itself is the last one."""
     out, layout, kept = context.out, context.layout, kept_for_copies(context)
     with out.block("static INLINE int replicate(PACKET *packet, u32 number)"):
-        out.line("const struct group *group = table_find(&groups, &number);")
+        out.line("const struct key_groups key = {{number}};")
+        out.line("const struct entry_groups *group = find_groups(&key);")
         out.line("if (!group) return drop(packet);")
         set_standard(context, "instance_type", str(INSTANCE_REPLICATION))
         for index, field in enumerate(kept):
@@ -82,7 +83,9 @@ def emit_replicate(context: Context) -> None:
                 out.line(f"{layout.field(field)} = saved.field_{index};")
             context.touch(kept)
             out.line("u32 port = group->replicas[i].port;")
-            out.line("if (egress_of(packet, port, group->replicas[i].copy)) send_copy(packet, port);")
+            out.line("int leaves = egress_of(packet, port, group->replicas[i].copy);")
+            out.line("if (i + 1 >= group->count) return leaves ? send(packet, port) : drop(packet);")
+            out.line("if (leaves) send_copy(packet, port);")
         out.line("return drop(packet);")
 
 

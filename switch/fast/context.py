@@ -30,6 +30,7 @@ class Context:
         self.layout = Layout(program)
         self.out = Emitter()
         self.parameters: Record | None = None
+        self.tested: tuple[Expression, int] | None = None  # the index known to be inside registers of this size
         self.expressions = Expressions(self.layout.field, self.validity, self.parameter)
 
     def value(self, expression: Expression) -> Value:

@@ -85,10 +85,16 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
         out.line(f"{entry} = index < {array.length} ? (void *)&memory.{array.symbol}[index] : 0;")
         out.line("if (entry && !entry->present) entry = 0;")
         return
-    out.line(f"struct {layout.key.name} key = {{}};")
-    for member, part in zip(layout.key.order, parts, strict=True):
-        out.line(f"key.{member.symbol} = {part};")
-    out.line(f"{entry} = table_find(&{layout.symbol}, &key);")
+    out.line(f"const struct {layout.key.name} key = {{{{{', '.join(words_of(layout.key, parts))}}}}};")
+    out.line(f"{entry} = find_{layout.symbol}(&key);")
+
+
+def words_of(key: Record, parts: list[str]) -> list[str]:
+    """The 64-bit words of a key. Written whole, they stay in registers."""
+    words: list[list[str]] = [[] for _ in range(key.size // 8)]
+    for member, part in zip(key.order, parts, strict=True):
+        words[member.offset // 8].append(f"(u64)({part}) << {8 * (member.offset % 8)}")
+    return [" | ".join(terms) for terms in words]
 
 
 def key_part(context: Context, part: MatchKey) -> str:
@@ -132,7 +138,7 @@ def emit_jump(context: Context, table: Table, outcome: str | None, action: Actio
 def declare_entries(context: Context, layout: TableLayout) -> None:
     """The key and the entry of a table."""
     if not layout.direct:
-        layout.key.declare(context.out)
+        context.out.line(f"struct {layout.key.name} {{ u64 words[{layout.key.size // 8}]; }};")
     with context.out.block(f"struct entry_{layout.symbol}", ";"):
         context.out.line("u32 present, action;")
         with context.out.block("union", " given;"):

@@ -9,7 +9,7 @@ from switch.fast.architecture import declare_saved, emit_architecture
 from switch.fast.check import check, refusal
 from switch.fast.context import Context
 from switch.fast.control import declare_entries, emit_pipeline
-from switch.fast.layout import MAX_REPLICAS, Layout, declare_memory
+from switch.fast.layout import MAX_REPLICAS, PORTS, Layout, declare_memory
 from switch.fast.packet import PacketGenerator
 from switch.program import Program
 from topo.errors import UnsupportedError
@@ -51,6 +51,7 @@ def write(context: Context) -> Generated:
 
 def emit_head(context: Context) -> None:
     context.out.comment(f"Generated from the BMv2 JSON of {context.program.name}; each part names its line there.")
+    context.out.line(f"#define PORTS {PORTS}")
     context.out.line(f"#define MAX_REPLICAS {MAX_REPLICAS}")
     context.out.line('#include "runtime.h"')
 
@@ -65,12 +66,16 @@ def declare_types(context: Context) -> None:
         if not table.direct:
             out.line(f"TABLE({table.symbol}, struct {table.key.name}, struct entry_{table.symbol}, {table.table.size})")
     declare_state(context)
+    for front in layout.fronts.values():
+        front.declare(out)
     records = {array.record.name: array.record for array in layout.arrays.values()}
     for record in records.values():
-        if not record.name.startswith("entry_"):
+        if not record.name.startswith(("entry_", "front_")):
             record.declare(out)
     declare_memory(layout, out)
     out.line("MEMORY struct memory memory;")
+    for front in layout.fronts.values():
+        out.line(f"FIND({front.symbol}, {front.bits})")
 
 
 def declare_state(context: Context) -> None:

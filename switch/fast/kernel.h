@@ -70,14 +70,22 @@ struct {
     __type(value, u32);
 } port_of_ifindex SEC(".maps");
 
+/* The port's number, or PORTS; interfaces whose indexes share a place are in the map as well. */
+#define port_of(index) port_of_arrival(index, &memory.arrivals[(index) % (sizeof memory.arrivals / 8)].ifindex)
+static INLINE u32 port_of_arrival(u32 ifindex, const u32 *arrival) {
+    if (arrival[0] == ifindex)
+        return arrival[1];
+    const u32 *port = bpf_map_lookup_elem(&port_of_ifindex, &ifindex);
+    return port ? *port : PORTS;
+}
+
 #define ENTRY(parsed_bytes) \
     SEC("tc") int from_port(PACKET *packet) { \
-        u32 ifindex = packet->ifindex; \
-        u32 *port = bpf_map_lookup_elem(&port_of_ifindex, &ifindex); \
-        if (!port || (packet->vlan_present && restore_tag(packet))) \
+        u32 port = port_of(packet->ifindex); \
+        if (port >= PORTS || (packet->vlan_present && restore_tag(packet))) \
             return TC_ACT_SHOT; \
         if (packet_data(packet) + parsed_bytes > packet_end(packet)) \
             bpf_skb_pull_data(packet, packet->len < parsed_bytes ? packet->len : parsed_bytes); \
-        return receive(packet, *port); \
+        return receive(packet, port); \
     } \
     char license_text[] SEC("license") = "Dual BSD/GPL";

@@ -18,20 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.fast.attach import Attachment, attach
 from switch.fast.build import EBPF, build
 from switch.fast.generate import Generated, generate
-from switch.fast.layout import DROP_PORT
+from switch.fast.layout import ARRIVALS, DROP_PORT, GROUPS
 from switch.fast.libbpf import (
     BpfObject,
-    attach_ingress,
-    detach_ingress,
-    is_attached,
     map_info,
     map_items,
     update_map,
     verified_instructions,
 )
-from switch.fast.state import GROUPS, SwitchState
+from switch.fast.state import SwitchState
 from switch.program import Program
 from topo.errors import InputError, MachineError, RunError
 from topo.processors import switch_processors
@@ -83,6 +81,7 @@ class KernelSwitch:
         self.name = name
         self.cpu = next_cpu() if cpu is None else cpu
         self.interfaces: dict[int, str] = {}
+        self.attachments: dict[int, Attachment] = {}
         layout = compiled.generated.layout
         self.source = compiled.generated.source
         self.loaded = BpfObject(compiled.path)
@@ -100,7 +99,10 @@ class KernelSwitch:
         steer(interface, self.cpu)
         update_map(self.loaded.map_fd(PORT_MAP), [(ifindex.to_bytes(4, "little"), port.to_bytes(4, "little"))])
         self.state.layout.view(self.state.memory, "ports")["ifindex"][port] = ifindex
-        attach_ingress(ifindex, self.loaded.program_fd(PROGRAM))
+        arrival = self.state.layout.view(self.state.memory, "arrivals")[ifindex % ARRIVALS]
+        if not arrival["ifindex"]:
+            arrival["port"], arrival["ifindex"] = port, ifindex
+        self.attachments[port] = attach(ifindex, self.loaded.program_fd(PROGRAM))
         self.interfaces[port] = interface
 
     @property
@@ -134,19 +136,16 @@ class KernelSwitch:
     def check(self) -> None:
         """Raise `RunError` if a port's interface is gone, or the program is no longer on it."""
         for port, interface in self.interfaces.items():
-            try:
-                attached = is_attached(socket.if_nametoindex(interface))
-            except OSError:
-                raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone") from None
-            if not attached:
+            if not Path("/sys/class/net", interface).exists():
+                raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone")
+            if not self.attachments[port].is_there():
                 raise RunError(f"switch '{self.name}': somebody removed the program from '{interface}' (port {port})")
 
     def close(self) -> None:
-        """Take the program off the interfaces that are still there, and out of the kernel."""
-        for interface in self.interfaces.values():
-            if Path("/sys/class/net", interface).exists():
-                detach_ingress(socket.if_nametoindex(interface))
-        self.interfaces = {}
+        """Take the program off its interfaces and out of the kernel."""
+        for attachment in self.attachments.values():
+            attachment.remove()
+        self.interfaces, self.attachments = {}, {}
         self.loaded.close()
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from switch.entries import TableEntry
 from switch.fast.emitter import Emitter, Names
-from switch.fast.records import Record, make_record
+from switch.fast.fronts import Front
+from switch.fast.records import Record, make_record, rounded_up
 from switch.fast.usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
 from switch.program import Action, Counter, Field, Program, Register, Table
 
@@ -21,6 +22,12 @@ PORTS = 512
 DROP_PORT = 511
 MAX_REPLICAS = 128
 DIRECT_BITS = 12  # a table with one key of at most so many bits is an array
+FRONT_BITS = 11  # of other tables, so many entries can stand in front (two to the power of it)
+ARRIVALS = 1024  # places of interfaces, by their kernel's index
+
+GROUPS = "groups"
+GROUP_BITS = 8
+GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
 
 STANDARD = "standard_metadata"
 
@@ -125,34 +132,42 @@ class Layout:
     @cached_property
     def rows(self) -> dict[int, Record]:
         """For each length, the record of all registers of that length."""
-        lengths = dict.fromkeys(register.size for register in self.program.registers.values())
-        return {
-            length: make_record(
-                f"row_{length}", [(r.name, r.bits) for r in self.program.registers.values() if r.size == length]
-            )
-            for length in lengths
-        }
+        columns: dict[int, list[tuple[str, int]]] = {}
+        for register in self.program.registers.values():
+            columns.setdefault(register.size, []).append((register.name, register.bits))
+        return {length: make_record(f"row_{length}", each, whole_lines=True) for length, each in columns.items()}
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
         """All of the switch's memory, by name: ports, rows of registers, counters, direct tables."""
-        parts = [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
-        parts += [(f"rows_{length}", record, length) for length, record in self.rows.items()]
+        parts = [(f"rows_{length}", record, length) for length, record in self.rows.items()]
+        parts += [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
+        parts += [("arrivals", make_record("arrival", [("ifindex", 32), ("port", 32)]), ARRIVALS)]
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
         parts += [
             (layout.table.name, entry_record(layout), 1 << layout.table.key[0].bits)
             for layout in self.tables.values()
             if layout.direct
         ]
+        parts += [(front.record.name, front.record, 1 << front.bits) for front in self.fronts.values()]
         placed, offset = {}, 0
         for name, record, length in parts:
+            offset = rounded_up(offset, record.alignment)
             placed[name] = Array(name, self.names.of(name), record, length, offset)
             offset += placed[name].size
         return placed
 
+    @cached_property
+    def fronts(self) -> dict[str, Front]:
+        """The arrays in front of the hash tables, by the symbol of the table."""
+        hashed = [table for table in self.tables.values() if not table.direct]
+        fronts = [Front(each.symbol, each.key.size, each.entry_bytes, FRONT_BITS) for each in hashed]
+        fronts.append(Front(GROUPS, GROUP_KEY_BYTES, GROUP_BYTES, GROUP_BITS))
+        return {front.symbol: front for front in fronts}
+
     @property
     def memory_bytes(self) -> int:
-        return max(array.offset + array.size for array in self.arrays.values())
+        return max(array.offset + array.size for array in self.arrays.values())  # what C may add is not used
 
     def register(self, register: Register, index: str) -> str:
         """The C expression of one element of a register array."""

@@ -14,34 +14,9 @@ from typing import Any
 
 from topo.errors import MachineError, RunError
 
-INGRESS = 1  # BPF_TC_INGRESS
 PROGRAM_INFO_BYTES, VERIFIED_AT = 256, 216  # struct bpf_prog_info, and where its `verified_insns` is
 MAP_INFO_BYTES = 128  # struct bpf_map_info: type, id, key_size, value_size, ..., 32 bits each
 MESSAGES = 40  # lines of libbpf's own report that an error shows
-
-
-class TcHook(ctypes.Structure):
-    """struct bpf_tc_hook"""
-
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("ifindex", ctypes.c_int),
-        ("attach_point", ctypes.c_int),
-        ("parent", ctypes.c_uint32),
-    ]
-
-
-class TcOptions(ctypes.Structure):
-    """struct bpf_tc_opts"""
-
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("program_fd", ctypes.c_int),
-        ("flags", ctypes.c_uint32),
-        ("program_id", ctypes.c_uint32),
-        ("handle", ctypes.c_uint32),
-        ("priority", ctypes.c_uint32),
-    ]
 
 
 Printer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
@@ -170,27 +145,3 @@ def map_items(fd: int) -> Iterator[tuple[bytes, bytes]]:
         if library().bpf_map_lookup_elem(fd, key, value) == 0:
             yield key.raw, value.raw
         before = ctypes.create_string_buffer(key.raw, info.key_bytes)
-
-
-def attach_ingress(ifindex: int, program_fd: int) -> TcOptions:
-    """Run a program on everything that arrives at an interface; gives what `is_attached` asks about."""
-    hook = TcHook(ctypes.sizeof(TcHook), ifindex, INGRESS, 0)
-    code = library().bpf_tc_hook_create(ctypes.byref(hook))
-    if code != -errno.EEXIST:
-        must(f"adding clsact to interface {ifindex}", code)
-    options = TcOptions(ctypes.sizeof(TcOptions), program_fd, 0, 0, 1, 1)
-    must(f"attaching to interface {ifindex}", library().bpf_tc_attach(ctypes.byref(hook), ctypes.byref(options)))
-    return options
-
-
-def is_attached(ifindex: int) -> bool:
-    """Whether a program of `attach_ingress` is on the interface."""
-    hook = TcHook(ctypes.sizeof(TcHook), ifindex, INGRESS, 0)
-    options = TcOptions(ctypes.sizeof(TcOptions), 0, 0, 0, 1, 1)
-    return int(library().bpf_tc_query(ctypes.byref(hook), ctypes.byref(options))) == 0
-
-
-def detach_ingress(ifindex: int) -> None:
-    """Remove the clsact qdisc, and with it the program; an interface that is gone needs nothing."""
-    hook = TcHook(ctypes.sizeof(TcHook), ifindex, INGRESS | 2, 0)  # ingress and egress: the qdisc itself
-    library().bpf_tc_hook_destroy(ctypes.byref(hook))

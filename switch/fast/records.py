@@ -15,6 +15,11 @@ import numpy as np
 from switch.fast.emitter import Emitter, Names
 
 ALIGNMENT = 8
+CACHE_LINE = 64
+
+
+def rounded_up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
 
 
 def container_bytes(bits: int) -> int:
@@ -39,6 +44,7 @@ class Record:
     name: str
     order: tuple[Member, ...]
     size: int
+    alignment: int = ALIGNMENT
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
@@ -74,7 +80,7 @@ class Record:
 
     def declare(self, out: Emitter) -> None:
         """The struct in C, padded with named bytes so that all of it can be initialised."""
-        with out.block(f"struct {self.name}", " __attribute__((aligned(8)));"):
+        with out.block(f"struct {self.name}", f" __attribute__((aligned({self.alignment})));"):
             end = 0
             for member in self.members:
                 out.line(f"u{8 * member.size} {member.symbol};")
@@ -84,8 +90,8 @@ class Record:
         out.line(f'_Static_assert(sizeof(struct {self.name}) == {self.size}, "layout of {self.name}");')
 
 
-def make_record(name: str, members: Iterable[tuple[str, int]]) -> Record:
-    """A record of (name, bits) members."""
+def make_record(name: str, members: Iterable[tuple[str, int]], whole_lines: bool = False) -> Record:
+    """A record of (name, bits) members; with `whole_lines`, one that lies in as few cache lines as it can."""
     given = list(members)
     names = Names()
     names.of("padding_")
@@ -96,5 +102,6 @@ def make_record(name: str, members: Iterable[tuple[str, int]]) -> Record:
         size = container_bytes(bits)
         placed[index] = Member(member, names.of(member), size, offset)
         offset += size
-    size = -(-max(offset, 1) // ALIGNMENT) * ALIGNMENT
-    return Record(name, tuple(placed[index] for index in range(len(given))), size)
+    least = rounded_up(max(offset, 1), ALIGNMENT)
+    alignment = min(CACHE_LINE, 1 << (least - 1).bit_length()) if whole_lines else ALIGNMENT
+    return Record(name, tuple(placed[index] for index in range(len(given))), rounded_up(least, alignment), alignment)

@@ -57,12 +57,37 @@ static INLINE void store_7(u8 *at, u64 value) { store_4(at, value >> 24), store_
 
 /* ---- multicast groups ---- */
 
-struct group {
+struct key_groups { u64 words[1]; };
+
+struct entry_groups {
     u32 count;
     struct { u16 port, copy; } replicas[MAX_REPLICAS];
-};
+} __attribute__((aligned(8)));
 
 #define MAX_GROUPS 65536
+
+/* ---- tables: an array in front of each hash table, see fronts.py ---- */
+
+static INLINE u32 place_of(const u64 *words, u32 count, u32 bits) {
+    u64 place = 0;
+    for (u32 i = 0; i < count; i++)
+        place = (place ^ words[i]) * 0x9e3779b97f4a7c15ull;
+    return place >> (64 - bits);
+}
+static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
+    u64 difference = 0;
+    for (u32 i = 0; i < count; i++)
+        difference |= one[i] ^ other[i];
+    return !difference;
+}
+
+#define FIND(symbol, bits) \
+    static INLINE const struct entry_##symbol *find_##symbol(const struct key_##symbol *key) { \
+        const struct front_##symbol *front = &memory.front_##symbol[place_of(key->words, sizeof *key / 8, bits)]; \
+        if (front->filled && same_words(front->key.words, key->words, sizeof *key / 8)) \
+            return &front->entry; \
+        return front->behind ? table_find(&symbol, key) : 0; \
+    }
 
 #ifdef __bpf__
 #include "kernel.h"
@@ -70,4 +95,4 @@ struct group {
 #include "process.h"
 #endif
 
-TABLE(groups, u32, struct group, MAX_GROUPS)
+TABLE(groups, struct key_groups, struct entry_groups, MAX_GROUPS)

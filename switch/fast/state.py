@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from switch.encode import action_call, check_entries
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.fast.layout import MAX_REPLICAS, Layout, TableLayout
+from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, Layout, TableLayout
 from topo.errors import InputError
 
 Memory = NDArray[np.uint8]
-GROUPS = "groups"
 COPY = 1  # the `egress_rid` of every replica
 
 
@@ -101,7 +100,7 @@ class SwitchState(StateReader):
         self.check_new(entries.tables)
         for name in dict.fromkeys(entry.table for entry in entries.tables):
             self.install_table(name, [entry for entry in entries.tables if entry.table == name])
-        self.tables.put(GROUPS, [pack_group(group) for group in entries.groups])
+        self.put(GROUPS, [pack_group(group) for group in entries.groups])
         for preset in entries.registers:
             self.column(preset.register)[preset.index] = preset.value
 
@@ -129,8 +128,14 @@ class SwitchState(StateReader):
             for entry, data in zip(entries, packed, strict=True):
                 view[entry.key[0]] = np.frombuffer(data, np.uint8)
         else:
-            self.tables.put(table.symbol, [(table.key.pack(e.key), d) for e, d in zip(entries, packed, strict=True)])
+            self.put(table.symbol, [(table.key.pack(e.key), d) for e, d in zip(entries, packed, strict=True)])
         self.keys[name] |= {entry.key for entry in entries}
+
+    def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Add (key, entry) pairs to a hash table and to the array in front of it."""
+        front = self.layout.fronts[symbol]
+        self.tables.put(symbol, entries)
+        front.add(self.layout.view(self.memory, front.record.name), entries)
 
 
 def check_size(group: MulticastGroup) -> None:
@@ -144,7 +149,8 @@ def pack_group(group: MulticastGroup) -> tuple[bytes, bytes]:
     ports = sorted(set(group.ports))
     numbers = np.zeros((MAX_REPLICAS, 2), np.uint16)
     numbers[: len(ports), 0], numbers[: len(ports), 1] = ports, COPY
-    return group.group.to_bytes(4, "little"), len(ports).to_bytes(4, "little") + numbers.tobytes()
+    data = len(ports).to_bytes(4, "little") + numbers.tobytes()
+    return group.group.to_bytes(GROUP_KEY_BYTES, "little"), data.ljust(GROUP_BYTES, b"\0")
 
 
 def unpack_group(key: bytes, data: bytes) -> MulticastGroup:

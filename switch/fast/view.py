@@ -9,9 +9,9 @@ import weakref
 import numpy as np
 
 from switch.fast.kernel import MEMORY_MAP, KernelTables
-from switch.fast.layout import Layout
+from switch.fast.layout import GROUPS, Layout
 from switch.fast.libbpf import open_map
-from switch.fast.state import GROUPS, StateReader
+from switch.fast.state import StateReader
 from switch.handle import Handle
 from switch.program import Program
 

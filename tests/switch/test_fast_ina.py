@@ -11,6 +11,7 @@ import pytest
 from fast_helpers import (
     COLLISION,
     CONTROL,
+    GRADIENT,
     NOTICE,
     OVERFLOW,
     PARTIAL,
@@ -20,6 +21,7 @@ from fast_helpers import (
     Packets,
     Wires,
     by_port,
+    entry,
     ethernet_packet,
     in_kernel,
     ina_header,
@@ -33,8 +35,10 @@ from fast_helpers import (
     wait_for,
 )
 
+from switch.entries import SwitchEntries
 from switch.fast.inprocess import InProcessSwitch
 from switch.fast.kernel import KernelSwitch, compile_program
+from switch.fast.layout import FRONT_BITS
 
 PIPELINES = 8
 ONES, TENS = [1] * 64, [10] * 64
@@ -228,3 +232,27 @@ def test_counters_count_packets_and_bytes() -> None:
     for name, of in expected.items():
         counted = zip(*(part[:6].tolist() for part in switch.read_counter(name)), strict=True)
         assert list(counted) == [of(port) for port in range(6)], name
+
+
+def test_more_entries_than_stand_in_front_of_a_table_are_all_found() -> None:
+    """Half of these keys share their place in the array with another; those that came second are in the hash table."""
+    switch, labels = InProcessSwitch(ina_program()), range(1, 2 << FRONT_BITS)
+    tables = [entry("admission", (1, GRADIENT, 1, 1, label), "admit") for label in labels]
+    tables += [entry("forward", (1, 1, label), "send", label % 400) for label in labels]
+    switch.install(SwitchEntries("s1", tuple(tables)))
+    left = [switch.inject(1, ina_packet(label)) for label in labels]
+    assert [port for packets in left for port, _ in packets] == [label % 400 for label in labels]
+    assert switch.inject(1, ina_packet(labels.stop)) == []
+
+
+def test_registers_beyond_their_end_are_skipped_and_the_rest_of_the_action_runs() -> None:
+    """Pipeline 9 has no slots: the sum of one child leaves as it came, and no register holds anything."""
+    switch, tree = InProcessSwitch(ina_program()), small_tree(pipelines=(9, 9, 0, 9))
+    alone = (entry("aggregation", (9, 1, 2, 2), "aggregate", 1, 1, 0, 16, 9, 0), entry("forward", (1, 2, 9), "send", 3))
+    admitted = entry("admission", (1, GRADIENT, 1, 2, 2), "admit")
+    switch.install(SwitchEntries("s1", (*tree.tables, *alone, admitted), tree.groups))
+    ((port, left),) = switch.inject(1, ina_packet(2, tree=2, values=range(5, 69)))
+    assert (port, ina_header(left)["label"], ina_values(left)) == (3, 9, list(range(5, 69)))
+    assert switch.inject(1, ina_packet(2)) == []
+    assert not any(switch.read_register(name).any() for name in ina_program().registers)
+    assert switch.read_counter(f"{CONTROL}.events")[0][[3, 7, 8]].tolist() == [1, 2, 1]  # absorbed, added, completed

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import socket
 import subprocess
+from collections.abc import Callable
 from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -25,6 +26,7 @@ from fast_helpers import (
     packets_for,
     program_entries,
     received,
+    remove,
     same_state,
     shown_when_wrong,
     small_tree,
@@ -32,9 +34,10 @@ from fast_helpers import (
 )
 
 from switch.entries import SwitchEntries
+from switch.fast.attach import Attachment, ClsactFilter, TcxLink, attach
 from switch.fast.inprocess import InProcessSwitch
 from switch.fast.kernel import KernelSwitch, compile_program, cpu_mask, steer
-from switch.fast.libbpf import detach_ingress
+from switch.fast.libbpf import library
 from switch.read import read_program
 from switch.target import choose_target
 from topo.errors import InputError, MachineError, RunError
@@ -114,19 +117,47 @@ def test_all_ports_of_a_switch_are_on_one_cpu_and_switches_take_turns() -> None:
             switch.close()
 
 
+def take_off(attachment: Attachment) -> None:
+    """As an administrator would, without asking the switch."""
+    if isinstance(attachment, TcxLink):
+        library().bpf_link_detach(attachment.fd)
+    else:
+        attachment.remove()
+
+
 @pytest.mark.root
-def test_a_switch_that_lost_its_program_is_noticed() -> None:
+@pytest.mark.parametrize("way", [attach, ClsactFilter])
+def test_a_switch_that_lost_its_program_is_noticed(
+    way: Callable[[int, int], Attachment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("switch.fast.kernel.attach", way)
     with Wires((1, 2)) as wires:
         switch = KernelSwitch(compile_program(ina_program()), "leaf1")
         wires.attach(switch)
         switch.check()
-        detach_ingress(socket.if_nametoindex(wires.names[2]))
+        wires.send(1, ina_packet(2))
+        wait_for(lambda: received(switch) == 1, "a packet in the switch")
+        take_off(switch.attachments[2])
         with pytest.raises(RunError, match=r"switch 'leaf1': somebody removed the program from .* \(port 2\)"):
             switch.check()
 
 
 @pytest.mark.root
-def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
+def test_a_switch_whose_interface_is_gone_is_noticed() -> None:
+    with Wires((1, 2)) as wires:
+        switch = KernelSwitch(compile_program(ina_program()), "leaf1")
+        wires.attach(switch)
+        remove(wires.names[2])
+        with pytest.raises(RunError, match=r"switch 'leaf1': interface 'ikt.*p2' of port 2 is gone"):
+            switch.check()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("way", [attach, ClsactFilter])
+def test_a_closed_switch_leaves_nothing_in_the_kernel(
+    way: Callable[[int, int], Attachment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("switch.fast.kernel.attach", way)
     with Wires((1, 2)) as wires:
         switch = KernelSwitch(compile_program(ina_program()))
         wires.attach(switch)
