@@ -1,4 +1,4 @@
-"""The kernel's counters that traffic is judged by: CPU time, interfaces, queueing disciplines, backlogs."""
+"""The kernel's counters that traffic is judged by: CPU time, interfaces, queueing disciplines."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyroute2 import IPRoute
-
 from topo.errors import RunError
-from traffic.sockets import network_namespace
-
-HOOKS = frozenset({"clsact", "ingress"})
+from traffic.queues import QueueReader
 
 
 @dataclass(frozen=True)
@@ -31,10 +27,14 @@ class Interface:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """CPU time in ticks, since some moment. What a hypervisor takes away is busy time."""
+    """CPU time in ticks, since some moment. What a hypervisor takes away is busy time.
+
+    `softirq`, which is where switches of target fast work, is sampled: no more than an indication.
+    """
 
     idle: int
     total: int
+    softirq: int = 0
 
     def idle_since(self, earlier: CpuTime) -> float:
         """The idle share of the time since `earlier`, 0 to 1."""
@@ -73,40 +73,13 @@ def processor_times() -> dict[int, CpuTime]:
     passed = round(time.monotonic() * os.sysconf("SC_CLK_TCK"))
     rows = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
     return {
-        int(name[3:]): CpuTime(int(numbers[3]) + int(numbers[4]), passed)
+        int(name[3:]): CpuTime(int(numbers[3]) + int(numbers[4]), passed, int(numbers[6]))
         for name, *numbers in rows
         if re.fullmatch(r"cpu\d+", name)
     }
 
 
-def backlog_drops() -> tuple[int, ...]:
-    """Packets that each CPU dropped because its input queue was full (/proc/net/softnet_stat)."""
-    lines = Path("/proc/net/softnet_stat").read_text().splitlines()
-    return tuple(int(line.split()[1], 16) for line in lines)
-
-
 def queue_drops(pid: int | None = None) -> Mapping[str, int]:
     """Packets that the queueing disciplines of each interface dropped, in a process's namespace or in this one."""
-    if pid is None:
-        return _queue_drops()
-    with network_namespace(pid):
-        return _queue_drops()
-
-
-def _queue_drops() -> dict[str, int]:
-    with IPRoute() as netlink:
-        names = {link["index"]: link.get_attr("IFLA_IFNAME") for link in netlink.get_links()}
-        drops: dict[str, int] = {}
-        for queue in netlink.get_qdiscs():
-            name = names.get(queue["index"])
-            # What a switch's program consumes counts as dropped by the hook that it hangs from: no queue.
-            # A child's drops are counted by its parents too: the largest number is all of them.
-            if name is not None and queue.get_attr("TCA_KIND") not in HOOKS:
-                drops[name] = max(drops.get(name, 0), drops_of(queue))
-        return drops
-
-
-def drops_of(queue: object) -> int:
-    stats = queue.get_attr("TCA_STATS2")  # type: ignore[attr-defined]
-    basic = stats.get_attr("TCA_STATS_QUEUE") if stats else None
-    return int(basic["drops"]) if basic else 0
+    with QueueReader(pid) as queues:
+        return queues.drops()

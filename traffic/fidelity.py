@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.plan import Plan
-from traffic.counters import CpuTime, Interface, backlog_drops, cpu_time, interfaces, queue_drops
+from traffic.backlog import backlog_drops
+from traffic.counters import CpuTime, Interface, cpu_time, interfaces, queue_drops
 from traffic.measure import LinkSample, Measured
 from traffic.packet import Event
 from traffic.port import HostPort

@@ -19,9 +19,9 @@ from planner.problem import FragmentFormat, Job, Problem
 from planner.shares import fragment_ranges
 from topo.errors import PlanError
 from traffic.packet import BARE_FRAME, Frames
-from traffic.port import FloatArray, HostPort, IntArray
+from traffic.port import BoolArray, FloatArray, HostPort, IntArray
 
-IN_FLIGHT_S = 0.05
+IN_FLIGHT_S = 0.04
 """A stream may have this much of its rate on the way: many round trips, and still few enough that all
 streams through one link never fill its queue with more than this time's worth."""
 MIN_IN_FLIGHT = 8
@@ -111,6 +111,11 @@ def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
 def before(counts: IntArray) -> IntArray:
     """How many come before each, in all: the row of the first."""
     return np.cumsum(counts) - counts
+
+
+def is_prefix(counts: IntArray, accepted: IntArray) -> BoolArray:
+    """Which of `counts[i]` things for every i are among the first `accepted[i]`."""
+    return np.arange(int(counts.sum())) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)
 
 
 def pick(templates: Frames, index: IntArray) -> Frames:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,10 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traffic.packet import Frames
-
-MOST_AT_ONCE = 512
-"""Frames that all workers, or all copies of results, put into the network in one step. A processor takes a thousand
-in before it drops some (netdev_max_backlog)."""
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -52,14 +48,28 @@ class Packets:
         return self if mask.all() else Packets(self.heads[mask], self.values[mask], self.hosts[mask])
 
 
+@dataclass(frozen=True)
+class Outgoing:
+    """Packets to be sent: the first `counts[0]` from host 0, the next `counts[1]` from host 1, and so on.
+
+    Packet i is `heads[rows[i]]` and behind it, unless it is a notice, the big-endian `values[rows[i]]`. The network
+    makes `copies` of each.
+    """
+
+    heads: Frames
+    values: NDArray[np.int32]
+    rows: IntArray
+    counts: IntArray
+    copies: int = 1
+
+
 class Ports(Protocol):
     """One port per host, all driven at once; hosts are numbered in the order of the layout."""
 
-    def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
-        """Send the first `counts[0]` packets from host 0, the next `counts[1]` from host 1, and so on.
+    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
+        """Send batches side by side. For each: how many each host accepted, a prefix of its packets.
 
-        Packet i is `heads[rows[i]]` and behind it, unless it is a notice, the big-endian `values[rows[i]]`.
-        Returns how many each host accepted: a prefix of its packets. The rest was not sent.
+        The rest was not sent.
         """
 
     def receive(self) -> Packets:

@@ -7,7 +7,7 @@ iteration of a job begins when all its workers have all results of the last one,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +22,7 @@ from traffic.layout import Layout, lay_out
 from traffic.measure import Iteration, Measured, rate_bps
 from traffic.memory import Memory
 from traffic.packet import Kind
-from traffic.port import HostPort, IntArray, Ports
+from traffic.port import HostPort, IntArray, Outgoing, Ports
 from traffic.server import Servers
 from traffic.sockets import SocketPorts
 from traffic.worker import WorkerOptions, Workers
@@ -117,8 +117,21 @@ class Loop:
             self.servers.receive(packets.where(gradient), now)
         if not gradient.all():
             self.workers.receive(packets.where(~gradient), now)
-        self.servers.send(self.ports)
-        self.workers.send(self.ports, now)
+        self.send(now)
+
+    def send(self, now: float) -> int:
+        """Send what is due; returns the number of packets."""
+        due = [(sender, batch) for sender, batch in self.due(now) if batch is not None]
+        batches = [batch for _, batch in due]
+        sent = 0
+        for (sender, batch), accepted in zip(due, self.ports.send(batches), strict=True):
+            sender.note(batch.counts, accepted)
+            sent += int(accepted.sum())
+        return sent
+
+    def due(self, now: float) -> Iterator[tuple[Servers | Workers, Outgoing | None]]:
+        yield self.servers, self.servers.due()
+        yield self.workers, self.workers.due(now)
 
     # -- iterations
 

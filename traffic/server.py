@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.plan import ROOT_LABEL, AggregationTree
-from traffic.layout import Layout, before, head_of, pick
+from traffic.layout import Layout, head_of, is_prefix, pick
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
-from traffic.port import MOST_AT_ONCE, BoolArray, IntArray, Packets, Ports
+from traffic.port import BoolArray, IntArray, Outgoing, Packets
 
 RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
 """What a result or a notice is addressed to when all workers of a tree are meant."""
 
+COPIES_AT_ONCE = 4096
+"""Copies of results that one step puts into the network: every worker of a tree gets one."""
 
 ANSWER = np.dtype([("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64)])
 
@@ -37,7 +39,7 @@ class Servers:
         self.done = np.ones(rows, np.bool_)
         self.first_seq = np.full(trees, first_seq, np.int64)
         self.waiting: list[NDArray[np.void]] = []
-        self.at_once = max(1, MOST_AT_ONCE // self.members.width)  # every worker of a tree gets a copy
+        self.at_once = max(1, COPIES_AT_ONCE // self.members.width)
         # to be read
         self.ingress_frames = np.zeros(trees, np.int64)
         self.last_arrival_at = np.zeros(trees)
@@ -144,19 +146,22 @@ class Servers:
             answers["row"], answers["tree"], answers["template"], answers["part"] = row, tree, template, part
             self.waiting.append(answers)
 
-    def send(self, ports: Ports) -> int:
-        """Send the answers that wait; returns the number of frames."""
+    def due(self) -> Outgoing | None:
+        """The answers to be sent now; `note` must hear what became of them."""
         if not self.waiting:
-            return 0
+            return None
         waiting = np.concatenate(self.waiting)
-        now, later = waiting[: self.at_once], waiting[self.at_once :]
+        now, self.later = waiting[: self.at_once], waiting[self.at_once :]
         host = self.layout.trees.server[now["tree"]]
-        now = now[np.argsort(host, kind="stable")]
+        self.chosen = now[np.argsort(host, kind="stable")]
         counts = np.bincount(host, minlength=len(self.layout.hosts))
-        accepted = ports.send(self.heads(now), self.words(now), np.arange(len(now)), counts)
-        refused = np.arange(len(now)) - np.repeat(before(counts), counts) >= np.repeat(accepted, counts)
-        self.waiting = [rest for rest in (now[refused], later) if rest.size]
-        return int(accepted.sum())
+        rows = np.arange(len(now))
+        return Outgoing(self.heads(self.chosen), self.words(self.chosen), rows, counts, self.members.width)
+
+    def note(self, counts: IntArray, accepted: IntArray) -> None:
+        """So many answers of each host were due, so many were sent."""
+        refused = self.chosen[~is_prefix(counts, accepted)]
+        self.waiting = [rest for rest in (refused, self.later) if rest.size]
 
     def heads(self, answers: NDArray[np.void]) -> Frames:
         row, tree = answers["row"], answers["tree"]

@@ -1,8 +1,8 @@
 """Packet sockets in the network namespaces of many hosts, all owned by this one process.
 
-Frames move in batches: one `sendmmsg` or `recvmmsg` per host and call, over NumPy buffers that the
-kernel reads and writes directly. Frames leave through the host's own queueing discipline, as an
-application's would: its rate limit holds, and when it is full the socket pushes back.
+Frames leave in batches, by `sendmmsg` from NumPy buffers that the kernel reads directly, and through the
+host's own queueing discipline, as an application's would: its rate limit holds, and when it is full the
+socket pushes back. They arrive in rings (`traffic.rings`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import select
 import socket
 import struct
 import time
@@ -18,22 +17,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topo.errors import MachineError, RunError
-from traffic.layout import before
-from traffic.packet import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind
-from traffic.port import HostPort, IntArray, Packets
+from traffic.backlog import AT_ONCE, Backlog
+from traffic.packet import BARE_FRAME, FRAME, UDP_PORT, Kind
+from traffic.port import HostPort, IntArray, Outgoing, Packets
+from traffic.rings import PACKET_STATISTICS, SOL_PACKET, ReceiveRings
 
 CLONE_NEWNET = 0x40000000
 ETH_P_IP = 0x0800
-SOL_PACKET, PACKET_STATISTICS = 263, 6
-SO_ATTACH_FILTER, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 26, 32, 33
+SO_ATTACH_FILTER, SO_SNDBUFFORCE = 26, 32
 
-RECEIVE_BUFFER_BYTES = 16 << 20
-SEND_BUFFER_FRAMES = 64
+SEND_BUFFER_FRAMES = 384
 """A host's frames that may wait in its own queue. More would only age there; the rest waits here."""
 FRAME_TRUESIZE = 1 << 10
 """What the kernel charges a socket for one frame: its bytes and its bookkeeping, rounded up."""
@@ -52,10 +51,8 @@ MMSGHDR = np.dtype(
 )
 
 libc = ctypes.CDLL(None, use_errno=True)
-for function in (libc.sendmmsg, libc.recvmmsg):
-    function.restype = ctypes.c_int
+libc.sendmmsg.restype = ctypes.c_int
 libc.sendmmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int]
-libc.recvmmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int, ctypes.c_void_p]
 
 
 # ---- opening -----------------------------------------------------------------------------------
@@ -89,7 +86,6 @@ def open_socket(host: HostPort) -> socket.socket:
     opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     try:
         opened.setblocking(False)
-        opened.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_BYTES)
         # The kernel doubles what it is given.
         opened.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_FRAMES * FRAME_TRUESIZE // 2)
         attach_filter(opened, INA_FILTER)
@@ -186,8 +182,41 @@ class Messages:
         self.vectors["base"][: len(rows), piece] = array.ctypes.data + rows * array.strides[0]
         self.vectors["length"][: len(rows), piece] = lengths
 
+    def hold(self, batch: Outgoing) -> None:
+        """Point at the heads and values of a batch, in its order."""
+        rows = batch.rows[:BATCH]
+        bare = batch.heads["ina"]["kind"][rows] == Kind.NOTICE
+        self.point_at(batch.heads, BARE_FRAME.itemsize, rows=rows)
+        self.point_at(batch.values, np.where(bare, 0, VALUES_BYTES), piece=1, rows=rows)
+
     def from_row(self, row: int) -> int:
         return self.address + row * MMSGHDR.itemsize
+
+
+class Piece(NamedTuple):
+    """So many packets of a batch from one host, from row `row` of the batch on."""
+
+    host: int
+    row: int
+    packets: int
+
+
+def pieces(batch: Outgoing) -> Iterator[Piece]:
+    """The first `BATCH` packets, host by host, in pieces that the processors' input queues have room for."""
+    at_once = max(1, AT_ONCE // batch.copies)
+    row = 0
+    for host in np.flatnonzero(batch.counts).tolist():
+        end = row + int(batch.counts[host])
+        for start in range(row, min(end, BATCH), at_once):
+            yield Piece(host, start, min(start + at_once, end, BATCH) - start)
+        row = end
+
+
+def in_turns(lists: Sequence[Sequence[Piece]]) -> Iterator[tuple[int, Piece]]:
+    """The pieces of all lists, each with its list's number; every list is spread over the whole time."""
+    due = ((place / len(of), number, piece) for number, of in enumerate(lists) for place, piece in enumerate(of))
+    for _, number, piece in sorted(due):
+        yield number, piece
 
 
 class SocketPorts:
@@ -195,29 +224,21 @@ class SocketPorts:
 
     def __init__(self, hosts: Sequence[HostPort]) -> None:
         self.hosts = tuple(hosts)
-        self.heads = np.zeros(BATCH, BARE_FRAME)
-        self.values = np.zeros((BATCH, FRAGMENT.values), ">i4")
-        self.inbox = Messages(pieces=2)
-        self.inbox.point_at(self.heads, BARE_FRAME.itemsize)
-        self.inbox.point_at(self.values, VALUES_BYTES, piece=1)
-        self.outbox = Messages(pieces=2)
+        self.outboxes = (Messages(pieces=2), Messages(pieces=2))
         self.full = np.zeros(len(hosts), np.int64)
         self.lost = np.zeros(len(hosts), np.int64)
-        self.resources = ExitStack()
-        try:
-            self.sockets = [self.open(host) for host in hosts]
-        except BaseException:
-            self.resources.close()
-            raise
-        self.host_of = {opened.fileno(): number for number, opened in enumerate(self.sockets)}
-        self.ready = self.resources.enter_context(select.epoll(len(hosts)))
-        for opened in self.sockets:
-            self.ready.register(opened.fileno(), select.EPOLLIN)
+        with ExitStack() as stack:
+            self.backlog = stack.enter_context(Backlog())
+            self.sockets = [self.open(host, stack) for host in hosts]
+            self.descriptors = [opened.fileno() for opened in self.sockets]
+            self.rings = ReceiveRings(self.sockets)
+            stack.callback(self.rings.close)
+            self.resources = stack.pop_all()
 
-    def open(self, host: HostPort) -> socket.socket:
+    def open(self, host: HostPort, stack: ExitStack) -> socket.socket:
         with network_namespace(host.pid):
-            self.resources.enter_context(open_sink())
-            return self.resources.enter_context(open_socket(host))
+            stack.enter_context(open_sink())
+            return stack.enter_context(open_socket(host))
 
     def __enter__(self) -> SocketPorts:
         return self
@@ -229,22 +250,28 @@ class SocketPorts:
 
     # -- as `Ports`
 
-    def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
-        """At most `BATCH` packets at once; what is beyond is not accepted."""
-        rows = rows[:BATCH]
-        bare = heads["ina"]["kind"][rows] == Kind.NOTICE
-        self.outbox.point_at(heads, BARE_FRAME.itemsize, rows=rows)
-        self.outbox.point_at(values, np.where(bare, 0, VALUES_BYTES), piece=1, rows=rows)
-        accepted = np.zeros(len(counts), np.int64)
-        starts = before(counts)
-        for host in np.flatnonzero(counts).tolist():
-            room = min(int(counts[host]), len(rows) - int(starts[host]))
-            if room > 0:
-                accepted[host] = self.send_from(host, int(starts[host]), room)
+    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
+        """At most `BATCH` packets of each batch; what is beyond is not accepted.
+
+        The batches' pieces take turns, so that the network copies results while gradients are sent.
+        """
+        accepted = [np.zeros(len(self.hosts), np.int64) for _ in batches]
+        refusing = set()
+        for turn, outbox in zip(batches, self.outboxes, strict=False):
+            outbox.hold(turn)
+        for number, piece in in_turns([list(pieces(batch)) for batch in batches]):
+            if (number, piece.host) not in refusing:
+                self.backlog.admit(piece.packets, batches[number].copies)
+                taken = self.send_piece(self.outboxes[number], piece)
+                accepted[number][piece.host] += taken
+                if taken < piece.packets:
+                    refusing.add((number, piece.host))
         return accepted
 
-    def send_from(self, host: int, row: int, count: int) -> int:
-        sent: int = libc.sendmmsg(self.sockets[host].fileno(), self.outbox.from_row(row), count, socket.MSG_DONTWAIT)
+    def send_piece(self, outbox: Messages, piece: Piece) -> int:
+        host = piece.host
+        address = outbox.from_row(piece.row)
+        sent: int = libc.sendmmsg(self.descriptors[host], address, piece.packets, socket.MSG_DONTWAIT)
         if sent >= 0:
             return sent
         code = ctypes.get_errno()
@@ -255,30 +282,8 @@ class SocketPorts:
         return 0
 
     def receive(self) -> Packets:
-        """From each host that has something, in turn, until the buffer is full."""
-        owners: list[int] = []
-        counts: list[int] = []
-        row = 0
-        for descriptor, _ in self.ready.poll(0):
-            host = self.host_of[descriptor]
-            got = self.receive_at(host, row)
-            owners.append(host)
-            counts.append(got)
-            row += got
-            if row == BATCH:
-                break
-        hosts = np.repeat(np.array(owners, np.int64), np.array(counts, np.int64))
-        return Packets(self.heads[:row], self.values[:row], hosts)
-
-    def receive_at(self, host: int, row: int) -> int:
-        descriptor = self.sockets[host].fileno()
-        got: int = libc.recvmmsg(descriptor, self.inbox.from_row(row), BATCH - row, socket.MSG_DONTWAIT, None)
-        if got >= 0:
-            return got
-        code = ctypes.get_errno()
-        if code in (errno.EAGAIN, errno.EINTR):
-            return 0
-        raise RunError(f"host '{self.hosts[host].name}' cannot receive: {os.strerror(code)}")
+        """About `BATCH` packets at most, from each host its share."""
+        return Packets(*self.rings.take(BATCH))
 
     def now(self) -> float:
         return time.monotonic()

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.layout import Layout, before, head_of, pick, ragged
+from traffic.layout import Layout, before, head_of, is_prefix, pick, ragged
 from traffic.memory import WHOLE, Memory
 from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
-from traffic.port import MOST_AT_ONCE, BoolArray, FloatArray, IntArray, Packets, Ports
+from traffic.port import BoolArray, FloatArray, IntArray, Outgoing, Packets
 
 MAX_BACKOFF = 6
 LOOK_AHEAD = 64
@@ -28,7 +28,7 @@ class WorkerOptions:
     """
 
     paced: bool = True
-    credit_s: float = 0.01
+    credit_s: float = 0.02
     first_timeout_s: float = 0.25
     min_timeout_s: float = 0.08
     max_timeout_s: float = 2.0
@@ -111,20 +111,27 @@ class Workers:
 
     # -- sending
 
-    def send(self, ports: Ports, now: float) -> int:
-        """Send what is due; returns the number of frames."""
+    def due(self, now: float) -> Outgoing | None:
+        """What is to be sent now; `note` must hear what became of it."""
         self.refill(now)
         batch = self.choose(now)
+        self.chosen, self.chosen_at = batch, now
         if not batch.stream.size:
-            return 0
+            return None
         counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
         rows = self.layout.streams.first_row[batch.stream] + batch.fragment
         self.flag_again(rows[batch.again])
-        accepted = ports.send(self.heads, self.memory.gradients, rows, counts)
+        return Outgoing(self.heads, self.memory.gradients, rows, counts)
+
+    def note(self, counts: IntArray, accepted: IntArray) -> None:
+        """So many packets of each host were due, so many were sent."""
         self.refused += counts - accepted
-        sent = np.arange(len(batch.stream)) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)
-        self.note_sent(Batch(batch.stream[sent], batch.fragment[sent], batch.again[sent]), now)
-        return int(accepted.sum())
+        batch = self.chosen
+        if (counts == accepted).all():
+            self.note_sent(batch, self.chosen_at)
+            return
+        sent = is_prefix(counts, accepted)
+        self.note_sent(Batch(batch.stream[sent], batch.fragment[sent], batch.again[sent]), self.chosen_at)
 
     def refill(self, now: float) -> None:
         """Token buckets. What a stream could have sent and did not, beyond its bucket, is lateness."""
@@ -155,7 +162,7 @@ class Workers:
 
     def overdue(self, now: float) -> tuple[IntArray, IntArray, IntArray]:
         """Fragments to send again (stream and fragment), and the credit that they leave."""
-        credit = np.minimum(self.credit, max(1, MOST_AT_ONCE // len(self.credit))).astype(np.int64)
+        credit = self.credit.astype(np.int64)
         none = np.empty(0, np.int64)
         if now < self.scan_at:
             return none, none, credit
@@ -242,7 +249,7 @@ class Workers:
 
     def measure_round_trips(self, stream: IntArray, rows: IntArray, now: float) -> None:
         """Smoothed round-trip times and windows, from results of fragments that were sent once (RFC 6298)."""
-        once = self.tries[rows] == 1
+        once = (self.tries[rows] == 1) & ~self.noticed[rows]
         counts = np.bincount(stream[once], minlength=len(self.next))
         streams = np.flatnonzero(counts)
         totals = np.bincount(stream[once], now - self.sent_at[rows[once]], minlength=len(self.next))

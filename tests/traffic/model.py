@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from planner.plan import ROOT_LABEL, Aggregator
 from traffic.layout import Layout, head_of
 from traffic.packet import FRAME, Flag, Frames, Kind
-from traffic.port import IntArray, Packets
+from traffic.port import IntArray, Outgoing, Packets
 from traffic.server import RESULTS_IPV4
 
 Key = tuple[str, int, int]
@@ -78,13 +78,17 @@ class ModelPorts:
     def problems(self) -> Mapping[str, int]:
         return {}
 
-    def send(self, heads: Frames, values: NDArray[np.int32], rows: IntArray, counts: IntArray) -> IntArray:
-        accepted = np.minimum(counts, self.accept)
+    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
+        return [self.send_batch(batch) for batch in batches]
+
+    def send_batch(self, batch: Outgoing) -> IntArray:
+        accepted = np.minimum(batch.counts, self.accept)
+        heads, rows = batch.heads, batch.rows
         frames = np.empty(len(rows), FRAME)
         frames.view((np.uint8, FRAME.itemsize))[:, : heads.itemsize] = heads[rows].view((np.uint8, heads.itemsize))
-        frames["values"] = values[rows]
+        frames["values"] = batch.values[rows]
         row = 0
-        for offered, taken in zip(counts.tolist(), accepted.tolist(), strict=True):
+        for offered, taken in zip(batch.counts.tolist(), accepted.tolist(), strict=True):
             for frame in frames[row : row + taken]:
                 self.launch(np.array([frame], FRAME))
             row += offered

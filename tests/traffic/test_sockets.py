@@ -17,7 +17,7 @@ from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from traffic.counters import interfaces, queue_drops
 from traffic.layout import head_of
 from traffic.packet import FRAGMENT, Kind, new_frames
-from traffic.port import HostPort
+from traffic.port import HostPort, Outgoing
 from traffic.reliable import ReliableOptions, run_reliable
 from traffic.replay import run_replay
 from traffic.sockets import SEND_BUFFER_FRAMES, SocketPorts
@@ -65,7 +65,7 @@ def pair() -> Iterator[list[HostPort]]:
             worker,
             "tc qdisc add dev ina-w0 root handle 1: htb default 1",
             f"tc class add dev ina-w0 parent 1: classid 1:1 htb rate {RATE_BPS:.0f}bit burst 15k",
-            "tc qdisc add dev ina-w0 parent 1:1 pfifo limit 150",
+            "tc qdisc add dev ina-w0 parent 1:1 pfifo limit 500",
         )
         yield ports
 
@@ -88,7 +88,7 @@ def test_a_batch_arrives_whole_and_in_order(pair: list[HostPort]) -> None:
     values = np.random.default_rng(0).integers(-9, 9, (50, FRAGMENT.values)).astype(">i4")
     rows = np.arange(20)[::-1].copy()
     with SocketPorts(pair) as ports:
-        assert ports.send(heads, values, rows, np.array([20, 0])).tolist() == [20, 0]
+        assert ports.send([Outgoing(heads, values, rows, np.array([20, 0]))])[0].tolist() == [20, 0]
         ports.sleep(0.05)
         packets = ports.receive()
         assert (packets.heads == heads[rows]).all()
@@ -107,7 +107,7 @@ def test_the_filter_lets_only_whole_ina_packets_in(pair: list[HostPort]) -> None
     heads["ipv4"]["dst"][[1, 3]] += 1  # not the host's own address: its kernel ignores them
     values = np.zeros((4, FRAGMENT.values), ">i4")
     with SocketPorts(pair) as ports:
-        ports.send(heads, values, np.arange(4), np.array([4, 0]))
+        ports.send([Outgoing(heads, values, np.arange(4), np.array([4, 0]))])
         ports.sleep(0.05)
         assert ports.receive().heads["ina"]["kind"].tolist() == [Kind.GRADIENT, Kind.NOTICE]
     # No host has answered that nobody listens, not even to what the filter let pass.
@@ -118,9 +118,8 @@ def test_a_full_queue_pushes_back_and_drops_nothing(pair: list[HostPort]) -> Non
     count = 4 * SEND_BUFFER_FRAMES
     frames = new_frames(count, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
     with SocketPorts(pair) as ports:
-        accepted = ports.send(
-            head_of(frames), np.zeros((count, FRAGMENT.values), ">i4"), np.arange(count), np.array([count, 0])
-        )
+        values = np.zeros((count, FRAGMENT.values), ">i4")
+        (accepted,) = ports.send([Outgoing(head_of(frames), values, np.arange(count), np.array([count, 0]))])
         assert SEND_BUFFER_FRAMES / 4 < accepted[0] < count
     assert queue_drops(pair[0].pid)["ina-w0"] == 0
 
@@ -135,8 +134,8 @@ def test_reliable_keeps_the_planned_rate(pair: list[HostPort]) -> None:
 
 
 def test_without_pace_the_link_limits(pair: list[HostPort]) -> None:
-    problem, plan = direct_problem(0.5, RATE_BPS)
-    faster = plan_of([Shard(1, 0, 1.0, 10 * RATE_BPS, plan.shards[0].trees)])
+    problem, plan = direct_problem(1.5, RATE_BPS)
+    faster = plan_of([Shard(1, 0, 1.0, 3 * RATE_BPS, plan.shards[0].trees)])
     options = ReliableOptions(worker=WorkerOptions(paced=False))
     measured = run_reliable(pair, problem, faster, options=options)
     assert measured.exact
