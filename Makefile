@@ -13,13 +13,15 @@ PACKAGES := python3-venv mininet iproute2 clang gcc libc6-dev libbpf-dev linux-l
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: emulate test bench lint p4 setup clean help
+.PHONY: emulate test bench calibrate curve lint p4 setup clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm]"
 	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
 	@echo "sudo make bench     packets per second of every installed switch target"
+	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
+	@echo "sudo make curve     the same of fat-trees with k = 4, 6, 8, 10, 12: table, CSV and plot"
 	@echo "     make lint      ruff and mypy"
 	@echo "     make p4        compile p4/ina.p4 again (needs p4c)"
 
@@ -31,6 +33,12 @@ test: setup
 
 bench: setup
 	$(BIN)/inakit bench $(ARGS)
+
+calibrate: setup
+	$(BIN)/inakit calibrate --topo $(TOPO) --k $(K) --switch $(SWITCH) $(ARGS)
+
+curve: setup
+	$(BIN)/inakit calibrate --curve 4,6,8,10,12 --switch $(SWITCH) $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .
