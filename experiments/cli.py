@@ -1,4 +1,4 @@
-"""The `inakit` command: plan, emulate, topo, check, bench, and dump and capture for a look inside.
+"""The `inakit` command: plan, emulate, topo, check, bench, and dump, capture and top for a look inside.
 
 Every error that is a person's to mend ends in one message and the exit code 2; a run whose verdict is
 not VALID ends in 1.
@@ -256,6 +256,18 @@ def capture(
     from experiments.capture import Limit, capture_to  # noqa: PLC0415
 
     capture_to(Console(), find_network(run), (switch, port), output, Limit(seconds, packets))
+
+
+@app.command()
+def top(
+    interval: Annotated[float, typer.Option(help="seconds between two looks")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="print one interval and end")] = False,
+    run: Run = None,
+) -> None:
+    """Watch a running network: rates of links and switches, drops, processors; the busiest first."""
+    from experiments.top import top as watch  # noqa: PLC0415
+
+    watch(Console(), run, interval, once=once)
 
 
 @app.command()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
+import select
 import subprocess
 import sys
+import termios
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,18 +24,23 @@ from numpy.typing import NDArray
 pytest.importorskip("mininet", reason="needs Mininet")
 
 from scapy.utils import rdpcap
+from typer.testing import CliRunner, Result
 
 from experiments.capture import capturing
+from experiments.cli import app
 from experiments.planning import make_plan
+from experiments.rates import Sampler, rates
 from experiments.scenario import FabricChoice, JobChoice, build_problem
 from planner.entries import entries
 from planner.plan import Plan
 from planner.problem import Problem
 from switch.entries import Entries
 from switch.target import choose_target
+from topo.errors import InputError
 from topo.network import Network
+from topo.running import describe
 from traffic.layers import INA, Values
-from traffic.packet import Kind
+from traffic.packet import FRAGMENT, Kind
 from traffic.port import host_ports
 from traffic.reliable import run_reliable
 
@@ -67,12 +76,9 @@ class Lively:
         packets: NDArray[np.int64] = self.network.switches[SWITCH].read_counter(name)[0].astype(np.int64)
         return packets
 
-    def dump(self, at: Path, *arguments: str) -> dict[str, Any]:
-        """What `inakit dump --json` says."""
-        answer = inakit("dump", SWITCH, "--json", "--run", self.id, *arguments, at=at)
-        assert answer.code == 0, answer
-        found: dict[str, Any] = json.loads(answer.output)
-        return found
+    def invoke(self, *arguments: str) -> Result:
+        """A command in this process, which starts sooner than one of its own."""
+        return CliRunner().invoke(app, [*arguments, "--run", self.id])
 
 
 @pytest.fixture(scope="module", params=TARGETS)
@@ -102,7 +108,9 @@ def a_network(target: str) -> Network:
 
 def test_a_dump_is_what_was_installed_and_counted(lively: Lively, tmp_path: Path) -> None:
     lively.send()
-    found, installed = lively.dump(tmp_path), lively.installed.of(SWITCH)
+    answer = inakit("dump", SWITCH, "--json", "--run", lively.id, at=tmp_path)
+    assert answer.code == 0, answer
+    found, installed = json.loads(answer.output), lively.installed.of(SWITCH)
     tables = [
         (name, tuple(e["key"]), e["action"], tuple(e["params"])) for name, es in found["tables"].items() for e in es
     ]
@@ -117,9 +125,9 @@ def test_a_dump_is_what_was_installed_and_counted(lively: Lively, tmp_path: Path
     assert shown
 
 
-def test_a_dump_is_short_enough_to_read(lively: Lively, tmp_path: Path) -> None:
+def test_a_dump_is_short_enough_to_read(lively: Lively) -> None:
     lively.send()
-    answer = inakit("dump", SWITCH, "--run", lively.id, at=tmp_path)
+    answer = lively.invoke("dump", SWITCH)
     lines = answer.output.splitlines()
     assert len(lines) < 120
     assert max(map(len, lines)) < 140
@@ -135,8 +143,9 @@ def test_a_dump_is_short_enough_to_read(lively: Lively, tmp_path: Path) -> None:
         assert shown in answer.output
 
 
-def test_one_part_of_a_dump_goes_by_its_short_name(lively: Lively, tmp_path: Path) -> None:
-    found = lively.dump(tmp_path, "--table", "forward", "--register", "InaIngress.slot_seq")
+def test_one_part_of_a_dump_goes_by_its_short_name(lively: Lively) -> None:
+    answer = lively.invoke("dump", SWITCH, "--json", "--table", "forward", "--register", "InaIngress.slot_seq")
+    found = json.loads(answer.output)
     assert list(found["tables"]) == ["InaIngress.forward"]
     assert list(found["registers"]) == ["InaIngress.slot_seq"]
     assert found["counters"] == found["groups"] == {}
@@ -151,14 +160,16 @@ def test_one_part_of_a_dump_goes_by_its_short_name(lively: Lively, tmp_path: Pat
         (("capture", "s1", "9", "--output", "x.pcap"), "has no link at port 9: it has 1 (to l0), 2 (to l1)"),
         (("capture", "s1", "1", "--output", "x.txt"), "output 'x.txt': a name that ends in .pcap is expected"),
         (("capture", "s1", "1", "--output", "x.pcap", "--packets", "0"), "packets 0: a number greater than 0"),
+        (("top", "--interval", "0"), "interval 0: at least 0.1 s is expected"),
     ],
 )
 def test_bad_input_is_named_and_leaves_nothing(
-    lively: Lively, arguments: tuple[str, ...], message: str, tmp_path: Path
+    lively: Lively, arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = inakit(*arguments, "--run", lively.id, at=tmp_path)
-    assert answer.code == 2
-    assert message.format(id=lively.id) in answer.error
+    monkeypatch.chdir(tmp_path)
+    answer = lively.invoke(*arguments)
+    assert isinstance(answer.exception, InputError)
+    assert message.format(id=lively.id) in str(answer.exception)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -227,3 +238,67 @@ def test_a_capture_ends_with_its_network(tmp_path: Path) -> None:
         process = start_capture(network, tmp_path / "x.pcap")
     output, error = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, "packets, none lost" in output) == (0, True), error
+
+
+# ---- top ----------------------------------------------------------------------------------------
+
+
+def test_top_prints_one_interval_where_there_is_no_terminal(lively: Lively, tmp_path: Path) -> None:
+    answer = inakit("top", "--run", lively.id, "--interval", "0.2", at=tmp_path)
+    assert answer.code == 0, answer
+    for (node, peer), _ in lively.problem.fabric.port_numbers.items():
+        assert f"{node} → {peer} " in answer.output
+    assert f"aro-figure1: 6 switches, 6 hosts; network {lively.id}" in answer.output
+    assert re.search(r"^CPU 0 +endpoints.* idle +\d+%  softirq +\d+%  drops \d+$", answer.output, re.MULTILINE)
+
+
+def test_top_sees_what_is_sent(lively: Lively) -> None:
+    facts = describe(lively.network)
+    with Sampler(facts) as sampler:
+        before = sampler.sample()
+        lively.send()
+        after = sampler.sample()
+    found = rates(facts, before, after)
+    seconds = after.at_s - before.at_s
+    links = {(link.sender, link.receiver): link for link in found.links}
+    for pair in (("w0", "l1"), ("l1", "s1"), ("s1", "l0"), ("l0", "ps"), ("ps", "l0"), ("s1", "l1"), ("l1", "w0")):
+        link = links[pair]
+        assert link.rate_bps * seconds / 8 == pytest.approx(FRAGMENTS * FRAGMENT.wire_bytes)
+        assert (link.load, link.drops) == (link.rate_bps / 2e6, 0)
+    switch = next(switch for switch in found.switches if switch.name == SWITCH)
+    assert (switch.in_pps * seconds, switch.out_pps * seconds) == pytest.approx((4 * FRAGMENTS, 4 * FRAGMENTS))
+
+
+def test_top_in_a_terminal_ends_with_its_network() -> None:
+    """Live, on a terminal of 80 by 24, until the network is gone."""
+    with a_network("fast") as network:
+        arguments = [sys.executable, "-c", ENTRY, "top", "--run", network.ledger.id, "--interval", "0.1"]
+        process, terminal = in_a_terminal(arguments)
+        shown = read_until(terminal, b"idle")
+    shown += read_until(terminal, None)
+    assert process.wait(timeout=TIMEOUT_S) == 0
+    assert f"network {network.ledger.id}" in shown.decode()
+    assert "Traceback" not in shown.decode()
+
+
+def in_a_terminal(arguments: list[str]) -> tuple[subprocess.Popen[bytes], int]:
+    """A process on a terminal of its own, and the terminal's other end."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "TERM": "xterm"}
+    process = subprocess.Popen(arguments, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    return process, ours
+
+
+def read_until(terminal: int, word: bytes | None) -> bytes:
+    """What a terminal shows until `word`, or, for None, until nobody writes to it any more."""
+    shown = b""
+    while word is None or word not in shown:
+        assert select.select([terminal], [], [], TIMEOUT_S)[0], shown
+        try:
+            shown += os.read(terminal, 65536)
+        except OSError:  # nobody has the other end any more
+            assert word is None, shown
+            break
+    return shown
