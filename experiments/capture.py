@@ -33,6 +33,7 @@ DRAIN_S = 5.0
 POLL_S = 0.05
 Place = tuple[str, int]
 """A switch and one of its ports."""
+GONE = "interface disappeared"
 COUNTS = re.compile(r"(\d+) packets? (captured|received|dropped)")
 
 
@@ -45,9 +46,9 @@ class Counts:
     dropped: int = 0
 
     @property
-    def pending(self) -> int:
-        """Packets that wait in the kernel's buffer."""
-        return self.received - self.dropped - self.captured
+    def offered(self) -> int:
+        """Packets that are in the file, or will be."""
+        return self.received - self.dropped
 
 
 class Capture:
@@ -84,15 +85,23 @@ class Capture:
         return self.process.poll() is not None
 
     def stop(self) -> Counts:
-        """Write what the kernel still holds, up to now, and end."""
+        """Write what has come until now, of which the kernel may still hold some, and end.
+
+        Raises `RunError` if tcpdump failed before, as on a full disk.
+        """
         deadline = time.monotonic() + DRAIN_S
-        while not self.ended and self._counts_now().pending > 0 and time.monotonic() < deadline:
+        offered = self._counts_now().offered
+        while not self.ended and self._counts_now().captured < offered and time.monotonic() < deadline:
             time.sleep(POLL_S)
         self._end()
+        if self.process.returncode and GONE not in self.said:
+            raise RunError(f"tcpdump failed, and {self.file} is not complete: {self.said.strip()}")
         return counts(self.said)
 
     def _counts_now(self) -> Counts:
         """tcpdump answers SIGUSR1 with a line of its counts."""
+        if self.ended:
+            return Counts()
         self.said = ""
         self.process.send_signal(signal.SIGUSR1)
         self._listen(1.0, "dropped by kernel")

@@ -11,7 +11,7 @@ import pytest
 
 from topo import ledger
 from topo.errors import InputError, RunError
-from topo.generators import aro_figure1
+from topo.generators import aro_figure1, with_capacity
 from topo.ledger import start_time
 from topo.running import FILE, JSON, HostFacts, PortFacts, RunningNetwork, SwitchFacts, find_network, running_networks
 
@@ -105,5 +105,8 @@ def test_a_network_says_what_it_is_while_it_is_up() -> None:
             assert port.interface == network.interface(name, peer).name
             assert port.number == fabric.port_numbers[name, peer]
             assert (port.out_bps, port.in_bps) == (fabric.capacities_bps[name, peer], fabric.capacities_bps[peer, name])
+        network.set_capacities(with_capacity(fabric, 5e6))
+        now = find_network(network.ledger.id).switches.values()
+        assert {rate for switch in now for port in switch.ports for rate in (port.out_bps, port.in_bps)} == {5e6}
     assert not found.up
     assert found.id not in [other.id for other in running_networks()]
