@@ -182,10 +182,12 @@ def planners() -> None:
 @app.command()
 def bench() -> None:
     """Packets per second without loss, of every installed switch target, side by side."""
-    from experiments.bench import bench_table, installed_targets, run_bench  # noqa: PLC0415
+    from experiments.bench.measure import installed_targets, run_bench  # noqa: PLC0415
+    from experiments.bench.tables import rate_table, set_up_table  # noqa: PLC0415
 
     console = Console()
-    console.print(bench_table(run_bench(installed_targets(), console)))
+    findings = run_bench(installed_targets(), console)
+    console.print(rate_table(findings.rates), set_up_table(findings))
 
 
 @app.command()

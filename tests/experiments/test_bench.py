@@ -6,21 +6,13 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
-from experiments.bench import (
-    LOSS_LIMITS,
-    STEP,
-    WORKLOADS,
-    Bench,
-    Measurement,
-    RunTrial,
-    Sender,
-    Trial,
-    bench_table,
-    highest_rates,
-    installed_targets,
-    run_trial,
-)
+from experiments.bench.chain import FRAMES_PER_CALL, Bench
+from experiments.bench.measure import Findings, Measurement, SetUp, installed_targets
+from experiments.bench.search import LOSS_LIMITS, STEP, highest_rates
+from experiments.bench.tables import rate_table, set_up_table
+from experiments.bench.trial import WORKLOADS, RunTrial, Sender, Trial, burst_of, run_trial
 from switch.target import TARGETS
 from topo.errors import MachineError
 
@@ -56,14 +48,38 @@ def test_a_switch_that_always_loses_gives_zero() -> None:
     assert highest_rates(lambda _seconds, rate: Trial(rate or 1e6, 0.5)) == [0.0, 0.0]
 
 
-def test_the_table_puts_targets_side_by_side() -> None:
-    rates = {("bmv2", 0.002): 10_000.0, ("bmv2", 0.0): 0.0, ("fast", 0.002): 250_000.0, ("fast", 0.0): 200_000.0}
-    table = bench_table([Measurement(target, "sums", 1, limit, rate) for (target, limit), rate in rates.items()])
-    console = Console(width=120, file=StringIO(), record=True)
+def cells_of(table: Table) -> list[list[str]]:
+    console = Console(width=100, file=StringIO(), record=True)
     console.print(table)
-    text = console.export_text()
-    rows = [[cell.strip() for cell in line.strip("│ \n").split("│")] for line in text.splitlines() if "sums" in line]
-    assert rows == [["sums", "1", "≤ 0.2%", "10,000", "250,000", "25.0"], ["sums", "1", "none", "0", "200,000", "-"]]
+    lines = [line for line in console.export_text().splitlines() if "│" in line]
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines]
+
+
+def test_the_table_puts_targets_side_by_side_and_shows_how_the_ratio_grows() -> None:
+    rates = {
+        ("bmv2", 0.002): (10_000, 300), ("bmv2", 0.0): (0, 200),
+        ("fast", 0.002): (250_000, 30_000), ("fast", 0.0): (900_000, 20_000),
+    }  # fmt: skip
+    table = rate_table([
+        Measurement(target, "sums", switches, limit, rate)
+        for (target, limit), both in rates.items()
+        for switches, rate in zip((1, 45), both, strict=True)
+    ])  # fmt: skip
+    assert cells_of(table) == [
+        ["sums", "≤ 0.2%", "1", "10,000", "250,000", "25.0"],
+        ["", "", "45", "300", "30,000", "100.0"],
+        ["sums", "none", "1", "0", "900,000", "-"],
+        ["", "", "45", "200", "20,000", "100.0"],
+    ]
+
+
+def test_the_set_up_of_targets_stands_side_by_side() -> None:
+    set_ups = (SetUp("bmv2", 45, 12.34, 3.0), SetUp("fast", 45, 4.21, 0.05))
+    assert cells_of(set_up_table(Findings((), set_ups))) == [["45", "12.3 + 3.00", "4.2 + 0.05"]]
+
+
+def test_bursts_are_small_at_low_rates() -> None:
+    assert [burst_of(rate) for rate in (100, 4_000, 20_000, 1e6, None)] == [1, 2, 10, FRAMES_PER_CALL, FRAMES_PER_CALL]
 
 
 def test_without_any_target_the_reasons_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,118 @@
+"""Switches in a row with nothing shaped: two workers at the first, the server at the last.
+
+One process sends, from packet sockets in the workers' namespaces; what arrives is counted by the last
+interface. Every packet passes every switch, so that the switches are all there is to measure.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from switch.entries import SwitchEntries, TableEntry
+from switch.target import Target
+from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from topo.netlink import index_of, inside, remove_shaping
+from topo.network import Network
+from traffic.packet import FRAGMENT, Frames, Kind, new_frames
+from traffic.sockets import network_namespace
+
+WORKERS = ("w1", "w2")
+SERVER = "ps"
+UNSHAPED_BPS = 1e10
+JOB = TREE = 1
+SLOTS = 256
+FRAMES_PER_CALL = 32
+
+
+def chain(length: int) -> Fabric:
+    """Two workers at the first of `length` switches in a row, the server at the last. Port 3 leads on."""
+    names = [f"s{number}" for number in range(1, length + 1)]
+    switches = tuple(Switch(name, 1, contiguous_pipelines(3, 1)) for name in names)
+    onwards = [(a, b, 3, 1) for a, b in pairwise(names)]
+    cables = [
+        *((worker, "s1", 0, port) for port, worker in enumerate(WORKERS, start=1)),
+        *onwards,
+        (names[-1], SERVER, 3, 0),
+    ]
+    links = tuple(Link(a, b, at_a, at_b, UNSHAPED_BPS, UNSHAPED_BPS) for a, b, at_a, at_b in cables)
+    return Fabric(f"chain of {length}", tuple(Host(name) for name in (*WORKERS, SERVER)), switches, links)
+
+
+def entries_of(number: int, server_ipv4: int) -> SwitchEntries:
+    """Entries of the switch at place `number`, from 1: it aggregates its children under the label 100 + number."""
+    children = {1: 1, 2: 2} if number == 1 else {100 + number - 1: 1}
+    tables = [TableEntry("InaIngress.pipeline", (port,), "InaIngress.set_pipeline", (0,)) for port in (1, 2, 3)]
+    for bit, (label, port) in enumerate(children.items()):
+        own = (1 << bit, (1 << len(children)) - 1, 0, SLOTS, 100 + number, 0)
+        tables.append(TableEntry("InaIngress.admission", (port, Kind.GRADIENT, JOB, TREE, label), "InaIngress.admit"))
+        tables.append(TableEntry("InaIngress.aggregation", (0, JOB, TREE, label), "InaIngress.aggregate", own))
+    tables.append(TableEntry("InaIngress.forward", (JOB, TREE, 100 + number), "InaIngress.send", (3,)))
+    tables.append(TableEntry("InaIngress.ipv4_route", (server_ipv4,), "InaIngress.send", (3,)))
+    return SwitchEntries(f"s{number}", tuple(tables))
+
+
+class Bench:
+    """A running chain. A context manager; knows how many seconds its network and its entries took."""
+
+    def __init__(self, target: Target, length: int) -> None:
+        self.fabric = chain(length)
+        self.network = Network(self.fabric, target.node_class())
+        self.network_s = self.entries_s = 0.0
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            start = time.perf_counter()
+            stack.enter_context(self.network)
+            started = time.perf_counter()
+            for number, switch in enumerate(self.network.switches.values(), start=1):
+                switch.install(entries_of(number, self.network.addresses[SERVER].ipv4))
+            self.network_s, self.entries_s = started - start, time.perf_counter() - started
+            self._remove_shaping()
+            self.sockets = [stack.enter_context(self._sender(worker)) for worker in WORKERS]
+            last = self.network.interface(self.fabric.switches[-1].name, SERVER).name
+            self.counter = Path(f"/sys/class/net/{last}/statistics/tx_packets")
+            self._exits = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._exits.close()
+
+    def _remove_shaping(self) -> None:
+        for link in self.fabric.links:
+            for node, peer in ((link.a, link.b), (link.b, link.a)):
+                interface = self.network.interface(node, peer)
+                with inside(interface.pid) as netlink:
+                    remove_shaping(netlink, index_of(interface.name))
+
+    def _sender(self, worker: str) -> socket.socket:
+        host = self.network.hosts[worker]
+        with network_namespace(host.pid):
+            sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            sender.bind((host.interface, 0))
+        return sender
+
+    def frames(self, worker: str, udp_port: int) -> Frames:
+        """Frames that one call sends. No host has their MAC address, so that nobody answers them."""
+        source, server = self.network.addresses[worker], self.network.addresses[SERVER]
+        frames = new_frames(
+            FRAMES_PER_CALL,
+            src_mac=source.mac_text, dst_mac="02:ff:ff:ff:ff:ff",
+            src_ip=source.ipv4_text, dst_ip=server.ipv4_text,
+        )  # fmt: skip
+        frames["udp"]["dst_port"] = udp_port
+        ina = frames["ina"]
+        ina["kind"], ina["job"], ina["tree"], ina["workers"] = Kind.GRADIENT, JOB, TREE, 1
+        ina["label"] = 1 + WORKERS.index(worker)
+        frames["values"] = np.arange(FRAGMENT.values)
+        return frames
+
+    def arrived(self) -> int:
+        return int(self.counter.read_text())

@@ -1,0 +1,111 @@
+"""One trial: send through a chain for a while, wait until no more arrives, and count."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.bench.chain import FRAMES_PER_CALL, SLOTS, WORKERS, Bench
+from topo.errors import RunError
+from topo.processors import on_endpoint_processor
+from traffic.packet import FRAGMENT, FRAME, UDP_PORT
+from traffic.sockets import Messages, libc
+
+PLAIN_PORT = 9
+BURST_S = 0.001
+"""A worker's packets of so much time go to the kernel together, if they are no more than one call takes."""
+QUIET_S, QUIET_PER_SWITCH_S = 0.06, 0.01
+PATIENCE_S = 15.0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What the workers send, and how many packets reach the server for each that a worker sends."""
+
+    name: str
+    udp_port: int
+    yield_per_packet: float
+
+
+WORKLOADS = (
+    Workload("plain forwarding", PLAIN_PORT, 1.0),
+    Workload(f"{FRAGMENT.values}-element aggregation", UDP_PORT, 1 / len(WORKERS)),
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of sending for a while: packets per second into the first switch, and the share lost."""
+
+    rate_pps: float
+    loss: float
+
+
+RunTrial = Callable[[float, float | None], Trial]
+"""Sends for so many seconds at so many packets per second, or (None) flat out."""
+
+
+class Sender:
+    """Sends fragments in order, the same ones from every worker in turn."""
+
+    def __init__(self, bench: Bench, workload: Workload) -> None:
+        self.sockets = bench.sockets
+        self.frames = [bench.frames(worker, workload.udp_port) for worker in WORKERS]
+        self.messages = [Messages() for _ in WORKERS]
+        for messages, frames in zip(self.messages, self.frames, strict=True):
+            messages.point_at(frames, FRAME.itemsize)
+            frames["ina"]["seq"] = frames["ina"]["slot"] = np.arange(FRAMES_PER_CALL)
+
+    def send_for(self, seconds: float, rate_pps: float | None) -> int:
+        """Send at `rate_pps` packets per second, or flat out; return how many packets that were."""
+        start, sent = time.perf_counter(), 0
+        while (elapsed := time.perf_counter() - start) < seconds:
+            if rate_pps is not None and sent > elapsed * rate_pps:
+                time.sleep(sent / rate_pps - elapsed)
+            sent += self._send_once(burst_of(rate_pps))
+        return sent
+
+    def _send_once(self, burst: int) -> int:
+        sent = 0
+        for sender, messages, frames in zip(self.sockets, self.messages, self.frames, strict=True):
+            done = libc.sendmmsg(sender.fileno(), messages.address, burst, 0)
+            if done != burst:
+                raise RunError(f"the kernel took {done} of {burst} packets of a worker: is its link up?")
+            sent += done
+            ina = frames["ina"]
+            ina["seq"] += burst
+            ina["slot"] = ina["seq"] % SLOTS
+        return sent
+
+
+def burst_of(rate_pps: float | None) -> int:
+    """How many packets of a worker to hand over at once: a slow switch's queues are not for filling at one go."""
+    if rate_pps is None:
+        return FRAMES_PER_CALL
+    return min(FRAMES_PER_CALL, max(1, int(rate_pps * BURST_S / len(WORKERS))))
+
+
+def run_trial(bench: Bench, workload: Workload, sender: Sender, seconds: float, rate_pps: float | None) -> Trial:
+    """Send, wait until nothing arrives any more, and count. Time in queues counts as sending time."""
+    with on_endpoint_processor():
+        before, start = bench.arrived(), time.perf_counter()
+        sent = sender.send_for(seconds, rate_pps)
+        expected = before + round(sent * workload.yield_per_packet)
+        arrived, last_arrival = wait_for_arrivals(bench, expected)
+    for switch in bench.network.switches.values():
+        switch.check()
+    return Trial(sent / (last_arrival - start), 1 - (arrived - before) / (expected - before))
+
+
+def wait_for_arrivals(bench: Bench, expected: int) -> tuple[int, float]:
+    """The count of arrivals when all have arrived or no more do, and when the last one did."""
+    last_count, last_time = bench.arrived(), time.perf_counter()
+    deadline, quiet_s = last_time + PATIENCE_S, QUIET_S + QUIET_PER_SWITCH_S * len(bench.network.switches)
+    while last_count < expected and (now := time.perf_counter()) < min(last_time + quiet_s, deadline):
+        time.sleep(0.002)
+        if (count := bench.arrived()) != last_count:
+            last_count, last_time = count, now
+    return last_count, last_time
