@@ -21,6 +21,12 @@ def missing_for_bmv2() -> str | None:
     return None if importlib.util.find_spec("p4utils") else "needs p4-utils (the module p4utils is not installed)"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of tests/p4."""
+    parser.addoption("--fuzz", type=int, metavar="N", help="compare switches on N new random sequences of packets")
+    parser.addoption("--record", action="store_true", help="keep what simple_switch answers as the corpus of tests/p4")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reasons = {"root": missing_for_root(), "bmv2": missing_for_bmv2()}
     for item in items:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -36,6 +37,7 @@ class Seen(NamedTuple):
 COUNTERS = ("InaIngress.events", "InaIngress.received", "InaEgress.sent", "InaEgress.replicated")
 
 
+@cache
 def last_packets() -> dict[int, bytes]:
     """One packet for each port that goes out there, and looks like no other."""
     frames = {port: new_frames(1, src_mac="02:00:00:00:00:0f", dst_mac="02:00:00:00:00:ff", src_ip="0.0.0.0",

@@ -1,40 +1,23 @@
-"""Both switch targets make the same of the same packets: bytes, order per port, registers, counters."""
+"""All switches make the same of the same packets: bytes, order per port, registers, counters."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from random import Random
 
-import numpy as np
 import pytest
-from fuzz import random_entries, random_steps
-from inprocess import InProcess
-from sequences import COUNTERS, PORTS, PacketSwitch, Seen
+from comparison import differences
+from hypothesis import HealthCheck, given, settings
+from sequences import PacketSwitch
+from strategies import Case, cases
 
-from switch.read import read_program
-from traffic.packet import FRAGMENT, PROGRAM, Event
+from traffic.packet import Event
 
-pytestmark = [pytest.mark.root, pytest.mark.bmv2]
+pytest_plugins = ["switches"]
+pytestmark = pytest.mark.root
 
-STATE = ("slot_owner", "slot_seq", "slot_bitmap", "slot_workers", "slot_overflow")
-SEEDS = range(12)
-PACKETS = 1500
-# What BMv2's control plane reports of a value that its signed 64 bits cannot hold.
-LARGEST_REPORTED = np.uint64(2**63 - 1)
-
-
-@pytest.fixture(scope="module")
-def bmv2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PacketSwitch]:
-    from reference import running_reference  # noqa: PLC0415, needs p4-utils, as only this fixture does
-
-    with running_reference(tmp_path_factory.mktemp("bmv2")) as reference:
-        yield reference
-
-
-@pytest.fixture(scope="module")
-def fast() -> InProcess:
-    return InProcess(read_program(PROGRAM))
+STATE = ("slot_owner", "slot_seq", "slot_bitmap", "slot_workers", "slot_overflow", "sum0", "sum63")
+REGISTERS = tuple(f"InaIngress.{name}" for name in STATE)
+EXAMPLES = {"in_kernel": 100, "bmv2": 40}
 
 
 @pytest.fixture(scope="module")
@@ -43,39 +26,37 @@ def outcomes() -> Counter[Event]:
     return Counter()
 
 
-def differences(reference: Seen, other: Seen) -> Iterator[str]:
-    """What `other` did otherwise, a line for each thing."""
-    for port in PORTS:
-        yield from packet_differences(port, reference.sent[port], other.sent[port])
-    for name, values in reference.registers.items():
-        reported = np.minimum(other.registers[name], LARGEST_REPORTED)
-        for index in np.flatnonzero(values != reported)[:5]:
-            yield f"{name}[{index}]: {values[index]:#x}, not {reported[index]:#x}"
-    for name in COUNTERS:
-        for what, left, right in zip(("packets", "bytes"), reference.counters[name], other.counters[name], strict=True):
-            for index in np.flatnonzero(left != right)[:12]:
-                yield f"{name}[{index}]: {left[index]} {what}, not {right[index]}"
+def fuzzing(config: pytest.Config, usual: int) -> settings:
+    """`usual` examples, the same ones every time; with `--fuzz N`, N others every time."""
+    wanted = config.getoption("fuzz")
+    return settings(
+        max_examples=wanted or usual, derandomize=wanted is None, database=None, deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+    )  # fmt: skip
 
 
-def packet_differences(port: int, reference: list[bytes], other: list[bytes]) -> Iterator[str]:
-    if len(reference) != len(other):
-        yield f"port {port} sent {len(reference)} packets, not {len(other)}"
-    for number, (left, right) in enumerate(zip(reference, other, strict=False)):
-        if left != right:
-            yield f"port {port}, packet {number}:\n    {left.hex()}\nnot {right.hex()}"
-            return
+@pytest.mark.parametrize("name", ["in_kernel", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+def test_random_entries_and_packets(
+    request: pytest.FixtureRequest,
+    in_process: PacketSwitch,
+    in_kernel: PacketSwitch,
+    outcomes: Counter[Event],
+    name: str,
+) -> None:
+    """Against simple_switch both forms of the embedded switch; without it, one against the other."""
+    reference: PacketSwitch = request.getfixturevalue(name)
+    others = {"in_process": in_process} | ({"in_kernel": in_kernel} if reference is not in_kernel else {})
 
+    @fuzzing(request.config, EXAMPLES[name])
+    @given(cases())
+    def agree(case: Case) -> None:
+        expected = reference.run(case.entries, case.steps, REGISTERS)
+        for other, switch in others.items():
+            found = "\n".join(differences(expected, switch.run(case.entries, case.steps, REGISTERS)))
+            assert not found, f"{name} gives, and {other} does not:\n{found}"
+        outcomes.update({event: int(expected.counters["InaIngress.events"][0][event]) for event in Event})
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_random_entries_and_packets(bmv2: PacketSwitch, fast: InProcess, outcomes: Counter[Event], seed: int) -> None:
-    rng = Random(seed)
-    entries, steps = random_entries(rng), random_steps(rng, PACKETS)
-    sums = sorted(rng.sample(range(FRAGMENT.values), 2))
-    registers = [f"InaIngress.{name}" for name in (*STATE, *(f"sum{i}" for i in sums))]
-    reference = bmv2.run(entries, steps, registers)
-    found = "\n".join(differences(reference, fast.run(entries, steps, registers)))
-    assert not found, f"seed {seed}: the reference gives\n{found}\nwith the entries\n{entries.cli()}"
-    outcomes.update({event: int(reference.counters["InaIngress.events"][0][event]) for event in Event})
+    agree()
 
 
 def test_the_sequences_above_saw_every_outcome(outcomes: Counter[Event]) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from inprocess import InProcess
 from scapy.layers.inet import ICMP, IP, UDP, IPOption_NOP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
@@ -25,30 +22,22 @@ from scenarios import (
 )
 from sequences import PORTS, PacketSwitch, Seen, Step
 
-from switch.read import read_program
 from traffic.layers import INA
-from traffic.packet import FRAGMENT, PROGRAM, Event, Flag, Kind
+from traffic.packet import FRAGMENT, Event, Flag, Kind
+
+pytest_plugins = ["switches"]
 
 RAMP = np.arange(FRAGMENT.values, dtype=np.int64) - 20
 LARGEST, SMALLEST = 2**31 - 1, -(2**31)
 
 
-@pytest.fixture(scope="module")
-def bmv2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PacketSwitch]:
-    from reference import running_reference  # noqa: PLC0415, needs p4-utils, as only this fixture does
-
-    with running_reference(tmp_path_factory.mktemp("bmv2")) as reference:
-        yield reference
-
-
-@pytest.fixture(scope="module")
-def fast() -> InProcess:
-    if shutil.which("clang") is None:
-        pytest.skip("needs clang")
-    return InProcess(read_program(PROGRAM))
-
-
-@pytest.fixture(params=["fast", pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2])])
+@pytest.fixture(
+    params=[
+        "in_process",
+        pytest.param("in_kernel", marks=pytest.mark.root),
+        pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
+    ]
+)
 def switch(request: pytest.FixtureRequest) -> PacketSwitch:
     chosen: PacketSwitch = request.getfixturevalue(request.param)
     return chosen

@@ -1,0 +1,208 @@
+"""Entries, packets and orders of arrival for hypothesis: most are sound and make use of one another, each rule is
+broken at times, and what fails shrinks to few changed entries and few plain packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from draws import VALUES, anything, rarely
+from foreign import CHANGES, FOREIGN_FRAMES, changed
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from scenarios import CHILDREN, ROOT_PORT, SERVER_IP, SLOTS, UNAGGREGATED, example_entries, packet, worker_ip
+from sequences import PORTS, Step
+
+from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from switch.program import Table
+from switch.read import read_program
+from traffic.packet import PROGRAM, Flag, Kind
+
+# Ports that a program may name: attached ones, none, and the one that BMv2 takes for "drop".
+ANY_PORT = (*PORTS, 0, 9, 511)
+PIPELINES = 8
+EXAMPLE = example_entries()
+# A burst is five packets on average; after so many bursts the senders go on to the next fragment.
+BURSTS, BURSTS_PER_FRAGMENT, BURST_PACKETS = 24, 4, 16
+FIRST_FRAGMENTS = (0, 2**31 - 3, 2**32 - 3)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a switch is asked: its entries, and the packets in the order of their arrival."""
+
+    entries: SwitchEntries
+    steps: tuple[Step, ...]
+
+    def __repr__(self) -> str:
+        """What is unlike the example of `scenarios`, and the packets."""
+        removed = [f"without {entry.cli()}" for entry in set(EXAMPLE.tables) - set(self.entries.tables)]
+        added = [f"with {entry.cli()}" for entry in set(self.entries.tables) - set(EXAMPLE.tables)]
+        groups = [str(group) for group in self.entries.groups if group not in EXAMPLE.groups]
+        packets = [f"port {port}: {content.hex()}" for port, content in self.steps]
+        return "\n".join(["", *removed, *added, *groups, *map(str, self.entries.registers), *packets])
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        """Hypothesis would print all entries."""
+        printer.text(repr(self))
+
+
+# ---- entries -----------------------------------------------------------------------------------
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> SwitchEntries:
+    """The example's entries: some of them missing, some different, some more, and slots that are not empty."""
+    tables = dict(enumerate(EXAMPLE.tables))
+    for index in draw(st.lists(st.integers(0, len(tables) - 1), max_size=16)):
+        tables[index] = draw(other_parameters(EXAMPLE.tables[index]))
+    for index in draw(st.lists(st.integers(0, len(tables) - 1), max_size=4)):
+        tables.pop(index, None)
+    more = draw(st.lists(any_entry(), max_size=8))
+    groups = tuple(draw(any_group(group)) for group in EXAMPLE.groups)
+    presets = tuple(draw(st.lists(any_preset(), max_size=3)))
+    return SwitchEntries("s1", distinct([*tables.values(), *more]), groups, presets)
+
+
+def distinct(tables: Iterable[TableEntry]) -> tuple[TableEntry, ...]:
+    """The first entry of each key."""
+    first: dict[tuple[str, tuple[int, ...]], TableEntry] = {}
+    for entry in tables:
+        first.setdefault((entry.table, entry.key), entry)
+    return tuple(first.values())
+
+
+def other_aggregate(entry: TableEntry) -> SearchStrategy[tuple[int, ...]]:
+    child, full, first_slot, slots, own_label, is_root = entry.params
+    return st.tuples(
+        st.sampled_from([child, 0, full]) | anything(64),
+        st.sampled_from([full, child, full | child]) | anything(64),
+        st.sampled_from([first_slot, 1, 510]) | anything(32),
+        st.sampled_from([slots, 1, 512]) | anything(32),
+        st.sampled_from([own_label, 0, 11]) | anything(16),
+        st.sampled_from([is_root, 1 - is_root]),
+    )
+
+
+# What else an entry of each action may have as its parameters.
+OTHER_PARAMETERS: dict[str, Callable[[TableEntry], SearchStrategy[tuple[int, ...]]]] = {
+    "InaIngress.admit": lambda entry: st.just(entry.params),
+    "InaIngress.aggregate": other_aggregate,
+    "InaIngress.replicate": lambda _: st.tuples(st.sampled_from([0, 1, 2, 3, 4000])),
+    "InaIngress.send": lambda _: st.tuples(st.sampled_from(ANY_PORT)),
+    "InaIngress.set_pipeline": lambda _: st.tuples(st.integers(0, PIPELINES - 1)),
+    "NoAction": lambda _: st.just(()),
+}
+
+
+@cache
+def other_parameters(entry: TableEntry) -> SearchStrategy[TableEntry]:
+    return OTHER_PARAMETERS[entry.action](entry).map(lambda params: replace(entry, params=params))
+
+
+@cache
+def tables_with_key() -> list[Table]:
+    return [table for table in read_program(PROGRAM).tables.values() if table.key]
+
+
+@cache
+@st.composite
+def any_entry(draw: st.DrawFn) -> TableEntry:
+    """An entry of any table with any action of it; keys are small numbers more often than not."""
+    table = draw(st.sampled_from(tables_with_key()))
+    action = draw(st.sampled_from(table.actions))
+    key = tuple(draw(anything(part.bits)) for part in table.key)
+    params = tuple(draw(anything(parameter.bits)) for parameter in action.parameters)
+    entry = TableEntry(table.name, key, action.name, params)
+    return entry if action.name == "InaIngress.aggregate" else draw(other_parameters(entry))
+
+
+@st.composite
+def any_group(draw: st.DrawFn, group: MulticastGroup) -> MulticastGroup:
+    if not draw(rarely(30)):
+        return group
+    return replace(group, ports=tuple(sorted(draw(st.sets(st.sampled_from(ANY_PORT[:-1]), max_size=6)))))
+
+
+@cache
+@st.composite
+def any_preset(draw: st.DrawFn) -> RegisterPreset:
+    """A value in a slot that the example uses; BMv2's control plane takes 63 bits."""
+    name, bits = draw(st.sampled_from(list(read_registers().items())))
+    slot = draw(st.integers(0, SLOTS - 1)) + draw(st.sampled_from([0, 512]))
+    return RegisterPreset(name, slot, draw(anything(min(bits, 63))))
+
+
+@cache
+def read_registers() -> dict[str, int]:
+    """The program's registers and their bits."""
+    return {name: register.bits for name, register in read_program(PROGRAM).registers.items()}
+
+
+# ---- packets -----------------------------------------------------------------------------------
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Entries, and some 120 packets whose fragments advance through the window."""
+    first = draw(st.sampled_from(FIRST_FRAGMENTS))
+    steps: list[Step] = []
+    for number in range(BURSTS):
+        steps += draw(st.lists(packets(first + number // BURSTS_PER_FRAGMENT), max_size=BURST_PACKETS))
+    return Case(draw(entries()), tuple(steps))
+
+
+@cache
+@st.composite
+def packets(draw: st.DrawFn, newest: int) -> Step:
+    """A packet while `newest` is the fragment that senders have come to."""
+    step = draw(draw(KINDS_OF_PACKET)(newest))
+    made = draw(CHANGES) if draw(rarely(12)) else []
+    return Step(step.port, changed(step.packet, made))
+
+
+@cache
+@st.composite
+def gradients(draw: st.DrawFn, newest: int) -> Step:
+    """A child's gradient: at times flagged, at another port, or of a fragment that is over."""
+    job, tree, label, port = draw(SENDERS)
+    seq = (newest - draw(AGES)) % 2**32
+    ina: dict[str, Any] = {"job": job, "tree": tree, "label": label, "seq": seq, "slot": seq % SLOTS, "workers": 1}
+    if draw(rarely(20)):
+        ina["flags"] = draw(FLAGS)
+    if draw(rarely(5)):
+        port = draw(ARRIVAL_PORTS)
+    return packet(port, kind=Kind.GRADIENT, values=draw(VALUES), **ina)
+
+
+@cache
+@st.composite
+def from_root(draw: st.DrawFn, newest: int) -> Step:
+    """A result or a notice, at times flagged, to one address or another."""
+    job, tree = draw(TREES)
+    kind = draw(KINDS_FROM_ROOT)
+    flags = draw(FLAGS) if draw(rarely(50)) else 0
+    to = draw(ADDRESSES)
+    content = None if kind == Kind.NOTICE else draw(VALUES)
+    ina: dict[str, Any] = {"kind": kind, "job": job, "tree": tree, "seq": newest % 2**32, "flags": flags}
+    return packet(ROOT_PORT, dst_ip=to, values=content, **ina)
+
+
+@cache
+@st.composite
+def foreign(draw: st.DrawFn, _newest: int) -> Step:
+    return Step(draw(ARRIVAL_PORTS), draw(FOREIGN_FRAMES))
+
+
+SENDERS = st.sampled_from((*[child[:4] for child in CHILDREN] * 4, *UNAGGREGATED))
+AGES = st.sampled_from((0, 0, 0, 1, 1, 2, SLOTS))
+TREES = st.sampled_from(((1, 1), (1, 2), (2, 1), (3, 1)))
+KINDS_FROM_ROOT = st.sampled_from((Kind.RESULT, Kind.RESULT, Kind.NOTICE, 0, 200))
+ADDRESSES = st.sampled_from((SERVER_IP, *map(worker_ip, PORTS)))
+ARRIVAL_PORTS = st.sampled_from(PORTS)
+FLAGS = st.sampled_from((*[Flag.RETRANSMITTED] * 4, *Flag, Flag.RETRANSMITTED | Flag.OVERFLOW)) | anything(8)
+# Of 100 packets, so many of each kind; the first is the simplest.
+KINDS_OF_PACKET = st.sampled_from((*[gradients] * 80, *[from_root] * 11, *[foreign] * 9))

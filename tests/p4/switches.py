@@ -1,0 +1,50 @@
+"""Fixtures: the switches under test, each started once; with `--record`, what simple_switch answers is kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from inkernel import InKernel
+from inprocess import InProcess
+from recorded import Recorder
+from sequences import PacketSwitch
+from veths import veth_pairs
+
+from switch.read import read_program
+from traffic.packet import PROGRAM
+
+
+@pytest.fixture(scope="session")
+def in_process() -> InProcess:
+    if shutil.which("clang") is None and shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    return InProcess(read_program(PROGRAM))
+
+
+@pytest.fixture(scope="session")
+def in_kernel() -> Iterator[PacketSwitch]:
+    with veth_pairs() as veths:
+        yield InKernel(read_program(PROGRAM), veths)
+
+
+@pytest.fixture(scope="session")
+def bmv2(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PacketSwitch]:
+    """Answers are kept only if no test failed."""
+    from reference import running_reference  # noqa: PLC0415, needs p4-utils, as only this fixture does
+
+    with running_reference(tmp_path_factory.mktemp("bmv2")) as reference:
+        if not request.config.getoption("record"):
+            yield reference
+            return
+        recorder = Recorder(reference, test_name)
+        yield recorder
+    if not request.session.testsfailed:
+        recorder.write()
+
+
+def test_name() -> str:
+    """The running test's function."""
+    return os.environ["PYTEST_CURRENT_TEST"].rpartition("::")[2].partition("[")[0].split()[0]
