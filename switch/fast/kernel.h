@@ -48,19 +48,39 @@ static INLINE void send_copy_by(PACKET *packet, u32 ifindex) {
         bpf_clone_redirect(packet, ifindex, 0);
 }
 
-/* The kernel has taken an outer VLAN tag out of the bytes; the program is to see what was on the wire. */
-static INLINE int restore_tag(PACKET *packet) {
-    u16 type = packet->vlan_proto, tag = packet->vlan_tci;
-    if (bpf_skb_vlan_pop(packet) || bpf_skb_change_head(packet, 4, 0))
+/* The kernel has taken the outer VLAN tag out of the bytes, and takes out the next one when that is popped; the
+ * program is to see what was on the wire. A frame with more tags than this is dropped. */
+#define MAX_TAGS 8
+
+FUNCTION int insert_tag(PACKET *packet, u32 type, u32 tag) {
+    if (bpf_skb_change_head(packet, 4, 0))
         return -1;
     u8 *data = packet_data(packet);
     if (data + 18 > packet_end(packet))
         return -1;
     for (u32 i = 0; i < 12; i++)
         data[i] = data[i + 4];
-    AT(u16, data + 12) = type;
+    AT(u16, data + 12) = (u16)type;
     store_2(data + 14, tag);
     return 0;
+}
+
+static INLINE int restore_tags(PACKET *packet) {
+    u32 types[MAX_TAGS] = {}, tags[MAX_TAGS] = {};
+    u32 count = 0;
+#pragma unroll
+    for (u32 i = 0; i < MAX_TAGS; i++)
+        if (packet->vlan_present) {
+            types[i] = packet->vlan_proto, tags[i] = packet->vlan_tci;
+            bpf_skb_vlan_pop(packet); /* fails when half a tag follows, which stays in the bytes */
+            count++;
+        }
+    int failed = packet->vlan_present;
+#pragma unroll
+    for (u32 i = MAX_TAGS; i-- > 0;)
+        if (i < count && !failed)
+            failed = insert_tag(packet, types[i], tags[i]);
+    return failed;
 }
 
 struct {
@@ -82,7 +102,7 @@ static INLINE u32 port_of_arrival(u32 ifindex, const u32 *arrival) {
 #define ENTRY(parsed_bytes) \
     SEC("tc") int from_port(PACKET *packet) { \
         u32 port = port_of(packet->ifindex); \
-        if (port >= PORTS || (packet->vlan_present && restore_tag(packet))) \
+        if (port >= PORTS || (packet->vlan_present && restore_tags(packet))) \
             return TC_ACT_SHOT; \
         if (packet_data(packet) + parsed_bytes > packet_end(packet)) \
             bpf_skb_pull_data(packet, packet->len < parsed_bytes ? packet->len : parsed_bytes); \

@@ -141,12 +141,14 @@ SEQUENCES: dict[str, tuple[Packets, Packets, dict[str, int]]] = {
         [
             (1, ethernet_packet(b"\0\1\x08\0" + bytes(30), 0x0806)),
             (1, ethernet_packet(struct.pack(">HH", 5, 0x0800) + TWO[14:], 0x8100)),
+            (1, ethernet_packet(struct.pack(">HHHH", 5, 0x8100, 6, 0x0800) + TWO[14:], 0x88A8)),
+            (1, ethernet_packet(struct.pack(">HHH", 5, 0x8100, 6), 0x8100)),
             (1, ipv4_packet(b"ping" * 10, PS, protocol=1)),
             (1, ipv4_packet(b"ping" * 10, PS + 1, protocol=1)),
             (1, ina_packet(2, udp_port=80)),
         ],
         [(3, ipv4_packet(b"ping" * 10, PS, protocol=1)), (3, ina_packet(2, udp_port=80))],
-        {"malformed": 2, "unroutable": 1, "sent_unicast": 2},
+        {"malformed": 4, "unroutable": 1, "sent_unicast": 2},
     ),
 }  # fmt: skip
 
