@@ -280,7 +280,7 @@ def test_sizes_are_numbers() -> None:
 def test_a_tiny_fabric_is_calibrated_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     one, console = problem(), Console(file=StringIO())
-    with nothing_left(), TrialNetwork(one, make_plan(one, "aro", 0), TARGETS["fast"], run_s=0.2) as bed:
+    with TrialNetwork(one, make_plan(one, "aro", 0), TARGETS["fast"], run_s=0.2) as bed:
         found = find_limit(bed, console)
         slower = bed.trial(0.01 * found.trial.scale)
     (kept,) = load_capacities(default_file(), this_machine())
