@@ -7,6 +7,7 @@ BMv2: registers need no lock.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import mmap
 import socket
@@ -24,11 +25,13 @@ from switch.fast.generate import Generated, generate
 from switch.fast.layout import ARRIVALS, DROP_PORT, GROUPS
 from switch.fast.libbpf import (
     BpfObject,
+    failure,
     map_info,
     map_items,
     update_map,
     verified_instructions,
 )
+from switch.fast.needs import explanation, lacking, needs_of
 from switch.fast.state import SwitchState
 from switch.program import Program
 from topo.errors import InputError, MachineError, RunError
@@ -74,6 +77,23 @@ def compile_program(program: Program) -> Compiled:
     return Compiled(generated, build(generated.source, EBPF))
 
 
+def load(path: Path) -> BpfObject:
+    """The object in the kernel; otherwise an error that names what the kernel lacks, or quotes its verifier."""
+    opened = BpfObject(path)
+    code = opened.load()
+    if code == 0:
+        return opened
+    try:
+        if code == -errno.EPERM:
+            raise MachineError("the kernel does not let this process load eBPF programs: run as root")
+        refused = failure("the kernel refuses the generated program", code)
+        if missing := lacking(needs_of(opened.handle)):
+            raise MachineError(explanation(missing)) from refused
+        raise refused
+    finally:
+        opened.close()
+
+
 class KernelSwitch:
     """Runs a program on the interfaces given to `add_port`, on `cpu`, until `close`."""
 
@@ -84,7 +104,7 @@ class KernelSwitch:
         self.attachments: dict[int, Attachment] = {}
         layout = compiled.generated.layout
         self.source = compiled.generated.source
-        self.loaded = BpfObject(compiled.path)
+        self.loaded = load(compiled.path)
         self.shared = mmap.mmap(self.loaded.map_fd(MEMORY_MAP), layout.memory_bytes)
         memory = np.frombuffer(self.shared, np.uint8)
         self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd))

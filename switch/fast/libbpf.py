@@ -16,6 +16,14 @@ from topo.errors import MachineError, RunError
 
 PROGRAM_INFO_BYTES, VERIFIED_AT = 256, 216  # struct bpf_prog_info, and where its `verified_insns` is
 MAP_INFO_BYTES = 128  # struct bpf_map_info: type, id, key_size, value_size, ..., 32 bits each
+GIVING_POINTERS = (
+    "bpf_object__open_file",
+    "bpf_object__find_map_by_name",
+    "bpf_object__find_program_by_name",
+    "bpf_object__next_map",
+    "bpf_object__next_program",
+    "bpf_program__insns",
+)
 MESSAGES = 40  # lines of libbpf's own report that an error shows
 
 
@@ -44,7 +52,7 @@ def library() -> Any:
     found = ctypes.CDLL(name, use_errno=True)
     if found.libbpf_major_version() < 1:
         raise MachineError(f"libbpf {name} is too old: target 'fast' needs libbpf 1.0 or newer")
-    for function in ("bpf_object__open_file", "bpf_object__find_map_by_name", "bpf_object__find_program_by_name"):
+    for function in GIVING_POINTERS:
         getattr(found, function).restype = ctypes.c_void_p
     found.libbpf_set_print(printer)
     return found
@@ -64,19 +72,17 @@ def must(what: str, result: int) -> int:
 
 
 class BpfObject:
-    """A compiled eBPF file in the kernel. Nothing is pinned: all of it goes when it is closed and detached."""
+    """A compiled eBPF file, for the kernel. Nothing is pinned: all of it goes when it is closed and detached."""
 
     def __init__(self, path: Path) -> None:
         messages.clear()
         self.handle = ctypes.c_void_p(library().bpf_object__open_file(os.fsencode(path), None))
         if not self.handle:
             raise failure(f"opening {path}", -ctypes.get_errno())
-        code = library().bpf_object__load(self.handle)
-        if code < 0:
-            self.close()
-            if code == -errno.EPERM:
-                raise MachineError("the kernel does not let this process load eBPF programs: run as root")
-            raise failure("the kernel refuses the generated program", code)
+
+    def load(self) -> int:
+        """Hand it to the kernel; gives 0, or a negative error number."""
+        return int(library().bpf_object__load(self.handle))
 
     def close(self) -> None:
         """Let go of it; programs that are attached go on."""

@@ -1,0 +1,76 @@
+"""What target fast says on a kernel that lacks something: what it is, and since when Linux has it."""
+
+from __future__ import annotations
+
+import errno
+import platform
+import re
+
+import pytest
+from fast_helpers import ina_program
+
+from switch.fast import needs
+from switch.fast.kernel import KernelSwitch, compile_program
+from switch.fast.libbpf import BpfObject
+from topo.errors import MachineError, RunError
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the kernel refuse every program, after it has really been asked."""
+    load = BpfObject.load
+    monkeypatch.setattr(BpfObject, "load", lambda opened: load(opened) or -errno.EINVAL)
+
+
+@pytest.mark.root
+def test_every_helper_that_the_program_calls_is_known_and_none_besides() -> None:
+    switch = KernelSwitch(compile_program(ina_program()))
+    assert set(needs.helpers_of(switch.loaded.handle)) == set(needs.HELPERS)
+    assert set(needs.map_types_of(switch.loaded.handle)) == set(needs.MAP_TYPES)
+    assert needs.lacking(needs.needs_of(switch.loaded.handle)) == []
+    switch.close()
+
+
+ABSENT = [
+    ("has_program_type", None, "programs of tc (CONFIG_NET_CLS_BPF, CONFIG_BPF_SYSCALL) (Linux 4.1)"),
+    *(("has_helper", number, f"helper {name} (Linux {since})") for number, (name, since) in needs.HELPERS.items()),
+    ("has_map_type", 1, "hash maps (Linux 3.19)"),
+    ("has_mapped_memory", None, "memory-mapped maps (Linux 5.5)"),
+    ("has_batches", None, "batched updates of maps (Linux 5.6)"),
+    ("is_recent", None, "global functions, bounded loops and instruction set v3 (Linux 5.6)"),
+    ("has_steering", None, "receive packet steering (CONFIG_RPS) (Linux 2.6.35)"),
+]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("probe", "number", "named"), ABSENT)
+def test_a_kernel_that_lacks_something_is_told_what(
+    probe: str, number: int | None, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(needs, probe, lambda *asked: bool(asked) and asked[0] != number)
+    refuse(monkeypatch)
+    with pytest.raises(MachineError, match=rf"has no {re.escape(named)}, which .*SWITCH=bmv2"):
+        KernelSwitch(compile_program(ina_program()))
+
+
+@pytest.mark.root
+def test_all_that_is_lacking_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "has_helper", lambda number: number not in (13, 43))
+    refuse(monkeypatch)
+    with pytest.raises(MachineError, match=r"bpf_clone_redirect \(Linux 4\.2\), helper bpf_skb_change_head \(Linux"):
+        KernelSwitch(compile_program(ina_program()))
+
+
+@pytest.mark.root
+def test_a_kernel_that_lacks_nothing_and_still_refuses_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(monkeypatch)
+    with pytest.raises(RunError, match="the kernel refuses the generated program: Invalid argument"):
+        KernelSwitch(compile_program(ina_program()))
+
+
+@pytest.mark.parametrize(
+    ("release", "recent"),
+    [("5.4.0-42-generic", False), ("5.15.0-91-generic", True), ("6.1.0-18-amd64", True), ("10.0", True), ("?", False)],
+)
+def test_the_least_version_is_compared_by_numbers(release: str, recent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "release", lambda: release)
+    assert needs.is_recent() is recent
