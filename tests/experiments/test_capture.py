@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from command import inakit, nothing_left
+from command import children, inakit, nothing_left
 
 pytest.importorskip("mininet", reason="needs Mininet")
 
@@ -50,13 +50,15 @@ def test_losses_are_told_and_nothing_else(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.root
 def test_an_interface_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with nothing_left(), pytest.raises(RunError, match=r"interface 'no-such-one': .*No such device"):
+    before = children()
+    with pytest.raises(RunError, match=r"interface 'no-such-one': .*No such device"):
         Capture("no-such-one", tmp_path / "x.pcap", PROCESSORS)
+    assert children() == before
 
 
 @pytest.mark.root
 def test_a_tcpdump_that_fails_is_an_error(tmp_path: Path) -> None:
-    with nothing_left(), Capture("lo", tmp_path / "x.pcap", PROCESSORS) as capture:
+    with Capture("lo", tmp_path / "x.pcap", PROCESSORS) as capture:
         capture.process.send_signal(signal.SIGKILL)
         capture.process.wait()
         with pytest.raises(RunError, match=r"tcpdump failed, and .*/x\.pcap is not complete"):
@@ -84,6 +86,6 @@ def test_a_run_keeps_the_packets_that_it_was_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_a_run_that_is_asked_for_unknown_ports_leaves_nothing(tmp_path: Path) -> None:
-    with nothing_left(tmp_path):
-        answer = inakit("emulate", "--topo", "aro-figure1", "--pcap", "s1:9", at=tmp_path)
+    answer = inakit("emulate", "--topo", "aro-figure1", "--pcap", "s1:9", at=tmp_path)
     assert (answer.code, "no link at port '9'" in answer.error) == (2, True)
+    assert list(tmp_path.iterdir()) == []
