@@ -3,43 +3,65 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 
 from sequences import COUNTERS, Seen, Step, with_last_packets
-from veths import PATIENCE_S, Veths
+from veths import PATIENCE_S, Veths, veth_pairs
 
 from switch.entries import SwitchEntries
 from switch.fast.kernel import KernelSwitch, compile_program
+from switch.fast.layout import GROUPS
+from switch.fast.libbpf import library
 from switch.program import Program
+
+PORT_ARRAYS = {"ports", "arrivals"}
 
 
 class InKernel:
-    """Loads a fresh switch for every sequence, at veths that stay."""
+    """A switch at veths that forgets everything before each sequence: attaching it anew takes a quarter of a second."""
 
-    def __init__(self, program: Program, veths: Veths) -> None:
-        self.compiled = compile_program(program)
+    def __init__(self, switch: KernelSwitch, veths: Veths) -> None:
+        self.switch = switch
         self.veths = veths
 
     def run(self, entries: SwitchEntries, steps: Sequence[Step], registers: Sequence[str]) -> Seen:
         """What a switch with `entries` makes of `steps`, which arrive one after the other."""
         complete, all_steps = with_last_packets(entries, steps)
         self.veths.clear()
-        with closing(KernelSwitch(self.compiled)) as switch:
-            switch.install(complete)
-            for port, interface in self.veths.interfaces.items():
-                switch.add_port(port, interface)
-            for count, step in enumerate(all_steps, start=1):
-                self.veths.send(step)
-                wait_until_received(switch, count)
-            sent = self.veths.sent()
-            values = {name: switch.read_register(name) for name in registers}
-            return Seen(sent, values, {name: switch.read_counter(name) for name in COUNTERS})
+        forget(self.switch)
+        self.switch.install(complete)
+        for count, step in enumerate(all_steps, start=1):
+            self.veths.send(step)
+            self._wait_until_received(count)
+        sent = self.veths.sent()
+        values = {name: self.switch.read_register(name) for name in registers}
+        return Seen(sent, values, {name: self.switch.read_counter(name) for name in COUNTERS})
+
+    def _wait_until_received(self, count: int) -> None:
+        """Packets of all ports wait in one queue; this keeps it short."""
+        deadline = time.monotonic() + PATIENCE_S
+        while int(self.switch.read_counter("InaIngress.received")[0].sum()) < count:
+            time.sleep(0)
+            assert time.monotonic() < deadline, f"the switch in the kernel did not take packet {count}"
 
 
-def wait_until_received(switch: KernelSwitch, count: int) -> None:
-    """Packets of different ports wait in one queue; this also keeps the queue short."""
-    deadline = time.monotonic() + PATIENCE_S
-    while int(switch.read_counter("InaIngress.received")[0].sum()) < count:
-        time.sleep(0)
-        assert time.monotonic() < deadline, f"the switch in the kernel did not take packet {count}"
+def forget(switch: KernelSwitch) -> None:
+    """All but which interfaces its ports are: memory, maps, and the keys that it knows of."""
+    state, layout = switch.state, switch.state.layout
+    for array in layout.arrays.values():
+        if array.name not in PORT_ARRAYS:
+            state.memory[array.offset : array.offset + array.size] = 0
+    for symbol in (GROUPS, *(table.symbol for table in layout.tables.values() if not table.direct)):
+        for key, _ in list(state.readable.items(symbol)):
+            library().bpf_map_delete_elem(switch.loaded.map_fd(symbol), key)
+    state.keys = {name: set() for name in layout.tables}
+
+
+@contextmanager
+def running_in_kernel(program: Program) -> Iterator[InKernel]:
+    """A switch with a veth at each port; leave nothing behind."""
+    with veth_pairs() as veths, closing(KernelSwitch(compile_program(program))) as switch:
+        for port, interface in veths.interfaces.items():
+            switch.add_port(port, interface)
+        yield InKernel(switch, veths)

@@ -7,11 +7,10 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from inkernel import InKernel
+from inkernel import running_in_kernel
 from inprocess import InProcess
 from recorded import Recorder
 from sequences import PacketSwitch
-from veths import veth_pairs
 
 from switch.read import read_program
 from traffic.packet import PROGRAM
@@ -26,8 +25,8 @@ def in_process() -> InProcess:
 
 @pytest.fixture(scope="session")
 def in_kernel() -> Iterator[PacketSwitch]:
-    with veth_pairs() as veths:
-        yield InKernel(read_program(PROGRAM), veths)
+    with running_in_kernel(read_program(PROGRAM)) as switch:
+        yield switch
 
 
 @pytest.fixture(scope="session")
