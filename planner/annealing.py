@@ -1,8 +1,8 @@
-"""Repair of a rounding: simulated annealing until no link and no switch gets more than a target rate allows.
+"""Repair of a rounding: simulated annealing, for a target rate that rises whenever it is reached.
 
 A rounding keeps the constraints of LP-InArt only on average. The search moves one flow at a time to another
 way, or the sum of one INP to another path, and accepts what lessens the excess over all capacities, or adds
-to it by chance, less and less often. It stops when nothing is in excess: then every worker can send at the target.
+to it by chance, less and less often. When nothing is in excess every worker can send at the target.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import exp, inf
+from math import exp, floor, inf
 
 from planner.once import Task, Way, entrance, ways
 from planner.rounding import Routing
@@ -20,10 +20,14 @@ from planner.routes import MAX_CHILDREN, Inp
 from planner.unfold import Path
 from topo.fabric import Fabric
 
-HOT, COLD = 0.5, 0.1
-"""Temperatures, in flows of a mean task: excess that is accepted with probability 1/e."""
+HOT, COLD = 0.1, 0.04
+"""Temperatures, in mean flows: excess that is accepted with probability 1/e."""
 TURNS = 0.1
 """Part of the moves that turn the sum of an INP to another path."""
+FOLLOWS = 0.7
+"""Part of the moves of a flow that follow another flow of its tree to the INP that sums it."""
+STEP = 1.01
+"""By how much the target rises when it is reached."""
 TOLERANCE = 1e-9
 
 Loaded = tuple[int, ...]
@@ -49,38 +53,54 @@ class Onward:
 
 @dataclass(frozen=True)
 class Site:
-    """An INP that may sum flows of a task, and the paths from there to the PS."""
+    """An INP that may sum flows of a tree, and the paths from there to the PS."""
 
-    task: int
+    tree: int
     inp: Inp
     switch: int
     onward: tuple[Onward, ...]
 
 
+@dataclass(frozen=True)
+class Flow:
+    """A worker's flow in a tree; `by_site` has its options by their sites."""
+
+    tree: int
+    options: tuple[Option, ...]
+    by_site: dict[int | None, list[Option]]
+
+
 class Layout:
-    """Everything that can be chosen, by number. `flows` has each flow's task and options, worker by worker."""
+    """Everything that can be chosen, by number: flows tree by tree and worker by worker, `first[tree]` the first."""
 
     def __init__(self, fabric: Fabric, tasks: Sequence[Task]) -> None:
         self.fabric = fabric
-        self.mean = sum(task.share for task in tasks) / len(tasks)
         names: list[tuple[str, str] | str] = [*fabric.capacities_bps, *fabric.switch_by_name]
         self.number = {name: number for number, name in enumerate(names)}
         rates = (switch.aggregation_rate_bps or inf for switch in fabric.switches)
         self.capacities_bps = [*fabric.capacities_bps.values(), *rates]
         self.sites: list[Site] = []
-        self.flows: list[tuple[int, tuple[Option, ...]]] = []
-        self.weights = [task.share / self.mean for task in tasks]
-        for number, task in enumerate(tasks):
-            self.add_task(number, task)
+        self.flows: list[Flow] = []
+        self.trees = [task for task in tasks for _ in range(task.trees)]
+        self.mean = sum(task.flow_share for task in self.trees) / len(self.trees)
+        self.weights = [task.flow_share / self.mean for task in self.trees]
+        self.first: list[int] = []
+        for number, task in enumerate(self.trees):
+            self.first.append(len(self.flows))
+            self.add_tree(number, task)
 
-    def add_task(self, number: int, task: Task) -> None:
+    def add_tree(self, number: int, task: Task) -> None:
         sites: dict[Inp, int] = {}
-        options: dict[Inp, tuple[Option, ...]] = {}
+        flows: dict[Inp, Flow] = {}
         for worker in task.job.workers:
             group = entrance(self.fabric, worker)
-            if group not in options:
-                options[group] = tuple(self.option(number, task, way, sites) for way in ways(self.fabric, task, worker))
-            self.flows.append((number, options[group]))
+            if group not in flows:
+                options = tuple(self.option(number, task, way, sites) for way in ways(self.fabric, task, worker))
+                by_site: dict[int | None, list[Option]] = {}
+                for option in options:
+                    by_site.setdefault(option.site, []).append(option)
+                flows[group] = Flow(number, options, by_site)
+            self.flows.append(flows[group])
 
     def option(self, number: int, task: Task, way: Way, sites: dict[Inp, int]) -> Option:
         if way.inp is not None and way.inp not in sites:
@@ -102,13 +122,13 @@ class Layout:
         """The options that a routing takes, by flow."""
         taken = (way for ways in routing.ways for way in ways)
         return [
-            next(option for option in options if option.way == way)
-            for way, (_, options) in zip(taken, self.flows, strict=True)
+            next(option for option in flow.options if option.way == way)
+            for way, flow in zip(taken, self.flows, strict=True)
         ]
 
     def onward(self, site: Site, routing: Routing) -> Onward:
         """The path that a routing takes from a site; the first one if it does not use the site."""
-        nodes = routing.onward[site.task].get(site.inp)
+        nodes = routing.onward[site.tree].get(site.inp)
         return next((path for path in site.onward if path.nodes == nodes), site.onward[0])
 
 
@@ -117,15 +137,14 @@ class Search:
 
     def __init__(self, layout: Layout, routing: Routing, target_bps: float) -> None:
         self.layout = layout
-        self.limits = [capacity / (target_bps * layout.mean) + TOLERANCE for capacity in layout.capacities_bps]
+        self.limits = [inf] * len(layout.capacities_bps)
         self.loads = [0.0] * len(self.limits)
         self.counts = [0] * len(layout.sites)
         self.onward = [layout.onward(site, routing) for site in layout.sites]
         self.chosen = layout.chosen(routing)
-        self.excess = sum(
-            self.place(option, layout.weights[task], 1)
-            for option, (task, _) in zip(self.chosen, layout.flows, strict=True)
-        )
+        for option, flow in zip(self.chosen, layout.flows, strict=True):
+            self.place(option, layout.weights[flow.tree], 1)
+        self.aim(target_bps)
 
     def place(self, option: Option, weight: float, step: int) -> float:
         """Put a flow on its way (step 1), or take it off (step -1); the excess that this adds."""
@@ -153,36 +172,62 @@ class Search:
                 added += limit - before
         return added
 
-    def anneal(self, draw: random.Random, moves: int) -> None:
-        """Move until nothing is in excess, or `moves` times."""
+    def aim(self, target_bps: float) -> None:
+        """Set the limits that the target leaves; of whole flows, where all flows are alike."""
+        self.target_bps = target_bps
+        self.limits = [
+            capacity / (target_bps * self.layout.mean) + TOLERANCE for capacity in self.layout.capacities_bps
+        ]
+        if len(set(self.layout.weights)) == 1:
+            self.limits = [floor(limit) if limit < inf else inf for limit in self.limits]
+        crowded = sum(max(count - MAX_CHILDREN, 0) for count in self.counts)
+        over = (max(load - limit, 0.0) for load, limit in zip(self.loads, self.limits, strict=True))
+        self.excess = sum(over, float(crowded))
+
+    def anneal(self, draw: random.Random, moves: int, bound_bps: float) -> Routing | None:
+        """Move `moves` times, and raise the target whenever nothing is in excess; the last routing without excess."""
         flows, sites = len(self.layout.flows), self.layout.turning
         temperature, cooling = HOT, (COLD / HOT) ** (1 / moves)
+        kept = None
         for _ in range(moves):
             if self.excess < TOLERANCE * flows:
-                return
+                kept = self.routing()
+                if self.target_bps >= bound_bps:
+                    break
+                self.aim(min(self.rate_bps * STEP, bound_bps))
             temperature *= cooling
             if sites and draw.random() < TURNS:
                 self.turn(sites[int(draw.random() * len(sites))], temperature, draw)
             else:
                 self.move(int(draw.random() * flows), temperature, draw)
+        return kept
 
-    def move(self, flow: int, temperature: float, draw: random.Random) -> None:
+    def move(self, number: int, temperature: float, draw: random.Random) -> None:
         """Try another way for a flow."""
-        task, options = self.layout.flows[flow]
-        weight = self.layout.weights[task]
-        old, new = self.chosen[flow], options[int(draw.random() * len(options))]
+        flow = self.layout.flows[number]
+        weight = self.layout.weights[flow.tree]
+        old, new = self.chosen[number], self.draw_option(flow, draw)
         added = self.place(old, weight, -1) + self.place(new, weight, 1)
         if accepted(added, temperature, draw):
-            self.chosen[flow] = new
+            self.chosen[number] = new
             self.excess += added
         else:
             self.place(new, weight, -1)
             self.place(old, weight, 1)
 
+    def draw_option(self, flow: Flow, draw: random.Random) -> Option:
+        """Any option; or, as sums of many flows are what is wanted, one with the site of another flow of the tree."""
+        options: Sequence[Option] = flow.options
+        if draw.random() < FOLLOWS:
+            workers = len(self.layout.trees[flow.tree].job.workers)
+            other = self.chosen[self.layout.first[flow.tree] + int(draw.random() * workers)]
+            options = flow.by_site.get(other.site, options)
+        return options[int(draw.random() * len(options))]
+
     def turn(self, number: int, temperature: float, draw: random.Random) -> None:
         """Try another path for the sum of a site."""
         site = self.layout.sites[number]
-        weight = self.layout.weights[site.task] if self.counts[number] else 0.0
+        weight = self.layout.weights[site.tree] if self.counts[number] else 0.0
         old, new = self.onward[number], site.onward[int(draw.random() * len(site.onward))]
         added = self.load(old.loaded, -weight) + self.load(new.loaded, weight)
         if accepted(added, temperature, draw):
@@ -201,11 +246,11 @@ class Search:
     def routing(self) -> Routing:
         ways: list[list[Way]] = [[] for _ in self.layout.weights]
         onward: list[dict[Inp, Path]] = [{} for _ in self.layout.weights]
-        for option, (task, _) in zip(self.chosen, self.layout.flows, strict=True):
-            ways[task].append(option.way)
+        for option, flow in zip(self.chosen, self.layout.flows, strict=True):
+            ways[flow.tree].append(option.way)
         for site, count, path in zip(self.layout.sites, self.counts, self.onward, strict=True):
             if count:
-                onward[site.task][site.inp] = path.nodes
+                onward[site.tree][site.inp] = path.nodes
         return Routing(tuple(map(tuple, ways)), tuple(onward))
 
 

@@ -18,13 +18,18 @@ from topo.fabric import Fabric
 
 @dataclass(frozen=True)
 class Task:
-    """A PS's part of a job: `share` is x_s, the fraction of the gradient; `number` becomes the tree's."""
+    """A PS's part of a job: `share` is x_s, the fraction of the gradient, which `trees` trees divide evenly."""
 
     job: Job
-    number: int
     server: str
     share: float
+    trees: int
     unfolded: Unfolded
+
+    @property
+    def flow_share(self) -> float:
+        """The rate of a worker's flow in one of the trees, as a fraction of its sending rate."""
+        return self.share / self.trees
 
 
 @dataclass(frozen=True)
@@ -35,16 +40,16 @@ class Way:
     path: Path
 
 
-def tasks_of(problem: Problem, shares: Mapping[tuple[int, str], float]) -> list[Task]:
-    """The tasks of all jobs; `shares[job, server]`. Raises `InputError` when a worker cannot reach a PS."""
+def tasks_of(problem: Problem, trees: int = 1) -> list[Task]:
+    """The tasks of all jobs, split equally. Raises `InputError` when a worker cannot reach a PS."""
     tasks = []
     for job in problem.jobs:
-        for number, server in enumerate(job.servers, 1):
+        for server in job.servers:
             unfolded = unfold(problem.fabric, server)
             for worker in job.workers:
                 if worker not in unfolded.next_hops:
                     raise unreachable(worker, server)
-            tasks.append(Task(job, number, server, shares[job.number, server], unfolded))
+            tasks.append(Task(job, server, 1 / len(job.servers), trees, unfolded))
     return tasks
 
 
@@ -66,7 +71,7 @@ def ways(fabric: Fabric, task: Task, worker: str) -> Iterator[Way]:
     yield from known
 
 
-def tree_of(task: Task, chosen: Sequence[Way], onward: Mapping[Inp, Path]) -> AggregationTree:
+def tree_of(task: Task, number: int, chosen: Sequence[Way], onward: Mapping[Inp, Path]) -> AggregationTree:
     """The tree of a way for each of the job's workers, in their order; it has no slots yet.
 
     `onward[inp]` leads from the INP's switch to the PS. An INP that one flow chose sums nothing: the flow
@@ -85,7 +90,7 @@ def tree_of(task: Task, chosen: Sequence[Way], onward: Mapping[Inp, Path]) -> Ag
     ]
     branches += [Branch(label, ROOT_LABEL, onward[inp]) for inp, label in aggregator.items()]
     return AggregationTree(
-        task.number,
+        number,
         task.server,
         {label: worker for worker, label in labels.items()},
         tuple(Aggregator(label, *inp, tuple(children[inp]), 0, 0) for inp, label in aggregator.items()),

@@ -15,7 +15,7 @@ from topo.fabric import Fabric
 
 @dataclass(frozen=True)
 class Routing:
-    """What is decided, by task: `ways[task]` has one for each worker, `onward[task]` each INP's path to the PS."""
+    """What is decided, by tree: `ways[tree]` has one for each worker, `onward[tree]` each INP's path to the PS."""
 
     ways: tuple[tuple[Way, ...], ...]
     onward: tuple[dict[Inp, Path], ...]
@@ -24,7 +24,8 @@ class Routing:
 def round_off(fabric: Fabric, tasks: Sequence[Task], relaxed: Relaxed, draw: random.Random) -> Routing:
     """One drawing: for each flow where it is summed, as likely as y says, and then its path, as q says."""
     ways, onward = [], []
-    for task, part in zip(tasks, relaxed.tasks, strict=True):
+    trees = ((task, part) for task, part in zip(tasks, relaxed.tasks, strict=True) for _ in range(task.trees))
+    for task, part in trees:
         chosen = [draw_way(part.y[group], group, part.to, task.server, draw) for group in entrances(fabric, task)]
         summing = dict.fromkeys(way.inp for way in chosen if way.inp)
         ways.append(tuple(chosen))

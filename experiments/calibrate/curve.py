@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from experiments.calibrate.limit import Calibration
@@ -16,25 +17,25 @@ from experiments.calibrate.limit import Calibration
 
 @dataclass(frozen=True)
 class Quantity:
-    """A column of the curve: its name in files, its heading, its text's format, and its value."""
+    """A column of the curve: its name in files, its value and, where it is printed, its heading and format."""
 
     name: str
-    heading: str
-    format: str
     value: Callable[[Calibration], float]
+    heading: str = ""
+    format: str = ""
 
 
 QUANTITIES = (
-    Quantity("switches", "switches", "d", lambda found: len(found.fabric.switches)),
-    Quantity("hosts", "hosts", "d", lambda found: len(found.fabric.hosts)),
-    Quantity("workers", "workers", "d", lambda found: found.workers),
-    Quantity("link_mbps", "link rate\n(Mbit/s)", ".2f", lambda found: max_capacity_bps(found) / 1e6),
-    Quantity("worker_mbps", "each worker\n(Mbit/s)", ".2f", lambda found: found.trial.worker_bps / 1e6),
-    Quantity("endpoint_pps", "packets/s at\nendpoints", ",.0f", lambda found: found.trial.load.endpoint_pps),
-    Quantity("switch_pps", "packets/s\nin switches", ",.0f", lambda found: found.trial.load.switch_pps),
-    Quantity("setup_s", "set-up\n(s)", ".1f", lambda found: found.setup_s),
-    Quantity("memory_mb", "memory\n(MB)", ",.0f", lambda found: found.memory_bytes / 1e6),
-    Quantity("idle", "idle CPU", ".0%", lambda found: found.idle),
+    Quantity("switches", lambda found: len(found.fabric.switches), "switches", "d"),
+    Quantity("hosts", lambda found: len(found.fabric.hosts)),
+    Quantity("workers", lambda found: found.workers, "workers", "d"),
+    Quantity("link_mbps", lambda found: max_capacity_bps(found) / 1e6, "links\nMbit/s", ".2f"),
+    Quantity("worker_mbps", lambda found: found.trial.worker_bps / 1e6),
+    Quantity("endpoint_pps", lambda found: found.trial.load.endpoint_pps, "endpoints\npackets/s", ",.0f"),
+    Quantity("switch_pps", lambda found: found.trial.load.switch_pps, "switches\npackets/s", ",.0f"),
+    Quantity("setup_s", lambda found: found.setup_s, "set-up\ns", ".1f"),
+    Quantity("memory_mb", lambda found: found.memory_bytes / 1e6, "memory\nMB", ",.0f"),
+    Quantity("idle", lambda found: found.idle, "idle\nCPU", ".0%"),
 )
 PANELS = (("endpoint_pps", "switch_pps"), ("link_mbps",), ("setup_s",), ("memory_mb",), ("idle",))
 """What is drawn over the number of switches, one plot each."""
@@ -47,12 +48,17 @@ def max_capacity_bps(found: Calibration) -> float:
 
 def curve_table(found: Sequence[Calibration]) -> Table:
     """One row for each size."""
-    table = Table(title="At the highest link rate that stays VALID")
-    table.add_column("fabric")
-    for quantity in QUANTITIES:
-        table.add_column(quantity.heading, justify="right")
+    printed = [quantity for quantity in QUANTITIES if quantity.heading]
+    table = Table(
+        title="fat-trees at the highest link rate that stays VALID",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for quantity in printed:
+        table.add_column(quantity.heading, justify="right", no_wrap=True)
     for one in found:
-        table.add_row(one.fabric.name, *(format(quantity.value(one), quantity.format) for quantity in QUANTITIES))
+        table.add_row(*(format(quantity.value(one), quantity.format) for quantity in printed))
     return table
 
 

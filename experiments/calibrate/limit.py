@@ -103,4 +103,4 @@ def print_calibration(console: Console, found: Calibration, scale: float) -> Non
         f"set-up {found.setup_s:.1f} s, memory {found.memory_bytes / 1e6:,.0f} MB",
     )
     for line in lines:
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, soft_wrap=True)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -50,7 +51,8 @@ def verify(bed: TrialNetwork, calibrated: float, runs: int, console: Console) ->
 
 
 def verification_table(found: list[Verified]) -> Table:
-    table = Table("times the\ncalibrated rate", "runs", VALID, OVERLOADED, "promise", "caught by (runs)")
+    headings = ("times the\ncalibrated", "runs", VALID, OVERLOADED, "promise", "caught by (runs)")
+    table = Table(*headings, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for verified in found:
         reasons = "\n".join(f"{kind} ({count})" for kind, count in verified.reasons().most_common(4))
         counts = (len(verified.trials), verified.verdicts[VALID], verified.verdicts[OVERLOADED])
