@@ -135,7 +135,7 @@ ONE_CHANGE: SearchStrategy[Change] = st.one_of(
     with_arguments(overwrite, st.integers(0, HEADERS_END - 1), st.binary(min_size=1, max_size=1)),
     with_arguments(cut, LENGTHS),
     with_arguments(lengthen, LENGTHS, st.integers(0, 255)),
-    with_arguments(tag, st.lists(TAG, min_size=1, max_size=3)),
+    with_arguments(tag, st.lists(TAG, min_size=1, max_size=2)),
     with_arguments(add_options, st.integers(1, 10)),
 )
 CHANGES = st.lists(ONE_CHANGE, min_size=1, max_size=3)

@@ -26,7 +26,8 @@ class InProcess:
         for port, packet in switch.inject_all(all_steps):
             sent.setdefault(port, []).append(packet)
         for port, packet in last_packets().items():
-            assert sent[port].pop() == packet
+            assert sent[port][-1:] == [packet], f"the last packet of port {port} was lost"
+            sent[port].pop()
         values = {name: switch.read_register(name) for name in registers}
         attached = {port: sent[port] for port in PORTS}
         return Seen(attached, values, {name: switch.read_counter(name) for name in COUNTERS})

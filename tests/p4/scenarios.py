@@ -6,7 +6,9 @@ Ports 1 to 4 are pipeline 0, ports 5 to 8 are pipeline 1; port 8 leads to the ro
                     label 31, a descendant of 11, passes by port 1;
                     labels 14, 15 at ports 5, 6 are summed in pipeline 1 under label 21
     job 1, tree 2   labels 11, 12 at ports 1, 2, in the same slots of pipeline 0, under label 20
+    job 1, tree 3   label 11 at port 1 alone under label 20
     job 2, tree 1   labels 11, 12 at ports 1, 2, summed here as the root; results go back to them
+    job 2, tree 2   label 11 at port 1 alone, with its root here
     job 3, tree 1   label 11 at port 1 is not aggregated here
 """
 
@@ -38,11 +40,13 @@ CHILDREN = (
     (1, 1, 15, 6, 0b10, 0b11, 21, 0),
     (1, 2, 11, 1, 1 << 62, 3 << 61, 20, 0),
     (1, 2, 12, 2, 1 << 61, 3 << 61, 20, 0),
+    (1, 3, 11, 1, 0b1, 0b1, 20, 0),
     (2, 1, 11, 1, 0b01, 0b11, 0, 1),
     (2, 1, 12, 2, 0b10, 0b11, 0, 1),
+    (2, 2, 11, 1, 0b1, 0b1, 0, 1),
 )
 UNAGGREGATED = ((3, 1, 11, 1),)
-RESULT_GROUPS = {(1, 1): (1, 2, 3, 5, 6), (1, 2): (1, 2), (2, 1): (1, 2)}
+RESULT_GROUPS = {(1, 1): (1, 2, 3, 5, 6), (1, 2): (1, 2), (2, 1): (1, 2), (2, 2): (1,)}
 
 
 def worker_ip(port: int) -> str:

@@ -13,7 +13,17 @@ from draws import VALUES, anything, rarely
 from foreign import CHANGES, FOREIGN_FRAMES, changed
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from scenarios import CHILDREN, ROOT_PORT, SERVER_IP, SLOTS, UNAGGREGATED, example_entries, packet, worker_ip
+from scenarios import (
+    CHILDREN,
+    RESULT_GROUPS,
+    ROOT_PORT,
+    SERVER_IP,
+    SLOTS,
+    UNAGGREGATED,
+    example_entries,
+    packet,
+    worker_ip,
+)
 from sequences import PORTS, Step
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
@@ -147,7 +157,7 @@ def read_registers() -> dict[str, int]:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Entries, and some 120 packets whose fragments advance through the window."""
+    """Entries, and some 100 packets whose fragments advance through the window."""
     first = draw(st.sampled_from(FIRST_FRAGMENTS))
     steps: list[Step] = []
     for number in range(BURSTS):
@@ -199,7 +209,7 @@ def foreign(draw: st.DrawFn, _newest: int) -> Step:
 
 SENDERS = st.sampled_from((*[child[:4] for child in CHILDREN] * 4, *UNAGGREGATED))
 AGES = st.sampled_from((0, 0, 0, 1, 1, 2, SLOTS))
-TREES = st.sampled_from(((1, 1), (1, 2), (2, 1), (3, 1)))
+TREES = st.sampled_from((*RESULT_GROUPS, (1, 3), (3, 1)))
 KINDS_FROM_ROOT = st.sampled_from((Kind.RESULT, Kind.RESULT, Kind.NOTICE, 0, 200))
 ADDRESSES = st.sampled_from((SERVER_IP, *map(worker_ip, PORTS)))
 ARRIVAL_PORTS = st.sampled_from(PORTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +14,10 @@ from recorded import Recorder
 from sequences import PacketSwitch
 
 from switch.read import read_program
-from traffic.packet import PROGRAM
+from traffic.packet import PROGRAM, Event
+
+OUTCOMES = pytest.StashKey[Counter[Event]]()
+"""Which of the outcomes up to SENT_MULTICAST a packet had, exactly one; what happened on the way there besides."""
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +46,20 @@ def bmv2(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield recorder
     if not request.session.testsfailed:
         recorder.write()
+
+
+@pytest.fixture(scope="session")
+def outcomes(pytestconfig: pytest.Config) -> Counter[Event]:
+    """How often each outcome happened to the packets on which switches were compared."""
+    return pytestconfig.stash.setdefault(OUTCOMES, Counter())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """How many packets that were."""
+    counted = config.stash.get(OUTCOMES, Counter())
+    packets = sum(counted[event] for event in Event if event <= Event.SENT_MULTICAST)
+    if packets:
+        terminalreporter.write_line(f"switches compared on {packets:,} random packets")
 
 
 def test_name() -> str:

@@ -20,12 +20,6 @@ REGISTERS = tuple(f"InaIngress.{name}" for name in STATE)
 EXAMPLES = {"in_kernel": 100, "bmv2": 40}
 
 
-@pytest.fixture(scope="module")
-def outcomes() -> Counter[Event]:
-    """How often each outcome happened in all sequences of this module together."""
-    return Counter()
-
-
 def fuzzing(config: pytest.Config, usual: int) -> settings:
     """`usual` examples, the same ones every time; with `--fuzz N`, N others every time."""
     wanted = config.getoption("fuzz")

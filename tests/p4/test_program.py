@@ -109,6 +109,18 @@ def test_an_in_network_root_sends_results_to_all_workers(switch: PacketSwitch) -
     assert values_of(seen.sent[1])[0, 0] == 3
 
 
+def test_a_single_child_completes_at_once(switch: PacketSwitch) -> None:
+    seen = run(switch, gradient(1, 11, 5, RAMP, tree=3, workers=4, bitmap=9))
+    assert columns(seen.sent[8], "label", "workers", "bitmap", "flags") == [(20, 4, 0, 0)]
+    assert values_of(seen.sent[8])[0].tolist() == RAMP.tolist()
+
+
+def test_an_in_network_root_answers_a_single_child(switch: PacketSwitch) -> None:
+    seen = run(switch, gradient(1, 11, 5, RAMP, job=2, tree=2))
+    assert columns(seen.sent[1], "kind", "label", "seq") == [(Kind.RESULT, 0, 5)]
+    assert ports_of(seen) == {1}
+
+
 def test_the_highest_child_bits_work(switch: PacketSwitch) -> None:
     seen = run(switch, gradient(1, 11, 0, 1, tree=2), gradient(2, 12, 0, 2, tree=2))
     assert values_of(seen.sent[8])[0, 0] == 3
@@ -202,6 +214,25 @@ def test_the_range_of_32_bits_is_used_in_full(switch: PacketSwitch, addends: tup
     seen = run(switch, *(gradient(p, 10 + p, 0, addends[p - 1]) for p in (1, 2, 3)))
     assert columns(seen.sent[8], "flags") == [(0,)]
     assert values_of(seen.sent[8])[0].tolist() == [sum(addends)] * FRAGMENT.values
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param([gradient(2, 12, 0, 1), gradient(1, 11, 0, flags=Flag.RETRANSMITTED)], id="of before"),
+        pytest.param([gradient(2, 12, 0, 1, flags=Flag.RETRANSMITTED)], id="by the retransmission"),
+    ],
+)
+def test_overflow_of_a_partial_sum_is_flagged(switch: PacketSwitch, steps: list[Step]) -> None:
+    seen = run(switch, gradient(1, 11, 0, LARGEST), *steps)
+    assert columns(seen.sent[8], "flags") == [(Flag.PARTIAL | Flag.RETRANSMITTED | Flag.OVERFLOW,)]
+
+
+def test_overflow_is_flagged_whichever_element_it_is(switch: PacketSwitch) -> None:
+    alone = np.eye(FRAGMENT.values, dtype=np.int64) * LARGEST
+    steps = [gradient(port, 10 + port, seq, values) for seq, values in enumerate(alone) for port in (1, 2, 3)]
+    seen = run(switch, *steps)
+    assert columns(seen.sent[8], "seq", "flags") == [(seq, Flag.OVERFLOW) for seq in range(FRAGMENT.values)]
 
 
 def test_overflow_does_not_stick_to_the_slot(switch: PacketSwitch) -> None:
