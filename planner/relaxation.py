@@ -182,8 +182,8 @@ def split_as_given(relaxation: Relaxation) -> None:
         model += flow.rate == task.share * relaxation.f, f"share_{number}"
 
 
-def task_flows(model: pulp.LpProblem, fabric: Fabric, number: int, task: Task) -> TaskFlows:
-    """The variables of a task. Links of hosts are no variables: a worker's access link carries all of its flow."""
+def task_flows(model: pulp.LpProblem, fabric: Fabric, number: int, task: Task, routed: bool = True) -> TaskFlows:
+    """The variables of a task; on links only if it is `routed`, and never on those of workers, which carry all."""
     flow = TaskFlows(model.add_variable(f"rate_{number}", 0))
     groups = groups_of(fabric, task)
     links = [link for link in task.unfolded.links(task.job.workers) if link[0] not in fabric.host_names]
@@ -192,10 +192,12 @@ def task_flows(model: pulp.LpProblem, fabric: Fabric, number: int, task: Task) -
         upstream = links_to(fabric, inp, links)
         senders = [group for group in groups if group == inp or any(group[0] == link[0] for link in upstream)]
         flow.z[inp] = model.add_variable(f"z_{name}", 0)
-        flow.to[inp] = {(u, v): model.add_variable(f"q_{name}_{u}_{v}", 0) for u, v in upstream}
+        if routed:
+            flow.to[inp] = {(u, v): model.add_variable(f"q_{name}_{u}_{v}", 0) for u, v in upstream}
         for group in senders:
             flow.y[group][inp] = model.add_variable(f"y_{name}_{group[0]}_{group[1]}", 0)
-    flow.to[None] = {(u, v): model.add_variable(f"q_{number}_{u}_{v}", 0) for u, v in links}
+    if routed:
+        flow.to[None] = {(u, v): model.add_variable(f"q_{number}_{u}_{v}", 0) for u, v in links}
     for group in groups:
         flow.y[group][None] = model.add_variable(f"y_{number}_{group[0]}_{group[1]}", 0)
     return flow
@@ -224,7 +226,12 @@ def links_to(fabric: Fabric, inp: Inp, links: Sequence[DirectedLink]) -> list[Di
 
 
 def constrain_task(
-    model: pulp.LpProblem, fabric: Fabric, task: Task, flow: TaskFlows, number: int, children: Children
+    model: pulp.LpProblem,
+    fabric: Fabric,
+    task: Task,
+    flow: TaskFlows,
+    number: int,
+    children: Children = as_many_as_a_slot_has_bits,
 ) -> None:
     """Each gradient is summed once at most, and comes to the INP that sums it, or to the PS."""
     groups = groups_of(fabric, task)

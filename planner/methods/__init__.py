@@ -14,7 +14,8 @@ METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact (ARO, SJST)", aro.AroOptions, aro.plan),
     "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
-    "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan_equal),
+    "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
+    "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
 }
 

@@ -23,6 +23,7 @@ from planner.relaxation import Relaxed, relax_whole
 from planner.rounding import Routing, round_off
 from planner.slots import assign_slots
 from planner.solve import PROVEN_GAP
+from planner.split import split_model, split_routes, with_shares
 from topo.errors import InputError
 from topo.fabric import Fabric
 
@@ -47,22 +48,42 @@ class InartOptions(Options):
                 raise InputError(f"{name} = {getattr(self, name)}: at least 1 is expected")
 
 
+@dataclass(frozen=True)
+class Routed:
+    """Tasks and their trees, and the sending rate that these allow."""
+
+    tasks: list[Task]
+    trees: tuple[AggregationTree, ...]
+    rate_bps: float
+
+
+def plan(problem: Problem, options: InartOptions) -> Plan:
+    """L-InArt, then R-InArt with its shares, and then the shares once more, for the routes that were found."""
+    started = time.monotonic()
+    tasks, bound = split_model(problem.fabric, tasks_of(problem, options.trees), options.for_solver)
+    relaxed = relax_whole(problem.fabric, tasks, options.for_solver)
+    routed = split_again(problem.fabric, route(problem.fabric, tasks, relaxed, options), options)
+    return finished("inart", problem, routed, bound, started)
+
+
 def plan_equal(problem: Problem, options: InartOptions) -> Plan:
     """R-InArt with the gradient split equally, InArt's first baseline (5.1.2)."""
     started = time.monotonic()
     tasks = tasks_of(problem, options.trees)
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver)
-    routing = route(problem.fabric, tasks, relaxed, options)
-    trees = trees_of(problem.fabric, tasks, routing, options.window)
-    rate = sending_rate_bps(problem.fabric, weighted(tasks, trees))
-    gap = max(0.0, relaxed.bound_bps / rate - 1)
+    routed = route(problem.fabric, tasks, relaxed, options)
+    return finished("inart-equal", problem, routed, relaxed.bound_bps, started)
+
+
+def finished(method: str, problem: Problem, routed: Routed, bound_bps: float, started: float) -> Plan:
+    gap = max(0.0, bound_bps / routed.rate_bps - 1)
     status = "optimal" if gap < PROVEN_GAP else "feasible"
-    outcome = SolverOutcome(status, time.monotonic() - started, gap, options.solver)
-    return Plan("inart", problem.fabric.name, shards_of(tasks, trees, rate), outcome)
+    outcome = SolverOutcome(status, time.monotonic() - started, gap)
+    return Plan(method, problem.fabric.name, shards_of(routed), outcome)
 
 
-def route(fabric: Fabric, tasks: Sequence[Task], relaxed: Relaxed, options: InartOptions) -> Routing:
-    """The routing with the highest rate that roundings and their repair find."""
+def route(fabric: Fabric, tasks: list[Task], relaxed: Relaxed, options: InartOptions) -> Routed:
+    """The trees with the highest rate that roundings and their repair find."""
     draw = random.Random(options.seed)
     layout = Layout(fabric, tasks)
     drawn = [round_off(fabric, tasks, relaxed, draw) for _ in range(options.roundings)]
@@ -71,36 +92,45 @@ def route(fabric: Fabric, tasks: Sequence[Task], relaxed: Relaxed, options: Inar
         search = Search(layout, best, relaxed.bound_bps)
         search.aim(search.rate_bps)
         best = search.anneal(draw, options.moves, relaxed.bound_bps) or best
-    return best
+    trees = assign_slots(fabric, list(trees_of(tasks, best)), options.window)
+    return Routed(tasks, trees, rate_of(fabric, tasks, trees))
 
 
-def trees_of(fabric: Fabric, tasks: Sequence[Task], routing: Routing, window: int) -> tuple[AggregationTree, ...]:
-    """The trees of all tasks; they are numbered within their job."""
+def split_again(fabric: Fabric, routed: Routed, options: InartOptions) -> Routed:
+    """The same trees with the shares that suit them best; a PS that gets nothing is left out."""
+    shares = split_routes(fabric, routed.tasks, routed.trees, options.for_solver)
+    tasks = with_shares(routed.tasks, shares)
+    servers = {(task.job.number, task.server) for task in tasks}
+    owners = [task for task in routed.tasks for _ in range(task.trees)]
+    trees = [tree for task, tree in zip(owners, routed.trees, strict=True) if (task.job.number, task.server) in servers]
+    again = Routed(tasks, tuple(trees), rate_of(fabric, tasks, trees))
+    return max(again, routed, key=lambda choice: choice.rate_bps)
+
+
+def rate_of(fabric: Fabric, tasks: Sequence[Task], trees: Sequence[AggregationTree]) -> float:
+    shares = (task.flow_share for task in tasks for _ in range(task.trees))
+    return sending_rate_bps(fabric, zip(trees, shares, strict=True))
+
+
+def trees_of(tasks: Sequence[Task], routing: Routing) -> Iterator[AggregationTree]:
+    """The trees of all tasks, numbered within their job; they have no slots yet."""
     numbers = {task.job.number: count(1) for task in tasks}
     owners = (task for task in tasks for _ in range(task.trees))
-    trees = [
-        tree_of(task, next(numbers[task.job.number]), ways, onward)
-        for task, ways, onward in zip(owners, routing.ways, routing.onward, strict=True)
-    ]
-    return assign_slots(fabric, trees, window)
+    for task, ways, onward in zip(owners, routing.ways, routing.onward, strict=True):
+        yield tree_of(task, next(numbers[task.job.number]), ways, onward)
 
 
-def weighted(tasks: Sequence[Task], trees: Sequence[AggregationTree]) -> Iterator[tuple[AggregationTree, float]]:
-    shares = (task.flow_share for task in tasks for _ in range(task.trees))
-    return zip(trees, shares, strict=True)
-
-
-def shards_of(tasks: Sequence[Task], trees: Sequence[AggregationTree], rate_bps: float) -> tuple[Shard, ...]:
+def shards_of(routed: Routed) -> tuple[Shard, ...]:
     """A shard for each task, numbered within its job, in which every worker sends its share of the rate."""
-    numbers = {task.job.number: count(1) for task in tasks}
-    rest = iter(trees)
+    numbers = {task.job.number: count(1) for task in routed.tasks}
+    trees = iter(routed.trees)
     return tuple(
         Shard(
             task.job.number,
             next(numbers[task.job.number]),
             task.share,
-            task.share * rate_bps,
-            tuple(next(rest) for _ in range(task.trees)),
+            task.share * routed.rate_bps,
+            tuple(next(trees) for _ in range(task.trees)),
         )
-        for task in tasks
+        for task in routed.tasks
     )
