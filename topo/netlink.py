@@ -25,7 +25,7 @@ from topo.errors import MachineError
 
 SMALLEST_FRAME = 60
 LARGEST_FRAME = 1514
-BURST_S = 0.004
+BURST_S = 0.01
 """A shaper may send this much time's worth of bytes at once: it makes up for late timers on a busy machine."""
 CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946

@@ -33,6 +33,7 @@ from topo.errors import MachineError
 from topo.fabric import Fabric, Link
 from topo.ledger import Ledger, clean_dead_runs
 from topo.netlink import add_neighbors, index_of, inside, set_rate, set_up
+from topo.processors import cpu_mask, endpoint_processor
 from topo.running import announced, write_facts
 
 try:
@@ -214,6 +215,7 @@ class Network:
             if host.node.intfs:
                 others = (address for name, address in self.addresses.items() if name != host.name)
                 add_neighbors(index_of(host.interface), others)
+                receive_on_endpoint_processor(host)
 
     def _stop_nodes(self) -> None:
         """Stop the switches, then end all shells: first tell all, then wait for each."""
@@ -224,6 +226,16 @@ class Network:
             stack.callback(hang_up, nodes)
             for switch in self.mininet.switches:
                 stack.callback(switch.stop, deleteIntfs=False)
+
+
+def receive_on_endpoint_processor(host: RunningHost) -> None:
+    """Let what a host receives be taken in by the processor that handles it, not by the switch that sent it.
+
+    Where the kernel cannot steer packets it stays with the switch.
+    """
+    queue = Path(f"/proc/{host.pid}/root/sys/class/net/{host.interface}/queues/rx-0/rps_cpus")
+    with suppress(OSError):
+        queue.write_text(cpu_mask(endpoint_processor()))
 
 
 def check_machine() -> None:

@@ -32,3 +32,9 @@ def on_endpoint_processor() -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+def cpu_mask(cpu: int) -> str:
+    """The kernel's notation of a set of one CPU: groups of 32 bits in hexadecimal, the highest first."""
+    groups = [f"{1 << cpu % 32:08x}", *["00000000"] * (cpu // 32)]
+    return ",".join(groups)

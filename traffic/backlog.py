@@ -17,7 +17,7 @@ DROPPED, LENGTH = 1, 11
 
 AT_ONCE = 128
 """Packets put into the network between two looks at the queues, all copies of a result counted."""
-ROOM, ROOM_FOR_COPIES = 300, 150
+ROOM, ROOM_FOR_COPIES = 500, 250
 """Nothing is added to a longer queue. On its way to many workers one packet becomes many, so that results, which the
 network copies, wait for a shorter one."""
 PAUSE_S = 0.0001

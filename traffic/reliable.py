@@ -36,7 +36,7 @@ class ReliableOptions:
     """`tick_s`: how often everybody acts. `stall_s`: without any result for that long a run has failed."""
 
     worker: WorkerOptions = field(default_factory=WorkerOptions)
-    tick_s: float = 0.002
+    tick_s: float = 0.004
     stall_s: float = 10.0
 
 
