@@ -88,13 +88,19 @@ def test_a_mutant_is_noticed(name: str, tmp_path: Path) -> None:
     assert notices(MUTANTS[name], tmp_path)
 
 
+# Statements that change nothing: when a single child completes its sum, the workers are the packet's and no element
+# has overflown; and a temporary of the compiler that is 0 before it is set to 0.
+WITHOUT_EFFECT = {"31 InaIngress.become_complete 2", "31 InaIngress.become_complete 3", "38 act_0 0"}
+
+
 def statements() -> Iterator[Any]:
     """Every statement of every action; of the long ones, which do the same to each value, the head and some more."""
     for action in COMPILED["actions"]:
         count = len(action["primitives"])
         for number in sorted({*range(min(count, 16)), *range(16, count, 37)}):
-            label = f"{action['name']}-{number}: {source_of(action['primitives'][number])[:50]}"
-            yield pytest.param(partial(delete, action["id"], number), id=label)
+            label = f"{action['id']} {action['name']} {number}"
+            if label not in WITHOUT_EFFECT:
+                yield pytest.param(partial(delete, action["id"], number), id=label)
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from scenarios import (
 )
 from sequences import PORTS, PacketSwitch, Seen, Step
 
+from switch.entries import RegisterPreset
 from traffic.layers import INA
 from traffic.packet import FRAGMENT, Event, Flag, Kind
 
@@ -62,7 +64,9 @@ def ports_of(seen: Seen) -> set[int]:
 
 
 def test_a_full_sum_leaves_under_the_aggregators_label(switch: PacketSwitch) -> None:
-    seen = run(switch, gradient(1, 11, 5, RAMP), gradient(2, 12, 5, RAMP * 1000), gradient(3, 13, 5, -7, workers=3))
+    seen = run(
+        switch, gradient(1, 11, 5, RAMP), gradient(2, 12, 5, RAMP * 1000), gradient(3, 13, 5, -7, workers=3, bitmap=9)
+    )
     assert ports_of(seen) == {ROOT_PORT}
     assert columns(seen.sent[8], "kind", "flags", "label", "seq", "workers", "bitmap") == [
         (Kind.GRADIENT, 0, 20, 5, 5, 0)
@@ -145,6 +149,17 @@ def test_a_newer_fragment_takes_a_stale_slot(switch: PacketSwitch) -> None:
     assert columns(seen.sent[8], "seq", "workers") == [(4, 3)]
     assert values_of(seen.sent[8])[0, 0] == 15
     assert events(seen)[Event.RECLAIMED] == 1
+
+
+def test_a_stale_slot_is_free_after_a_single_child(switch: PacketSwitch) -> None:
+    """What the slot held is as if the tree had had two children before."""
+    stale = {"slot_bitmap": 2, "slot_owner": 1 << 16 | 3, "slot_seq": 1}
+    presets = tuple(RegisterPreset(f"InaIngress.{name}", 1, value) for name, value in stale.items())
+    bitmap = "InaIngress.slot_bitmap"
+    seen = switch.run(replace(example_entries(), registers=presets), [gradient(1, 11, 5, 7, tree=3)], (bitmap,))
+    assert columns(seen.sent[8], "label", "seq") == [(20, 5)]
+    assert events(seen)[Event.RECLAIMED] == 1
+    assert not seen.registers[bitmap].any()
 
 
 def test_sequence_numbers_wrap(switch: PacketSwitch) -> None:
