@@ -76,6 +76,7 @@ class Bench:
                 switch.install(entries_of(number, self.network.addresses[SERVER].ipv4))
             self.network_s, self.entries_s = started - start, time.perf_counter() - started
             self._remove_shaping()
+            self._leave_arrivals()
             self.sockets = [stack.enter_context(self._sender(worker)) for worker in WORKERS]
             last = self.network.interface(self.fabric.switches[-1].name, SERVER).name
             self.counter = Path(f"/sys/class/net/{last}/statistics/tx_packets")
@@ -91,6 +92,13 @@ class Bench:
                 interface = self.network.interface(node, peer)
                 with inside(interface.pid) as netlink:
                     remove_shaping(netlink, index_of(interface.name))
+
+    def _leave_arrivals(self) -> None:
+        """Nobody reads what arrives: let it be thrown away where it was sent, rather than interrupt the sender."""
+        server = self.network.hosts[SERVER]
+        queue = Path(f"/proc/{server.pid}/root/sys/class/net/{server.interface}/queues/rx-0/rps_cpus")
+        if queue.exists():
+            queue.write_text("0")
 
     def _sender(self, worker: str) -> socket.socket:
         host = self.network.hosts[worker]

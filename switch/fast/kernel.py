@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.fast.attach import Attachment, attach
+from switch.fast.attach import IngressFilter
 from switch.fast.build import EBPF, build
 from switch.fast.generate import Generated, generate
 from switch.fast.layout import ARRIVALS, DROP_PORT, GROUPS
@@ -35,7 +35,7 @@ from switch.fast.needs import explanation, lacking, needs_of
 from switch.fast.state import SwitchState
 from switch.program import Program
 from topo.errors import InputError, MachineError, RunError
-from topo.processors import switch_processors
+from topo.processors import cpu_mask, switch_processors
 
 MEMORY_MAP = ".bss.memory"
 PORT_MAP = "port_of_ifindex"
@@ -101,7 +101,7 @@ class KernelSwitch:
         self.name = name
         self.cpu = next_cpu() if cpu is None else cpu
         self.interfaces: dict[int, str] = {}
-        self.attachments: dict[int, Attachment] = {}
+        self.filters: dict[int, IngressFilter] = {}
         layout = compiled.generated.layout
         self.source = compiled.generated.source
         self.loaded = load(compiled.path)
@@ -122,7 +122,7 @@ class KernelSwitch:
         arrival = self.state.layout.view(self.state.memory, "arrivals")[ifindex % ARRIVALS]
         if not arrival["ifindex"]:
             arrival["port"], arrival["ifindex"] = port, ifindex
-        self.attachments[port] = attach(ifindex, self.loaded.program_fd(PROGRAM))
+        self.filters[port] = IngressFilter(ifindex, self.loaded.program_fd(PROGRAM))
         self.interfaces[port] = interface
 
     @property
@@ -158,14 +158,14 @@ class KernelSwitch:
         for port, interface in self.interfaces.items():
             if not Path("/sys/class/net", interface).exists():
                 raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone")
-            if not self.attachments[port].is_there():
+            if not self.filters[port].is_there():
                 raise RunError(f"switch '{self.name}': somebody removed the program from '{interface}' (port {port})")
 
     def close(self) -> None:
         """Take the program off its interfaces and out of the kernel."""
-        for attachment in self.attachments.values():
-            attachment.remove()
-        self.interfaces, self.attachments = {}, {}
+        for each in self.filters.values():
+            each.remove()
+        self.interfaces, self.filters = {}, {}
         self.loaded.close()
 
 
@@ -179,9 +179,3 @@ def steer(interface: str, cpu: int) -> None:
             f"{path}: {error.strerror}; target 'fast' needs receive packet steering to keep a switch on one CPU: "
             "use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
         ) from error
-
-
-def cpu_mask(cpu: int) -> str:
-    """The kernel's notation of a set of one CPU: groups of 32 bits in hexadecimal, the highest first."""
-    groups = [f"{1 << cpu % 32:08x}", *["00000000"] * (cpu // 32)]
-    return ",".join(groups)

@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import socket
 import subprocess
-from collections.abc import Callable
 from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -34,16 +33,14 @@ from fast_helpers import (
 )
 
 from switch.entries import SwitchEntries
-from switch.fast.attach import Attachment, ClsactFilter, TcxLink, attach
 from switch.fast.inprocess import InProcessSwitch
-from switch.fast.kernel import KernelSwitch, compile_program, cpu_mask, steer
-from switch.fast.libbpf import library
+from switch.fast.kernel import KernelSwitch, compile_program, steer
 from switch.read import read_program
 from switch.target import choose_target
 from topo.errors import InputError, MachineError, RunError
 from topo.generators import named_fabric
 from topo.network import Network
-from topo.processors import switch_processors
+from topo.processors import cpu_mask, switch_processors
 
 FORK = multiprocessing.get_context("fork")
 
@@ -117,27 +114,15 @@ def test_all_ports_of_a_switch_are_on_one_cpu_and_switches_take_turns() -> None:
             switch.close()
 
 
-def take_off(attachment: Attachment) -> None:
-    """As an administrator would, without asking the switch."""
-    if isinstance(attachment, TcxLink):
-        library().bpf_link_detach(attachment.fd)
-    else:
-        attachment.remove()
-
-
 @pytest.mark.root
-@pytest.mark.parametrize("way", [attach, ClsactFilter])
-def test_a_switch_that_lost_its_program_is_noticed(
-    way: Callable[[int, int], Attachment], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("switch.fast.kernel.attach", way)
+def test_a_switch_that_lost_its_program_is_noticed() -> None:
     with Wires((1, 2)) as wires:
         switch = KernelSwitch(compile_program(ina_program()), "leaf1")
         wires.attach(switch)
         switch.check()
         wires.send(1, ina_packet(2))
         wait_for(lambda: received(switch) == 1, "a packet in the switch")
-        take_off(switch.attachments[2])
+        switch.filters[2].remove()
         with pytest.raises(RunError, match=r"switch 'leaf1': somebody removed the program from .* \(port 2\)"):
             switch.check()
 
@@ -153,11 +138,7 @@ def test_a_switch_whose_interface_is_gone_is_noticed() -> None:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("way", [attach, ClsactFilter])
-def test_a_closed_switch_leaves_nothing_in_the_kernel(
-    way: Callable[[int, int], Attachment], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("switch.fast.kernel.attach", way)
+def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
     with Wires((1, 2)) as wires:
         switch = KernelSwitch(compile_program(ina_program()))
         wires.attach(switch)
