@@ -27,10 +27,12 @@ from planner.split import split_model, split_routes, with_shares
 from topo.errors import InputError
 from topo.fabric import Fabric
 
+MOVES_PER_FLOW = 5000
+
 
 @dataclass(frozen=True)
 class InartOptions(Options):
-    """`roundings` are drawn, and the best is repaired, `rounds` times with at most so many `moves`.
+    """`roundings` are drawn, and the best is repaired, `rounds` times with at most so many `moves` (5000 per flow).
 
     `trees` per PS divide its part of the gradient evenly, each with routes of its own. The paper has one. Several come
     nearer to what the relaxation splits at will, for a switch's rate holds a whole number of flows only.
@@ -91,7 +93,7 @@ def route(fabric: Fabric, tasks: list[Task], relaxed: Relaxed, options: InartOpt
     for _ in range(options.rounds):
         search = Search(layout, best, relaxed.bound_bps)
         search.aim(search.rate_bps)
-        best = search.anneal(draw, options.moves, relaxed.bound_bps) or best
+        best = search.anneal(draw, min(options.moves, MOVES_PER_FLOW * len(layout.flows)), relaxed.bound_bps) or best
     trees = assign_slots(fabric, list(trees_of(tasks, best)), options.window)
     return Routed(tasks, trees, rate_of(fabric, tasks, trees))
 

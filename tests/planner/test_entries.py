@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,7 @@ TASKS = [
 ]
 
 
+@cache
 def planned(name: str, method: str) -> tuple[Problem, Plan]:
     problem = PROBLEMS[name]
     return problem, METHODS[method].plan(problem)
