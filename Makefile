@@ -4,7 +4,8 @@ TOPO ?= fattree
 K ?= 4
 SWITCH ?= auto
 MODE ?= reliable
-PLANNERS ?= aro,atp,lbmm
+PLANNERS ?=
+PRESET ?=
 ARGS ?=
 
 # What the distribution provides, on Debian 12 and Ubuntu 24.04 alike.
@@ -18,6 +19,7 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm]"
+	@echo "sudo make emulate TOPO=fattree K=6 PRESET=inart   InArt's network and models, the paper's figures beside ours"
 	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
 	@echo "sudo make bench     packets per second of every installed switch target"
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
@@ -26,7 +28,8 @@ help:
 	@echo "     make p4        compile p4/ina.p4 again (needs p4c)"
 
 emulate: setup
-	$(BIN)/inakit emulate --topo $(TOPO) --k $(K) --switch $(SWITCH) --mode $(MODE) --planners $(PLANNERS) $(ARGS)
+	$(BIN)/inakit emulate --topo $(TOPO) --k $(K) --switch $(SWITCH) --mode $(MODE) \
+		$(if $(PLANNERS),--planners $(PLANNERS)) $(if $(PRESET),--preset $(PRESET)) $(ARGS)
 
 test: setup
 	$(BIN)/python -m pytest $(ARGS)

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS
 from topo.errors import InakitError
@@ -42,11 +43,15 @@ Servers = Annotated[int, typer.Option(help="parameter servers of the single job"
 Gradient = Annotated[int, typer.Option(help="gradient bytes of the single job")]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="decides everything random")]
-Planners = Annotated[str, typer.Option(help="planners by name, comma between; `inakit planners` lists them")]
+Planners = Annotated[
+    str, typer.Option(help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them")
+]
 Planner = Annotated[str, typer.Option(help="a planner by name")]
 Run = Annotated[str | None, typer.Option(help="which network, where several are running: its four-letter id")]
 Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
+
+DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
 
 
 def main() -> None:
@@ -77,7 +82,8 @@ def emulate(
     servers: Servers = 1,
     gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
     iterations: Iterations = 3,
-    planners: Planners = "aro,atp,lbmm",
+    planners: Planners = "",
+    preset: Annotated[str, typer.Option(help="a paper's network and models, such as inart")] = "",
     switch: Switch = "auto",
     mode: Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")] = "reliable",
     seed: Seed = 0,
@@ -87,14 +93,24 @@ def emulate(
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from experiments.capture import capture_places  # noqa: PLC0415
     from experiments.emulate import Emulation, run  # noqa: PLC0415, the network needs Mininet; planning does not
+    from experiments.presets import PresetRun, run_preset  # noqa: PLC0415
 
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
-    job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
     names = tuple(name.strip() for name in planners.split(",") if name.strip())
+    if preset:
+        chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale))
+        raise typer.Exit(exit_code(run_preset(chosen, Console())))
+    job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
+    names = names or DEFAULT_PLANNERS
     problem = build_problem(fabric, job)
     captures = capture_places(problem.fabric, pcap)
     emulation = Emulation(problem, names, switch, mode, seed, results, parse_scale(scale), captures)
-    raise typer.Exit(run(emulation, Console()))
+    raise typer.Exit(exit_code(run(emulation, Console()).verdict))
+
+
+def exit_code(verdict: str) -> int:
+    """0 when VALID, else 1."""
+    return 0 if verdict == VALID else 1
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +22,7 @@ from planner.entries import entries
 from planner.evaluate import evaluate
 from planner.plan import Plan
 from planner.problem import Problem
+from planner.results import with_room_for_results
 from switch.target import Target, choose_target
 from topo.document import document_of
 from topo.errors import InputError, unknown_name
@@ -59,24 +61,14 @@ class Emulation:
     captures: tuple[Place, ...] = ()
 
 
-def run(emulation: Emulation, console: Console) -> int:
-    """Run, print the report, and return the exit code: 0 when VALID, else 1. Raises `InakitError`.
+def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
+    """Run, print the report, and return the record with its verdict. Raises `InakitError`.
 
-    Everything that can be known to be wrong is found before a file or an interface is made.
+    Everything that can be known to be wrong is found before a file or an interface is made. `plans` are made
+    unless they are given.
     """
-    if emulation.mode not in MODES:
-        raise unknown_name("mode", emulation.mode, MODES)
-    if not emulation.planners:
-        raise InputError("no planner: name at least one, such as --planners aro")
-    target = choose_target(emulation.switch)
-    check_machine()
-    MODES[emulation.mode].check_machine()
-    if emulation.captures:
-        check_tcpdump()
-    plans = {}
-    for name in dict.fromkeys(emulation.planners):
-        with console.status(f"{name}: planning"):
-            plans[name] = make_plan(emulation.problem, name, emulation.seed)
+    target = check(emulation)
+    plans = plans or make_plans(emulation, console)
     if emulation.mode == "reliable":
         announce(console, emulation.problem, plans, target.name, emulation.scale)
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
@@ -95,7 +87,31 @@ def run(emulation: Emulation, console: Console) -> int:
         record.finish(*overall(record.planners))
     print_report(console, record.as_json())
     console.print(f"everything of this run: {folder.path}", highlight=False)
-    return 0 if record.verdict == VALID else 1
+    return record
+
+
+def check(emulation: Emulation) -> Target:
+    """The target, if this machine can run what is asked for."""
+    if emulation.mode not in MODES:
+        raise unknown_name("mode", emulation.mode, MODES)
+    if not emulation.planners:
+        raise InputError("no planner: name at least one, such as --planners aro")
+    target = choose_target(emulation.switch)
+    check_machine()
+    MODES[emulation.mode].check_machine()
+    if emulation.captures:
+        check_tcpdump()
+    return target
+
+
+def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
+    """The planners' plans. In a closed loop results flow while gradients do, and a plan leaves room for them."""
+    problem, plans = emulation.problem, {}
+    for name in dict.fromkeys(emulation.planners):
+        with console.status(f"{name}: planning"):
+            plan = make_plan(problem, name, emulation.seed)
+        plans[name] = with_room_for_results(problem, plan) if emulation.mode == "reliable" else plan
+    return plans
 
 
 def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) -> RunRecord:
@@ -123,15 +139,17 @@ def measure(emulation: Emulation, plan: Plan, target: Target, folder: Path, prog
     """Run one plan on a network of its own. Raises `RunError` when a switch dies or the traffic stalls."""
     problem = emulation.problem
     installed = entries(problem, plan)
+    started = time.monotonic()
     with Network(problem.fabric, target.node_class(), run_dir=folder / "switches") as network:
         for name, switch in network.switches.items():
             switch.install(installed.of(name))
+        setup_s = time.monotonic() - started
         hosts = host_ports(network.hosts.values())
         with capturing(network, emulation.captures, folder / "pcap") as captured:
             outcome = watch(
                 network, hosts, plan, lambda: MODES[emulation.mode].send(hosts, problem, plan, progress=progress)
             )
-        return replace(outcome, captured=captured)
+        return replace(outcome, captured=captured, setup_s=setup_s)
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:

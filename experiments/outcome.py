@@ -29,6 +29,7 @@ class Outcome:
     monitor: Monitor
     reasons: tuple[str, ...]
     captured: Mapping[str, Counts] = field(default_factory=dict)
+    setup_s: float = 0.0
 
     @property
     def verdict(self) -> str:
@@ -38,6 +39,7 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         return {
+            "setup_s": self.setup_s,
             "measured": measured_figures(self.measured, self.monitor),
             "verdict": self.verdict,
             "reasons": list(self.reasons),

@@ -14,7 +14,7 @@ from topo.errors import InputError
 from topo.fabric import Fabric
 from topo.files import load_fabric, parse_rate
 from topo.generators import FABRICS, named_fabric
-from topo.variations import with_capacities, with_capacity, with_ina, with_pipelines, with_scale
+from topo.variations import with_aggregators, with_capacities, with_capacity, with_ina, with_pipelines, with_scale
 from traffic.packet import FRAGMENT
 
 DEFAULT_GRADIENT_BYTES = 548_000
@@ -39,6 +39,7 @@ class FabricChoice:
     pipelines: int | None = None
     scale: str = "1"
     seed: int = 0
+    aggregation_rate_bps: float | None = None
 
     def build(self) -> Fabric:
         """The fabric, with everything that was said applied to it. Raises `InputError`."""
@@ -49,6 +50,8 @@ class FabricChoice:
             fabric = self.with_chosen_ina(fabric, self.ina)
         if self.pipelines is not None:
             fabric = with_pipelines(fabric, self.pipelines)
+        if self.aggregation_rate_bps is not None:
+            fabric = with_aggregators(fabric, rate_bps=self.aggregation_rate_bps)
         return with_scale(fabric, parse_scale(self.scale))
 
     def base(self) -> Fabric:

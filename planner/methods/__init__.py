@@ -16,6 +16,7 @@ METHODS: dict[str, Method[Any]] = {
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
     "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
+    "atp-tor": Method("atp without its second level at the PS's ToR", Options, atp.plan_tor),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
 }
 
