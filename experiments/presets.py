@@ -64,10 +64,11 @@ PRESETS = {
             ("ResNet-50", "lbmm"): (None, 0.35),
         },
         remark=(
-            "The paper's figures do not follow from its constants alone. Its ATP sends 4.44 to 4.7 Mbit/s: 4 x 20 / 18, the "
-            "PSs' links shared by 18 racks. Each ToR then takes in 12 flows of 1.11, 13.3 Mbit/s, though its "
-            "switches are said to sum 9; here that limit holds. Its LBMM takes 0.35 s, 2.2 Mbit/s a worker, where "
-            "50 workers leave 4 x 20 / 50 = 1.6. Ours are whole frames, and leave room for the results."
+            "The paper's figures do not follow from its constants alone. Its ATP sends 4.44 to 4.7 Mbit/s: 4 x 20 "
+            "/ 18, the PSs' links shared by 18 racks. Each ToR then takes in 12 flows of 1.11, 13.3 Mbit/s, "
+            "though its switches are said to sum 9; here that limit holds. Its LBMM takes 0.35 s, 2.2 Mbit/s a "
+            "worker, where 50 workers leave 4 x 20 / 50 = 1.6. Ours are whole frames, and leave room for the "
+            "results."
         ),
     )
 }

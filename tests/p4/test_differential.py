@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 from comparison import differences
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from reduction import reduced
 from sequences import PacketSwitch
 from strategies import Case, cases
 
@@ -25,6 +26,7 @@ def fuzzing(config: pytest.Config, usual: int) -> settings:
     wanted = config.getoption("fuzz")
     return settings(
         max_examples=wanted or usual, derandomize=wanted is None, database=None, deadline=None,
+        phases=[Phase.generate],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
     )  # fmt: skip
 
@@ -41,14 +43,18 @@ def test_random_entries_and_packets(
     reference: PacketSwitch = request.getfixturevalue(name)
     others = {"in_process": in_process} | ({"in_kernel": in_kernel} if reference is not in_kernel else {})
 
+    def difference(case: Case) -> str:
+        expected = reference.run(case.entries, case.steps, REGISTERS)
+        outcomes.update({event: int(expected.counters["InaIngress.events"][0][event]) for event in Event})
+        seen = {other: switch.run(case.entries, case.steps, REGISTERS) for other, switch in others.items()}
+        return "\n".join(f"{other}: {line}" for other in others for line in differences(expected, seen[other]))
+
     @fuzzing(request.config, EXAMPLES[name])
     @given(cases())
     def agree(case: Case) -> None:
-        expected = reference.run(case.entries, case.steps, REGISTERS)
-        for other, switch in others.items():
-            found = "\n".join(differences(expected, switch.run(case.entries, case.steps, REGISTERS)))
-            assert not found, f"{name} gives, and {other} does not:\n{found}"
-        outcomes.update({event: int(expected.counters["InaIngress.events"][0][event]) for event in Event})
+        if difference(case):
+            small = reduced(case, lambda smaller: bool(difference(smaller)))
+            pytest.fail(f"{name} gives, and the others do not:\n{difference(small)}\nfor{small!r}", pytrace=False)
 
     agree()
 

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from comparison import differences
 from inprocess import InProcess
 from recorded import read_corpus
+from reduction import changes_of, reduced
+from strategies import EXAMPLE, Case
 
 from switch.read import read_program
 from traffic.packet import PROGRAM
@@ -60,13 +63,18 @@ def operations_in(node: Any) -> Iterator[Any]:
             yield from operations_in(child)
 
 
-def notices(mutate: Mutation, folder: Path) -> bool:
-    """Whether a switch with the mutated program gives another answer than simple_switch did to the true one."""
+def mutant(mutate: Mutation, folder: Path) -> InProcess:
+    """A switch with the mutated program."""
     program = json.loads(PROGRAM.read_text())
     mutate(program)
     path = folder / "mutant.json"
     path.write_text(json.dumps(program))
-    switch = InProcess(read_program(path))
+    return InProcess(read_program(path))
+
+
+def notices(mutate: Mutation, folder: Path) -> bool:
+    """Whether a switch with the mutated program gives another answer than simple_switch did to the true one."""
+    switch = mutant(mutate, folder)
     try:
         return any(recording.replay(switch) for recording in read_corpus().recordings)
     except AssertionError:  # even the last packets are lost
@@ -86,6 +94,23 @@ MUTANTS: dict[str, Mutation] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_noticed(name: str, tmp_path: Path) -> None:
     assert notices(MUTANTS[name], tmp_path)
+
+
+def test_a_difference_is_reduced_to_the_packets_that_it_takes(tmp_path: Path) -> None:
+    true, wrong = InProcess(read_program(PROGRAM)), mutant(MUTANTS["a full slot stays"], tmp_path)
+
+    def differ(case: Case) -> bool:
+        asked = (case.entries, case.steps, ())
+        return any(differences(true.run(*asked), wrong.run(*asked)))
+
+    cases = [Case(recording.entries, recording.steps) for recording in read_corpus().recordings]
+    found = next(
+        case for case in cases if len(case.steps) > 50 and case.entries.tables != EXAMPLE.tables and differ(case)
+    )
+    small = reduced(found, differ)
+    assert differ(small)
+    assert len(small.steps) <= 4
+    assert len(changes_of(small.entries)) <= 2
 
 
 # Statements that change nothing: when a single child completes its sum, the workers are the packet's and no element
