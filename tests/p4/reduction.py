@@ -1,0 +1,67 @@
+"""What remains of a case on which switches differ when all is taken away that the difference does not need.
+
+Hypothesis would shrink hundreds of numbers before it takes packets away; here whole packets and whole changes of
+the example's entries go, halves first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from strategies import EXAMPLE, Case
+
+from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+
+Item = TypeVar("Item")
+Key = tuple[str, tuple[int, ...]]
+Part = tuple[Key, TableEntry | None] | MulticastGroup | RegisterPreset
+
+
+def reduced(case: Case, fails: Callable[[Case], bool]) -> Case:
+    """A case that still fails, and does not without any one of its packets or changes."""
+    steps = fewest(case.steps, lambda steps: fails(replace(case, steps=tuple(steps))))
+    parts = fewest(changes_of(case.entries), lambda parts: fails(Case(with_changes(parts), tuple(steps))))
+    return Case(with_changes(parts), tuple(steps))
+
+
+def fewest(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> Sequence[Item]:
+    """Some of `items`, in order, for which `fails` still holds."""
+    size = len(items)
+    while size:
+        start = 0
+        while start < len(items):
+            rest = [*items[:start], *items[start + size :]]
+            if fails(rest):
+                items = rest
+            else:
+                start += size
+        size //= 2
+    return items
+
+
+def changes_of(entries: SwitchEntries) -> list[Part]:
+    """What is unlike the example: entries by their key (None where it is missing), groups, presets."""
+    usual, actual = by_key(EXAMPLE), by_key(entries)
+    keys = [key for key in {**usual, **actual} if usual.get(key) != actual.get(key)]
+    groups = [group for group in entries.groups if group not in EXAMPLE.groups]
+    return [*((key, actual.get(key)) for key in keys), *groups, *entries.registers]
+
+
+def with_changes(parts: Sequence[Part]) -> SwitchEntries:
+    """The example's entries with these changes."""
+    tables: dict[Key, TableEntry | None] = {**by_key(EXAMPLE)}
+    tables |= dict(part for part in parts if isinstance(part, tuple))
+    groups = {group.group: group for group in EXAMPLE.groups}
+    groups |= {part.group: part for part in parts if isinstance(part, MulticastGroup)}
+    return SwitchEntries(
+        EXAMPLE.switch,
+        tuple(entry for entry in tables.values() if entry is not None),
+        tuple(groups.values()),
+        tuple(part for part in parts if isinstance(part, RegisterPreset)),
+    )
+
+
+def by_key(entries: SwitchEntries) -> dict[Key, TableEntry]:
+    return {(entry.table, entry.key): entry for entry in entries.tables}
