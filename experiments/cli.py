@@ -44,7 +44,8 @@ Gradient = Annotated[int, typer.Option(help="gradient bytes of the single job")]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="decides everything random")]
 Planners = Annotated[
-    str, typer.Option(help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them")
+    str | None,
+    typer.Option(help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them"),
 ]
 Planner = Annotated[str, typer.Option(help="a planner by name")]
 Run = Annotated[str | None, typer.Option(help="which network, where several are running: its four-letter id")]
@@ -82,7 +83,7 @@ def emulate(
     servers: Servers = 1,
     gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
     iterations: Iterations = 3,
-    planners: Planners = "",
+    planners: Planners = None,
     preset: Annotated[str, typer.Option(help="a paper's network and models, such as inart")] = "",
     switch: Switch = "auto",
     mode: Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")] = "reliable",
@@ -96,12 +97,12 @@ def emulate(
     from experiments.presets import PresetRun, run_preset  # noqa: PLC0415
 
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
-    names = tuple(name.strip() for name in planners.split(",") if name.strip())
+    names = None if planners is None else tuple(name.strip() for name in planners.split(",") if name.strip())
     if preset:
         chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale))
         raise typer.Exit(exit_code(run_preset(chosen, Console())))
     job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
-    names = names or DEFAULT_PLANNERS
+    names = DEFAULT_PLANNERS if names is None else names
     problem = build_problem(fabric, job)
     captures = capture_places(problem.fabric, pcap)
     emulation = Emulation(problem, names, switch, mode, seed, results, parse_scale(scale), captures)

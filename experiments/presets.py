@@ -83,11 +83,11 @@ def find_preset(name: str) -> Preset:
 
 @dataclass(frozen=True)
 class PresetRun:
-    """What the command line says of a preset's run. No `planners` are the preset's own."""
+    """What the command line says of a preset's run. Without `planners` it has its own."""
 
     name: str
     fabric: FabricChoice
-    planners: tuple[str, ...]
+    planners: tuple[str, ...] | None
     switch: str
     mode: str
     seed: int
@@ -101,10 +101,11 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
     problems = {model: preset.problem(chosen.fabric, model, chosen.seed) for model in preset.models}
     records: dict[str, Mapping[str, Any]] = {}
     plans = None
+    planners = preset.planners if chosen.planners is None else chosen.planners
     for model, problem in problems.items():
         console.rule(f"{preset.source}: {model}")
         emulation = Emulation(
-            problem, chosen.planners or preset.planners, chosen.switch, chosen.mode, chosen.seed, chosen.results,
+            problem, planners, chosen.switch, chosen.mode, chosen.seed, chosen.results,
             chosen.scale,
         )  # fmt: skip
         # Shares and rates do not depend on the gradient's size: the models have one plan.

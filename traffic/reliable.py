@@ -7,8 +7,10 @@ iteration of a job begins when all its workers have all results of the last one,
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -54,9 +56,27 @@ def run_reliable(
     Raises `PlanError` for a plan without a PS at a tree's root, `RunError` when a run stalls.
     """
     layout = lay_out(problem, plan, hosts)
-    with on_endpoint_processor(), SocketPorts(layout.hosts) as ports, ThreadPoolExecutor(1) as executor:
+    with (
+        on_endpoint_processor(),
+        no_collection(),
+        SocketPorts(layout.hosts) as ports,
+        ThreadPoolExecutor(1) as executor,
+    ):
         loop = Loop(layout, ports, gradients or RandomGradients(), options or ReliableOptions(), executor)
         return loop.run(progress or (lambda _: None))
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep Python's garbage collector, which may take a tenth of a second, out of the loop."""
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @dataclass
