@@ -37,12 +37,12 @@ class Limits:
     `idle`: the least idle share of the CPUs in any second. Below it there is always a queue for a CPU,
     and every packet's time is the scheduler's, not the network's.
     `rate_error`: relative, of a worker's sending rate. `late`: the share of its time that a paced
-    sender may fall behind for good.
+    sender may fall behind for good; by what it is late its rate falls short, hence the same.
     """
 
     idle: float = 0.05
     rate_error: float = 0.05
-    late: float = 0.02
+    late: float = 0.05
 
 
 @dataclass(frozen=True)

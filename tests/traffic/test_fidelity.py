@@ -84,8 +84,8 @@ def test_a_slow_sender() -> None:
 
 
 def test_a_late_sender() -> None:
-    found = verdict(measured=replace(MEASURED, late_s={"w0": 0.01, "w1": 0.1}))
-    assert found.reasons == ("worker 'w1' was 0.100 s behind its pace in 2.000 s",)
+    found = verdict(measured=replace(MEASURED, late_s={"w0": 0.04, "w1": 0.11}))
+    assert found.reasons == ("worker 'w1' was 0.110 s behind its pace in 2.000 s",)
 
 
 def test_problems_of_sockets() -> None:
