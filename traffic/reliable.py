@@ -29,6 +29,9 @@ from traffic.server import Servers
 from traffic.sockets import SocketPorts
 from traffic.worker import WorkerOptions, Workers
 
+NAMED = 5
+"""So many of the missing workers are named."""
+
 Progress = Callable[[float], None]
 """Told the fraction of the run that is done, now and then."""
 
@@ -189,7 +192,8 @@ class Loop:
         absent = self.servers.absent(tree, fragment)
         where = f"tree {part.tree.number}, fragment {fragment}"
         if absent:
-            return f"{where}: PS {part.tree.root} still lacks {', '.join(absent)}"
+            others = f" and {len(absent) - NAMED} more" if len(absent) > NAMED else ""
+            return f"{where}: PS {part.tree.root} still lacks {', '.join(absent[:NAMED])}{others}"
         return f"{where}: PS {part.tree.root} has the sum, worker {host.name} has not received it"
 
     def note_exactness(self, job: JobState) -> None:
