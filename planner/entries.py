@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from planner.check import check
 from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
+from planner.policies import ROOT, policy_of
 from planner.problem import Problem
 from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from topo.addresses import addresses
@@ -108,17 +109,12 @@ def aggregation_rows(tree: TreeKey) -> Iterator[Row]:
     """A child's bit for each child; and none for the labels below them, whose retransmissions flush the slot."""
     for aggregator in tree.tree.aggregators:
         full = (1 << len(aggregator.children)) - 1
-        is_root = int(aggregator.label == ROOT_LABEL)
+        policy = policy_of(tree.tree.policy).bits | (ROOT if aggregator.label == ROOT_LABEL else 0)
+        owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, policy)
         for label, child in child_bits(tree.tree, aggregator).items():
-            yield (
-                aggregator.switch,
-                TableEntry(
-                    "InaIngress.aggregation",
-                    (aggregator.pipeline, *tree.key, label),
-                    "InaIngress.aggregate",
-                    (child, full, aggregator.first_slot, aggregator.slots, aggregator.label, is_root),
-                ),
-            )
+            key = (aggregator.pipeline, *tree.key, label)
+            entry = TableEntry("InaIngress.aggregation", key, "InaIngress.aggregate", (child, full, *owned))
+            yield aggregator.switch, entry
 
 
 def child_bits(tree: AggregationTree, aggregator: Aggregator) -> dict[int, int]:

@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from planner.policies import DEFAULT_POLICY, policy_of
+
 ROOT_LABEL = 0
+
+SHARED_WINDOW = 256
+"""Fragments of a tree on their way at once where no segment of slots bounds them."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,8 @@ class Aggregator:
 class AggregationTree:
     """One tree towards one root: a PS, or a switch whose aggregator has the label 0.
 
-    `workers[label]` is the host of a worker's label. Every label but the root's has one branch.
+    `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name
+    of `planner.policies`; among fragments that may preempt each other the one of higher `priority` does.
     """
 
     number: int
@@ -53,6 +59,8 @@ class AggregationTree:
     workers: dict[int, str]
     aggregators: tuple[Aggregator, ...]
     branches: tuple[Branch, ...]
+    policy: str = DEFAULT_POLICY
+    priority: int = 0
 
     @cached_property
     def branch_of(self) -> dict[int, Branch]:
@@ -100,9 +108,22 @@ class AggregationTree:
         return kept
 
     @property
-    def window(self) -> int | None:
-        """Fragments that may be on their way at once: the smallest slot pool; None without one."""
+    def slots(self) -> int | None:
+        """The smallest of the aggregators' slot pools; None without one."""
         return min((aggregator.slots for aggregator in self.aggregators), default=None)
+
+    @property
+    def window(self) -> int | None:
+        """Fragments that may be on their way at once; None where slots do not limit them."""
+        policy, slots = policy_of(self.policy), self.slots
+        if slots is None:
+            return None
+        return SHARED_WINDOW if policy.shared else max(1, slots // policy.versions)
+
+    @property
+    def reach(self) -> int:
+        """When a fragment so much newer is sent, all have the result of the older one: `window`, for an aggregator."""
+        return (self.window or 0) * policy_of(self.policy).versions
 
 
 @dataclass(frozen=True)

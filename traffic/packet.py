@@ -99,6 +99,10 @@ class Event(IntEnum):
     FLUSHED = constant("EVENT_FLUSHED")
     COLLISION = constant("EVENT_COLLISION")
     RECLAIMED = constant("EVENT_RECLAIMED")
+    EVICTED = constant("EVENT_EVICTED")
+    NOTIFIED = constant("EVENT_NOTIFIED")
+    ANSWERED = constant("EVENT_ANSWERED")
+    RELEASED = constant("EVENT_RELEASED")
 
 
 # ---- frames ------------------------------------------------------------------------------------

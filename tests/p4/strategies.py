@@ -86,14 +86,15 @@ def distinct(tables: Iterable[TableEntry]) -> tuple[TableEntry, ...]:
 
 
 def other_aggregate(entry: TableEntry) -> SearchStrategy[tuple[int, ...]]:
-    child, full, first_slot, slots, own_label, is_root = entry.params
+    child, full, first_slot, slots, own_label, window, policy = entry.params
     return st.tuples(
         st.sampled_from([child, 0, full]) | anything(64),
         st.sampled_from([full, child, full | child]) | anything(64),
         st.sampled_from([first_slot, 1, 510]) | anything(32),
         st.sampled_from([slots, 1, 512]) | anything(32),
         st.sampled_from([own_label, 0, 11]) | anything(16),
-        st.sampled_from([is_root, 1 - is_root]),
+        st.sampled_from([window, 1, 0]) | anything(32),
+        st.sampled_from([policy, *range(32)]) | anything(8),
     )
 
 

@@ -48,6 +48,18 @@ def bmv2(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         recorder.write()
 
 
+@pytest.fixture(
+    params=[
+        "in_process",
+        pytest.param("in_kernel", marks=pytest.mark.root),
+        pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
+    ]
+)
+def switch(request: pytest.FixtureRequest) -> PacketSwitch:
+    chosen: PacketSwitch = request.getfixturevalue(request.param)
+    return chosen
+
+
 @pytest.fixture(scope="session")
 def outcomes(pytestconfig: pytest.Config) -> Counter[Event]:
     """How often each outcome happened to the packets on which switches were compared."""

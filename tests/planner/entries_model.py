@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from planner.policies import ROOT
 from switch.entries import Entries, SwitchEntries
 from topo.addresses import addresses
 from topo.fabric import Fabric
@@ -48,7 +49,8 @@ class Aggregate:
     first_slot: int
     slots: int
     own_label: int
-    is_root: int
+    window: int
+    policy: int
 
 
 class Tables:
@@ -138,7 +140,7 @@ class Network:
         slot = self.slots.pop(index)
         complete = slot.bitmap == entry.full
         total = replace(packet, label=entry.own_label, workers=slot.workers, partial=not complete)
-        if complete and entry.is_root:
+        if complete and entry.policy & ROOT:
             self.by_tree(switch, tables, replace(total, kind=RESULT))
         else:
             self.by_label(switch, tables, total)

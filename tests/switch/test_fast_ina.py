@@ -39,6 +39,7 @@ from switch.entries import SwitchEntries
 from switch.fast.inprocess import InProcessSwitch
 from switch.fast.kernel import KernelSwitch, compile_program
 from switch.fast.layout import FRONT_BITS
+from traffic.packet import Event
 
 PIPELINES = 8
 ONES, TENS = [1] * 64, [10] * 64
@@ -152,10 +153,7 @@ SEQUENCES: dict[str, tuple[Packets, Packets, dict[str, int]]] = {
     ),
 }  # fmt: skip
 
-EVENTS = (
-    "malformed", "rejected", "unroutable", "absorbed", "duplicate", "sent_unicast", "sent_multicast", "added",
-    "completed", "flushed", "collision", "reclaimed",
-)  # fmt: skip
+EVENTS = [event.name.lower() for event in Event]
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
@@ -188,7 +186,7 @@ def test_in_the_kernel_all_is_the_same() -> None:
 
 def test_a_root_in_the_network_answers_with_the_result() -> None:
     switch = InProcessSwitch(ina_program())
-    switch.install(small_tree(is_root=1))
+    switch.install(small_tree(policy=1))
     out = switch.inject_all([(1, TWO), (2, THREE)])
     assert [port for port, _ in out] == [1, 2, 4]
     assert ina_header(out[0][1])["kind"] == RESULT
