@@ -31,6 +31,7 @@ const bit<8> FLAG_COLLISION = 0x02;
 const bit<8> FLAG_OVERFLOW = 0x04;   // an element's sum left the range of int<32>
 const bit<8> FLAG_PARTIAL = 0x08;
 const bit<8> FLAG_RETRANSMITTED = 0x10;
+const bit<8> FLAG_DIRECT = 0x20;     // to the PS by its address, past all aggregators
 
 // What an aggregator does with its slots, by the entry of each of its children.
 const bit<8> POLICY_ROOT = 0x01;    // its sum is the result, and goes to all workers
@@ -388,8 +389,12 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.ina.bitmap = meta.slot_bitmap;
         hdr.ina.flags = hdr.ina.flags | FLAG_PARTIAL;
     }
+    // A sum that left 32 bits is no result, but a notice to send its fragment to the PS.
     action become_result() {
-        hdr.ina.kind = KIND_RESULT;
+        hdr.ina.kind = (hdr.ina.flags & FLAG_OVERFLOW) == 0 ? KIND_RESULT : KIND_NOTICE;
+        hdr.ina.label = meta.own_label;
+    }
+    action reach_all() {
         hdr.ina.flags = hdr.ina.flags & FLAG_OVERFLOW;
         meta.way = WAY_TREE;
     }
@@ -452,6 +457,11 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                             release();
                         }
                     }
+                } else if ((hdr.ina.flags & FLAG_DIRECT) != 0) {
+                    meta.way = WAY_ADDRESS;
+                } else if ((hdr.ina.flags & FLAG_OVERFLOW) != 0 && (meta.policy & POLICY_ROOT) != 0) {
+                    become_result();
+                    reach_all();
                 } else if (meta.slots == 0 || (hdr.ina.flags & (FLAG_PARTIAL | FLAG_OVERFLOW)) != 0) {
                     pass();
                 } else if (hdr.ina.slot >= meta.slots) {
@@ -469,7 +479,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                             if (finished) {
                                 become_answer();
                                 if ((meta.policy & POLICY_ROOT) != 0) {
-                                    hdr.ina.kind = KIND_RESULT;
+                                    become_result();
                                     turn_back();
                                 }
                             } else {
@@ -513,6 +523,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                                 become_complete();
                                 if ((meta.policy & POLICY_ROOT) != 0) {
                                     become_result();
+                                    reach_all();
                                 }
                                 if ((meta.policy & POLICY_SHADOW) != 0) {
                                     save();

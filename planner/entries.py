@@ -52,7 +52,8 @@ def entries(problem: Problem, plan: Plan) -> Entries:
     routes = unicast_routes(fabric, [tree for _, tree in pairs])
     rows = [*route_rows(fabric, routes)]
     for tree in trees:
-        rows += [*gradient_rows(fabric, tree), *aggregation_rows(tree), *result_rows(fabric, tree, routes)]
+        rows += [*gradient_rows(fabric, tree), *aggregation_rows(tree)]
+        rows += [*result_rows(fabric, tree), *address_rows(fabric, tree, routes)]
     groups = [group for tree in trees for group in result_groups(fabric, tree)]
     used = {name for name, _ in rows}
     return Entries(tuple(gather(switch, rows, groups) for switch in fabric.switches if switch.name in used))
@@ -126,8 +127,8 @@ def child_bits(tree: AggregationTree, aggregator: Aggregator) -> dict[int, int]:
     return bits
 
 
-def result_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
-    """Results and notices from the root: by multicast down the tree, and again to one worker by its address."""
+def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
+    """Results and notices from the root: by multicast down the tree."""
     parents = tree.tree.result_parents
     for node, parent in parents.items():
         if node in fabric.switch_by_name:
@@ -136,10 +137,26 @@ def result_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
     for switch in [*parents, tree.tree.root]:
         if switch in fabric.switch_by_name:
             yield switch, TableEntry("InaIngress.results", tree.key, "InaIngress.replicate", (tree.group,))
-    for worker in tree.tree.workers.values():
-        for node, following in pairwise(unicast_path(fabric, tree.tree, worker, routes)):
-            if following in fabric.switch_by_name:
-                yield admission(fabric, (node, following), (KIND_RESULT, *tree.key, ROOT_LABEL))
+
+
+def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
+    """What goes by its address: to a worker what it asked the root or the PS for, to the PS what passes all slots."""
+    root, server = tree.tree.root, tree.tree.server
+    for label, worker in tree.tree.workers.items():
+        for source in dict.fromkeys((root, server or root)):
+            way = unicast_path(fabric, source, worker, routes)
+            for kind in (KIND_RESULT, KIND_NOTICE):
+                yield from admissions(fabric, way, (kind, *tree.key, ROOT_LABEL))
+        if server is not None:
+            way = unicast_path(fabric, worker, server, routes)
+            yield from admissions(fabric, way, (KIND_GRADIENT, *tree.key, label))
+
+
+def admissions(fabric: Fabric, path: tuple[str, ...], packet: tuple[int, int, int, int]) -> Iterator[Row]:
+    """Every switch on the path admits packets of this (kind, job, tree, label) from the node before it."""
+    for node, following in pairwise(path):
+        if following in fabric.switch_by_name:
+            yield admission(fabric, (node, following), packet)
 
 
 def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, MulticastGroup]]:
@@ -153,7 +170,7 @@ def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, Multicas
 
 
 def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
-    """One next hop for each switch and host, along the trees: workers from every root, roots from every worker.
+    """One next hop for each switch and host, along the trees: workers from every root and PS, PSs from every worker.
 
     The first tree decides. A later one adds switches only up to where it meets a route that is known, which
     leads to the host: so routes of several trees never contradict each other and never loop.
@@ -163,9 +180,21 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
         for worker in tree.workers.values():
             up = result_path(tree, worker)
             add_route(fabric, routes, tuple(reversed(up)))
-            if not tree.in_network_root:
+            if tree.server is not None:
+                up = without_detours(up + tree.fallback[1:])
+                add_route(fabric, routes, tuple(reversed(up)))
                 add_route(fabric, routes, up)
     return routes
+
+
+def without_detours(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The same way without what lies between two visits of a node."""
+    short: list[str] = []
+    for node in path:
+        if node in short:
+            del short[short.index(node) :]
+        short.append(node)
+    return tuple(short)
 
 
 def result_path(tree: AggregationTree, worker: str) -> tuple[str, ...]:
@@ -184,13 +213,11 @@ def add_route(fabric: Fabric, routes: Routes, path: tuple[str, ...]) -> None:
             routes[node, path[-1]] = following
 
 
-def unicast_path(fabric: Fabric, tree: AggregationTree, worker: str, routes: Routes) -> tuple[str, ...]:
-    """The nodes from the root to a worker, by the routes."""
-    path = [tree.root]
-    if tree.root in fabric.host_names:
-        path.append(fabric.tor_of(tree.root))
-    while path[-1] != worker:
-        path.append(routes[path[-1], worker])
+def unicast_path(fabric: Fabric, start: str, end: str, routes: Routes) -> tuple[str, ...]:
+    """The nodes from a host or switch to a host, by the routes."""
+    path = [start]
+    while path[-1] != end:
+        path.append(fabric.tor_of(path[-1]) if path[-1] in fabric.host_names else routes[path[-1], end])
     return tuple(path)
 
 

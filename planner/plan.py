@@ -51,7 +51,8 @@ class AggregationTree:
     """One tree towards one root: a PS, or a switch whose aggregator has the label 0.
 
     `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name
-    of `planner.policies`; among fragments that may preempt each other the one of higher `priority` does.
+    of `planner.policies`; among fragments that may preempt each other the one of higher `priority` does. `fallback`
+    leads from a root that is a switch to the PS that stands by for it.
     """
 
     number: int
@@ -61,6 +62,7 @@ class AggregationTree:
     branches: tuple[Branch, ...]
     policy: str = DEFAULT_POLICY
     priority: int = 0
+    fallback: tuple[str, ...] = ()
 
     @cached_property
     def branch_of(self) -> dict[int, Branch]:
@@ -73,6 +75,13 @@ class AggregationTree:
     @property
     def in_network_root(self) -> bool:
         return ROOT_LABEL in self.aggregator_of
+
+    @property
+    def server(self) -> str | None:
+        """The PS: the root, or what stands by for a root in the network, if anything does."""
+        if self.in_network_root:
+            return self.fallback[-1] if self.fallback else None
+        return self.root
 
     def way(self, label: int) -> tuple[str, ...]:
         """The nodes from the label's own to the root: its branch, then its parent's, and so on.

@@ -30,17 +30,19 @@ class SlotPolicy:
 
 
 POLICIES = {
+    "shadow-copy": SlotPolicy(HOLD | SHADOW, versions=2),
     "goat": SlotPolicy(),
     "atp": SlotPolicy(shared=True),
     "esa": SlotPolicy(EVICT, shared=True),
     "switchml": SlotPolicy(HOLD | SHADOW, versions=2, needs_root=True),
     "p4inc-aoi": SlotPolicy(HOLD | SHADOW | NOTIFY, versions=2, needs_root=True),
 }
-"""By the method whose paper describes them: GOAT's exclusive segments (section III), ATP's slots by hash, first come
-first served, ESA's preemption by priority, SwitchML's pool with two versions, P4INC-AOI's segments with a shadow copy
-(section VI-B; it numbers fragments so that none of a job collide, as a segment used in order does)."""
+"""By the method whose paper describes them: SwitchML's shadow copies below a PS; GOAT's exclusive segments (section
+III); ATP's slots by hash, first come first served; ESA's preemption by priority; SwitchML's pool with two versions;
+P4INC-AOI's segments with a shadow copy (section VI-B; its workers number fragments so that none of a job collide,
+as a segment used in order does)."""
 
-DEFAULT_POLICY = "goat"
+DEFAULT_POLICY = "shadow-copy"
 
 
 def policy_of(name: str) -> SlotPolicy:

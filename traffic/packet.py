@@ -82,6 +82,7 @@ class Flag(IntFlag):
     OVERFLOW = constant("FLAG_OVERFLOW")
     PARTIAL = constant("FLAG_PARTIAL")
     RETRANSMITTED = constant("FLAG_RETRANSMITTED")
+    DIRECT = constant("FLAG_DIRECT")
 
 
 class Event(IntEnum):

@@ -176,6 +176,7 @@ class Loop:
     def finish(self, job: JobState, now: float) -> None:
         """Record the iteration; check its sums and load the next gradients while the workers compute."""
         self.iterations[job.index, job.iteration] = self.measure(job)
+        self.workers.end(job.index)
         job.active = False
         job.iteration += 1
         job.start_at = now + self.layout.problem.jobs[job.index].compute_s

@@ -31,6 +31,7 @@ class Packet:
     retransmitted: bool = False
     partial: bool = False
     collision: bool = False
+    direct: bool = False
 
 
 @dataclass
@@ -107,6 +108,8 @@ class Network:
                 if packet.retransmitted
                 else self.by_tree(switch, tables, packet)
             )
+        if packet.direct:
+            return self.by_address(switch, tables, packet)
         assert pipeline is not None, f"{switch} knows no pipeline of port {port}"
         found = tables.get("aggregation", *pipeline, *tree, packet.label)
         if found is None or packet.partial:

@@ -200,4 +200,4 @@ def test_after_a_timeout_no_more_than_a_window_is_sent_again() -> None:
     loop.workers.begin(0, 0)
     assert sum(loop.send(ports.now()) for _ in range(20)) == layout.streams.in_flight.sum()
     ports.sleep(1.0)
-    assert 0 < loop.send(ports.now()) <= loop.workers.window.sum() < layout.streams.in_flight.sum()
+    assert 0 < loop.send(ports.now()) <= loop.workers.windows.size.sum() < layout.streams.in_flight.sum()
