@@ -13,8 +13,6 @@ import numpy as np
 
 from traffic.port import FloatArray, IntArray
 
-LEAST_WINDOW = 2
-
 
 @dataclass(frozen=True)
 class WindowRule:
@@ -36,10 +34,11 @@ def rule_of(policy: str) -> WindowRule:
 
 
 class Windows:
-    """The windows of all streams, in fragments. `limit` is what a stream's slots and rate allow."""
+    """The windows of all streams, in fragments: never less than `least`, nor more than `limit`, which is what a stream's
+    slots and rate allow."""
 
-    def __init__(self, limit: IntArray) -> None:
-        self.limit = limit
+    def __init__(self, limit: IntArray, least: FloatArray) -> None:
+        self.limit, self.least = limit, least
         self.size: FloatArray = limit.astype(np.float64)
         self.threshold: FloatArray = limit.astype(np.float64)
 
@@ -54,5 +53,4 @@ class Windows:
         self.size[streams] = np.minimum(grown, self.limit[streams])
 
     def halve(self, streams: IntArray) -> None:
-        least = np.minimum(LEAST_WINDOW, self.limit[streams])
-        self.size[streams] = self.threshold[streams] = np.maximum(self.size[streams] / 2, least)
+        self.size[streams] = self.threshold[streams] = np.maximum(self.size[streams] / 2, self.least[streams])

@@ -16,6 +16,7 @@ from traffic.memory import WHOLE, Memory
 from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, FloatArray, IntArray, Outgoing, Packets
 
+LEAST_WINDOW = 2
 MAX_BACKOFF = 6
 LOOK_AHEAD = 64
 TRIES_BY_AGGREGATORS = 2
@@ -67,7 +68,14 @@ class Workers:
         self.credit = np.zeros(count)
         self.refilled_at = np.zeros(count)
         self.newest = np.full(count, -1, np.int64)  # fragment of this iteration with a result
-        self.windows = Windows(streams.in_flight)
+        # What each worker may send in the shortest time-out, so that all together keep to their tree's rate
+        # even when nothing is summed on the way.
+        crowd = np.bincount(streams.tree)[streams.tree]
+        fair = streams.rate_fps * options.min_timeout_s / crowd
+        fair = np.maximum(fair, 1 / (1 << MAX_BACKOFF))
+        least = np.minimum(np.maximum(fair, LEAST_WINDOW), streams.in_flight)
+        self.windows = Windows(streams.in_flight, least)
+        self.max_backoff = np.clip(np.ceil(np.log2(least / fair)), 1, MAX_BACKOFF).astype(np.int64)
         rules = [rule_of(layout.parts[tree].tree.policy) for tree in streams.tree]
         self.gap = np.array([rule.gap for rule in rules], np.int64)
         self.yields = np.array([rule.yields for rule in rules], np.bool_)
@@ -185,7 +193,7 @@ class Workers:
         self.scan_at = now + self.options.min_timeout_s / 2
         stream, fragment = ragged(self.base, self.next - self.base)
         rows = self.layout.streams.first_row[stream] + fragment
-        backoff = 1 << np.minimum(self.tries[rows] - 1, MAX_BACKOFF).astype(np.int64)
+        backoff = 1 << np.minimum(self.tries[rows] - 1, self.max_backoff[stream]).astype(np.int64)
         patience = np.minimum(self.timeouts()[stream] * backoff, self.options.max_timeout_s)
         late = now - self.sent_at[rows] > patience
         overtaken = (self.tries[rows] == 1) & (fragment + self.gap[stream] <= self.newest[stream])
