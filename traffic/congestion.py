@@ -34,8 +34,7 @@ def rule_of(policy: str) -> WindowRule:
 
 
 class Windows:
-    """The windows of all streams, in fragments: never less than `least`, nor more than `limit`, which is what a stream's
-    slots and rate allow."""
+    """The windows of all streams, in fragments: from `least` to `limit`, which is what slots and rates allow."""
 
     def __init__(self, limit: IntArray, least: FloatArray) -> None:
         self.limit, self.least = limit, least

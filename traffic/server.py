@@ -129,7 +129,8 @@ class Servers:
     def give_way(self, row: IntArray, members: BoolArray) -> None:
         """What a row holds goes where one packet covers all of that and more."""
         covered = self.covered[row]
-        whole: BoolArray = covered.any(axis=1) & ~(covered & ~members).any(axis=1) & (members & ~covered).any(axis=1)
+        held, beyond = np.any(covered, axis=1), np.any(members & ~covered, axis=1)
+        whole: BoolArray = held & beyond & ~np.any(covered & ~members, axis=1)
         self.sums[row[whole]] = 0
         self.covered[row[whole]] = False
 

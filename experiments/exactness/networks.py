@@ -1,8 +1,9 @@
-"""The networks on which exactness is tried: complete binary trees of switches, two workers at each leaf, a PS on top."""
+"""The networks on which exactness is tried: binary trees of switches, two workers at each leaf, a PS on top."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from planner.adapt import with_policy
 from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
@@ -51,11 +52,11 @@ def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
         labels |= {name: 100 + int(name[1:]) for name in tier}
     tiers = [["ps"], *switch_names(levels), workers]
     aggregators, branches = [], []
-    for upper, lower in zip(tiers, tiers[1:], strict=False):
+    for upper, lower in pairwise(tiers):
         for position, name in enumerate(lower):
             above = upper[position // FANOUT]
             branches.append(Branch(labels[name], labels.get(above, 0), (name, above)))
-    for upper, lower in zip(tiers[1:], tiers[2:], strict=False):
+    for upper, lower in pairwise(tiers[1:]):
         for position, name in enumerate(upper):
             children = tuple(labels[child] for child in lower[FANOUT * position : FANOUT * (position + 1)])
             aggregators.append(Aggregator(labels[name], name, 0, children, 0, 1))

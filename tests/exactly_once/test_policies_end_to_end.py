@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,21 +35,23 @@ class Inline(Executor):
 
 
 def nothing(network: VirtualNetwork, loop: Loop) -> None:
-    pass
+    """No event besides what links do."""
 
 
-def wipe(network: VirtualNetwork, loop: Loop) -> None:
+def wipe(network: VirtualNetwork, _: Loop) -> None:
     """The top switch and one at the leaves forget everything while fragments are under way."""
     for switch, at_s in (("s1", 0.2), (max(network.switches, key=lambda name: int(name[1:])), 0.3)):
-        network.at[round(at_s / ROUND_S)].append(lambda switch=switch: network.wipe(switch))
+        network.at[round(at_s / ROUND_S)].append(partial(network.wipe, switch))
 
 
-def pause(network: VirtualNetwork, loop: Loop) -> None:
+def pause(network: VirtualNetwork, _: Loop) -> None:
+    """One worker is silent for 5 s."""
     network.at[round(0.2 / ROUND_S)].append(lambda: network.silent.add("w1"))
     network.at[round(5.2 / ROUND_S)].append(lambda: network.silent.remove("w1"))
 
 
 def restart(network: VirtualNetwork, loop: Loop) -> None:
+    """The PS forgets what it has summed."""
     server = [host.name for host in loop.layout.hosts].index("ps")
     network.at[round(0.2 / ROUND_S)].append(lambda: loop.servers.restart(server))
 

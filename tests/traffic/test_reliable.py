@@ -182,7 +182,7 @@ def test_a_root_in_the_network_needs_a_server_that_stands_by() -> None:
     rooted = with_policy(problem, plan, "switchml")
     tree = rooted.shards[0].trees[0]
     alone = replace(rooted, shards=(replace(rooted.shards[0], trees=(replace(tree, fallback=()),)),))
-    with pytest.raises(PlanError, match="no PS stands by for root 'spine'"):
+    with pytest.raises(PlanError, match="no PS stands by for its root 'spine'"):
         lay_out(problem, alone, ports_of(problem))
 
 
