@@ -99,6 +99,14 @@ class Event(IntEnum):
     FLUSHED = constant("EVENT_FLUSHED")
     COLLISION = constant("EVENT_COLLISION")
     RECLAIMED = constant("EVENT_RECLAIMED")
+    LOST = constant("EVENT_LOST")
+    HELD = constant("EVENT_HELD")
+    OVERTAKEN = constant("EVENT_OVERTAKEN")
+    DOUBLED = constant("EVENT_DOUBLED")
+
+
+TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.LOST, Event.HELD)
+"""Each packet that a switch receives ends in exactly one of these."""
 
 
 # ---- frames ------------------------------------------------------------------------------------

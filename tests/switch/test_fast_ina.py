@@ -154,7 +154,7 @@ SEQUENCES: dict[str, tuple[Packets, Packets, dict[str, int]]] = {
 
 EVENTS = (
     "malformed", "rejected", "unroutable", "absorbed", "duplicate", "sent_unicast", "sent_multicast", "added",
-    "completed", "flushed", "collision", "reclaimed",
+    "completed", "flushed", "collision", "reclaimed", "lost", "held", "overtaken", "doubled",
 )  # fmt: skip
 
 
