@@ -65,7 +65,7 @@ def test_one_wrong_sum_is_not_training_in_one_process() -> None:
 def test_rounding_stays_within_its_bound_where_steps_do_not_expand() -> None:
     """Softmax regression is convex: with a rate up to 2 / L its steps never drive two trajectories apart.
 
-    So each step adds at most its own rounding, rate x sqrt(parameters) x error. L is at most half the mean of |x|^2 + 1.
+    So each adds at most its own rounding, rate x sqrt(parameters) x error. L is at most half the mean of |x|^2 + 1.
     """
     task = Task(replace(SMALL, hidden=(), momentum=0.0, learning_rate=0.01, clip=50.0, epochs=10), 4)
     steepest = 0.5 * ((task.training.pictures**2).sum(axis=1) + 1).max()

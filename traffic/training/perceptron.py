@@ -16,7 +16,7 @@ from traffic.training.glyphs import Samples
 
 
 class Perceptron:
-    """`sizes` are the units of each layer, inputs and outputs included; without hidden ones it is softmax regression."""
+    """`sizes`: units of each layer, inputs and outputs included. Without hidden ones it is softmax regression."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = tuple(sizes)
@@ -53,11 +53,12 @@ class Perceptron:
         error[own] -= 1
         error /= len(samples)
         gradient = np.empty_like(vector)
-        parts = zip(self.layers(vector), self.layers(gradient), values, strict=True)
-        for layer, by_layer, entered in reversed(list(parts)):
-            by_layer[:-1] = entered.T @ error
-            by_layer[-1] = error.sum(axis=0)
-            error = error @ layer[:-1].T * (entered > 0)  # what entered is what left a ReLU
+        layers, by_layers = self.layers(vector), self.layers(gradient)
+        for number in reversed(range(len(layers))):
+            by_layers[number][:-1] = values[number].T @ error
+            by_layers[number][-1] = error.sum(axis=0)
+            if number:  # what enters this layer has left a ReLU
+                error = error @ layers[number][:-1].T * (values[number] > 0)
         return loss, gradient
 
     def accuracy(self, vector: FloatArray, samples: Samples) -> float:
