@@ -1,4 +1,4 @@
-"""The `inakit` command: plan, emulate, topo, check, bench, and dump, capture and top for a look inside.
+"""The `inakit` command: plan, emulate, train, topo, check, bench, and dump, capture and top for a look inside.
 
 Every error that is a person's to mend ends in one message and the exit code 2; a run whose verdict is
 not VALID ends in 1.
@@ -112,6 +112,45 @@ def emulate(
 def exit_code(verdict: str) -> int:
     """0 when VALID, else 1."""
     return 0 if verdict == VALID else 1
+
+
+@app.command()
+def train(
+    topo: Topo = "fattree",
+    k: K = None,
+    leaves: Leaves = None,
+    spines: Spines = None,
+    hosts_per_leaf: HostsPerLeaf = None,
+    capacity: Capacity = None,
+    ina: Ina = None,
+    pipelines: Pipelines = None,
+    scale: Scale = "1",
+    workers: Workers = None,
+    servers: Servers = 1,
+    planners: Planners = "aro,atp",
+    epochs: Annotated[int, typer.Option(help="passes over the training data")] = 4,
+    batch: Annotated[int, typer.Option(help="samples per worker and iteration")] = 16,
+    hidden: Annotated[str, typer.Option(help="units of the model's hidden layers, comma between")] = "256,64",
+    compute_s: Annotated[
+        float, typer.Option(help="how long workers compute in an iteration; 0: as long as it takes here")
+    ] = 0.05,
+    framework: Annotated[str, typer.Option(help="numpy, or torch (DDP with a communication hook)")] = "numpy",
+    switch: Switch = "auto",
+    seed: Seed = 0,
+    results: Results = Path("results"),
+) -> None:
+    """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
+    from experiments.emulate import Emulation  # noqa: PLC0415, the network needs Mininet; planning does not
+    from experiments.train import run_training, training_problem  # noqa: PLC0415
+    from traffic.training.task import Recipe, parse_layers  # noqa: PLC0415
+
+    fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
+    recipe = Recipe(parse_layers(hidden), epochs, batch, seed=seed)
+    chosen = build_problem(fabric, JobChoice(None, workers, servers, seed=seed))
+    problem, task = training_problem(chosen, recipe, compute_s)
+    names = tuple(name.strip() for name in (planners or "").split(",") if name.strip())
+    emulation = Emulation(problem, names, switch, "reliable", seed, results, parse_scale(scale))
+    raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))
 
 
 @app.command()

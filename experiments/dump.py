@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from experiments.contents import Contents, Selection, Values, as_document, attach, read, short
-from switch.entries import TableEntry
+from switch.entries import MulticastGroup, TableEntry
 from switch.program import Program, Table
 from topo.running import RunningNetwork, SwitchFacts
 from traffic.packet import Event
@@ -27,7 +27,7 @@ LARGE = 1 << 32
 SLOT_BITMAP = "InaIngress.slot_bitmap"
 SUM = "sum"
 EVENTS = "InaIngress.events"
-PORT_COUNTERS = ("InaIngress.received", "InaEgress.sent", "InaEgress.replicated")
+PORT_COUNTERS = ("InaIngress.received", "InaEgress.sent", "InaEgress.replicated", "InaEgress.lost")
 
 Section = tuple[str, Iterable[str]]
 
@@ -53,12 +53,17 @@ def sections(contents: Contents, facts: SwitchFacts, shown: int | None) -> Itera
     for name, entries in contents.tables.items():
         yield f"table {name}: {count(len(entries), 'entry', 'entries')}", table_lines(contents.program, entries)
     if contents.groups:
-        yield "multicast groups", (f"{group.group} -> ports {list(group.ports)}" for group in contents.groups)
+        yield "multicast groups", map(group_line, contents.groups)
     by_length = sorted(contents.registers.items(), key=lambda item: len(item[1]))
     for length, registers in groupby(by_length, key=lambda item: len(item[1])):
         yield register_section(dict(registers), length, shown)
     for name, (packets, octets) in contents.counters.items():
         yield f"counter {name}", counter_lines(packets, octets, element_name(name, facts))
+
+
+def group_line(group: MulticastGroup) -> str:
+    more = "".join(f", port {port} as replica {replica}" for replica, port in group.more)
+    return f"{group.group} -> ports {list(group.ports)}{more}"
 
 
 def count(number: int, one: str, many: str) -> str:

@@ -27,6 +27,7 @@ from switch.target import Target, choose_target
 from topo.document import document_of
 from topo.errors import InputError, unknown_name
 from topo.network import Network, check_machine
+from traffic.gradient import Gradients
 from traffic.measure import Measured
 from traffic.port import host_ports
 from traffic.reliable import run_reliable
@@ -135,9 +136,11 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) 
     )
 
 
-def measure(emulation: Emulation, plan: Plan, target: Target, folder: Path, progress: Any) -> Outcome:
+def measure(
+    emulation: Emulation, plan: Plan, target: Target, folder: Path, progress: Any, gradients: Gradients | None = None
+) -> Outcome:
     """Run one plan on a network of its own. Raises `RunError` when a switch dies or the traffic stalls."""
-    problem = emulation.problem
+    problem, send = emulation.problem, MODES[emulation.mode].send
     installed = entries(problem, plan)
     started = time.monotonic()
     with Network(problem.fabric, target.node_class(), run_dir=folder / "switches") as network:
@@ -147,7 +150,7 @@ def measure(emulation: Emulation, plan: Plan, target: Target, folder: Path, prog
         hosts = host_ports(network.hosts.values())
         with capturing(network, emulation.captures, folder / "pcap") as captured:
             outcome = watch(
-                network, hosts, plan, lambda: MODES[emulation.mode].send(hosts, problem, plan, progress=progress)
+                network, hosts, plan, lambda: send(hosts, problem, plan, gradients=gradients, progress=progress)
             )
         return replace(outcome, captured=captured, setup_s=setup_s)
 

@@ -47,7 +47,8 @@ const bit<2> WAY_TREE = 2;     // to every worker: by job and tree
 const bit<2> WAY_ADDRESS = 3;  // to one host: by IPv4 address
 
 // Index of each outcome in the counter `events`. Every packet a switch receives ends in exactly
-// one of the outcomes up to SENT_MULTICAST; the rest say what happened on the way there.
+// one of the outcomes up to SENT_MULTICAST, or as LOST or HELD; the rest say what happened on the
+// way there.
 const bit<32> EVENT_MALFORMED = 0;   // neither INA nor routable IPv4: dropped
 const bit<32> EVENT_REJECTED = 1;    // not admitted, or slot out of range: dropped
 const bit<32> EVENT_UNROUTABLE = 2;  // no entry says where it goes: dropped
@@ -64,7 +65,11 @@ const bit<32> EVENT_EVICTED = 12;    // a fragment of higher priority took the s
 const bit<32> EVENT_NOTIFIED = 13;   // the slot was busy: sent back as a notice
 const bit<32> EVENT_ANSWERED = 14;   // a finished sum left once more because a child retransmitted
 const bit<32> EVENT_RELEASED = 15;   // the result came by: what the slot held of it was not waited for any more
-#define EVENTS 16
+const bit<32> EVENT_LOST = 16;       // a fault on demand: dropped on arrival
+const bit<32> EVENT_HELD = 17;       // a fault on demand: kept at its port
+const bit<32> EVENT_OVERTAKEN = 18;  // a fault on demand: kept, and the one kept before went on instead
+const bit<32> EVENT_DOUBLED = 19;    // a fault on demand: it leaves by some port twice
+#define EVENTS 20
 
 // ---- headers ----------------------------------------------------------------------------------
 
@@ -122,7 +127,10 @@ struct headers_t {
     values_t values;
 }
 
+#include "faults.p4"
+
 struct metadata_t {
+    faults_t fault;
     bit<8> pipeline;
     bit<1> admitted;
     bit<2> way;
@@ -301,6 +309,11 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         drop(EVENT_REJECTED);
     }
 
+    // -- faults on demand
+
+    Arrival() arrival;
+    Doubling() doubling;
+
     // -- the slot
 
     action locate() {
@@ -436,8 +449,12 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     apply {
-        received.count((bit<32>)standard.ingress_port);
-        if (standard.parser_error != error.NoError || !hdr.ipv4.isValid()) {
+        meta.fault.port = (bit<32>)standard.ingress_port;
+        received.count(meta.fault.port);
+        arrival.apply(hdr, meta.fault, standard);
+        if (meta.fault.gone == 1) {
+            drop(meta.fault.event);
+        } else if (standard.parser_error != error.NoError || !hdr.ipv4.isValid()) {
             drop(EVENT_MALFORMED);
         } else if (!hdr.ina.isValid()) {
             meta.way = WAY_ADDRESS;
@@ -556,6 +573,16 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 drop(EVENT_UNROUTABLE);
             }
         }
+
+        if (meta.fault.possible == 1) {
+            if (meta.fault.overtaken == 1) {
+                events.count(EVENT_OVERTAKEN);
+            }
+            doubling.apply(meta.fault, standard);
+            if (meta.fault.doubled == 1) {
+                events.count(EVENT_DOUBLED);
+            }
+        }
     }
 }
 
@@ -563,12 +590,22 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control InaEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     counter(PORTS, CounterType.packets_and_bytes) sent;
-    counter(PORTS, CounterType.packets) replicated;  // those of `sent` that are copies of a multicast
+    counter(PORTS, CounterType.packets) replicated;  // copies of a multicast, of `sent` and `lost`
+    counter(PORTS, CounterType.packets) lost;        // a fault on demand: dropped instead of sent
+
+    Departure() departure;
 
     apply {
-        sent.count((bit<32>)standard.egress_port);
+        meta.fault.port = (bit<32>)standard.egress_port;
+        departure.apply(hdr, meta.fault, standard);
+        if (meta.fault.gone == 1) {
+            lost.count(meta.fault.port);
+            mark_to_drop(standard);
+        } else {
+            sent.count(meta.fault.port);
+        }
         if (standard.egress_rid != 0) {
-            replicated.count((bit<32>)standard.egress_port);
+            replicated.count(meta.fault.port);
         }
     }
 }

@@ -22,11 +22,9 @@ from planner.plan import Plan
 from traffic.backlog import backlog_drops
 from traffic.counters import CpuTime, Interface, cpu_time, interfaces, queue_drops
 from traffic.measure import LinkSample, Measured
-from traffic.packet import Event
+from traffic.packet import TERMINAL, Event
 from traffic.port import HostPort
 
-TERMINAL = tuple(event for event in Event if event <= Event.SENT_MULTICAST)
-"""Each packet that a switch receives ends in exactly one of these."""
 UNPLANNED = (Event.REJECTED, Event.UNROUTABLE)
 
 
@@ -64,12 +62,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class SwitchCounters:
-    """What a switch's program counted: events by number, packets by port."""
+    """What a switch's program counted: events by number, packets by port. `lost`: on demand, instead of being sent."""
 
     events: Mapping[int, int]
     received: Mapping[int, int]
     sent: Mapping[int, int]
     replicated: Mapping[int, int]
+    lost: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -135,6 +134,7 @@ def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCo
         received=packets("InaIngress.received", list(ports)),
         sent=packets("InaEgress.sent", list(ports)),
         replicated=packets("InaEgress.replicated", list(ports)),
+        lost=packets("InaEgress.lost", list(ports)),
     )
 
 
@@ -261,12 +261,13 @@ def unaccounted(switch: str, before: Snapshot, after: Snapshot) -> Iterator[str]
     then, now = before.switches[switch], after.switches[switch]
     events = difference(then.events, now.events)
     received, sent = difference(then.received, now.received), difference(then.sent, now.sent)
+    sent_or_lost = sum(sent.values()) + sum(difference(then.lost, now.lost).values())
     ended = sum(events[event] for event in TERMINAL)
     if ended != sum(received.values()):
         yield f"switch {switch} received {sum(received.values())} packets and finished {ended}"
     leaving = events[Event.SENT_UNICAST] + sum(difference(then.replicated, now.replicated).values())
-    if leaving != sum(sent.values()):
-        yield f"switch {switch} was to send {leaving} packets and sent {sum(sent.values())}"
+    if leaving != sent_or_lost:
+        yield f"switch {switch} was to send {leaving} packets and sent {sent_or_lost}"
     for event in UNPLANNED:
         if events[event]:
             yield f"switch {switch}: {events[event]} packets {event.name.lower()}"

@@ -104,6 +104,14 @@ class Event(IntEnum):
     NOTIFIED = constant("EVENT_NOTIFIED")
     ANSWERED = constant("EVENT_ANSWERED")
     RELEASED = constant("EVENT_RELEASED")
+    LOST = constant("EVENT_LOST")
+    HELD = constant("EVENT_HELD")
+    OVERTAKEN = constant("EVENT_OVERTAKEN")
+    DOUBLED = constant("EVENT_DOUBLED")
+
+
+TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.LOST, Event.HELD)
+"""Each packet that a switch receives ends in exactly one of these."""
 
 
 # ---- frames ------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.plan import Plan
-from planner.problem import Problem
+from planner.problem import Job, Problem
 from topo.errors import RunError
 from topo.processors import on_endpoint_processor
-from traffic.gradient import Gradients, RandomGradients
+from traffic.gradient import Gradients, Learner, RandomGradients
 from traffic.layout import Layout, lay_out
 from traffic.measure import Iteration, Measured, rate_bps
 from traffic.memory import Memory
@@ -204,10 +204,19 @@ class Loop:
         return self.executor.submit(self.judge_and_load, job_index, iteration)
 
     def judge_and_load(self, job_index: int, iteration: int) -> bool | None:
-        exact = self.memory.exact(job_index) if iteration else None
+        exact = None
+        if iteration:
+            exact = self.memory.exact(job_index)
+            self.teach(self.layout.problem.jobs[job_index], iteration - 1)
         if iteration < self.layout.problem.jobs[job_index].iterations:
             self.memory.load(job_index, self.gradients, iteration)
         return exact
+
+    def teach(self, job: Job, iteration: int) -> None:
+        """Tell gradients that depend on the sums what every worker holds."""
+        if isinstance(self.gradients, Learner):
+            for worker in range(len(job.workers)):
+                self.gradients.take(job, worker, iteration, self.memory.result(job, worker))
 
     def watch(self, job: JobState, now: float) -> None:
         """Raise `RunError` when no result has come for too long."""

@@ -35,6 +35,12 @@ from traffic.packet import PROGRAM, Flag, Kind
 ANY_PORT = (*PORTS, 0, 9, 511)
 PIPELINES = 8
 EXAMPLE = example_entries()
+# Shares of 2^32: of packets that meet with a fault.
+SHARES = st.sampled_from((2**29, 2**30, 2**30, 2**31, 0, 2**32 - 1))
+SOME_PORTS, MOST_PORTS = (st.sets(st.sampled_from(PORTS), min_size=least).map(sorted) for least in (0, 4))
+# By port 8, which leads to the root, twice; and to all workers of job 1, tree 1, twice to one of them.
+DOUBLING_GROUPS = (MulticastGroup(9, (8,), ((0, 8),)), MulticastGroup(10, (1, 2, 3, 5, 6), ((2, 2),)))
+DOUBLED_WAYS = (((8, 0), 9), ((0, 1), 10))
 # A burst is five packets on average; after so many bursts the senders go on to the next fragment.
 BURSTS, BURSTS_PER_FRAGMENT, BURST_PACKETS = 24, 4, 16
 FIRST_FRAGMENTS = (0, 2**31 - 3, 2**32 - 3)
@@ -66,13 +72,13 @@ class Case:
 @st.composite
 def entries(draw: st.DrawFn) -> SwitchEntries:
     """The example's entries: some of them missing, some different, some more, and slots that are not empty."""
-    tables = dict(enumerate(EXAMPLE.tables))
-    for index in draw(st.lists(st.integers(0, len(tables) - 1), max_size=16)):
+    tables = dict(enumerate((*EXAMPLE.tables, *(draw(faults()) if draw(rarely(60)) else ()))))
+    for index in draw(st.lists(st.integers(0, len(EXAMPLE.tables) - 1), max_size=16)):
         tables[index] = draw(other_parameters(EXAMPLE.tables[index]))
     for index in draw(st.lists(st.integers(0, len(tables) - 1), max_size=4)):
         tables.pop(index, None)
     more = draw(st.lists(any_entry(), max_size=8))
-    groups = tuple(draw(any_group(group)) for group in EXAMPLE.groups)
+    groups = tuple(draw(any_group(group)) for group in (*EXAMPLE.groups, *DOUBLING_GROUPS))
     presets = tuple(draw(st.lists(any_preset(), max_size=3)))
     return SwitchEntries("s1", distinct([*tables.values(), *more]), groups, presets)
 
@@ -98,10 +104,32 @@ def other_aggregate(entry: TableEntry) -> SearchStrategy[tuple[int, ...]]:
     )
 
 
+@cache
+@st.composite
+def faults(draw: st.DrawFn) -> tuple[TableEntry, ...]:
+    """Ports at which packets get lost, overtake one another and are doubled."""
+    arriving = [
+        TableEntry("InaIngress.arrival.arriving", (port,), "InaIngress.arrival.faulty", (draw(SHARES), draw(SHARES)))
+        for port in draw(MOST_PORTS)
+    ]
+    leaving = [
+        TableEntry("InaEgress.departure.leaving", (port,), "InaEgress.departure.faulty", (draw(SHARES),))
+        for port in draw(SOME_PORTS)
+    ]
+    ways = [
+        TableEntry("InaIngress.doubling.ways", key, "InaIngress.doubling.doubled", (draw(SHARES), group))
+        for key, group in draw(st.lists(st.sampled_from(DOUBLED_WAYS), min_size=1, unique=True))
+    ]
+    return (*arriving, *leaving, *ways)
+
+
 # What else an entry of each action may have as its parameters.
 OTHER_PARAMETERS: dict[str, Callable[[TableEntry], SearchStrategy[tuple[int, ...]]]] = {
+    "InaEgress.departure.faulty": lambda _: st.tuples(SHARES),
     "InaIngress.admit": lambda entry: st.just(entry.params),
     "InaIngress.aggregate": other_aggregate,
+    "InaIngress.arrival.faulty": lambda _: st.tuples(SHARES, SHARES),
+    "InaIngress.doubling.doubled": lambda _: st.tuples(SHARES, st.sampled_from([0, 1, 9, 10, 4000])),
     "InaIngress.replicate": lambda _: st.tuples(st.sampled_from([0, 1, 2, 3, 4000])),
     "InaIngress.send": lambda _: st.tuples(st.sampled_from(ANY_PORT)),
     "InaIngress.set_pipeline": lambda _: st.tuples(st.integers(0, PIPELINES - 1)),
@@ -135,22 +163,19 @@ def any_entry(draw: st.DrawFn) -> TableEntry:
 def any_group(draw: st.DrawFn, group: MulticastGroup) -> MulticastGroup:
     if not draw(rarely(30)):
         return group
-    return replace(group, ports=tuple(sorted(draw(st.sets(st.sampled_from(ANY_PORT[:-1]), max_size=6)))))
+    ports = st.sampled_from(ANY_PORT[:-1])
+    more = st.sets(st.tuples(st.sampled_from([0, 2, 65535]), ports), max_size=3)
+    return replace(group, ports=tuple(sorted(draw(st.sets(ports, max_size=6)))), more=tuple(sorted(draw(more))))
 
 
 @cache
 @st.composite
 def any_preset(draw: st.DrawFn) -> RegisterPreset:
-    """A value in a slot that the example uses; BMv2's control plane takes 63 bits."""
-    name, bits = draw(st.sampled_from(list(read_registers().items())))
+    """A value in a slot or at a port that the example uses; BMv2's control plane takes 63 bits."""
+    register = draw(st.sampled_from(list(read_program(PROGRAM).registers.values())))
     slot = draw(st.integers(0, SLOTS - 1)) + draw(st.sampled_from([0, 512]))
-    return RegisterPreset(name, slot, draw(anything(min(bits, 63))))
-
-
-@cache
-def read_registers() -> dict[str, int]:
-    """The program's registers and their bits."""
-    return {name: register.bits for name, register in read_program(PROGRAM).registers.items()}
+    index = slot if slot < register.size else draw(ARRIVAL_PORTS)
+    return RegisterPreset(register.name, index, draw(anything(min(register.bits, 63))))
 
 
 # ---- packets -----------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from recorded import Recorder
 from sequences import PacketSwitch
 
 from switch.read import read_program
-from traffic.packet import PROGRAM, Event
+from traffic.packet import PROGRAM, TERMINAL, Event
 
 OUTCOMES = pytest.StashKey[Counter[Event]]()
-"""Which of the outcomes up to SENT_MULTICAST a packet had, exactly one; what happened on the way there besides."""
+"""Which of the terminal outcomes a packet had, exactly one; what happened on the way there besides."""
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +69,7 @@ def outcomes(pytestconfig: pytest.Config) -> Counter[Event]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """How many packets that were."""
     counted = config.stash.get(OUTCOMES, Counter())
-    packets = sum(counted[event] for event in Event if event <= Event.SENT_MULTICAST)
+    packets = sum(counted[event] for event in TERMINAL)
     if packets:
         terminalreporter.write_line(f"switches compared on {packets:,} random packets")
 
