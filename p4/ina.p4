@@ -135,7 +135,7 @@ struct metadata_t {
     bit<1> admitted;
     bit<2> way;
     // from the entry of the aggregator
-    bit<64> child;        // this label's bit; 0: a descendant further down, never added
+    bit<64> child;        // this label's bits; 0: part of a child, never added
     bit<64> full;         // the bits of all children
     bit<32> first_slot;
     bit<32> slots;        // 0: not summed here
@@ -509,6 +509,8 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                         }
                     } else if (meta.matches == 0 && (hurries || meta.child == 0)) {
                         pass();
+                    } else if (meta.matches == 1 && (meta.slot_bitmap & meta.child) != 0) {
+                        collide();  // part of it is in the sum already
                     } else if (meta.matches == 0 && meta.is_free == 0) {
                         if ((meta.policy & POLICY_HOLD) != 0 && meta.age[31:31] == 1) {
                             // Nobody starts a newer fragment here before all have this one's result.

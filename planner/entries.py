@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from planner.check import check
 from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
-from planner.policies import ROOT, policy_of
+from planner.policies import ROOT, SHADOW, policy_of
 from planner.problem import Problem
 from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from topo.addresses import addresses
@@ -52,7 +52,7 @@ def entries(problem: Problem, plan: Plan) -> Entries:
     routes = unicast_routes(fabric, [tree for _, tree in pairs])
     rows = [*route_rows(fabric, routes)]
     for tree in trees:
-        rows += [*gradient_rows(fabric, tree), *aggregation_rows(tree)]
+        rows += [*gradient_rows(fabric, tree), *aggregation_rows(fabric, tree)]
         rows += [*result_rows(fabric, tree), *address_rows(fabric, tree, routes)]
     groups = [group for tree in trees for group in result_groups(fabric, tree)]
     used = {name for name, _ in rows}
@@ -106,25 +106,27 @@ def admission(fabric: Fabric, link: tuple[str, str], packet: tuple[int, int, int
     return switch, TableEntry("InaIngress.admission", (port, *packet), "InaIngress.admit")
 
 
-def aggregation_rows(tree: TreeKey) -> Iterator[Row]:
-    """A child's bit for each child; and none for the labels below them, whose retransmissions flush the slot."""
+def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
+    """The bits of each child, and of the labels below them, which come unaggregated or again."""
     for aggregator in tree.tree.aggregators:
-        full = (1 << len(aggregator.children)) - 1
+        full = (1 << len(tree.tree.summands(aggregator))) - 1
+        freed = is_freed_by_results(fabric, tree.tree, aggregator)
         policy = policy_of(tree.tree.policy).bits | (ROOT if aggregator.label == ROOT_LABEL else 0)
+        policy |= SHADOW if freed else 0
         owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, policy)
-        for label, child in child_bits(tree.tree, aggregator).items():
+        bits = tree.tree.bits(aggregator) | ({ROOT_LABEL: 0} if freed else {})
+        for label, child in bits.items():
             key = (aggregator.pipeline, *tree.key, label)
             entry = TableEntry("InaIngress.aggregation", key, "InaIngress.aggregate", (child, full, *owned))
             yield aggregator.switch, entry
 
 
-def child_bits(tree: AggregationTree, aggregator: Aggregator) -> dict[int, int]:
-    """The bit of every child; 0 for their children, and so on down."""
-    bits = {child: 1 << position for position, child in enumerate(aggregator.children)}
-    for child in aggregator.children:
-        if child in tree.aggregator_of:
-            bits |= dict.fromkeys(child_bits(tree, tree.aggregator_of[child]), 0)
-    return bits
+def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
+    """Whether slots stay taken until the result passes by, as ATP's do; it must come by a port of their pipeline."""
+    if not policy_of(tree.policy).until_result or tree.in_network_root:
+        return False
+    parent = tree.result_parents.get(aggregator.switch)
+    return parent is not None and fabric.ingress_pipeline(aggregator.switch, parent) == aggregator.pipeline
 
 
 def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:

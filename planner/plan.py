@@ -13,6 +13,7 @@ from planner.policies import DEFAULT_POLICY, policy_of
 
 ROOT_LABEL = 0
 
+MOST_BITS = 64
 SHARED_WINDOW = 256
 """Fragments of a tree on their way at once where no segment of slots bounds them."""
 
@@ -71,6 +72,42 @@ class AggregationTree:
     @cached_property
     def aggregator_of(self) -> dict[int, Aggregator]:
         return {aggregator.label: aggregator for aggregator in self.aggregators}
+
+    @cached_property
+    def workers_below(self) -> dict[int, tuple[int, ...]]:
+        """The workers' labels that each label stands for."""
+        below: dict[int, list[int]] = {label: [] for label in (*self.workers, *self.aggregator_of, ROOT_LABEL)}
+        for worker in self.workers:
+            label = worker
+            while label != ROOT_LABEL:
+                below[label].append(worker)
+                label = self.branch_of[label].parent
+            below[ROOT_LABEL].append(worker)
+        return {label: tuple(found) for label, found in below.items()}
+
+    def summands(self, aggregator: Aggregator) -> tuple[int, ...]:
+        """The label that each bit of an aggregator's bitmap stands for: its children.
+
+        Where trees share slots, a sum may come up in pieces: then it is every worker below, if 64 bits are enough.
+        """
+        workers = self.workers_below[aggregator.label]
+        return workers if policy_of(self.policy).shared and len(workers) <= MOST_BITS else aggregator.children
+
+    def bits(self, aggregator: Aggregator) -> dict[int, int]:
+        """The bits of every label that may come to an aggregator; 0 for one that is only part of a summand."""
+        place = {label: position for position, label in enumerate(self.summands(aggregator))}
+        return {
+            label: sum(1 << place[part] for part in {label, *self.workers_below[label]} if part in place)
+            for label in self.labels_below(aggregator)
+        }
+
+    def labels_below(self, aggregator: Aggregator) -> tuple[int, ...]:
+        """Children, their children, and so on."""
+        found = list(aggregator.children)
+        for label in found:  # grows while it is walked
+            if label in self.aggregator_of:
+                found += self.aggregator_of[label].children
+        return tuple(found)
 
     @property
     def in_network_root(self) -> bool:

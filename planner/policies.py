@@ -20,19 +20,21 @@ class SlotPolicy:
 
     `shared`: every tree may use every slot of a pipeline, found by hashing, and what finds it busy goes on
     unaggregated; else each tree owns a segment. `versions`: so many windows of fragments fit a segment.
-    `needs_root`: the root is a switch, nothing partial leaves an aggregator.
+    `needs_root`: the root is a switch, nothing partial leaves an aggregator. `until_result`: a slot is not free when
+    its sum leaves, but when the result comes back.
     """
 
     bits: int = 0
     shared: bool = False
     versions: int = 1
     needs_root: bool = False
+    until_result: bool = False
 
 
 POLICIES = {
     "shadow-copy": SlotPolicy(HOLD | SHADOW, versions=2),
     "goat": SlotPolicy(),
-    "atp": SlotPolicy(shared=True),
+    "atp": SlotPolicy(shared=True, until_result=True),
     "esa": SlotPolicy(EVICT, shared=True),
     "switchml": SlotPolicy(HOLD | SHADOW, versions=2, needs_root=True),
     "p4inc-aoi": SlotPolicy(HOLD | SHADOW | NOTIFY, versions=2, needs_root=True),

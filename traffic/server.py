@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.plan import ROOT_LABEL, AggregationTree
+from planner.plan import ROOT_LABEL
 from traffic.layout import Layout, head_of, is_prefix, pick
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, IntArray, Outgoing, Packets
@@ -251,12 +251,15 @@ class Membership:
         self.stream[streams.tree, streams.label] = np.arange(len(streams.host))
         self.stream_of_worker = np.full((len(trees), self.width), -1, np.int64)
         self.stream_of_worker[streams.tree, streams.worker] = np.arange(len(streams.host))
-        self.children = np.zeros((len(trees), labels, 64), np.int64)
+        self.summands = np.zeros((len(trees), labels, 64), np.int64)
         for number, part in enumerate(trees):
-            for label, workers in workers_below(part.tree).items():
-                self.sets[number, label, [part.job.workers.index(worker) for worker in workers]] = True
+            for label, below in part.tree.workers_below.items():
+                if label != ROOT_LABEL:
+                    hosts = (part.tree.workers[worker] for worker in below)
+                    self.sets[number, label, [part.job.workers.index(host) for host in hosts]] = True
             for aggregator in part.tree.aggregators:
-                self.children[number, aggregator.label, : len(aggregator.children)] = aggregator.children
+                summands = part.tree.summands(aggregator)
+                self.summands[number, aggregator.label, : len(summands)] = summands
         self.everyone = np.logical_or.reduce(self.sets, axis=1)
 
     def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
@@ -264,27 +267,17 @@ class Membership:
         return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
 
     def of(self, heads: Frames, tree: IntArray) -> BoolArray:
-        """The workers that each packet covers; a partial sum's are those of the children in its bitmap."""
+        """The workers that each packet covers; a partial sum's are those that its bitmap stands for."""
         ina = heads["ina"]
         label = ina["label"].astype(np.int64)
         members: BoolArray = self.sets[tree, label]
         partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
         if partial.size:
             bits = ina["bitmap"][partial, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
-            children = self.children[tree[partial], label[partial]]
-            below = self.sets[tree[partial, None], children] & bits.astype(np.bool_)[..., None]
+            summands = self.summands[tree[partial], label[partial]]
+            below = self.sets[tree[partial, None], summands] & bits.astype(np.bool_)[..., None]
             members[partial] = below.any(axis=1)
         return members
-
-
-def workers_below(tree: AggregationTree) -> dict[int, set[str]]:
-    """The hosts of the workers whose gradients each label of a tree stands for."""
-    below: dict[int, set[str]] = {label: set() for label in (*tree.workers, *tree.aggregator_of)}
-    for label, host in tree.workers.items():
-        while label != ROOT_LABEL:
-            below[label].add(host)
-            label = tree.branch_of[label].parent  # noqa: PLW2901
-    return below
 
 
 def starts_group(row: IntArray) -> BoolArray:

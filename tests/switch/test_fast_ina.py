@@ -248,7 +248,10 @@ def test_more_entries_than_stand_in_front_of_a_table_are_all_found() -> None:
 def test_registers_beyond_their_end_are_skipped_and_the_rest_of_the_action_runs() -> None:
     """Pipeline 9 has no slots: the sum of one child leaves as it came, and no register holds anything."""
     switch, tree = InProcessSwitch(ina_program()), small_tree(pipelines=(9, 9, 0, 9))
-    alone = (entry("aggregation", (9, 1, 2, 2), "aggregate", 1, 1, 0, 16, 9, 16, 0), entry("forward", (1, 2, 9), "send", 3))
+    alone = (
+        entry("aggregation", (9, 1, 2, 2), "aggregate", 1, 1, 0, 16, 9, 16, 0),
+        entry("forward", (1, 2, 9), "send", 3),
+    )
     admitted = entry("admission", (1, GRADIENT, 1, 2, 2), "admit")
     switch.install(SwitchEntries("s1", (*tree.tables, *alone, admitted), tree.groups))
     ((port, left),) = switch.inject(1, ina_packet(2, tree=2, values=range(5, 69)))
