@@ -19,8 +19,8 @@ from traffic.port import BoolArray, FloatArray, IntArray, Outgoing, Packets
 LEAST_WINDOW = 2
 MAX_BACKOFF = 6
 LOOK_AHEAD = 64
-TRIES_BY_AGGREGATORS = 2
-"""What is still missed after so many tries goes directly to the PS: an aggregator may have forgotten its part."""
+TIMEOUTS_BY_AGGREGATORS = 3
+"""What is still missed after so many goes directly to the PS: an aggregator may have forgotten its part."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class Workers:
         # of rows; a head is complete when its iteration begins, so that sending it takes no more work
         self.stream_of_row = np.repeat(np.arange(count), streams.count)
         self.heads = pick(gradient_templates(layout), self.stream_of_row)
+        self.begun_at = np.zeros(rows)
         self.sent_at = np.zeros(rows)
+        self.order = np.zeros(rows, np.int64)  # when it was sent last, counted within its stream
         self.tries = np.zeros(rows, np.uint8)
         self.noticed = np.zeros(rows, np.bool_)  # to go directly to the PS
         # of streams; an iteration that has not begun looks like one that is over
@@ -68,6 +70,8 @@ class Workers:
         self.credit = np.zeros(count)
         self.refilled_at = np.zeros(count)
         self.newest = np.full(count, -1, np.int64)  # fragment of this iteration with a result
+        self.sendings = np.zeros(count, np.int64)
+        self.newest_order = np.full(count, -1, np.int64)  # of what was sent once and has come back
         # What each worker may send in the shortest time-out, so that all together keep to their tree's rate
         # even when nothing is summed on the way.
         crowd = np.bincount(streams.tree)[streams.tree]
@@ -196,7 +200,7 @@ class Workers:
         backoff = 1 << np.minimum(self.tries[rows] - 1, self.max_backoff[stream]).astype(np.int64)
         patience = np.minimum(self.timeouts()[stream] * backoff, self.options.max_timeout_s)
         late = now - self.sent_at[rows] > patience
-        overtaken = (self.tries[rows] == 1) & (fragment + self.gap[stream] <= self.newest[stream])
+        overtaken = self.order[rows] + self.gap[stream] <= self.newest_order[stream]
         missing = self.memory.parts[rows] != WHOLE
         congested = missing & ~self.noticed[rows] & (late | (overtaken & self.yields[stream]))
         self.shrink_windows(np.unique(stream[congested]), now)
@@ -233,16 +237,20 @@ class Workers:
         """Mark what is sent again, and what is to pass all slots."""
         rows = rows[again]
         if rows.size:
-            direct = self.noticed[rows] | (self.tries[rows] > TRIES_BY_AGGREGATORS)
+            patience = TIMEOUTS_BY_AGGREGATORS * self.timeouts()[self.stream_of_row[rows]]
+            direct = self.noticed[rows] | (self.chosen_at - self.begun_at[rows] > patience)
             self.heads["ina"]["flags"][rows] = Flag.RETRANSMITTED | np.where(direct, Flag.DIRECT, 0)
 
     def note_sent(self, batch: Batch, now: float) -> None:
         streams, count = self.layout.streams, len(self.next)
         rows = streams.first_row[batch.stream] + batch.fragment
+        self.begun_at[rows[~batch.again]] = now
         self.sent_at[rows] = now
         self.tries[rows] = np.minimum(self.tries[rows], 254) + 1
         per_stream = np.bincount(batch.stream, minlength=count)
         again = np.bincount(batch.stream[batch.again], minlength=count)
+        self.order[rows] = self.sendings[batch.stream] + np.arange(len(rows)) - before(per_stream)[batch.stream]
+        self.sendings += per_stream
         self.next += per_stream - again
         self.credit -= per_stream
         self.sent += per_stream
@@ -296,12 +304,13 @@ class Workers:
         self.last_result_at[touched] = now
         np.maximum.at(self.newest, stream, fragment)
         self.advance(touched)
-        if (self.newest[touched] >= self.base[touched] + self.gap[touched]).any():
-            self.scan_at = 0.0
+        if (self.newest[touched] > self.base[touched]).any():
+            self.scan_at = 0.0  # there is a gap
 
     def measure_round_trips(self, stream: IntArray, rows: IntArray, now: float) -> None:
         """Smoothed round-trip times and windows, from results of fragments that were sent once (RFC 6298)."""
         once = (self.tries[rows] == 1) & ~self.noticed[rows]
+        np.maximum.at(self.newest_order, stream[once], self.order[rows[once]])
         counts = np.bincount(stream[once], minlength=len(self.next))
         streams = np.flatnonzero(counts)
         totals = np.bincount(stream[once], now - self.sent_at[rows[once]], minlength=len(self.next))
