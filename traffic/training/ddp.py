@@ -175,6 +175,8 @@ class TorchRanks:
             stack.callback(self._end)
             for process in self.processes:
                 process.start()
+            for rank in range(self.task.workers):  # starting them keeps a machine busy: not while it emulates
+                self.exchange.meet(rank)
             self._exits = stack.pop_all()
         return self
 
