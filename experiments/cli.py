@@ -127,7 +127,7 @@ def train(
     scale: Scale = "1",
     workers: Workers = None,
     servers: Servers = 1,
-    planners: Planners = "aro,atp",
+    planners: Annotated[str, typer.Option(help="by name, comma between; `inakit planners` lists them")] = "aro,atp",
     epochs: Annotated[int, typer.Option(help="passes over the training data")] = 4,
     batch: Annotated[int, typer.Option(help="samples per worker and iteration")] = 16,
     hidden: Annotated[str, typer.Option(help="units of the model's hidden layers, comma between")] = "256,64",
@@ -148,7 +148,7 @@ def train(
     recipe = Recipe(parse_layers(hidden), epochs, batch, seed=seed)
     chosen = build_problem(fabric, JobChoice(None, workers, servers, seed=seed))
     problem, task = training_problem(chosen, recipe, compute_s)
-    names = tuple(name.strip() for name in (planners or "").split(",") if name.strip())
+    names = tuple(name.strip() for name in planners.split(",") if name.strip())
     emulation = Emulation(problem, names, switch, "reliable", seed, results, parse_scale(scale))
     raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))
 

@@ -17,12 +17,12 @@ from experiments.outcome import WRONG, Outcome
 from experiments.planning import write_plan
 from experiments.record import RunFolder, RunRecord
 from experiments.report import print_report
-from experiments.training_report import Curve, epochs_of, training_table, write_curves
+from experiments.training_report import Curve, curve_of, training_table, write_curves
 from planner.problem import Problem
 from topo.errors import InputError, unknown_name
 from traffic.gradient import Learner
 from traffic.measure import Measured
-from traffic.training.parallel import DataParallel, float_mean, train_alone
+from traffic.training.parallel import DataParallel, Mean, float_mean, rounded_mean, train_alone
 from traffic.training.task import History, Recipe, Task
 
 ALONE = "one process"
@@ -42,7 +42,7 @@ class Framework:
     """What computes the gradients. `learn`: of a job whose sums come from elsewhere; `alone`: all in one process."""
 
     learn: Callable[[Task], AbstractContextManager[Learning]]
-    alone: Callable[[Task], History]
+    alone: Callable[[Task, Mean], History]
 
 
 def numpy_framework() -> Framework:
@@ -86,6 +86,14 @@ def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tupl
     return replace(problem, jobs=(trained,)), task
 
 
+@dataclass(frozen=True)
+class References:
+    """The same training in one process: rounded as in the network, and not at all."""
+
+    rounded: History
+    floats: History
+
+
 def run_training(emulation: Emulation, task: Task, framework: str, console: Console) -> RunRecord:
     """Train with every planner, print epochs and report, and return the record with its verdict. Raises `InakitError`.
 
@@ -96,24 +104,23 @@ def run_training(emulation: Emulation, task: Task, framework: str, console: Cons
     target = check(emulation)
     plans = make_plans(emulation, console)
     with console.status(f"{ALONE}: training"):
-        alone, floats = used.alone(task), train_alone(task, float_mean)
+        alone = References(used.alone(task, rounded_mean), used.alone(task, float_mean))
     folder = RunFolder(emulation.results, f"train-{emulation.problem.fabric.name}")
     record = new_record(emulation, plans, target)
     record.configuration["training"] = asdict(task.recipe) | {"framework": framework}
     for name, plan in plans.items():
         write_plan(folder.path / name, emulation.problem, plan)
     folder.write_record(record)
-    curves = [Curve(ALONE, alone.loss(task), alone.accuracy(task))]
+    curves = [curve_of(ALONE, task, alone.rounded)]
     with completing(folder, record):
         for name, plan in plans.items():
             with bar(console, f"{name}: training on {target.name}") as progress, used.learn(task) as learning:
                 outcome = measure(emulation, plan, target, folder.path / name, progress, learning)
                 history = learning.history
             outcome.write(folder, name)
-            epochs = epochs_of(outcome.measured, task)
-            curves.append(Curve(name, history.loss(task), history.accuracy(task), epochs))
-            record.planners[name] |= outcome.as_json() | judged(outcome, emulation, history, alone)
-            record.planners[name]["training"] = training_figures(curves[-1], history, alone, floats)
+            curves.append(curve_of(name, task, history, outcome.measured))
+            entry = outcome.as_json() | judged(outcome, emulation.problem.jobs[0].compute_s, history, alone.rounded)
+            record.planners[name] |= entry | {"training": training_figures(curves[-1], history, alone)}
             folder.write_record(record)
         write_curves(folder, curves)
         record.finish(*overall(record.planners))
@@ -123,13 +130,12 @@ def run_training(emulation: Emulation, task: Task, framework: str, console: Cons
     return record
 
 
-def judged(outcome: Outcome, emulation: Emulation, history: History, alone: History) -> dict[str, Any]:
+def judged(outcome: Outcome, compute_s: float, history: History, alone: History) -> dict[str, Any]:
     """The verdict and its reasons, those of training among them: sums may be exact and training wrong all the same."""
-    late = tuple(slow_computing(outcome.measured, emulation.problem.jobs[0].compute_s))
-    outcome = replace(outcome, reasons=outcome.reasons + late)
+    reasons = [*outcome.reasons, *slow_computing(outcome.measured, compute_s)]
     if outcome.measured.exact and not history.equals(alone):
-        return {"verdict": WRONG, "reasons": [*outcome.reasons, f"losses or parameters are not those of {ALONE}"]}
-    return {"verdict": outcome.verdict, "reasons": list(outcome.reasons)}
+        return {"verdict": WRONG, "reasons": [*reasons, f"losses or parameters are not those of {ALONE}"]}
+    return {"verdict": replace(outcome, reasons=tuple(reasons)).verdict, "reasons": reasons}
 
 
 def slow_computing(measured: Measured, compute_s: float) -> Iterator[str]:
@@ -141,12 +147,12 @@ def slow_computing(measured: Measured, compute_s: float) -> Iterator[str]:
         yield f"computing took up to {longest:.3f} s where {compute_s:.3f} s are planned: choose a longer --compute-s"
 
 
-def training_figures(curve: Curve, history: History, alone: History, floats: History) -> dict[str, Any]:
+def training_figures(curve: Curve, history: History, alone: References) -> dict[str, Any]:
     """What `run.json` says of a planner's training. `loss_off_floats`: the most that rounding has changed any loss."""
     return {
         "epochs": [asdict(epoch) for epoch in curve.epochs],
         "loss": curve.loss.tolist(),
         "accuracy": curve.accuracy.tolist(),
-        "as_one_process": history.equals(alone),
-        "loss_off_floats": float(abs(history.losses - floats.losses).max()),
+        "as_one_process": history.equals(alone.rounded),
+        "loss_off_floats": float(abs(history.losses - alone.floats.losses).max()),
     }

@@ -18,7 +18,7 @@ from experiments.report import exactness, verdict
 from topo.draw import TREE_COLORS
 from traffic.measure import Measured
 from traffic.port import FloatArray
-from traffic.training.task import Task
+from traffic.training.task import History, Task
 
 GREY = "#9AA5B1"
 COLUMNS = ("epoch", "ended_s", "time_s", "samples_per_s", "communication_share", "loss", "accuracy")
@@ -65,6 +65,12 @@ def epochs_of(measured: Measured, task: Task) -> tuple[Epoch, ...]:
         time_s = ended_s - (epochs[-1].ended_s if epochs else 0.0)
         epochs.append(Epoch(ended_s, time_s, sum(i.communication_time_s for i in iterations), task.samples_per_epoch))
     return tuple(epochs)
+
+
+def curve_of(name: str, task: Task, history: History, measured: Measured | None = None) -> Curve:
+    """`measured` is what carried the gradients, None where nothing did."""
+    epochs = () if measured is None else epochs_of(measured, task)
+    return Curve(name, history.loss(task), history.accuracy(task), epochs)
 
 
 # ---- table and files ---------------------------------------------------------------------------
@@ -136,7 +142,7 @@ def draw_training(curves: Sequence[Curve]) -> Figure:
         color = TREE_COLORS[number % len(TREE_COLORS)]
         ends = [0.0, *(epoch.ended_s for epoch in curve.epochs)]
         over_time.plot(ends, curve.accuracy, "o-", color=color, label=curve.name)
-        loss.plot(epochs, curve.loss, "o--", color=color, markersize=8 - 2 * number % 6, label=curve.name)
+        loss.plot(epochs, curve.loss, "o--", color=color, markersize=max(3, 9 - 2 * number), label=curve.name)
         draw_bars(throughput, epoch_time, curve, color)
     label(over_time, "time (s)", "test accuracy")
     label(loss, "epoch", "training loss")

@@ -81,12 +81,9 @@ def test_accuracy_is_drawn_over_time_a_line_per_planner() -> None:
 
 
 def train(at: Path, *arguments: str) -> dict[str, Any]:
-    """A run on three switches, and its `run.json`."""
+    """A run on the fabric of a figure, and its `run.json`."""
     with nothing_left():
-        answer = inakit(
-            "train", "--topo", "aro-figure1", "--switch", "fast", "--results", str(at), *arguments,
-            at=at,
-        )  # fmt: skip
+        answer = inakit("train", "--topo", "aro-figure1", "--results", str(at), *arguments, at=at)
     run: dict[str, Any] = json.loads((at / "latest" / "run.json").read_text())
     assert answer.code == (0 if run["verdict"] == "VALID" else 1), answer
     return run
@@ -95,7 +92,8 @@ def train(at: Path, *arguments: str) -> dict[str, Any]:
 @pytest.mark.root
 def test_training_through_switches_is_training_in_one_process(tmp_path: Path) -> None:
     run = train(
-        tmp_path, "--planners", "aro,lbmm", "--hidden", "48", "--epochs", "2", "--batch", "64", "--compute-s", "0.03"
+        tmp_path, "--switch", "fast", "--planners", "aro,lbmm", "--hidden", "48", "--epochs", "2", "--batch", "64",
+        "--compute-s", "0.03",
     )  # fmt: skip
     assert run["verdict"] in ("VALID", "OVERLOADED")
     for planner in run["planners"].values():
@@ -107,6 +105,17 @@ def test_training_through_switches_is_training_in_one_process(tmp_path: Path) ->
     assert first < second
     files = {str(path.relative_to(tmp_path / "latest")) for path in (tmp_path / "latest").rglob("*")}
     assert {"training.png", "one-process/training.csv", "aro/training.csv", "aro/iterations.csv"} <= files
+
+
+@pytest.mark.root
+@pytest.mark.bmv2
+def test_bmv2_trains_as_well(tmp_path: Path) -> None:
+    run = train(
+        tmp_path, "--switch", "bmv2", "--planners", "aro", "--capacity", "2M", "--hidden", "24", "--epochs", "1",
+        "--batch", "128",
+    )  # fmt: skip
+    assert run["planners"]["aro"]["measured"]["exact"]
+    assert run["planners"]["aro"]["training"]["as_one_process"]
 
 
 @pytest.mark.root

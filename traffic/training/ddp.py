@@ -75,14 +75,14 @@ def sum_in_network(state: Buckets, bucket: dist.GradBucket) -> torch.futures.Fut
 
 def module_of(task: Task) -> torch.nn.Sequential:
     """The task's perceptron with its first parameters."""
-    module = torch.nn.Sequential()
+    modules: list[torch.nn.Module] = []
     for layer in task.model.layers(task.initial()):
         linear = torch.nn.Linear(len(layer) - 1, layer.shape[1])
         with torch.no_grad():
             linear.weight.copy_(torch.from_numpy(layer[:-1].T))
             linear.bias.copy_(torch.from_numpy(layer[-1]))
-        module.extend([linear, torch.nn.ReLU()])
-    return module[:-1]
+        modules += [linear, torch.nn.ReLU()]
+    return torch.nn.Sequential(*modules[:-1])
 
 
 def vector_of(module: torch.nn.Sequential) -> FloatArray:
@@ -175,6 +175,8 @@ class TorchRanks:
             stack.callback(self._end)
             for process in self.processes:
                 process.start()
+            for rank in range(self.task.workers):  # starting them keeps a machine busy: not while it emulates
+                self.exchange.meet(rank)
             self._exits = stack.pop_all()
         return self
 

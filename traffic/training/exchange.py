@@ -51,6 +51,10 @@ class Exchange:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._exits.close()
 
+    def meet(self, worker: int) -> None:
+        """Wait until the worker has come."""
+        self._connection(worker)
+
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
         """What the worker hands in, once it does."""
         connection = self._connection(worker)

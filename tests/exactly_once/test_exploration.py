@@ -1,0 +1,190 @@
+"""The slot protocol, explored: whatever few faults do in small networks, every sum is right and comes to everyone."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from events import FAULTS, KINDS, NETWORK_FAULTS
+from exploration import Exploration
+from late import entries_of, with_entry, words_of
+from live import LiveNetwork
+from moves import happen, successors
+from mutation import Mutation, mutant, swapped, without
+from small import SETTINGS
+from space import Space
+from story import story
+from visited import Seen
+
+from switch.program import Program
+from switch.read import read_program
+from traffic.packet import PROGRAM
+from traffic.server import Servers
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
+)
+
+# Settings, and with how many faults of which kinds they are explored; in the long form one more.
+RUNS = {
+    "one slot": (2, NETWORK_FAULTS),
+    "two slots": (2, NETWORK_FAULTS),
+    "slots again": (1, NETWORK_FAULTS),
+    "two leaves": (2, NETWORK_FAULTS),
+    "one level": (1, NETWORK_FAULTS),
+    "overflow": (1, NETWORK_FAULTS),
+    "numbers wrap": (1, NETWORK_FAULTS),
+    "shared slot": (1, NETWORK_FAULTS),
+}
+EVERYTHING = tuple(KINDS)
+LIVE_KINDS = (*NETWORK_FAULTS, "impatience")
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return read_program(PROGRAM)
+
+
+def explored(program: Program, name: str, faults: int, kinds: tuple[str, ...] = NETWORK_FAULTS) -> str:
+    """What was found, in words; nothing if all is well."""
+    space = Space(program, SETTINGS[name](), kinds)
+    found = Exploration(space).run(faults)
+    return f"{found.what}:\n{story(space, found.events)}" if found else ""
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_sum_is_right_and_comes(program: Program, name: str) -> None:
+    faults, kinds = RUNS[name]
+    assert not explored(program, name, faults, kinds)
+
+
+@pytest.mark.parametrize("name", ["one slot", "two leaves", "overflow", "shared slot"])
+def test_also_with_wipes_and_impatience(program: Program, name: str) -> None:
+    assert not explored(program, name, 1, EVERYTHING)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_same_with_one_fault_more(program: Program, name: str) -> None:
+    faults, kinds = RUNS[name]
+    assert not explored(program, name, faults + 1, kinds)
+
+
+# ---- the exploration finds mistakes ------------------------------------------------------------
+
+WRONG, STUCK = "a wrong sum", "no progress"
+MUTANTS: dict[str, tuple[Mutation, str, str]] = {
+    "a child is not noted": (without("add", "meta.slot_bitmap ="), "shared slot", WRONG),
+    "a child is added again": (swapped("(meta.slot_bitmap & meta.child) != 0", "!=", "=="), "shared slot", WRONG),
+    "any tree matches": (swapped("meta.matches = (", "==", ">=", 0), "shared slot", WRONG),
+    "any fragment matches": (swapped("meta.matches = (", "==", ">=", 1), "one slot", WRONG),
+    "a full slot stays": (without("become_complete", "slot_bitmap.write"), "one slot", WRONG),
+    "a partial sum stays": (without("become_partial", "slot_bitmap.write"), "one slot", STUCK),
+    "a partial sum is not told": (
+        without("become_partial", "hdr.ina.flags = hdr.ina.flags | FLAG_PARTIAL"),
+        "one slot",
+        WRONG,
+    ),
+    "a partial sum has no set": (without("become_partial", "hdr.ina.bitmap ="), "one slot", WRONG),
+    "an overflow is not told": (without("become_complete", "hdr.ina.flags ="), "overflow", WRONG),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_of_the_program_is_noticed(name: str, tmp_path: Path) -> None:
+    mutate, setting, what = MUTANTS[name]
+    assert explored(mutant(mutate, tmp_path), setting, 1).startswith(what)
+
+
+def test_a_server_that_does_not_answer_again_is_noticed(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Servers, "answer_again", lambda *_: None)
+    found = explored(program, "one slot", 1)
+    assert found.startswith(STUCK)
+    assert "is lost" in found
+
+
+def test_what_is_found_takes_no_more_than_it_needs(tmp_path: Path) -> None:
+    """The shortest story of a partial sum that is not told to be one: a loss, a timeout, a flush, and it is taken."""
+    space = Space(mutant(MUTANTS["a partial sum is not told"][0], tmp_path), SETTINGS["one slot"]())
+    found = Exploration(space).run(2)
+    assert found
+    assert sum(event.act in FAULTS for event in found.events) == 1
+    lines = story(space, found.events).splitlines()
+    last = lines[len(found.events) - 1]
+    assert last.endswith("spine -> ps: gradient 0 of spine retransmitted arrives; spine is sent result 0 of ps"), lines
+    assert lines[len(found.events)].strip().startswith("ps holds")
+    assert len(found.events) < 12
+
+
+# ---- what it rests on --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["slots again", "overflow", "shared slot"])
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_do_what_a_live_network_does(program: Program, name: str, seed: int) -> None:
+    """At random, with many faults: nodes that are never taken back send what the tables say."""
+    space, choice = Space(program, SETTINGS[name](), LIVE_KINDS, ordered=False), random.Random(seed)
+    live, states = LiveNetwork(program, space), space.first()
+    assert live.contents_in(states) == live.contents
+    for faults in (True, False):
+        for _ in range(300):
+            possible = list(successors(space, states, faults=faults and choice.random() < 0.1))
+            if not possible:
+                break
+            event = choice.choice(possible).event
+            live.happen(event, states)
+            happen(space, event, states)
+            assert live.contents_in(states) == live.contents, event
+    assert not any(waits[0] for waits in space.waiting(states).values())
+
+
+@pytest.mark.parametrize(
+    "name", ["one slot", "two leaves"]
+)  # of one slot: a switch's state is the product of its slots'
+@pytest.mark.parametrize("kinds", [NETWORK_FAULTS, EVERYTHING])
+def test_all_orders_show_no_more_than_those_that_are_tried(program: Program, name: str, kinds: tuple[str, ...]) -> None:
+    """Every packet that any order brings to an endpoint in any state, and to a switch from below.
+
+    What comes from above is one to all states of a switch, so it is not brought to all of them.
+    """
+    tried, all_of_them = (steps_seen(program, name, kinds, ordered=ordered) for ordered in (True, False))
+    assert tried == all_of_them
+
+
+def steps_seen(program: Program, name: str, kinds: tuple[str, ...], *, ordered: bool) -> set[tuple[str, bytes, bytes]]:
+    """Node, state and packet of these steps, with up to one fault."""
+    space = Space(program, SETTINGS[name](), kinds, ordered=ordered)
+    space.check = lambda: None  # type: ignore[method-assign]  # it steps, too
+    assert not Exploration(space).run(1)
+    from_above = {channel for place in space.places if place.from_above for channel in place.channels}
+    return {
+        (node.name, node.states[state], space.channels[channel].packets[packet])
+        for node in space.automata.values()
+        for channel in node.tables.keys() - from_above
+        for state, packet in np.argwhere(node.tables[channel] >= 0)
+    }
+
+
+def test_fingerprints_are_seen_once() -> None:
+    known: set[int] = set()
+    seen = Seen()
+    numbers = np.random.default_rng(1)
+    for size in (1, 5, 1000, 3, 200, 4000):
+        prints = numbers.integers(0, 3000, size).astype(np.uint64)
+        new = prints[seen.unseen(prints)].tolist()
+        assert sorted(new) == sorted(set(prints.tolist()) - known)
+        seen.add(np.array(new, np.uint64))
+        known |= set(new)
+
+
+def test_late_packets_are_a_set_that_keeps_copies() -> None:
+    nothing = np.zeros(2, np.uint64)
+    both = with_entry(with_entry(nothing, 3, np.array([7, 9], np.uint64)), 1, np.array([5, 5], np.uint64))
+    assert entries_of(both)[:3].T.tolist() == [[0x307, 0x105, 0], [0x309, 0x105, 0]]
+    assert (words_of(entries_of(both)[::-1]) == both).all()
+    full = with_entry(with_entry(both, 1, np.array([5, 5], np.uint64)), 1, np.array([5, 5], np.uint64))
+    with pytest.raises(OverflowError, match="more than 4 packets are late"):
+        with_entry(full, 1, np.array([1, 1], np.uint64))
