@@ -247,6 +247,27 @@ def bench() -> None:
 
 
 @app.command()
+def exactness(
+    policies: Annotated[str, typer.Option(help="slot policies, separated by commas; all without it")] = "",
+    levels: Annotated[str, typer.Option(help="levels of aggregation")] = "1,2,3",
+    conditions: Annotated[str, typer.Option(help="conditions such as '1 % loss,worker paused'; all without it")] = "",
+    fragments: Annotated[int, typer.Option(help="fragments of each run's gradient")] = 400,
+) -> None:
+    """Whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
+    from experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
+    from experiments.exactness.matrix import cells, parse_levels, run_matrix  # noqa: PLC0415
+    from planner.policies import POLICIES  # noqa: PLC0415
+
+    chosen = cells(split_names(policies) or [*POLICIES], parse_levels(levels), split_names(conditions) or [*CONDITIONS])
+    found = run_matrix(chosen, fragments, Console())
+    raise typer.Exit(0 if all(tried.exact for tried in found) else 1)
+
+
+def split_names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+@app.command()
 def dump(
     switch: Annotated[str, typer.Argument(help="a switch of a running network, by name")],
     table: Annotated[str | None, typer.Option(help="only this table, such as aggregation")] = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 from itertools import pairwise
 
 from planner.adapt import with_policy
@@ -11,7 +11,7 @@ from planner.problem import Job, Problem
 from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from traffic.packet import FRAGMENT
 
-FANOUT = 2
+FANOUT, SERVER = 2, "ps"
 UP, FIRST_CHILD = 1, 2
 """Every switch's port towards the PS, and the first of those away from it."""
 
@@ -24,8 +24,8 @@ def fabric_of(levels: int, slots: int, capacity_bps: float) -> Fabric:
         for level, tier in enumerate(names)
         for name in tier
     )
-    hosts = (Host("ps"), *(Host(name) for name in worker_names(levels)))
-    links = [Link("ps", "s1", 0, UP, capacity_bps, capacity_bps)]
+    hosts = (Host(SERVER), *(Host(name) for name in worker_names(levels)))
+    links = [Link(SERVER, "s1", 0, UP, capacity_bps, capacity_bps)]
     for upper, lower in zip(names, [*names[1:], worker_names(levels)], strict=True):
         for number, name in enumerate(lower):
             up = 0 if name.startswith("w") else UP
@@ -40,6 +40,11 @@ def switch_names(levels: int) -> list[list[str]]:
     return [[f"s{FANOUT**level + number}" for number in range(FANOUT**level)] for level in range(levels)]
 
 
+def last_switch(switches: Iterable[str]) -> str:
+    """The switch with the highest number: one that workers hang from."""
+    return max(switches, key=lambda name: int(name[1:]))
+
+
 def worker_names(levels: int) -> list[str]:
     return [f"w{number + 1}" for number in range(FANOUT**levels)]
 
@@ -50,7 +55,7 @@ def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
     labels = {name: label for label, name in enumerate(workers, start=1)}
     for tier in switch_names(levels):
         labels |= {name: 100 + int(name[1:]) for name in tier}
-    tiers = [["ps"], *switch_names(levels), workers]
+    tiers = [[SERVER], *switch_names(levels), workers]
     aggregators, branches = [], []
     for upper, lower in pairwise(tiers):
         for position, name in enumerate(lower):
@@ -61,7 +66,7 @@ def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
             children = tuple(labels[child] for child in lower[FANOUT * position : FANOUT * (position + 1)])
             aggregators.append(Aggregator(labels[name], name, 0, children, 0, 1))
     by_label = {labels[name]: name for name in workers}
-    return AggregationTree(number, "ps", by_label, tuple(aggregators), tuple(branches), priority=priority)
+    return AggregationTree(number, SERVER, by_label, tuple(aggregators), tuple(branches), priority=priority)
 
 
 def case(
@@ -69,7 +74,7 @@ def case(
 ) -> tuple[Problem, Plan]:
     """One job, whose gradient of so many fragments `trees` trees share, each of another priority."""
     fabric = fabric_of(levels, slots, capacity_bps=20e6)
-    job = Job(1, tuple(worker_names(levels)), ("ps",), fragments * 4 * FRAGMENT.values)
+    job = Job(1, tuple(worker_names(levels)), (SERVER,), fragments * 4 * FRAGMENT.values)
     shards = tuple(
         Shard(1, number, 1 / trees, rate_bps / trees, (tree_of(levels, number, number),))
         for number in range(1, trees + 1)
@@ -78,7 +83,3 @@ def case(
     return problem, with_policy(
         problem, Plan("exactness", fabric.name, shards, SolverOutcome("heuristic", 0.0)), policy
     )
-
-
-def with_iterations(problem: Problem, iterations: int) -> Problem:
-    return replace(problem, jobs=tuple(replace(job, iterations=iterations) for job in problem.jobs))

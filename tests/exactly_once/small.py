@@ -106,7 +106,7 @@ def tree_of(children: Children, first_slot: int, slots: int) -> AggregationTree:
         for switch, below in children.items()
     )
     branches = tuple(Branch(label_of[a], label_of[b], (a, b)) for a, b in above.items())
-    return AggregationTree(1, SERVER, workers, aggregators, branches)
+    return AggregationTree(1, SERVER, workers, aggregators, branches, policy="goat")
 
 
 def setting(

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pytest
-from virtual import VirtualNetwork, host_ports_of
 
+from experiments.exactness.virtual import VirtualNetwork, host_ports_of
 from planner.entries import entries
 from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from planner.problem import Job, Problem
