@@ -43,10 +43,13 @@ class Faults:
     seed: int = 0
 
 
+NO_FAULTS = Faults()
+
+
 class VirtualNetwork:
     """The `Ports` of a plan's hosts. `at[round]` are things to be done then; `silent` hosts neither send nor hear."""
 
-    def __init__(self, problem: Problem, plan: Plan, faults: Faults = Faults()) -> None:
+    def __init__(self, problem: Problem, plan: Plan, faults: Faults = NO_FAULTS) -> None:
         self.fabric, self.faults = problem.fabric, faults
         self.random = random.Random(faults.seed)
         program = read_program(PROGRAM)

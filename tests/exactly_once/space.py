@@ -119,7 +119,7 @@ class Space:
 
     def silent(self, states: States) -> BoolArray:
         """Nothing is on its way but what is late."""
-        silent: BoolArray = ~states[: len(self.channels)].any(axis=0)
+        silent: BoolArray = ~np.any(states[: len(self.channels)], axis=0)
         return silent
 
     def stuck(self, states: States) -> BoolArray:
