@@ -212,9 +212,10 @@ class Workers:
         return stream[allowed], fragment[allowed], credit - np.minimum(counts, credit)
 
     def timeouts(self) -> FloatArray:
-        """How long each stream waits for a result."""
-        measured = np.clip(self.round_trip + 4 * self.deviation, self.options.min_timeout_s, self.options.max_timeout_s)
-        return np.where(np.isnan(self.round_trip), self.options.first_timeout_s, measured)
+        """How long each stream waits for a result. A round trip contains waiting for other workers, hence its bound."""
+        longest = self.options.first_timeout_s
+        measured = np.clip(self.round_trip + 4 * self.deviation, self.options.min_timeout_s, longest)
+        return np.where(np.isnan(self.round_trip), longest, measured)
 
     def shrink_windows(self, streams: IntArray, now: float) -> None:
         """Halve the window of congested streams, once per timeout."""

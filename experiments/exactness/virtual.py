@@ -141,7 +141,6 @@ class VirtualNetwork:
 def host_ports_of(problem: Problem) -> list[HostPort]:
     """The hosts of the jobs, as `lay_out` takes them."""
     used = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
+    names = [host.name for host in problem.fabric.hosts if host.name in used]
     found = addresses(problem.fabric)
-    return [
-        HostPort(h, 0, "eth0", found[h].mac_text, found[h].ipv4_text) for h in problem.fabric.host_names if h in used
-    ]
+    return [HostPort(name, 0, "eth0", found[name].mac_text, found[name].ipv4_text) for name in names]
