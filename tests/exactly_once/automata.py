@@ -53,7 +53,7 @@ def channels_of(setting: Setting, workers: Sequence[str]) -> list[Channel]:
     fabric = setting.problem.fabric
     pairs = [pair for link in fabric.links for pair in ((link.a, link.b), (link.b, link.a))]
     links = [Channel(a, b, fabric.port_numbers[b, a], slot) for a, b in pairs for slot in range(setting.slots)]
-    return links + [Channel(CLOCK, worker, 0) for worker in workers]
+    return links + [Channel(CLOCK, worker, slot, slot) for worker in workers for slot in range(setting.slots)]
 
 
 def lengths(content: Words) -> Words:
@@ -76,11 +76,13 @@ class Automaton:
     def __init__(self, name: str, node: Node, channels: Sequence[Channel], outputs: Mapping[int, list[int]]) -> None:
         self.name, self.node, self.channels = name, node, channels
         self.outputs = outputs  # port -> channel of each slot
+        self.slots = 1 + max(channel.slot for channel in channels)
         self.first = node.first()
         self.states: list[bytes] = []
         self.numbers: dict[bytes, int] = {}
         self.complaints: list[str] = []
-        self.waits: list[bool] = []
+        self.lacks: list[bool] = []
+        self.waits: list[list[bool]] = []  # for each state, for each slot
         self.mutes: list[bool] = []
         self.tables: dict[int, NDArray[np.int32]] = {}
         self.outcomes: list[tuple[int, ...]] = []
@@ -98,7 +100,9 @@ class Automaton:
             self.numbers[state] = len(self.states)
             self.states.append(state)
             self.complaints.append(self.node.wrong(state))
-            self.waits.append(self.node.unfinished(state))
+            self.lacks.append(self.node.unfinished(state))
+            awaited = self.node.awaits(state)
+            self.waits.append([slot in awaited for slot in range(self.slots)])
             self.mutes.append(self.node.mute(state))
         return self.numbers[state]
 
@@ -155,7 +159,8 @@ class Automaton:
     def refresh(self) -> None:
         """The arrays of what the lists hold."""
         self.wrong = np.array([bool(complaint) for complaint in self.complaints])
-        self.unfinished = np.array(self.waits)
+        self.unfinished = np.array(self.lacks)
+        self.awaiting = np.array(self.waits)
         self.mute = np.array(self.mutes)
         following, *bursts = np.array(self.outcomes, np.uint64).reshape(-1, 1 + len(self.bursts)).T
         self.following = following

@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 def places_of(setting: Setting, channels: Sequence[Channel], links: Iterable[int], whole: Sequence[str]) -> list[Place]:
     """All places, those of few channels first. Something else may happen to all slots of the nodes `whole` at once."""
-    above = {pair for _, tree in setting.trees for pair in tree.result_parents.items()}
+    above = {pair for _, tree in setting.trees for pair in tree.result_parents.items() if not setting.both_ways}
     found: dict[tuple[str, int, bool], list[int]] = {}
     for number in links:
         channel = channels[number]
@@ -101,6 +101,14 @@ def check_places(places: Sequence[Place], automata: Mapping[str, Automaton]) -> 
         if one.node == other.node:
             for channels in product(one.channels, other.channels):
                 check_commute(automata[one.node], *channels)
+
+
+def check_timeouts(worker: Automaton, links: Iterable[int], clocks: Iterable[int]) -> None:
+    """A timeout of one slot commutes with what comes for another, and with its timeout."""
+    for clock in clocks:
+        for other in (*links, *clocks):
+            if worker.channels[other].slot != worker.channels[clock].slot:
+                check_commute(worker, clock, other)
 
 
 def check_commute(node: Automaton, a: int, b: int) -> None:
