@@ -41,6 +41,7 @@ class Channel:
     numbers: dict[bytes, int] = field(default_factory=dict)
 
     def number(self, packet: bytes) -> int:
+        """A packet's number."""
         if packet not in self.numbers:
             self.numbers[packet] = len(self.packets)
             self.packets.append(packet)
@@ -96,6 +97,7 @@ class Automaton:
         return first
 
     def number(self, state: bytes) -> int:
+        """A state's number; with a new one comes what is to be known of it."""
         if state not in self.numbers:
             self.numbers[state] = len(self.states)
             self.states.append(state)
@@ -107,12 +109,12 @@ class Automaton:
         return self.numbers[state]
 
     def pack(self, step: Step) -> dict[int, int]:
+        """What a step adds to each output channel."""
         bursts = dict.fromkeys(self.bursts, 0)
-        for position, (port, packet) in enumerate(step.sent):
+        for port, packet in step.sent:
             channel = self.output(port, packet)
-            number = self.channels[channel].number(packet)
-            bursts[channel] |= number << int(8 * lengths(np.array([bursts[channel]], np.uint64))[0])
-            assert position < CAPACITY
+            before = -(-bursts[channel].bit_length() // 8)
+            bursts[channel] |= self.channels[channel].number(packet) << 8 * before
         return bursts
 
     def output(self, port: int, packet: bytes) -> int:
@@ -149,6 +151,7 @@ class Automaton:
         return table
 
     def fill(self, channel: int, state: int, packet: int) -> None:
+        """Step the real node."""
         arrived = self.channels[channel].packets[packet]
         step = self.node.step(self.states[state], self.channels[channel].in_port, arrived)
         outcome = (self.number(step.state), *self.pack(step).values())

@@ -54,6 +54,7 @@ class Space:
         self.note_faults({act for kind in kinds for act in KINDS[kind]})
 
     def automaton(self, name: str) -> Automaton:
+        """A node with its output channels."""
         ports = self.setting.problem.fabric.port_numbers
         outputs: dict[int, list[int]] = {}
         for number in self.links:
@@ -63,7 +64,7 @@ class Space:
         return Automaton(name, self.nodes[name], self.channels, outputs)
 
     def note_faults(self, faults: set[Act]) -> None:
-        """What may happen, and where."""
+        """What may happen, and at which places."""
         self.events = [event for event in self.all_events() if event.act not in FAULTS or event.act in faults]
         self.hurried, self.wiped = Act.HURRY in faults, Act.WIPE in faults
         whole = [*self.workers * self.hurried, *list(self.setting.entries) * self.wiped]
@@ -155,7 +156,7 @@ class Space:
         nowhere = np.full(filled.shape[1], -1)
         if not self.ordered:
             return nowhere, nowhere
-        if self.hurried:  # nobody is mute
+        if self.hurried:  # a worker may send again at any time: nobody is mute
             return chosen_places(self.places, filled, np.zeros_like(filled)), nowhere
         late = np.zeros_like(filled)
         for entry in entries_of(states[self.late]):
@@ -190,4 +191,5 @@ class Space:
         return wrong
 
     def reset_rounds(self, states: States, slot: int, where: BoolArray | slice = slice(None)) -> None:
+        """Something of the slot has changed: patience counts from here."""
         states[self.rounds, where] &= ~(np.uint64(0xFF) << BYTE * np.uint64(slot))

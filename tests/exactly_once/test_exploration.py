@@ -11,6 +11,7 @@ import pytest
 from automata import Automaton
 from events import FAULTS, KINDS, NETWORK_FAULTS
 from exploration import Exploration
+from explore import main
 from late import entries_of, with_entry, words_of
 from live import LiveNetwork
 from moves import happen, successors
@@ -104,6 +105,19 @@ def test_a_server_that_does_not_answer_again_is_noticed(program: Program, monkey
     found = explored(program, "one slot", 1)
     assert found.startswith(STUCK)
     assert "is lost" in found
+
+
+def test_the_command_prints_a_table_and_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["one slot", "--faults", "0"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["one", "slot", "0"]
+    monkeypatch.setattr(Servers, "answer_again", lambda *_: None)
+    assert main(["one slot", "--faults", "1", "--kinds", "loss"]) == 1
+    assert "w2 waits" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["two slots", "--kinds", "los"])
+    assert "no kind of fault 'los'" in capsys.readouterr().err
 
 
 def test_what_is_found_takes_no_more_than_it_needs(tmp_path: Path) -> None:
