@@ -15,7 +15,7 @@ from rich.console import Console
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS
-from topo.errors import InakitError
+from topo.errors import InakitError, InputError
 from topo.running import find_network
 
 app = typer.Typer(
@@ -89,23 +89,30 @@ def emulate(
     mode: Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")] = "reliable",
     seed: Seed = 0,
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
+    faults: Annotated[
+        Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")
+    ] = None,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from experiments.capture import capture_places  # noqa: PLC0415
     from experiments.emulate import Emulation, run  # noqa: PLC0415, the network needs Mininet; planning does not
+    from experiments.faults import load_faults  # noqa: PLC0415
     from experiments.presets import PresetRun, run_preset  # noqa: PLC0415
 
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     names = None if planners is None else tuple(name.strip() for name in planners.split(",") if name.strip())
     if preset:
+        if faults is not None:
+            raise InputError(f"--faults {faults} with --preset {preset}: a preset has none; describe its jobs instead")
         chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale))
         raise typer.Exit(exit_code(run_preset(chosen, Console())))
     job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
     names = DEFAULT_PLANNERS if names is None else names
     problem = build_problem(fabric, job)
     captures = capture_places(problem.fabric, pcap)
-    emulation = Emulation(problem, names, switch, mode, seed, results, parse_scale(scale), captures)
+    planned_faults = None if faults is None else load_faults(faults, problem)
+    emulation = Emulation(problem, names, switch, mode, seed, results, parse_scale(scale), captures, planned_faults)
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
 
 

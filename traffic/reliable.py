@@ -19,6 +19,7 @@ from planner.plan import Plan
 from planner.problem import Job, Problem
 from topo.errors import RunError
 from topo.processors import on_endpoint_processor
+from traffic.faults import Interference
 from traffic.gradient import Gradients, Learner, RandomGradients
 from traffic.layout import Layout, lay_out
 from traffic.measure import Iteration, Measured, rate_bps
@@ -50,6 +51,7 @@ def run_reliable(
     options: ReliableOptions | None = None,
     gradients: Gradients | None = None,
     progress: Progress | None = None,
+    interference: Interference | None = None,
 ) -> Measured:
     """Run all iterations of all jobs on a network in which the plan's entries are installed.
 
@@ -62,7 +64,9 @@ def run_reliable(
         SocketPorts(layout.hosts) as ports,
         ThreadPoolExecutor(1) as executor,
     ):
-        loop = Loop(layout, ports, gradients or RandomGradients(), options or ReliableOptions(), executor)
+        used: tuple[Layout, Ports] = interference.prepare(layout, ports) if interference else (layout, ports)
+        loop = Loop(*used, gradients or RandomGradients(), options or ReliableOptions(), executor)
+        loop.interference = interference
         return loop.run(progress or (lambda _: None))
 
 
@@ -100,10 +104,12 @@ class Loop:
     ) -> None:
         self.layout, self.ports, self.gradients, self.options = layout, ports, gradients, options
         self.executor = executor
+        self.interference: Interference | None = None
         self.memory = Memory(layout)
         self.workers = Workers(layout, self.memory, options.worker)
         self.servers = Servers(layout, options.worker.first_seq)
         self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and number
+        self.begun: set[tuple[int, int]] = set()  # of the same
         self.ingress_before = self.servers.ingress_frames.copy()
         self.retransmitted_before = self.workers.retransmitted.copy()
 
@@ -120,6 +126,8 @@ class Loop:
         tell_at = self.started_at
         while jobs:
             now = self.ports.now()
+            if self.interference:
+                self.interference.act(self, now)
             self.step(now)
             jobs = [job for job in jobs if not self.is_over(job, now)]
             if now >= tell_at:
@@ -169,6 +177,7 @@ class Loop:
         return False
 
     def begin(self, job: JobState, now: float) -> None:
+        self.begun.add((job.index, job.iteration))
         self.servers.begin(job.index, job.iteration)
         self.workers.begin(job.index, job.iteration)
         job.active, job.results, job.progress_at = True, 0, now

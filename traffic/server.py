@@ -64,14 +64,15 @@ class Servers:
             self.first_seq[tree] = self.start_seq + iteration * self.layout.trees.count[tree]
 
     def restart(self, host: int) -> None:
-        """The server on a host forgets all that it has summed."""
+        """Forget all sums of the servers on a host, and the answers that were to be sent, as a crash does."""
         for tree in np.flatnonzero(self.layout.trees.server == host).tolist():
             rows = self.rows(tree)
             self.sums[rows] = 0
             self.covered[rows] = False
             self.done[rows] = False
             self.asks[tree] = True
-        self.waiting = []
+        kept = (answers[self.layout.trees.server[answers["tree"]] != host] for answers in self.waiting)
+        self.waiting = [answers for answers in kept if answers.size]
 
     def rows(self, tree: int) -> slice:
         first = int(self.layout.trees.first_row[tree])

@@ -102,6 +102,11 @@ class SwitchState(StateReader):
         for preset in entries.registers:
             self.column(preset.register)[preset.index] = preset.value
 
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        for length in self.layout.rows:
+            self.layout.view(self.memory, f"rows_{length}").view(np.uint8)[:] = 0
+
     def check_new(self, entries: Sequence[TableEntry]) -> None:
         """No key may be there already, and no table may grow beyond its size in the program."""
         seen: dict[str, set[tuple[int, ...]]] = {}

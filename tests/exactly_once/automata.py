@@ -41,6 +41,7 @@ class Channel:
     numbers: dict[bytes, int] = field(default_factory=dict)
 
     def number(self, packet: bytes) -> int:
+        """A packet's number."""
         if packet not in self.numbers:
             self.numbers[packet] = len(self.packets)
             self.packets.append(packet)
@@ -53,7 +54,7 @@ def channels_of(setting: Setting, workers: Sequence[str]) -> list[Channel]:
     fabric = setting.problem.fabric
     pairs = [pair for link in fabric.links for pair in ((link.a, link.b), (link.b, link.a))]
     links = [Channel(a, b, fabric.port_numbers[b, a], slot) for a, b in pairs for slot in range(setting.slots)]
-    return links + [Channel(CLOCK, worker, 0) for worker in workers]
+    return links + [Channel(CLOCK, worker, slot, slot) for worker in workers for slot in range(setting.slots)]
 
 
 def lengths(content: Words) -> Words:
@@ -76,11 +77,13 @@ class Automaton:
     def __init__(self, name: str, node: Node, channels: Sequence[Channel], outputs: Mapping[int, list[int]]) -> None:
         self.name, self.node, self.channels = name, node, channels
         self.outputs = outputs  # port -> channel of each slot
+        self.slots = 1 + max(channel.slot for channel in channels)
         self.first = node.first()
         self.states: list[bytes] = []
         self.numbers: dict[bytes, int] = {}
         self.complaints: list[str] = []
-        self.waits: list[bool] = []
+        self.lacks: list[bool] = []
+        self.waits: list[list[bool]] = []  # for each state, for each slot
         self.mutes: list[bool] = []
         self.tables: dict[int, NDArray[np.int32]] = {}
         self.outcomes: list[tuple[int, ...]] = []
@@ -94,21 +97,24 @@ class Automaton:
         return first
 
     def number(self, state: bytes) -> int:
+        """A state's number; with a new one comes what is to be known of it."""
         if state not in self.numbers:
             self.numbers[state] = len(self.states)
             self.states.append(state)
             self.complaints.append(self.node.wrong(state))
-            self.waits.append(self.node.unfinished(state))
+            self.lacks.append(self.node.unfinished(state))
+            awaited = self.node.awaits(state)
+            self.waits.append([slot in awaited for slot in range(self.slots)])
             self.mutes.append(self.node.mute(state))
         return self.numbers[state]
 
     def pack(self, step: Step) -> dict[int, int]:
+        """What a step adds to each output channel."""
         bursts = dict.fromkeys(self.bursts, 0)
-        for position, (port, packet) in enumerate(step.sent):
+        for port, packet in step.sent:
             channel = self.output(port, packet)
-            number = self.channels[channel].number(packet)
-            bursts[channel] |= number << int(8 * lengths(np.array([bursts[channel]], np.uint64))[0])
-            assert position < CAPACITY
+            before = -(-bursts[channel].bit_length() // 8)
+            bursts[channel] |= self.channels[channel].number(packet) << 8 * before
         return bursts
 
     def output(self, port: int, packet: bytes) -> int:
@@ -145,6 +151,7 @@ class Automaton:
         return table
 
     def fill(self, channel: int, state: int, packet: int) -> None:
+        """Step the real node."""
         arrived = self.channels[channel].packets[packet]
         step = self.node.step(self.states[state], self.channels[channel].in_port, arrived)
         outcome = (self.number(step.state), *self.pack(step).values())
@@ -155,7 +162,8 @@ class Automaton:
     def refresh(self) -> None:
         """The arrays of what the lists hold."""
         self.wrong = np.array([bool(complaint) for complaint in self.complaints])
-        self.unfinished = np.array(self.waits)
+        self.unfinished = np.array(self.lacks)
+        self.awaiting = np.array(self.waits)
         self.mute = np.array(self.mutes)
         following, *bursts = np.array(self.outcomes, np.uint64).reshape(-1, 1 + len(self.bursts)).T
         self.following = following

@@ -66,6 +66,7 @@ class WorkerNode(Node):
             self.workers.begin(job, 0)
         self.mine = np.array([self.layout.hosts[number].name == host for number in streams.host])
         self.workers.base[~self.mine] = self.workers.next[~self.mine] = streams.count[~self.mine]
+        self.fragment_of_row = np.arange(len(self.memory.parts)) - streams.first_row[self.workers.stream_of_row]
         self.counters = pickle.dumps({name: getattr(self.workers, name) for name in self.COUNTERS})
         self.stored = (
             Stored(self.workers, apart_from=(*self.FIXED, *self.COUNTERS)),
@@ -80,9 +81,8 @@ class WorkerNode(Node):
         return sent
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
-        del port
         if packet == TIMEOUT:
-            self.workers.sent_at[:] = -np.inf
+            self.workers.sent_at[self.workers.heads["ina"]["slot"] == port] = -np.inf
             self.workers.scan_at = 0.0
         else:
             self.workers.receive(arrived(self.layout, self.host, packet), 0.0)
@@ -101,6 +101,12 @@ class WorkerNode(Node):
     def unfinished(self, state: bytes) -> bool:
         self.restore(state)
         return bool((self.workers.base < self.layout.streams.count).any())
+
+    def awaits(self, state: bytes) -> set[int]:
+        self.restore(state)
+        sent = self.workers.next[self.workers.stream_of_row] > self.fragment_of_row
+        lacking = sent & (self.memory.parts != WHOLE) & self.mine[self.workers.stream_of_row]
+        return set(self.workers.heads["ina"]["slot"][lacking].tolist())
 
     def mute(self, state: bytes) -> bool:
         """All is sent, and no sum needs more than 32 bits, of which a notice would come."""

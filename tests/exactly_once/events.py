@@ -11,7 +11,7 @@ class Act(Enum):
 
     ARRIVE = "arrives"
     LATE = "arrives late"
-    EXPIRE = "nothing is on its way, and all who wait lose patience"
+    EXPIRE = "nothing of it is on its way, and all who wait lose patience"
     LOSE = "is lost"
     DUPLICATE = "arrives, and a copy of it will again"
     LATE_DUPLICATE = "arrives late, and a copy of it will again"

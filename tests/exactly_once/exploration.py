@@ -98,18 +98,24 @@ class Exploration:
         numbers = self.history.add(batch)
         layer.states += len(numbers)
         self.check_progress(batch.states, numbers, layer)
+        dead = ~self.space.over(batch.states)
         for event, states, parents, wrong in successors(self.space, batch.states, faults=faults):
             if self.found:
                 return
             layer.transitions += len(parents)
+            dead[parents] &= event.act in FAULTS
             if wrong.any():
                 at = int(parents[np.flatnonzero(wrong)[0]])
                 self.found = Found("a wrong sum", [*self.events_to(int(numbers[at])), event])
             yield event, Batch(states, numbers[parents], np.full(len(parents), self.number_of[event], np.int16))
 
+        if dead.any() and not self.found:
+            self.found = Found("a dead end", self.events_to(int(numbers[np.flatnonzero(dead)[0]])))
+
     def check_progress(self, states: States, numbers: NDArray[np.int64], layer: Layer) -> None:
         stuck = self.space.stuck(states)
-        layer.rounds = max(layer.rounds, int(states[self.space.rounds].max(initial=0)))
+        for slot in range(self.space.setting.slots):
+            layer.rounds = max(layer.rounds, int(self.space.rounds_of(states, slot).max(initial=0)))
         if not layer.faults and not self.space.setting.collides:
             stuck |= states[self.space.rounds] > 0
         if stuck.any() and not self.found:

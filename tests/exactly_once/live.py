@@ -30,11 +30,11 @@ class LiveNetwork:
     def happen(self, event: Event, before: States) -> None:
         """The same as in the space, which is in the state `before`."""
         if event.act is Act.EXPIRE:
-            for name, waits in self.space.waiting(before).items():
-                self.send(name, self.nodes[name].act(0, TIMEOUT) if waits[0] else [])
+            for name, waits in self.space.waiting(before, event.at).items():
+                self.send(name, self.nodes[name].act(event.at, TIMEOUT) if waits[0] else [])
         elif event.act is Act.HURRY:
-            name = self.space.channels[event.at].target
-            self.send(name, self.nodes[name].act(0, TIMEOUT))
+            clock = self.space.channels[event.at]
+            self.send(clock.target, self.nodes[clock.target].act(clock.slot, TIMEOUT))
         else:
             number, packet = carried(self.space, event, before)
             channel = self.space.channels[number]

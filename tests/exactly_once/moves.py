@@ -31,36 +31,40 @@ class Successors(NamedTuple):
 
 def successors(space: Space, states: States, *, faults: bool) -> Iterator[Successors]:
     """What each event makes of those states in which it may happen."""
-    chosen = space.chosen(states)
+    chosen_place, chosen_slot = space.chosen(states)
     for event in space.events:
         if event.act not in FAULTS or faults:
-            possible, place = where_possible(space, event, states)
-            parents = np.flatnonzero(possible & ((chosen < 0) | (chosen == place)))
+            possible, place, slot = where_possible(space, event, states)
+            possible = possible & ((chosen_place < 0) | (chosen_place == place))
+            parents = np.flatnonzero(possible & ((chosen_slot < 0) | (chosen_slot == slot)))
             if parents.size:
                 after = states[:, parents]
                 wrong = happen(space, event, after)
                 yield Successors(event, after, parents, wrong)
 
 
-def where_possible(space: Space, event: Event, states: States) -> tuple[BoolArray, Numbers | int]:
-    """In which states an event may happen, and at which place it would."""
+def where_possible(space: Space, event: Event, states: States) -> tuple[BoolArray, Numbers | int, Numbers | int]:
+    """In which states an event may happen, at which place it would, and in which slot."""
+    at = event.at
     if event.act is Act.EXPIRE:
-        return space.silent(states) & space.someone_waits(states), -1
+        return space.silent(states, at) & space.someone_waits(states, at), -1, at
     if event.act is Act.WIPE:
-        name = space.names[event.at]
-        return states[space.node_word[name]] != 0, space.places.index(below(space.places, name))
-    if event.act is Act.HURRY:
-        return space.waiting(states)[space.channels[event.at].target], int(space.place_of[event.at])
+        name = space.names[at]
+        return states[space.node_word[name]] != 0, space.places.index(below(space.places, name)), -1
     if event.act in OF_LATE:
-        entry = entries_of(states[space.late])[event.at]
-        return entry != 0, space.place_of[entry >> BYTE]
-    return states[event.at] != 0, int(space.place_of[event.at])
+        entry = entries_of(states[space.late])[at]
+        return entry != 0, space.place_of[entry >> BYTE], space.slot_of[entry >> BYTE]
+    place, slot = int(space.place_of[at]), int(space.slot_of[at])
+    possible = space.waiting(states, slot)[space.channels[at].target] if event.act is Act.HURRY else states[at] != 0
+    return possible, place, slot
 
 
 def happen(space: Space, event: Event, states: States) -> BoolArray:
     """Change states in place; whether some node took a wrong sum for complete."""
-    if event.act in FAULTS or event.act is Act.LATE:
+    if event.act is Act.WIPE:
         states[space.rounds] = 0
+    elif event.act in FAULTS and event.act not in OF_LATE:
+        space.reset_rounds(states, space.slot_of[event.at])
     wrong = HAPPENINGS[event.act](space, event.at, states)
     if states[space.late].any():
         forget_useless(space, states)
@@ -117,6 +121,7 @@ def arrive_from(space: Space, entry: Words, states: States) -> BoolArray:
     wrong = np.zeros(len(entry), np.bool_)
     for channel in np.unique(entry >> BYTE).tolist():
         here = entry >> BYTE == channel
+        space.reset_rounds(states, space.slot_of[channel], here)
         wrong |= in_some(here, states, partial(space.step, channel, packets=entry[here] & FIRST))
     return wrong
 
@@ -138,17 +143,17 @@ def forget_useless(space: Space, states: States) -> None:
 
 
 def hurry(space: Space, clock: int, states: States) -> BoolArray:
-    """A worker sends again all that it waits for."""
+    """A worker sends again what it waits for in a slot."""
     timeout = space.channels[clock].number(TIMEOUT)
     return space.step(clock, states, np.full(states.shape[1], timeout, np.uint64))
 
 
-def expire(space: Space, _: int, states: States) -> BoolArray:
-    """All workers that wait do, and a round has passed."""
+def expire(space: Space, slot: int, states: States) -> BoolArray:
+    """All workers that wait for the slot do, and a round has passed."""
     wrong = np.zeros(states.shape[1], np.bool_)
-    for worker, waits in space.waiting(states).items():
-        wrong |= in_some(waits, states, partial(hurry, space, space.clock_of[worker]))
-    states[space.rounds] += np.uint64(1)
+    for worker, waits in space.waiting(states, slot).items():
+        wrong |= in_some(waits, states, partial(hurry, space, space.clock_of[worker, slot]))
+    states[space.rounds] += np.uint64(1) << BYTE * np.uint64(slot)
     return wrong
 
 

@@ -18,7 +18,8 @@ from switch.program import Program
 from traffic.packet import Event
 
 TIMEOUT = b"timeout"
-"""What comes to a worker in place of a packet when it has waited long enough for all that it waits for."""
+"""What comes to a worker in place of a packet when it has waited long enough for what the slot numbered as the input
+port holds."""
 
 Sent = tuple[int, bytes]
 """Output port and packet."""
@@ -67,9 +68,14 @@ class Node(ABC):
         return ""
 
     def unfinished(self, state: bytes) -> bool:
-        """Whether it still waits for a sum."""
+        """Whether it still lacks a sum."""
         del state
         return False
+
+    def awaits(self, state: bytes) -> set[int]:
+        """The slots of fragments that it has sent and whose sums it lacks."""
+        del state
+        return set()
 
     def mute(self, state: bytes) -> bool:
         """Whether it sends nothing, whatever comes, but when it times out."""
@@ -83,7 +89,7 @@ class Node(ABC):
 
 
 class SwitchNode(Node):
-    """The P4 program. Its state is what its slots hold; what a free slot held does not matter."""
+    """The P4 program. Its state is what its slots hold; what a free slot held does not matter, unless they remember."""
 
     def __init__(self, program: Program, setting: Setting, name: str) -> None:
         self.switch = InProcessSwitch(program, name)
@@ -92,13 +98,15 @@ class SwitchNode(Node):
         self.slots = state.layout.view(state.memory, f"rows_{program.register('InaIngress.slot_bitmap').size}")
         self.packed = np.dtype([(field, self.slots.dtype[field]) for field in self.slots.dtype.names or ()])  # no gaps
         self.used = slots_of(setting, name)
+        self.remembers = setting.remembers
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
         return self.switch.inject(port, packet)
 
     def snapshot(self) -> bytes:
         rows = self.slots[self.used].astype(self.packed)
-        rows[rows["InaIngress.slot_bitmap"] == 0] = np.zeros(1, rows.dtype)
+        if not self.remembers:
+            rows[rows["InaIngress.slot_bitmap"] == 0] = np.zeros(1, rows.dtype)
         return rows.tobytes()
 
     def restore(self, state: bytes) -> None:

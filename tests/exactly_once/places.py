@@ -5,13 +5,13 @@ below, where gradients are summed, and from above, from where results only pass.
 Where all of them have a packet it is enough to go on with what may happen at this place: nothing elsewhere changes
 that, and it changes nothing elsewhere (a persistent set). An empty channel is as good if it is dry: it stays empty
 until nothing is on its way anywhere, as those from whom something could come by it have sent all that they have. Else
-what will come by it may come first, and all that may happen anywhere is tried.
-No circle of states avoids the moments in which nothing is on its way, and there all is tried: nothing is put off
-for ever.
+what will come by it may come first, and all that may happen anywhere is tried. No circle of states avoids the moments
+in which nothing is on its way, and there all is tried: nothing is put off for ever.
 
-Late packets that an endpoint has no use for any more are forgotten.
+Once all workers have sent all fragments, slots have nothing to do with one another any more: they are gone through one
+after the other. And late packets that an endpoint has no use for any more are forgotten.
 
-All of this rests on what nodes do, which is checked on their tables (`check_places`, `check_endpoints`, `check_mute`).
+All of this rests on what nodes do, which is checked on their tables by the functions `check_...`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BoolArray = NDArray[np.bool_]
 
 
 class Place(NamedTuple):
-    """A node, or one direction of a switch, and the channels by which packets come there."""
+    """A node, or one direction of a switch, for one slot: the channels by which packets come there."""
 
     node: str
     channels: tuple[int, ...]
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 def places_of(setting: Setting, channels: Sequence[Channel], links: Iterable[int], whole: Sequence[str]) -> list[Place]:
     """All places, those of few channels first. Something else may happen to all slots of the nodes `whole` at once."""
-    above = {pair for _, tree in setting.trees for pair in tree.result_parents.items()}
+    above = {pair for _, tree in setting.trees for pair in tree.result_parents.items() if not setting.both_ways}
     found: dict[tuple[str, int, bool], list[int]] = {}
     for number in links:
         channel = channels[number]
@@ -101,6 +101,14 @@ def check_places(places: Sequence[Place], automata: Mapping[str, Automaton]) -> 
         if one.node == other.node:
             for channels in product(one.channels, other.channels):
                 check_commute(automata[one.node], *channels)
+
+
+def check_timeouts(worker: Automaton, links: Iterable[int], clocks: Iterable[int]) -> None:
+    """A timeout of one slot commutes with what comes for another, and with its timeout."""
+    for clock in clocks:
+        for other in (*links, *clocks):
+            if worker.channels[other].slot != worker.channels[clock].slot:
+                check_commute(worker, clock, other)
 
 
 def check_commute(node: Automaton, a: int, b: int) -> None:

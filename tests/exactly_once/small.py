@@ -63,6 +63,10 @@ class Setting:
     first_seq: int = 0
     collides: bool = False
     """Slots are shared: who comes second goes to the PS, and the others wait for it in vain until they time out."""
+    remembers: bool = False
+    """What a free slot holds matters still, as a shadow copy of its last sum does."""
+    both_ways: bool = False
+    """Switches answer what comes from below, so that it does not commute with what comes from above."""
 
     @property
     def slots(self) -> int:

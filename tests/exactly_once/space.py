@@ -1,7 +1,8 @@
 """The states of a whole network, many at a time.
 
 A state is a column of words: the content of every channel, the number of every node's state, the packets that were
-held back (`late`), and how many rounds of timeouts have passed in which no worker learned anything (`rounds`).
+held back (`late`), and for each slot how many rounds of timeouts have passed in which no worker learned anything
+(`rounds`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from endpoints import nodes_of
 from events import FAULTS, KINDS, NETWORK_FAULTS, OF_LATE, Act, Event
 from late import ENTRIES, entries_of
 from numpy.typing import NDArray
-from places import Upwards, check_endpoints, check_mute, check_places, chosen_places, places_of
+from places import Upwards, check_endpoints, check_mute, check_places, check_timeouts, chosen_places, places_of
 from small import Setting
 
 from planner.plan import ROOT_LABEL
@@ -42,7 +43,9 @@ class Space:
         self.workers = sorted({worker for job in setting.problem.jobs for worker in job.workers})
         self.channels = channels_of(setting, self.workers)
         self.links = [number for number, channel in enumerate(self.channels) if channel.source != CLOCK]
-        self.clock_of = {c.target: number for number, c in enumerate(self.channels) if c.source == CLOCK}
+        self.clock_of = {(c.target, c.slot): n for n, c in enumerate(self.channels) if c.source == CLOCK}
+        self.slot_of = np.array([channel.slot for channel in self.channels])
+        self.of_slot = [np.flatnonzero(self.slot_of == slot) for slot in range(setting.slots)]
         self.automata = {name: self.automaton(name) for name in self.nodes}
         # where the words of a state are, those of channels first
         self.node_word = {name: len(self.channels) + position for position, name in enumerate(self.names)}
@@ -51,6 +54,7 @@ class Space:
         self.note_faults({act for kind in kinds for act in KINDS[kind]})
 
     def automaton(self, name: str) -> Automaton:
+        """A node with its output channels."""
         ports = self.setting.problem.fabric.port_numbers
         outputs: dict[int, list[int]] = {}
         for number in self.links:
@@ -60,18 +64,18 @@ class Space:
         return Automaton(name, self.nodes[name], self.channels, outputs)
 
     def note_faults(self, faults: set[Act]) -> None:
-        """What may happen, and where."""
+        """What may happen, and at which places."""
         self.events = [event for event in self.all_events() if event.act not in FAULTS or event.act in faults]
-        self.hurried = Act.HURRY in faults
-        whole = [*self.workers * self.hurried, *list(self.setting.entries) * (Act.WIPE in faults)]
+        self.hurried, self.wiped = Act.HURRY in faults, Act.WIPE in faults
+        whole = [*self.workers * self.hurried, *list(self.setting.entries) * self.wiped]
         self.places = places_of(self.setting, self.channels, self.links, whole)
         self.upwards = Upwards(self.channels, self.links, self.places)
         # The clock's channels lead to the places of the workers.
         self.place_of = np.zeros(len(self.channels), np.int64)
         for number, place in enumerate(self.places):
             self.place_of[list(place.channels)] = number
-            if place.node in self.clock_of:
-                self.place_of[self.clock_of[place.node]] = number
+            if place.node in self.workers:
+                self.place_of[[self.clock_of[place.node, self.channels[link].slot] for link in place.channels]] = number
 
     def all_events(self) -> Iterator[Event]:
         for act in (Act.ARRIVE, Act.LOSE, Act.DUPLICATE, Act.DELAY):
@@ -79,7 +83,7 @@ class Space:
         yield from (Event(act, position) for act in OF_LATE for position in range(ENTRIES))
         yield from (Event(Act.HURRY, clock) for clock in self.clock_of.values())
         yield from (Event(Act.WIPE, self.names.index(switch)) for switch in self.setting.entries)
-        yield Event(Act.EXPIRE, 0)
+        yield from (Event(Act.EXPIRE, slot) for slot in range(self.setting.slots))
 
     @cached_property
     def label_names(self) -> dict[tuple[int, int, int], str]:
@@ -96,6 +100,8 @@ class Space:
         check_endpoints(self.places, self.automata, self.setting.entries)
         for name in self.workers:
             check_mute(self.automata[name], self.links)
+            clocks = [self.clock_of[name, slot] for slot in range(self.setting.slots)]
+            check_timeouts(self.automata[name], [n for n in self.links if self.channels[n].target == name], clocks)
 
     # -- states
 
@@ -109,37 +115,66 @@ class Space:
                 state[channel] = burst
         return state
 
-    def waiting(self, states: States) -> dict[str, BoolArray]:
-        """Which workers wait for a sum."""
-        return {name: self.automata[name].unfinished[states[self.node_word[name]]] for name in self.workers}
+    def waiting(self, states: States, slot: int) -> dict[str, BoolArray]:
+        """Which workers have sent what is in a slot and lack its sum."""
+        return {name: self.automata[name].awaiting[states[self.node_word[name]], slot] for name in self.workers}
 
-    def someone_waits(self, states: States) -> BoolArray:
-        waits: BoolArray = np.any(list(self.waiting(states).values()), axis=0)
+    def someone_waits(self, states: States, slot: int) -> BoolArray:
+        waits: BoolArray = np.logical_or.reduce(list(self.waiting(states, slot).values()))
         return waits
 
-    def silent(self, states: States) -> BoolArray:
-        """Nothing is on its way but what is late."""
-        silent: BoolArray = ~np.any(states[: len(self.channels)], axis=0)
-        return silent
+    def silent(self, states: States, slot: int) -> BoolArray:
+        """Nothing of a slot is on its way but what is late."""
+        filled: BoolArray = np.logical_or.reduce(states[self.of_slot[slot]] != 0)
+        return ~filled
+
+    def rounds_of(self, states: States, slot: int) -> Words:
+        """How many rounds of timeouts have passed in which nobody learned a sum of the slot."""
+        rounds: Words = states[self.rounds] >> BYTE * np.uint64(slot) & np.uint64(0xFF)
+        return rounds
 
     def stuck(self, states: States) -> BoolArray:
         """Time passes, and no one learns anything."""
-        stuck: BoolArray = self.silent(states) & (states[self.rounds] >= PATIENCE) & self.someone_waits(states)
+        stuck = np.zeros(states.shape[1], np.bool_)
+        for slot in range(self.setting.slots):
+            late = self.rounds_of(states, slot) >= PATIENCE
+            stuck |= late & self.silent(states, slot) & self.someone_waits(states, slot)
         return stuck
 
-    def chosen(self, states: States) -> Numbers:
-        """The place at which it is enough to go on, or -1."""
+    def over(self, states: States) -> BoolArray:
+        """Every worker has every sum, and nothing is on its way."""
+        lacks = [self.automata[name].unfinished[states[self.node_word[name]]] for name in self.workers]
+        more = [*(states[channel] != 0 for channel in self.links), states[self.late] != 0]
+        over: BoolArray = ~np.logical_or.reduce([*lacks, *more])
+        return over
+
+    # -- what is enough to try
+
+    def chosen(self, states: States) -> tuple[Numbers, Numbers]:
+        """The place, and the slot, at which it is enough to go on; or -1."""
         filled = states[: len(self.channels)] != 0
+        nowhere = np.full(filled.shape[1], -1)
         if not self.ordered:
-            return np.full(filled.shape[1], -1)
-        if self.hurried:  # nobody is mute
-            return chosen_places(self.places, filled, np.zeros_like(filled))
+            return nowhere, nowhere
+        if self.hurried:  # a worker may send again at any time: nobody is mute
+            return chosen_places(self.places, filled, np.zeros_like(filled)), nowhere
         late = np.zeros_like(filled)
         for entry in entries_of(states[self.late]):
             here = np.flatnonzero(entry)
             late[(entry[here] >> BYTE).astype(np.int64), here] = True
         mute = {name: self.automata[name].mute[states[self.node_word[name]]] for name in self.workers}
-        return chosen_places(self.places, filled, self.upwards.dry(filled, late, mute))
+        slots = nowhere
+        if not self.wiped:  # which is all slots at once
+            slots = np.where(np.logical_and.reduce(list(mute.values())), self.first_slot(states, filled | late), -1)
+            filled &= (slots < 0) | (slots == self.slot_of[:, None])
+        return chosen_places(self.places, filled, self.upwards.dry(filled, late, mute)), slots
+
+    def first_slot(self, states: States, busy: BoolArray) -> Numbers:
+        """The first slot in which something may happen."""
+        first = np.full(states.shape[1], -1)
+        for slot in reversed(range(self.setting.slots)):
+            first[np.logical_or.reduce(busy[self.of_slot[slot]]) | self.someone_waits(states, slot)] = slot
+        return first
 
     def step(self, channel: int, states: States, packets: Words) -> BoolArray:
         """Packets come out of a channel; whether they made a node take a wrong sum for complete."""
@@ -150,7 +185,11 @@ class Space:
         states[word] = automaton.following[outcome]
         for output, bursts in automaton.bursts.items():
             states[output] = push(states[output], bursts[outcome])
-        if target in self.clock_of and channel in self.links:
-            states[self.rounds, before != states[word]] = 0
+        if target in self.workers and channel in self.links:
+            self.reset_rounds(states, self.slot_of[channel], before != states[word])
         wrong: BoolArray = automaton.wrong[states[word]]
         return wrong
+
+    def reset_rounds(self, states: States, slot: int, where: BoolArray | slice = slice(None)) -> None:
+        """Something of the slot has changed: patience counts from here."""
+        states[self.rounds, where] &= ~(np.uint64(0xFF) << BYTE * np.uint64(slot))

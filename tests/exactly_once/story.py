@@ -27,7 +27,7 @@ def story(space: Space, events: Sequence[Event]) -> str:
 def sentences(space: Space, event: Event, states: States) -> Iterator[str]:
     """What an event makes of one state."""
     if event.act is Act.EXPIRE:
-        yield event.act.value
+        yield f"slot {event.at}: {event.act.value}"
     elif event.act is Act.HURRY:
         yield f"{space.channels[event.at].target} {event.act.value}"
     elif event.act is Act.WIPE:
@@ -72,5 +72,5 @@ def complaints(space: Space, states: States) -> Iterator[str]:
         state = int(states[space.node_word[name], 0])
         if automaton.complaints[state]:
             yield automaton.complaints[state]
-        if automaton.waits[state]:
+        if automaton.lacks[state]:
             yield f"{name} waits"

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from automata import Automaton
 from events import FAULTS, KINDS, NETWORK_FAULTS
 from exploration import Exploration
+from explore import main
 from late import entries_of, with_entry, words_of
 from live import LiveNetwork
 from moves import happen, successors
 from mutation import Mutation, mutant, swapped, without
+from nodes import SwitchNode
 from small import SETTINGS
 from space import Space
 from story import story
@@ -28,16 +31,16 @@ pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
 )
 
-# Settings, and with how many faults of which kinds they are explored; in the long form one more.
-RUNS = {
-    "one slot": (2, NETWORK_FAULTS),
-    "two slots": (2, NETWORK_FAULTS),
-    "slots again": (1, NETWORK_FAULTS),
-    "two leaves": (2, NETWORK_FAULTS),
-    "one level": (1, NETWORK_FAULTS),
-    "overflow": (1, NETWORK_FAULTS),
-    "numbers wrap": (1, NETWORK_FAULTS),
-    "shared slot": (1, NETWORK_FAULTS),
+# The most faults with which a setting is explored, and in the long form.
+MOST_FAULTS = {
+    "one slot": (2, 3),
+    "two slots": (2, 4),
+    "slots again": (1, 2),
+    "two leaves": (1, 3),
+    "one level": (1, 2),
+    "overflow": (1, 2),
+    "numbers wrap": (1, 3),
+    "shared slot": (1, 2),
 }
 EVERYTHING = tuple(KINDS)
 LIVE_KINDS = (*NETWORK_FAULTS, "impatience")
@@ -57,8 +60,7 @@ def explored(program: Program, name: str, faults: int, kinds: tuple[str, ...] = 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_sum_is_right_and_comes(program: Program, name: str) -> None:
-    faults, kinds = RUNS[name]
-    assert not explored(program, name, faults, kinds)
+    assert not explored(program, name, MOST_FAULTS[name][0])
 
 
 @pytest.mark.parametrize("name", ["one slot", "two leaves", "overflow", "shared slot"])
@@ -68,9 +70,8 @@ def test_also_with_wipes_and_impatience(program: Program, name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SETTINGS)
-def test_the_same_with_one_fault_more(program: Program, name: str) -> None:
-    faults, kinds = RUNS[name]
-    assert not explored(program, name, faults + 1, kinds)
+def test_the_same_with_more_faults(program: Program, name: str) -> None:
+    assert not explored(program, name, MOST_FAULTS[name][1])
 
 
 # ---- the exploration finds mistakes ------------------------------------------------------------
@@ -106,6 +107,19 @@ def test_a_server_that_does_not_answer_again_is_noticed(program: Program, monkey
     assert "is lost" in found
 
 
+def test_the_command_prints_a_table_and_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["one slot", "--faults", "0"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["one", "slot", "0"]
+    monkeypatch.setattr(Servers, "answer_again", lambda *_: None)
+    assert main(["one slot", "--faults", "1", "--kinds", "loss"]) == 1
+    assert "w2 waits" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["two slots", "--kinds", "los"])
+    assert "no kind of fault 'los'" in capsys.readouterr().err
+
+
 def test_what_is_found_takes_no_more_than_it_needs(tmp_path: Path) -> None:
     """The shortest story of a partial sum that is not told to be one: a loss, a timeout, a flush, and it is taken."""
     space = Space(mutant(MUTANTS["a partial sum is not told"][0], tmp_path), SETTINGS["one slot"]())
@@ -138,17 +152,24 @@ def test_tables_do_what_a_live_network_does(program: Program, name: str, seed: i
             live.happen(event, states)
             happen(space, event, states)
             assert live.contents_in(states) == live.contents, event
-    assert not any(waits[0] for waits in space.waiting(states).values())
+    assert not any(node.unfinished(node.snapshot()) for node in live.nodes.values())
 
 
 @pytest.mark.parametrize(
-    "name", ["one slot", "two leaves"]
-)  # of one slot: a switch's state is the product of its slots'
-@pytest.mark.parametrize("kinds", [NETWORK_FAULTS, EVERYTHING])
+    ("name", "kinds"),
+    [
+        ("one slot", NETWORK_FAULTS),
+        ("one slot", EVERYTHING),
+        ("two leaves", NETWORK_FAULTS),
+        ("two slots", NETWORK_FAULTS),
+        pytest.param("slots again", NETWORK_FAULTS, marks=pytest.mark.long),
+    ],
+)
 def test_all_orders_show_no_more_than_those_that_are_tried(program: Program, name: str, kinds: tuple[str, ...]) -> None:
-    """Every packet that any order brings to an endpoint in any state, and to a switch from below.
+    """Every packet that any order brings to an endpoint in any state, and to any state of a slot.
 
-    What comes from above is one to all states of a switch, so it is not brought to all of them.
+    What comes from above is one to all states of a switch, so it is not brought to all of them; nor is what comes for
+    one slot to all states of another, or of an endpoint that has several.
     """
     tried, all_of_them = (steps_seen(program, name, kinds, ordered=ordered) for ordered in (True, False))
     assert tried == all_of_them
@@ -161,11 +182,19 @@ def steps_seen(program: Program, name: str, kinds: tuple[str, ...], *, ordered: 
     assert not Exploration(space).run(1)
     from_above = {channel for place in space.places if place.from_above for channel in place.channels}
     return {
-        (node.name, node.states[state], space.channels[channel].packets[packet])
+        (node.name, state_of_slot(node, state, channel), space.channels[channel].packets[packet])
         for node in space.automata.values()
         for channel in node.tables.keys() - from_above
         for state, packet in np.argwhere(node.tables[channel] >= 0)
     }
+
+
+def state_of_slot(automaton: Automaton, state: int, channel: int) -> bytes:
+    """What a switch has in the slot of a channel; an endpoint's state where there is one slot, else nothing."""
+    if isinstance(automaton.node, SwitchNode):
+        size = automaton.node.packed.itemsize
+        return automaton.states[state][size * automaton.channels[channel].slot :][:size]
+    return automaton.states[state] if automaton.slots == 1 else b""
 
 
 def test_fingerprints_are_seen_once() -> None:
