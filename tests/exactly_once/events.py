@@ -18,6 +18,7 @@ class Act(Enum):
     DELAY = "is held back"
     HURRY = "loses patience early"
     WIPE = "forgets all slots"
+    RESTART = "forgets all sums"
 
 
 KINDS = {
@@ -26,15 +27,17 @@ KINDS = {
     "reordering": (Act.DELAY,),
     "impatience": (Act.HURRY,),
     "wipes": (Act.WIPE,),
+    "restarts": (Act.RESTART,),
 }
 """Faults by their kind."""
 NETWORK_FAULTS = ("loss", "duplicates", "reordering")
 FAULTS = {act for acts in KINDS.values() for act in acts}
+OF_NODE = (Act.WIPE, Act.RESTART)
 OF_LATE = (Act.LATE, Act.LATE_DUPLICATE)
 
 
 class Event(NamedTuple):
-    """`at` is a channel; for late packets their position, for a wipe the node's."""
+    """`at` is a channel; for late packets their position, for a wipe or a restart the node's."""
 
     act: Act
     at: int

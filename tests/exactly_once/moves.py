@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from automata import BYTE, Words
-from events import FAULTS, OF_LATE, Act, Event
+from events import FAULTS, OF_LATE, OF_NODE, Act, Event
 from late import entries_of, with_entry, words_of
 from nodes import TIMEOUT
 from places import below
@@ -48,7 +48,7 @@ def where_possible(space: Space, event: Event, states: States) -> tuple[BoolArra
     at = event.at
     if event.act is Act.EXPIRE:
         return space.silent(states, at) & space.someone_waits(states, at), -1, at
-    if event.act is Act.WIPE:
+    if event.act in OF_NODE:
         name = space.names[at]
         return states[space.node_word[name]] != 0, space.places.index(below(space.places, name)), -1
     if event.act in OF_LATE:
@@ -61,7 +61,7 @@ def where_possible(space: Space, event: Event, states: States) -> tuple[BoolArra
 
 def happen(space: Space, event: Event, states: States) -> BoolArray:
     """Change states in place; whether some node took a wrong sum for complete."""
-    if event.act is Act.WIPE:
+    if event.act in OF_NODE:
         states[space.rounds] = 0
     elif event.act in FAULTS and event.act not in OF_LATE:
         space.reset_rounds(states, space.slot_of[event.at])
@@ -132,7 +132,7 @@ def forget_useless(space: Space, states: States) -> None:
     for entry in entries:
         for channel in np.unique(entry[entry != 0] >> BYTE).tolist():
             target = space.channels[channel].target
-            if target not in space.setting.entries:
+            if target in space.forgetful:
                 here = np.flatnonzero(entry >> BYTE == channel)
                 now = states[space.node_word[target], here]
                 entry[here[space.automata[target].useless(channel, now, entry[here] & FIRST)]] = 0
@@ -157,8 +157,8 @@ def expire(space: Space, slot: int, states: States) -> BoolArray:
     return wrong
 
 
-def wipe(space: Space, node: int, states: States) -> BoolArray:
-    """A switch is as it was at first, with its entries."""
+def forget_all(space: Space, node: int, states: States) -> BoolArray:
+    """A switch, with its entries, or a PS is as it was at first."""
     states[space.node_word[space.names[node]]] = 0
     return np.zeros(states.shape[1], np.bool_)
 
@@ -181,5 +181,6 @@ HAPPENINGS: dict[Act, Happening] = {
     Act.LATE_DUPLICATE: arrive_late_again,
     Act.DELAY: delay,
     Act.HURRY: hurry,
-    Act.WIPE: wipe,
+    Act.WIPE: forget_all,
+    Act.RESTART: forget_all,
 }

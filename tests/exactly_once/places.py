@@ -125,10 +125,10 @@ def check_commute(node: Automaton, a: int, b: int) -> None:
     assert same, f"what {node.name} gets by channels {a} and {b} does not commute: they belong to one place"
 
 
-def check_endpoints(places: Sequence[Place], automata: Mapping[str, Automaton], switches: Iterable[str]) -> None:
-    """What an endpoint forgets in a state is useless in all states that follow."""
+def check_endpoints(places: Sequence[Place], automata: Mapping[str, Automaton], forgetful: Sequence[str]) -> None:
+    """What one of these endpoints forgets in a state is useless in all states that follow."""
     for place in places:
-        if place.node not in switches:
+        if place.node in forgetful:
             node = automata[place.node]
             known = [step for channel in node.tables for _, steps in steps_by_packet(node, channel) for step in steps]
             edges = {(state, after) for state, after, _ in known if state != after}

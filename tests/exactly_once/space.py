@@ -41,6 +41,7 @@ class Space:
         self.nodes = nodes_of(program, setting)
         self.names = list(self.nodes)
         self.workers = sorted({worker for job in setting.problem.jobs for worker in job.workers})
+        self.servers = sorted({server for job in setting.problem.jobs for server in job.servers})
         self.channels = channels_of(setting, self.workers)
         self.links = [number for number, channel in enumerate(self.channels) if channel.source != CLOCK]
         self.clock_of = {(c.target, c.slot): n for n, c in enumerate(self.channels) if c.source == CLOCK}
@@ -66,8 +67,10 @@ class Space:
     def note_faults(self, faults: set[Act]) -> None:
         """What may happen, and at which places."""
         self.events = [event for event in self.all_events() if event.act not in FAULTS or event.act in faults]
-        self.hurried, self.wiped = Act.HURRY in faults, Act.WIPE in faults
-        whole = [*self.workers * self.hurried, *list(self.setting.entries) * self.wiped]
+        self.hurried, wiped, restarted = (act in faults for act in (Act.HURRY, Act.WIPE, Act.RESTART))
+        self.forgetful = [*self.workers, *self.servers * (not restarted)]
+        whole = [*self.workers * self.hurried, *list(self.setting.entries) * wiped, *self.servers * restarted]
+        self.apart = not (wiped or restarted)  # what happens in one slot is nothing to the others
         self.places = places_of(self.setting, self.channels, self.links, whole)
         self.upwards = Upwards(self.channels, self.links, self.places)
         # The clock's channels lead to the places of the workers.
@@ -83,6 +86,7 @@ class Space:
         yield from (Event(act, position) for act in OF_LATE for position in range(ENTRIES))
         yield from (Event(Act.HURRY, clock) for clock in self.clock_of.values())
         yield from (Event(Act.WIPE, self.names.index(switch)) for switch in self.setting.entries)
+        yield from (Event(Act.RESTART, self.names.index(server)) for server in self.servers)
         yield from (Event(Act.EXPIRE, slot) for slot in range(self.setting.slots))
 
     @cached_property
@@ -97,7 +101,7 @@ class Space:
     def check(self) -> None:
         """What the nodes were seen to do allows to leave out what was left out. Else it is an `AssertionError`."""
         check_places(self.places, self.automata)
-        check_endpoints(self.places, self.automata, self.setting.entries)
+        check_endpoints(self.places, self.automata, self.forgetful)
         for name in self.workers:
             check_mute(self.automata[name], self.links)
             clocks = [self.clock_of[name, slot] for slot in range(self.setting.slots)]
@@ -164,7 +168,7 @@ class Space:
             late[(entry[here] >> BYTE).astype(np.int64), here] = True
         mute = {name: self.automata[name].mute[states[self.node_word[name]]] for name in self.workers}
         slots = nowhere
-        if not self.wiped:  # which is all slots at once
+        if self.apart:
             slots = np.where(np.logical_and.reduce(list(mute.values())), self.first_slot(states, filled | late), -1)
             filled &= (slots < 0) | (slots == self.slot_of[:, None])
         return chosen_places(self.places, filled, self.upwards.dry(filled, late, mute)), slots

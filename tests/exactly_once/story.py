@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from endpoints import head_in
-from events import OF_LATE, Act, Event
+from events import OF_LATE, OF_NODE, Act, Event
 from late import entries_of
 from moves import FIRST, happen
 from nodes import TIMEOUT, SwitchNode
@@ -30,7 +30,7 @@ def sentences(space: Space, event: Event, states: States) -> Iterator[str]:
         yield f"slot {event.at}: {event.act.value}"
     elif event.act is Act.HURRY:
         yield f"{space.channels[event.at].target} {event.act.value}"
-    elif event.act is Act.WIPE:
+    elif event.act in OF_NODE:
         yield f"{space.names[event.at]} {event.act.value}"
     else:
         channel, packet = carried(space, event, states)

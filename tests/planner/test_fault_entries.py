@@ -109,8 +109,8 @@ def test_background_traffic_finds_its_way_by_entries() -> None:
         address = addresses(FABRIC)[flow.destination].ipv4
         for switch, following in links[1:]:
             assert rows(found.of(switch), "ipv4_route")[address,] == (FABRIC.port_numbers[switch, following],)
-    for switch in INSTALLED.switches:
-        assert found.of(switch.switch).tables[: len(switch.tables)] == switch.tables
+    for before in INSTALLED.switches:
+        assert found.of(before.switch).tables[: len(before.tables)] == before.tables
 
 
 def test_background_traffic_between_strangers_is_refused() -> None:

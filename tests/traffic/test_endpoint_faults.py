@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples import one_job, ports_of
 from numpy.typing import NDArray
 
 from planner.problem import FragmentFormat, Job, Problem
 from topo.generators import named_fabric
 from traffic.faults import SLOWEST, FaultyPorts, Stragglers
+from traffic.layout import lay_out
 from traffic.packet import BARE_FRAME
 from traffic.port import IntArray, Outgoing, Packets
+from traffic.server import Servers
+from traffic.worker import gradient_templates
 
 HOSTS = ("w0", "w1", "w2")
 
@@ -128,3 +132,24 @@ def test_shares_are_normally_distributed_and_cut_off() -> None:
 def test_the_seed_decides() -> None:
     assert (shares(spread=0.2, seed=1) == shares(spread=0.2, seed=1)).all()
     assert (shares(spread=0.2, seed=1) != shares(spread=0.2, seed=2)).any()
+
+
+# ---- servers -----------------------------------------------------------------------------------
+
+
+def test_a_server_that_restarts_forgets_its_own_sums_and_answers() -> None:
+    problem, plan = one_job(workers=2, servers=2, levels=0, fragments=2)
+    layout = lay_out(problem, plan, ports_of(problem))
+    servers = Servers(layout)
+    servers.begin(0, 0)
+    heads = gradient_templates(layout)  # fragment 0 of every stream: both servers have their whole sum
+    values = np.full((len(heads), 64), 3, np.int32)
+    servers.receive(Packets(heads, values, layout.trees.server[layout.streams.tree]), now=1.0)
+    assert servers.done.tolist() == [True, True]
+    servers.restart(int(layout.trees.server[0]))
+    assert servers.done.tolist() == [False, True]
+    assert servers.covered.any(axis=1).tolist() == [False, True]
+    assert servers.sums.any(axis=1).tolist() == [False, True]
+    due = servers.due()
+    assert due is not None
+    assert due.heads["ina"]["tree"].tolist() == [2]
