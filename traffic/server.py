@@ -106,11 +106,12 @@ class Servers:
             self.answer_again(row[asked], tree[asked], label[asked])
         if overflown.any():
             self.give_notice(row[overflown], tree[overflown])
-        use: BoolArray = ~done & ~overflown
+        members = self.members.of(packets.heads, tree)
+        # Nobody sends for nobody: a partial sum with an empty bitmap is forged.
+        use: BoolArray = ~done & ~overflown & np.any(members, axis=1)
         self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
         if use.any():
-            used = packets.where(use)
-            self.add_up(row[use], tree[use], self.members.of(used.heads, tree[use]), used.values)
+            self.add_up(row[use], tree[use], members[use], packets.values[use])
         lacking: BoolArray = self.asks[tree] & ((flags & Flag.DIRECT) != 0) & ~self.done[row]
         if lacking.any():
             self.ask(row[lacking], tree[lacking], now)
