@@ -281,18 +281,18 @@ class Workers:
             self.shrink_windows(np.unique(stream[early]), now)
         notice &= ~early
         if notice.any():
-            self.take_notices(rows[notice])
+            self.take_notices(rows[notice], (ina["flags"][notice] & Flag.RETRANSMITTED) != 0)
         if result.any():
             self.take_results(packets.where(result), stream[result], fragment[result], now)
 
-    def take_notices(self, rows: IntArray) -> None:
-        """A PS is to sum these itself: send them again at once, past all slots, even those that are done here."""
-        fresh = rows[~self.noticed[rows]]
-        self.noticed[rows] = True
+    def take_notices(self, rows: IntArray, asked: BoolArray) -> None:
+        """A PS is to sum these itself: send them again at once, past all slots; if `asked` even what is done here."""
+        done = self.memory.parts[rows] == WHOLE
+        fresh = rows[~self.noticed[rows] & ~done]
+        self.noticed[rows[asked | ~done]] = True
         self.sent_at[fresh] = -np.inf
-        done = rows[self.memory.parts[rows] == WHOLE]
-        if done.size:
-            self.wanted.append(done)
+        if (asked & done).any():
+            self.wanted.append(rows[asked & done])
         self.scan_at = 0.0
 
     def take_results(self, packets: Packets, stream: IntArray, fragment: IntArray, now: float) -> None:

@@ -49,12 +49,18 @@ class Stored:
             setattr(self.owner, name, value)
 
 
+NEVER = 1 << 40
+"""Overtaken by so many fragments: nobody sends again but after a timeout, which may come at any time ("impatience")."""
+
+
 class WorkerNode(Node):
     """One worker, with what it sends for all of its jobs."""
 
-    FIXED = ("layout", "memory", "options", "stream_of_row", "chosen", "chosen_at")
+    FIXED = ("layout", "memory", "options", "stream_of_row", "chosen", "chosen_at", "windows", "gap", "yields",
+             "max_backoff", "active")  # fmt: skip
     COUNTERS = ("sent", "first_sent_at", "last_sent_at", "last_result_at", "retransmitted", "late_s", "refused",
-                "sent_at", "cut_at", "round_trip", "deviation", "scan_at", "credit", "refilled_at")  # fmt: skip
+                "sent_at", "cut_at", "round_trip", "deviation", "scan_at", "credit", "refilled_at", "order", "sendings",
+                "newest", "newest_order", "begun_at")  # fmt: skip
 
     def __init__(self, setting: Setting, host: str) -> None:
         self.host, self.layout = host, layout_of(setting)
@@ -62,6 +68,7 @@ class WorkerNode(Node):
         self.memory = loaded(setting, self.layout)
         self.fits = all((np.abs(total) < 1 << 31).all() for total in self.memory.expected.values())
         self.workers = Workers(self.layout, self.memory, WorkerOptions(paced=False, first_seq=setting.first_seq))
+        self.workers.gap[:] = NEVER
         for job in jobs:
             self.workers.begin(job, 0)
         self.mine = np.array([self.layout.hosts[number].name == host for number in streams.host])
@@ -132,7 +139,7 @@ class ServerNode(Node):
     """A PS, with all trees that end there."""
 
     FIXED = ("layout", "members", "templates", "start_seq", "at_once", "chosen", "later")
-    COUNTERS = ("ingress_frames", "last_arrival_at", "discarded", "notices", "strangers")
+    COUNTERS = ("ingress_frames", "last_arrival_at", "discarded", "notices", "strangers", "asked_at")
 
     def __init__(self, setting: Setting, host: str) -> None:
         self.host, self.layout = host, layout_of(setting)

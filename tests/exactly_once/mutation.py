@@ -36,15 +36,17 @@ def without(action: str, line: str) -> Mutation:
 
 
 def swapped(line: str, old: str, new: str, which: int = 0) -> Mutation:
-    """Another operator in the condition or statement that the P4 source calls `line`, of those that are `old`."""
+    """Another operator in every condition or statement that the P4 source calls `line`, of those that are `old`."""
 
     def mutate(program: Any) -> None:
         conditions = [each for pipeline in program["pipelines"] for each in pipeline["conditionals"]]
         statements = [each for action in program["actions"] for each in action["primitives"]]
         places = [each for each in (*conditions, *statements) if source_of(each).startswith(line)]
-        operations = [each for place in places for each in operations_in(place) if each["op"] == old]
-        assert which < len(operations), f"not so many '{old}' in '{line}'"
-        operations[which]["op"] = new
+        assert places, f"the program has no '{line}'"
+        for place in places:
+            operations = [each for each in operations_in(place) if each["op"] == old]
+            assert which < len(operations), f"not so many '{old}' in '{line}'"
+            operations[which]["op"] = new
 
     return mutate
 
