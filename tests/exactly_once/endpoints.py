@@ -14,6 +14,7 @@ from nodes import TIMEOUT, Node, Sent, SwitchNode
 from numpy.typing import NDArray
 from small import Setting
 
+from planner.policies import HOLD, policy_of
 from switch.program import Program
 from topo.addresses import addresses
 from traffic.layout import Layout, head_of, lay_out
@@ -49,6 +50,8 @@ class Stored:
             setattr(self.owner, name, value)
 
 
+PATIENT_TRIES = 3
+"""After so many, fragments go to the PS directly."""
 NEVER = 1 << 40
 """Overtaken by so many fragments: nobody sends again but after a timeout, which may come at any time ("impatience")."""
 
@@ -69,6 +72,9 @@ class WorkerNode(Node):
         self.fits = all((np.abs(total) < 1 << 31).all() for total in self.memory.expected.values())
         self.workers = Workers(self.layout, self.memory, WorkerOptions(paced=False, first_seq=setting.first_seq))
         self.workers.gap[:] = NEVER
+        # Only where aggregators hold what is sent again does it matter how often that was.
+        holds = any(policy_of(tree.policy).bits & HOLD for _, tree in setting.trees)
+        self.tries_told_apart = PATIENT_TRIES if holds else 1
         for job in jobs:
             self.workers.begin(job, 0)
         self.mine = np.array([self.layout.hosts[number].name == host for number in streams.host])
@@ -89,14 +95,16 @@ class WorkerNode(Node):
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
         if packet == TIMEOUT:
-            self.workers.sent_at[self.workers.heads["ina"]["slot"] == port] = -np.inf
+            of_slot = self.workers.heads["ina"]["slot"] == port
+            self.workers.sent_at[of_slot] = -np.inf
+            self.workers.begun_at[of_slot & (self.workers.tries >= PATIENT_TRIES)] = -np.inf
             self.workers.scan_at = 0.0
         else:
             self.workers.receive(arrived(self.layout, self.host, packet), 0.0)
         return self.start()
 
     def snapshot(self) -> bytes:
-        np.minimum(self.workers.tries, 1, out=self.workers.tries)
+        np.minimum(self.workers.tries, self.tries_told_apart, out=self.workers.tries)
         self.workers.heads["ina"]["flags"] = 0  # they are written before a packet is sent again
         return pickle.dumps([stored.values() for stored in self.stored])
 
@@ -116,13 +124,14 @@ class WorkerNode(Node):
         return set(self.workers.heads["ina"]["slot"][lacking].tolist())
 
     def mute(self, state: bytes) -> bool:
-        """All is sent, and no sum needs more than 32 bits, of which a notice would come."""
+        """All is sent, and no notice can come: no sum needs more than 32 bits, no PS asks for what goes to it directly."""
         self.restore(state)
-        return self.fits and bool((self.workers.next == self.layout.streams.count).all())
+        return self.fits and self.tries_told_apart == 1 and bool((self.workers.next == self.layout.streams.count).all())
 
     def forgets(self, packet: bytes) -> bool:
-        del packet
-        return True
+        """A PS that asks for what is done here gets it."""
+        head = head_in(packet)
+        return not (head["kind"] == Kind.NOTICE and head["flags"] & Flag.RETRANSMITTED)
 
     def wrong(self, state: bytes) -> str:
         self.restore(state)
@@ -152,6 +161,7 @@ class ServerNode(Node):
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
         del port
+        self.servers.asked_at[:] = -np.inf  # time enough has passed since the last question
         self.servers.receive(arrived(self.layout, self.host, packet), 0.0)
         outgoing = self.servers.due()
         sent = frames_of(outgoing)

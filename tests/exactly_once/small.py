@@ -18,8 +18,10 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.adapt import rooted_in_network
 from planner.entries import entries
 from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from planner.policies import policy_of
 from planner.problem import Job, Problem
 from switch.entries import SwitchEntries, TableEntry
 from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
@@ -70,8 +72,8 @@ class Setting:
 
     @property
     def slots(self) -> int:
-        """Fragments that may be on their way at once; fragment i is in slot i modulo that."""
-        return min(tree.window or 1 for _, tree in self.trees)
+        """Of each aggregator; fragment i is in slot i modulo that."""
+        return min(tree.slots or 1 for _, tree in self.trees)
 
     @property
     def trees(self) -> list[tuple[int, AggregationTree]]:
@@ -99,7 +101,7 @@ def fabric_of(children: Children) -> Fabric:
     return Fabric("small", hosts, switches, tuple(links))
 
 
-def tree_of(children: Children, first_slot: int, slots: int) -> AggregationTree:
+def tree_of(children: Children, first_slot: int, slots: int, policy: str) -> AggregationTree:
     """Every switch an aggregator, the PS its root. Labels: workers from 1, aggregators from 101."""
     above = {below: switch for switch, those in children.items() for below in those} | {"spine": SERVER}
     workers = dict(enumerate(sorted(set(above) - set(children)), start=1))
@@ -110,22 +112,36 @@ def tree_of(children: Children, first_slot: int, slots: int) -> AggregationTree:
         for switch, below in children.items()
     )
     branches = tuple(Branch(label_of[a], label_of[b], (a, b)) for a, b in above.items())
-    return AggregationTree(1, SERVER, workers, aggregators, branches, policy="goat")
+    return AggregationTree(1, SERVER, workers, aggregators, branches, policy=policy)
 
 
 def setting(
-    children: Children, *, slots: int, fragments: int, jobs: int = 1, last: int = 0, first_seq: int = 0
+    children: Children,
+    *,
+    slots: int,
+    fragments: int,
+    jobs: int = 1,
+    last: int = 0,
+    first_seq: int = 0,
+    policy: str = "goat",
 ) -> Setting:
     """Every job of all workers, each with slots of its own."""
     fabric = fabric_of(children)
-    trees = [tree_of(children, slots * number, slots) for number in range(jobs)]
+    trees = [tree_of(children, slots * number, slots, policy) for number in range(jobs)]
     size = 4 * FRAGMENT.values * fragments
     every_job = tuple(Job(n, tuple(tree.workers.values()), (SERVER,), size) for n, tree in enumerate(trees, start=1))
     problem = Problem(fabric, every_job, FRAGMENT)
     shards = tuple(Shard(job, 0, 1.0, RATE_BPS, (tree,)) for job, tree in enumerate(trees, start=1))
+    if policy_of(policy).needs_root:
+        shards = tuple(replace(s, trees=tuple(rooted_in_network(s.job, tree) for tree in s.trees)) for s in shards)
     plan = Plan("by hand", fabric.name, shards, SolverOutcome("heuristic", 0.0))
     installed = {each.switch: each for each in entries(problem, plan).switches}
     return Setting(problem, plan, installed, Contributions(last), first_seq)
+
+
+def remembering(forgetful: Setting) -> Setting:
+    """What a slot holds of a finished sum matters, and a switch may answer."""
+    return replace(forgetful, remembers=True, both_ways=forgetful.plan.shards[0].trees[0].in_network_root)
 
 
 def with_shared_slots(apart: Setting) -> Setting:
@@ -151,5 +167,7 @@ SETTINGS: dict[str, Callable[[], Setting]] = {
     "one level": lambda: setting(ONE_SWITCH, slots=2, fragments=3),
     "overflow": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=1, last=LARGE),
     "numbers wrap": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=2, first_seq=(1 << 32) - 1),
+    "shadow copies": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="shadow-copy")),
+    "root in the network": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="switchml")),
     "shared slot": lambda: with_shared_slots(setting(LEAF_AND_SPINE, slots=1, fragments=1, jobs=2)),
 }

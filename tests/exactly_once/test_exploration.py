@@ -41,6 +41,8 @@ MOST_FAULTS = {
     "overflow": (1, 2),
     "numbers wrap": (1, 3),
     "shared slot": (1, 2),
+    "shadow copies": (2, 4),
+    "root in the network": (2, 3),
 }
 EVERYTHING = (*NETWORK_FAULTS, "impatience", "wipes")
 LIVE_KINDS = (*NETWORK_FAULTS, "impatience")
@@ -66,6 +68,11 @@ def test_every_sum_is_right_and_comes(program: Program, name: str) -> None:
 @pytest.mark.parametrize("name", ["one slot", "two leaves", "overflow", "shared slot"])
 def test_also_with_wipes_and_impatience(program: Program, name: str) -> None:
     assert not explored(program, name, 1, EVERYTHING)
+
+
+@pytest.mark.parametrize("name", ["shadow copies", "root in the network"])
+def test_also_with_restarts_where_a_ps_can_ask(program: Program, name: str) -> None:
+    assert not explored(program, name, 2, (*EVERYTHING, "restarts"))
 
 
 @pytest.mark.long
