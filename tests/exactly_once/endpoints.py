@@ -124,7 +124,7 @@ class WorkerNode(Node):
         return set(self.workers.heads["ina"]["slot"][lacking].tolist())
 
     def mute(self, state: bytes) -> bool:
-        """All is sent, and no notice can come: no sum needs more than 32 bits, no PS asks for what goes to it directly."""
+        """All is sent, and no notice can come, as none does of sums that fit and to a PS that asks for nothing."""
         self.restore(state)
         return self.fits and self.tries_told_apart == 1 and bool((self.workers.next == self.layout.streams.count).all())
 

@@ -62,6 +62,10 @@ CHILDREN = (
     (6, 1, 11, 1, 0b01, 0b11, 0, P4INC | ROOT),
     (6, 1, 12, 2, 0b10, 0b11, 0, P4INC | ROOT),
 )
+FIRST_SLOT = {2: 3 * SLOTS, 4: SLOTS, 6: 2 * SLOTS}
+"""By job, where it is not 0."""
+WINDOW = {6: 2 * SLOTS}
+"""By job, where it is not SLOTS: a fragment may be early for its slot."""
 UNAGGREGATED = ((3, 1, 11, 1),)
 RESULT_GROUPS = {
     (1, 1): (1, 2, 3, 5, 6),
@@ -91,7 +95,7 @@ def aggregation_entries() -> Iterable[TableEntry]:
             "InaIngress.aggregation",
             (PIPELINE[port], job, tree, label),
             "InaIngress.aggregate",
-            (child, full, 0, SLOTS, own_label, SLOTS, policy),
+            (child, full, FIRST_SLOT.get(job, 0), SLOTS, own_label, WINDOW.get(job, SLOTS), policy),
         )
     for job, tree, port in RELEASED:
         key, params = (PIPELINE[port], job, tree, 0), (0, 0, 0, SLOTS, 0, SLOTS, 0)

@@ -41,6 +41,7 @@ SOME_PORTS, MOST_PORTS = (st.sets(st.sampled_from(PORTS), min_size=least).map(so
 # By port 8, which leads to the root, twice; and to all workers of job 1, tree 1, twice to one of them.
 DOUBLING_GROUPS = (MulticastGroup(9, (8,), ((0, 8),)), MulticastGroup(10, (1, 2, 3, 5, 6), ((2, 2),)))
 DOUBLED_WAYS = (((8, 0), 9), ((0, 1), 10))
+ESA_JOB, KEEPING_JOBS = 5, (4, 6)
 # A burst is five packets on average; after so many bursts the senders go on to the next fragment.
 BURSTS, BURSTS_PER_FRAGMENT, BURST_PACKETS = 24, 4, 16
 FIRST_FRAGMENTS = (0, 2**31 - 3, 2**32 - 3)
@@ -187,8 +188,20 @@ def cases(draw: st.DrawFn) -> Case:
     first = draw(st.sampled_from(FIRST_FRAGMENTS))
     steps: list[Step] = []
     for number in range(BURSTS):
-        steps += draw(st.lists(packets(first + number // BURSTS_PER_FRAGMENT), max_size=BURST_PACKETS))
+        newest = first + number // BURSTS_PER_FRAGMENT
+        steps += draw(st.lists(packets(newest), max_size=BURST_PACKETS))
+        if draw(rarely(10)):
+            steps += overtaken_by_its_result(newest % 2**32)
     return Case(draw(entries()), tuple(steps))
+
+
+def overtaken_by_its_result(seq: int) -> list[Step]:
+    """A gradient that waits in a slot, and the result that says that nobody waits for it."""
+    of = {"job": 1, "tree": 1, "seq": seq, "slot": seq % SLOTS}
+    return [
+        packet(5, kind=Kind.GRADIENT, values=1, label=14, workers=1, **of),
+        packet(ROOT_PORT, kind=Kind.RESULT, values=1, **of),
+    ]
 
 
 @cache
@@ -207,7 +220,11 @@ def gradients(draw: st.DrawFn, newest: int) -> Step:
     job, tree, label, port = draw(SENDERS)
     seq = (newest - draw(AGES)) % 2**32
     ina: dict[str, Any] = {"job": job, "tree": tree, "label": label, "seq": seq, "slot": seq % SLOTS, "workers": 1}
-    if draw(rarely(20)):
+    if job == ESA_JOB:
+        ina["priority"] = draw(PRIORITIES)
+    if draw(rarely(50 if job in KEEPING_JOBS else 25)):
+        ina["flags"] = Flag.RETRANSMITTED
+    elif draw(rarely(20)):
         ina["flags"] = draw(FLAGS)
     if draw(rarely(5)):
         port = draw(ARRIVAL_PORTS)
@@ -224,6 +241,7 @@ def from_root(draw: st.DrawFn, newest: int) -> Step:
     to = draw(ADDRESSES)
     content = None if kind == Kind.NOTICE else draw(VALUES)
     ina: dict[str, Any] = {"kind": kind, "job": job, "tree": tree, "seq": newest % 2**32, "flags": flags}
+    ina["slot"] = newest % SLOTS
     return packet(ROOT_PORT, dst_ip=to, values=content, **ina)
 
 
@@ -233,9 +251,12 @@ def foreign(draw: st.DrawFn, _newest: int) -> Step:
     return Step(draw(ARRIVAL_PORTS), draw(FOREIGN_FRAMES))
 
 
-SENDERS = st.sampled_from((*[child[:4] for child in CHILDREN] * 4, *UNAGGREGATED))
+# The more a job's slots do, the more of its packets.
+OFTEN = [child[:4] for child in CHILDREN for _ in range(8 if child[0] in KEEPING_JOBS else 4)]
+SENDERS = st.sampled_from((*OFTEN, *UNAGGREGATED))
 AGES = st.sampled_from((0, 0, 0, 1, 1, 2, SLOTS))
-TREES = st.sampled_from((*RESULT_GROUPS, (1, 3), (3, 1)))
+PRIORITIES = st.sampled_from((0, 1, 3))
+TREES = st.sampled_from((*[(1, 1)] * 6, *RESULT_GROUPS, (1, 3), (3, 1)))
 KINDS_FROM_ROOT = st.sampled_from((Kind.RESULT, Kind.RESULT, Kind.NOTICE, 0, 200))
 ADDRESSES = st.sampled_from((SERVER_IP, *map(worker_ip, PORTS)))
 ARRIVAL_PORTS = st.sampled_from(PORTS)

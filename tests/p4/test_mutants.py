@@ -83,7 +83,7 @@ def notices(mutate: Mutation, folder: Path) -> bool:
 
 MUTANTS: dict[str, Mutation] = {
     "collisions are not flagged": partial(drop, "InaIngress.collide", "hdr.ina.flags ="),
-    "a full slot stays": partial(drop, "InaIngress.become_complete", "slot_bitmap.write"),
+    "a full slot stays": partial(drop, "InaIngress.free", "slot_bitmap.write"),
     "an overflow is forgotten": partial(drop, "InaIngress.save", "slot_overflow.write"),
     "workers are not counted": partial(drop, "InaIngress.add", "meta.slot_workers ="),
     "one slot too many": partial(swap, "hdr.ina.slot >= meta.slots", ">=", ">"),
