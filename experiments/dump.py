@@ -97,14 +97,14 @@ def number(value: int) -> str:
 def register_section(registers: Mapping[str, Values], length: int, shown: int | None) -> Section:
     """A line per index at which a register is not 0, a column per register or family of registers.
 
-    Where registers are slots of aggregation, those come first that wait for more packets.
+    Where registers are slots of aggregation, those come first that hold a fragment.
     """
     used = np.flatnonzero(np.any([values != 0 for values in registers.values()], axis=0))
     title = f"{heading(registers)}: {len(used)} of {length} elements not 0"
     if SLOT_BITMAP in registers:
         waiting = registers[SLOT_BITMAP][used] != 0
         used = np.concatenate([used[waiting], used[~waiting]])
-        title += f", {np.count_nonzero(waiting)} slots wait for more packets"
+        title += f", {np.count_nonzero(waiting)} slots hold a fragment"
     return title, element_lines(families(registers), used, shown) if used.size else []
 
 

@@ -225,7 +225,7 @@ def gradients(draw: st.DrawFn, newest: int) -> Step:
     if draw(rarely(50 if job in KEEPING_JOBS else 25)):
         ina["flags"] = Flag.RETRANSMITTED
     elif draw(rarely(20)):
-        ina["flags"] = draw(FLAGS)
+        ina |= {"flags": draw(FLAGS), "bitmap": draw(anything(64)), "part": draw(st.integers(0, 2))}
     if draw(rarely(5)):
         port = draw(ARRIVAL_PORTS)
     return packet(port, kind=Kind.GRADIENT, values=draw(VALUES), **ina)

@@ -97,7 +97,7 @@ def test_a_mutant_is_noticed(name: str, tmp_path: Path) -> None:
 
 
 def test_a_difference_is_reduced_to_the_packets_that_it_takes(tmp_path: Path) -> None:
-    true, wrong = InProcess(read_program(PROGRAM)), mutant(MUTANTS["a full slot stays"], tmp_path)
+    true, wrong = InProcess(read_program(PROGRAM)), mutant(MUTANTS["collisions are not flagged"], tmp_path)
 
     def differ(case: Case) -> bool:
         asked = (case.entries, case.steps, ())

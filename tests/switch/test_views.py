@@ -25,7 +25,7 @@ NETWORK_TARGETS = (
     pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
 )
 TABLES = [f"{CONTROL}.{name}" for name in ("pipeline", "admission", "aggregation", "forward", "ipv4_route", "results")]
-LARGE = entry("aggregation", (7, 65535, 65535, 65534), "aggregate", 1 << 63, 2**64 - 1, 4095, 1, 65535, 1)
+LARGE = entry("aggregation", (7, 65535, 65535, 65534), "aggregate", 1 << 63, 2**64 - 1, 4095, 1, 65535, 1, 1)
 PRESETS = (RegisterPreset(f"{CONTROL}.sum0", 4095, 2**32 - 1), RegisterPreset(f"{CONTROL}.slot_bitmap", 5, 2**62))
 OTHER_PROCESS = """
 import json, sys
