@@ -197,7 +197,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 def overtaken_by_its_result(seq: int) -> list[Step]:
     """A gradient that waits in a slot, and the result that says that nobody waits for it."""
-    of = {"job": 1, "tree": 1, "seq": seq, "slot": seq % SLOTS}
+    of: dict[str, Any] = {"job": 1, "tree": 1, "seq": seq, "slot": seq % SLOTS}
     return [
         packet(5, kind=Kind.GRADIENT, values=1, label=14, workers=1, **of),
         packet(ROOT_PORT, kind=Kind.RESULT, values=1, **of),
