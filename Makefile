@@ -14,12 +14,13 @@ PACKAGES := python3-venv mininet iproute2 clang gcc libc6-dev libbpf-dev linux-l
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: emulate test bench calibrate curve lint p4 setup clean help
+.PHONY: emulate train test bench calibrate curve lint p4 setup clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm]"
 	@echo "sudo make emulate TOPO=fattree K=6 PRESET=inart   InArt's network and models, the paper's figures beside ours"
+	@echo "sudo make train TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast] [PLANNERS=aro,atp]   a model, trained through the network"
 	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
 	@echo "sudo make bench     packets per second of every installed switch target"
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
@@ -30,6 +31,9 @@ help:
 emulate: setup
 	$(BIN)/inakit emulate --topo $(TOPO) --k $(K) --switch $(SWITCH) --mode $(MODE) \
 		$(if $(PLANNERS),--planners $(PLANNERS)) $(if $(PRESET),--preset $(PRESET)) $(ARGS)
+
+train: setup
+	$(BIN)/inakit train --topo $(TOPO) --k $(K) --switch $(SWITCH) $(if $(PLANNERS),--planners $(PLANNERS)) $(ARGS)
 
 test: setup
 	$(BIN)/python -m pytest $(ARGS)
@@ -50,7 +54,7 @@ lint: setup
 
 p4:
 	cd p4 && p4c-bm2-ss --std p4-16 -o build/ina.json ina.p4
-	cd p4 && sha256sum ina.p4 values.p4 build/ina.json > build/ina.sha256
+	cd p4 && sha256sum ina.p4 values.p4 faults.p4 build/ina.json > build/ina.sha256
 
 setup: .make/python
 

@@ -1,4 +1,4 @@
-"""The `inakit` command: plan, emulate, topo, check, bench, and dump, capture and top for a look inside.
+"""The `inakit` command: plan, emulate, train, topo, check, bench, and dump, capture and top for a look inside.
 
 Every error that is a person's to mend ends in one message and the exit code 2; a run whose verdict is
 not VALID ends in 1.
@@ -15,7 +15,7 @@ from rich.console import Console
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS
-from topo.errors import InakitError
+from topo.errors import InakitError, InputError
 from topo.running import find_network
 
 app = typer.Typer(
@@ -89,29 +89,75 @@ def emulate(
     mode: Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")] = "reliable",
     seed: Seed = 0,
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
+    faults: Annotated[
+        Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")
+    ] = None,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from experiments.capture import capture_places  # noqa: PLC0415
     from experiments.emulate import Emulation, run  # noqa: PLC0415, the network needs Mininet; planning does not
+    from experiments.faults import load_faults  # noqa: PLC0415
     from experiments.presets import PresetRun, run_preset  # noqa: PLC0415
 
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     names = None if planners is None else tuple(name.strip() for name in planners.split(",") if name.strip())
     if preset:
+        if faults is not None:
+            raise InputError(f"--faults {faults} with --preset {preset}: a preset has none; describe its jobs instead")
         chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale))
         raise typer.Exit(exit_code(run_preset(chosen, Console())))
     job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
     names = DEFAULT_PLANNERS if names is None else names
     problem = build_problem(fabric, job)
     captures = capture_places(problem.fabric, pcap)
-    emulation = Emulation(problem, names, switch, mode, seed, results, parse_scale(scale), captures)
+    planned_faults = None if faults is None else load_faults(faults, problem)
+    emulation = Emulation(problem, names, switch, mode, seed, results, parse_scale(scale), captures, planned_faults)
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
 
 
 def exit_code(verdict: str) -> int:
     """0 when VALID, else 1."""
     return 0 if verdict == VALID else 1
+
+
+@app.command()
+def train(
+    topo: Topo = "fattree",
+    k: K = None,
+    leaves: Leaves = None,
+    spines: Spines = None,
+    hosts_per_leaf: HostsPerLeaf = None,
+    capacity: Capacity = None,
+    ina: Ina = None,
+    pipelines: Pipelines = None,
+    scale: Scale = "1",
+    workers: Workers = None,
+    servers: Servers = 1,
+    planners: Annotated[str, typer.Option(help="by name, comma between; `inakit planners` lists them")] = "aro,atp",
+    epochs: Annotated[int, typer.Option(help="passes over the training data")] = 4,
+    batch: Annotated[int, typer.Option(help="samples per worker and iteration")] = 16,
+    hidden: Annotated[str, typer.Option(help="units of the model's hidden layers, comma between")] = "256,64",
+    compute_s: Annotated[
+        float, typer.Option(help="how long workers compute in an iteration; 0: as long as it takes here")
+    ] = 0.05,
+    framework: Annotated[str, typer.Option(help="numpy, or torch (DDP with a communication hook)")] = "numpy",
+    switch: Switch = "auto",
+    seed: Seed = 0,
+    results: Results = Path("results"),
+) -> None:
+    """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
+    from experiments.emulate import Emulation  # noqa: PLC0415, the network needs Mininet; planning does not
+    from experiments.train import run_training, training_problem  # noqa: PLC0415
+    from traffic.training.task import Recipe, parse_layers  # noqa: PLC0415
+
+    fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
+    recipe = Recipe(parse_layers(hidden), epochs, batch, seed=seed)
+    chosen = build_problem(fabric, JobChoice(None, workers, servers, seed=seed))
+    problem, task = training_problem(chosen, recipe, compute_s)
+    names = tuple(name.strip() for name in planners.split(",") if name.strip())
+    emulation = Emulation(problem, names, switch, "reliable", seed, results, parse_scale(scale))
+    raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))
 
 
 @app.command()
@@ -205,6 +251,27 @@ def bench() -> None:
     console = Console()
     findings = run_bench(installed_targets(), console)
     console.print(rate_table(findings.rates), set_up_table(findings))
+
+
+@app.command()
+def exactness(
+    policies: Annotated[str, typer.Option(help="slot policies, separated by commas; all without it")] = "",
+    levels: Annotated[str, typer.Option(help="levels of aggregation")] = "1,2,3",
+    conditions: Annotated[str, typer.Option(help="conditions such as '1 % loss,worker paused'; all without it")] = "",
+    fragments: Annotated[int, typer.Option(help="fragments of each run's gradient")] = 400,
+) -> None:
+    """Whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
+    from experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
+    from experiments.exactness.matrix import cells, parse_levels, run_matrix  # noqa: PLC0415
+    from planner.policies import POLICIES  # noqa: PLC0415
+
+    chosen = cells(split_names(policies) or [*POLICIES], parse_levels(levels), split_names(conditions) or [*CONDITIONS])
+    found = run_matrix(chosen, fragments, Console())
+    raise typer.Exit(0 if all(tried.exact for tried in found) else 1)
+
+
+def split_names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 @app.command()

@@ -101,6 +101,7 @@ def as_document(contents: Contents) -> dict[str, Any]:
     return {
         "tables": {name: [entry_document(e) for e in entries] for name, entries in contents.tables.items()},
         "groups": {group.group: list(group.ports) for group in contents.groups},
+        "more_replicas": {group.group: [list(each) for each in group.more] for group in contents.groups if group.more},
         "registers": {
             name: {int(i): int(values[i]) for i in np.flatnonzero(values)}
             for name, values in contents.registers.items()

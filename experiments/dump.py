@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from experiments.contents import Contents, Selection, Values, as_document, attach, read, short
-from switch.entries import TableEntry
+from switch.entries import MulticastGroup, TableEntry
 from switch.program import Program, Table
 from topo.running import RunningNetwork, SwitchFacts
 from traffic.packet import Event
@@ -27,7 +27,7 @@ LARGE = 1 << 32
 SLOT_BITMAP = "InaIngress.slot_bitmap"
 SUM = "sum"
 EVENTS = "InaIngress.events"
-PORT_COUNTERS = ("InaIngress.received", "InaEgress.sent", "InaEgress.replicated")
+PORT_COUNTERS = ("InaIngress.received", "InaEgress.sent", "InaEgress.replicated", "InaEgress.lost")
 
 Section = tuple[str, Iterable[str]]
 
@@ -53,12 +53,17 @@ def sections(contents: Contents, facts: SwitchFacts, shown: int | None) -> Itera
     for name, entries in contents.tables.items():
         yield f"table {name}: {count(len(entries), 'entry', 'entries')}", table_lines(contents.program, entries)
     if contents.groups:
-        yield "multicast groups", (f"{group.group} -> ports {list(group.ports)}" for group in contents.groups)
+        yield "multicast groups", map(group_line, contents.groups)
     by_length = sorted(contents.registers.items(), key=lambda item: len(item[1]))
     for length, registers in groupby(by_length, key=lambda item: len(item[1])):
         yield register_section(dict(registers), length, shown)
     for name, (packets, octets) in contents.counters.items():
         yield f"counter {name}", counter_lines(packets, octets, element_name(name, facts))
+
+
+def group_line(group: MulticastGroup) -> str:
+    more = "".join(f", port {port} as replica {replica}" for replica, port in group.more)
+    return f"{group.group} -> ports {list(group.ports)}{more}"
 
 
 def count(number: int, one: str, many: str) -> str:
@@ -92,14 +97,14 @@ def number(value: int) -> str:
 def register_section(registers: Mapping[str, Values], length: int, shown: int | None) -> Section:
     """A line per index at which a register is not 0, a column per register or family of registers.
 
-    Where registers are slots of aggregation, those come first that wait for more packets.
+    Where registers are slots of aggregation, those come first that hold a fragment.
     """
     used = np.flatnonzero(np.any([values != 0 for values in registers.values()], axis=0))
     title = f"{heading(registers)}: {len(used)} of {length} elements not 0"
     if SLOT_BITMAP in registers:
         waiting = registers[SLOT_BITMAP][used] != 0
         used = np.concatenate([used[waiting], used[~waiting]])
-        title += f", {np.count_nonzero(waiting)} slots wait for more packets"
+        title += f", {np.count_nonzero(waiting)} slots hold a fragment"
     return title, element_lines(families(registers), used, shown) if used.size else []
 
 

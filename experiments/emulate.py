@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.calibrate.announce import announce
 from experiments.capture import Place, capturing, check_tcpdump, warn_of_losses
+from experiments.faults import FaultPlan, check_faults
+from experiments.injection import Scene, faulty_entries, watch_faulty
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.planning import make_plan, write_plan
 from experiments.record import RunFolder, RunRecord
@@ -27,6 +30,7 @@ from switch.target import Target, choose_target
 from topo.document import document_of
 from topo.errors import InputError, unknown_name
 from topo.network import Network, check_machine
+from traffic.gradient import Gradients
 from traffic.measure import Measured
 from traffic.port import host_ports
 from traffic.reliable import run_reliable
@@ -48,7 +52,7 @@ MODES = {"reliable": Mode(run_reliable, lambda: None), "replay": Mode(run_replay
 class Emulation:
     """What is to be run. `planners` are measured one after another, each on a network of its own.
 
-    `captures` are the switch ports whose packets are kept as pcap files.
+    `captures` are the switch ports whose packets are kept as pcap files. `faults` are for every planner the same.
     """
 
     problem: Problem
@@ -59,6 +63,7 @@ class Emulation:
     results: Path = Path("results")
     scale: float = 1.0
     captures: tuple[Place, ...] = ()
+    faults: FaultPlan | None = None
 
 
 def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
@@ -101,6 +106,8 @@ def check(emulation: Emulation) -> Target:
     MODES[emulation.mode].check_machine()
     if emulation.captures:
         check_tcpdump()
+    if emulation.faults is not None:
+        check_faults(emulation.faults, emulation.mode)
     return target
 
 
@@ -130,25 +137,35 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) 
         switch=target.name,
         mode=emulation.mode,
         seed=emulation.seed,
-        configuration={"planners": list(plans), "jobs": [asdict(job) for job in problem.jobs]},
+        configuration={
+            "planners": list(plans),
+            "jobs": [asdict(job) for job in problem.jobs],
+            "faults": None if emulation.faults is None else emulation.faults.document,
+        },
         planners={name: {"planned": planned_figures(evaluate(problem, plan))} for name, plan in plans.items()},
     )
 
 
-def measure(emulation: Emulation, plan: Plan, target: Target, folder: Path, progress: Any) -> Outcome:
+def measure(
+    emulation: Emulation, plan: Plan, target: Target, folder: Path, progress: Any, gradients: Gradients | None = None
+) -> Outcome:
     """Run one plan on a network of its own. Raises `RunError` when a switch dies or the traffic stalls."""
-    problem = emulation.problem
+    problem, faults = emulation.problem, emulation.faults
     installed = entries(problem, plan)
+    if faults is not None:
+        installed = faulty_entries(problem, plan, installed, faults)
     started = time.monotonic()
     with Network(problem.fabric, target.node_class(), run_dir=folder / "switches") as network:
         for name, switch in network.switches.items():
             switch.install(installed.of(name))
         setup_s = time.monotonic() - started
         hosts = host_ports(network.hosts.values())
+        send = partial(MODES[emulation.mode].send, hosts, problem, plan, gradients=gradients, progress=progress)
         with capturing(network, emulation.captures, folder / "pcap") as captured:
-            outcome = watch(
-                network, hosts, plan, lambda: MODES[emulation.mode].send(hosts, problem, plan, progress=progress)
-            )
+            if faults is None:
+                outcome = watch(network, hosts, plan, send)
+            else:
+                outcome = watch_faulty(Scene(network, hosts, problem, plan, installed), faults, send)
         return replace(outcome, captured=captured, setup_s=setup_s)
 
 

@@ -12,7 +12,7 @@ from experiments.report import VALID
 from planner.evaluate import Prediction
 from planner.plan import Plan
 from topo.network import Network
-from traffic.fidelity import Monitor, Watched, difference, judge
+from traffic.fidelity import Excuses, Monitor, Watched, difference, judge
 from traffic.measure import Measured, aggregated, gradient_bytes_on_links, link_rows
 from traffic.packet import FRAGMENT, Event
 from traffic.port import HostPort
@@ -23,13 +23,14 @@ WRONG = "WRONG"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One planner's run: what traffic measured, what the monitor saw, and what was captured, by pcap file."""
+    """One planner's run: what traffic measured, what the monitor saw, what was captured by pcap file, and injected."""
 
     measured: Measured
     monitor: Monitor
     reasons: tuple[str, ...]
     captured: Mapping[str, Counts] = field(default_factory=dict)
     setup_s: float = 0.0
+    faults: Mapping[str, Any] | None = None
 
     @property
     def verdict(self) -> str:
@@ -45,7 +46,7 @@ class Outcome:
             "reasons": list(self.reasons),
             "switches": dict(switch_figures(self.monitor)),
             "captures": {name: asdict(counts) for name, counts in self.captured.items()},
-        }
+        } | ({} if self.faults is None else {"faults": self.faults})
 
     def write(self, folder: RunFolder, planner: str) -> None:
         """The series as CSV: iterations by host, links by second, events by switch."""
@@ -55,7 +56,13 @@ class Outcome:
         write_table(folder, f"{planner}/switches.csv", switches)
 
 
-def watch(network: Network, hosts: list[HostPort], plan: Plan, send: Callable[[], Measured]) -> Outcome:
+def watch(
+    network: Network,
+    hosts: list[HostPort],
+    plan: Plan,
+    send: Callable[[], Measured],
+    excuses: Excuses | None = None,
+) -> Outcome:
     """Send under the monitor's eyes, and judge. Raises `RunError` when a switch has died."""
     with Monitor(watched(network, hosts)) as monitor:
         try:
@@ -63,7 +70,7 @@ def watch(network: Network, hosts: list[HostPort], plan: Plan, send: Callable[[]
         finally:
             for switch in network.switches.values():
                 switch.check()
-    return Outcome(measured, monitor, judge(monitor, measured, plan).reasons)
+    return Outcome(measured, monitor, judge(monitor, measured, plan, excuses=excuses).reasons)
 
 
 def watched(network: Network, hosts: list[HostPort]) -> Watched:

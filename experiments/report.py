@@ -21,11 +21,28 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
     if fabric_scale(record) != 1:
         console.print(scale_line(record), highlight=False)
+    for line in fault_lines(record):
+        console.print(line, highlight=False)
     console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
     for reason in shortened(record["reasons"]):
         console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
     if record["verdict"] != VALID:
         console.print("The figures of an overloaded run are not results: it is the emulation that was measured.")
+
+
+def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """What was injected into each planner's run, as it was counted."""
+    for name, entry in record["planners"].items():
+        if "faults" in entry:
+            counts = entry["faults"]["counts"]
+            yield (
+                f"faults of {name}: of {counts['received']:,} packets that switches received "
+                f"{counts['lost_on_arrival']:,} lost, {counts['held'] + counts['overtaken']:,} held back, "
+                f"{counts['doubled']:,} doubled; on the last hop {counts['lost_on_departure']:,} lost; "
+                f"by hosts {counts['doubled_by_hosts']:,} doubled; {entry['measured']['retransmissions']:,} sent again"
+            )
+            yield from (f"  {event}" for event in entry["faults"]["events"])
+            yield from (f"  not reached: {event}" for event in entry["faults"]["not_reached"])
 
 
 def shortened(reasons: Sequence[str]) -> Iterator[str]:

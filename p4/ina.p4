@@ -31,6 +31,14 @@ const bit<8> FLAG_COLLISION = 0x02;
 const bit<8> FLAG_OVERFLOW = 0x04;   // an element's sum left the range of int<32>
 const bit<8> FLAG_PARTIAL = 0x08;
 const bit<8> FLAG_RETRANSMITTED = 0x10;
+const bit<8> FLAG_DIRECT = 0x20;     // to the PS by its address, past all aggregators
+
+// What an aggregator does with its slots, by the entry of each of its children.
+const bit<8> POLICY_ROOT = 0x01;    // its sum is the result, and goes to all workers
+const bit<8> POLICY_HOLD = 0x02;    // what comes again is summed as well: no partial sum ever leaves
+const bit<8> POLICY_SHADOW = 0x04;  // a finished sum stays in its slot for those who ask again
+const bit<8> POLICY_EVICT = 0x08;   // a fragment of higher priority takes a busy slot
+const bit<8> POLICY_NOTIFY = 0x10;  // a fragment that finds its slot busy goes back as a notice with ECN
 
 // How a packet that leaves finds its port or ports.
 const bit<2> WAY_NONE = 0;
@@ -39,12 +47,13 @@ const bit<2> WAY_TREE = 2;     // to every worker: by job and tree
 const bit<2> WAY_ADDRESS = 3;  // to one host: by IPv4 address
 
 // Index of each outcome in the counter `events`. Every packet a switch receives ends in exactly
-// one of the outcomes up to SENT_MULTICAST; the rest say what happened on the way there.
+// one of the outcomes up to SENT_MULTICAST, or as LOST or HELD; the rest say what happened on the
+// way there.
 const bit<32> EVENT_MALFORMED = 0;   // neither INA nor routable IPv4: dropped
 const bit<32> EVENT_REJECTED = 1;    // not admitted, or slot out of range: dropped
 const bit<32> EVENT_UNROUTABLE = 2;  // no entry says where it goes: dropped
 const bit<32> EVENT_ABSORBED = 3;    // its values are in a slot that still waits for others
-const bit<32> EVENT_DUPLICATE = 4;   // its child is in the slot already: dropped
+const bit<32> EVENT_DUPLICATE = 4;   // its child is in the slot already, or nobody waits for it: dropped
 const bit<32> EVENT_SENT_UNICAST = 5;
 const bit<32> EVENT_SENT_MULTICAST = 6;
 const bit<32> EVENT_ADDED = 7;       // values claimed a slot or were added to one
@@ -52,7 +61,15 @@ const bit<32> EVENT_COMPLETED = 8;   // a full sum left under the aggregator's l
 const bit<32> EVENT_FLUSHED = 9;     // a partial sum left because a child retransmitted
 const bit<32> EVENT_COLLISION = 10;  // the slot was busy: forwarded unaggregated
 const bit<32> EVENT_RECLAIMED = 11;  // a newer fragment of the same tree took a stale slot
-#define EVENTS 12
+const bit<32> EVENT_EVICTED = 12;    // a fragment of higher priority took the slot; its partial sum left
+const bit<32> EVENT_NOTIFIED = 13;   // the slot was busy: sent back as a notice
+const bit<32> EVENT_ANSWERED = 14;   // a finished sum left once more because a child retransmitted
+const bit<32> EVENT_RELEASED = 15;   // the result came by: what the slot held of it was not waited for any more
+const bit<32> EVENT_LOST = 16;       // a fault on demand: dropped on arrival
+const bit<32> EVENT_HELD = 17;       // a fault on demand: kept at its port
+const bit<32> EVENT_OVERTAKEN = 18;  // a fault on demand: kept, and the one kept before went on instead
+const bit<32> EVENT_DOUBLED = 19;    // a fault on demand: it leaves by some port twice
+#define EVENTS 20
 
 // ---- headers ----------------------------------------------------------------------------------
 
@@ -110,17 +127,21 @@ struct headers_t {
     values_t values;
 }
 
+#include "faults.p4"
+
 struct metadata_t {
+    faults_t fault;
     bit<8> pipeline;
     bit<1> admitted;
     bit<2> way;
     // from the entry of the aggregator
-    bit<64> child;        // this label's bit; 0: a descendant further down, never added
+    bit<64> child;        // this label's bits; 0: part of a child, never added
     bit<64> full;         // the bits of all children
     bit<32> first_slot;
-    bit<32> slots;
+    bit<32> slots;        // 0: not summed here
     bit<16> own_label;
-    bit<1> is_root;       // its sum is the result
+    bit<32> window;       // a fragment so much newer says that all have the result of the older one
+    bit<8> policy;
     // the slot
     bit<32> index;
     bit<32> owner;
@@ -128,12 +149,17 @@ struct metadata_t {
     bit<32> slot_seq;
     bit<64> slot_bitmap;
     bit<16> slot_workers;
+    bit<16> slot_label;
+    bit<8> slot_priority;
     bit<32> age;          // of the slot's fragment, in sequence numbers
     bit<32> overflow;     // bit 31: some element has overflown
     bit<1> matches;
-    // scratch of one element
+    bit<1> is_free;
+    // scratch
     bit<32> before;
     bit<32> after;
+    bit<48> mac;
+    bit<32> address;
 }
 
 // ---- parser -----------------------------------------------------------------------------------
@@ -184,11 +210,14 @@ control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
 control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     counter(EVENTS, CounterType.packets) events;
     counter(PORTS, CounterType.packets_and_bytes) received;
+    counter(PORTS, CounterType.packets) rejected;  // those of `received` that EVENT_REJECTED counts
 
     register<bit<32>>(SLOTS) slot_owner;   // job and tree
     register<bit<32>>(SLOTS) slot_seq;
     register<bit<64>>(SLOTS) slot_bitmap;  // 0: the slot is free
     register<bit<16>>(SLOTS) slot_workers;
+    register<bit<16>>(SLOTS) slot_label;   // of the aggregator that owns what the slot holds
+    register<bit<8>>(SLOTS) slot_priority;
     register<bit<32>>(SLOTS) slot_overflow;
     EACH_VALUE(VALUE_REGISTER)
 
@@ -219,13 +248,14 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     // -- where they are summed
 
     action aggregate(bit<64> child, bit<64> full, bit<32> first_slot, bit<32> slots,
-                     bit<16> own_label, bit<1> is_root) {
+                     bit<16> own_label, bit<32> window, bit<8> policy) {
         meta.child = child;
         meta.full = full;
         meta.first_slot = first_slot;
         meta.slots = slots;
         meta.own_label = own_label;
-        meta.is_root = is_root;
+        meta.window = window;
+        meta.policy = policy;
     }
     table aggregation {
         key = {
@@ -274,6 +304,15 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         events.count(event);
         mark_to_drop(standard);
     }
+    action reject() {
+        rejected.count((bit<32>)standard.ingress_port);
+        drop(EVENT_REJECTED);
+    }
+
+    // -- faults on demand
+
+    Arrival() arrival;
+    Doubling() doubling;
 
     // -- the slot
 
@@ -286,18 +325,29 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         slot_seq.read(meta.slot_seq, meta.index);
         slot_bitmap.read(meta.slot_bitmap, meta.index);
         slot_workers.read(meta.slot_workers, meta.index);
+        slot_label.read(meta.slot_label, meta.index);
+        slot_priority.read(meta.slot_priority, meta.index);
         slot_overflow.read(meta.overflow, meta.index);
         meta.age = hdr.ina.seq - meta.slot_seq;
         meta.matches = (bit<1>)(meta.slot_bitmap != 0 && meta.slot_owner == meta.owner
             && meta.age == 0);
+        // A sender starts a fragment only after that of a window before has come back to it, so that
+        // what a slot still holds of that one is not waited for.
+        meta.is_free = (bit<1>)(meta.slot_bitmap == 0 || (meta.slot_owner == meta.owner
+            && meta.age[31:31] == 0 && meta.age >= meta.window));
+    }
+    action take() {
+        events.count(EVENT_ADDED);
+        slot_owner.write(meta.index, meta.owner);
+        slot_seq.write(meta.index, hdr.ina.seq);
+        slot_label.write(meta.index, meta.own_label);
+        slot_priority.write(meta.index, hdr.ina.priority);
     }
     action claim() {
-        events.count(EVENT_ADDED);
+        take();
         meta.slot_bitmap = meta.child;
         meta.slot_workers = hdr.ina.workers;
         meta.overflow = 0;
-        slot_owner.write(meta.index, meta.owner);
-        slot_seq.write(meta.index, hdr.ina.seq);
         EACH_VALUE(VALUE_STORE)
     }
     action add() {
@@ -313,9 +363,13 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         slot_bitmap.write(meta.index, meta.slot_bitmap);
         slot_workers.write(meta.index, meta.slot_workers);
         slot_overflow.write(meta.index, meta.overflow);
-        drop(EVENT_ABSORBED);
     }
+    action free() { slot_bitmap.write(meta.index, 0); }
     action reclaim() { events.count(EVENT_RECLAIMED); }
+    action release() {
+        events.count(EVENT_RELEASED);
+        free();
+    }
 
     // -- what leaves
 
@@ -323,33 +377,84 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     action collide() {
         events.count(EVENT_COLLISION);
         hdr.ina.flags = hdr.ina.flags | FLAG_COLLISION;
+        // Whoever is in everybody's way does not stay there for ever.
+        slot_priority.write(meta.index, meta.slot_priority >> 1);
         meta.way = WAY_LABEL;
     }
-    // The slot's sum takes the packet's place, and the slot is free.
+    // The slot's sum takes the packet's place.
     action become_sum() {
-        slot_bitmap.write(meta.index, 0);
         hdr.ina.label = meta.own_label;
         hdr.ina.workers = meta.slot_workers;
         hdr.ina.flags = hdr.ina.flags | ((bit<8>)(meta.overflow >> 31) << 2);
         meta.way = WAY_LABEL;
     }
     action become_complete() {
-        become_sum();
         events.count(EVENT_COMPLETED);
         hdr.ina.bitmap = 0;
-        hdr.ina.kind = meta.is_root == 1 ? KIND_RESULT : KIND_GRADIENT;
-        meta.way = meta.is_root == 1 ? WAY_TREE : WAY_LABEL;
+    }
+    action become_answer() {
+        events.count(EVENT_ANSWERED);
+        hdr.ina.bitmap = 0;
     }
     action become_partial() {
-        become_sum();
+        free();
         events.count(EVENT_FLUSHED);
         hdr.ina.bitmap = meta.slot_bitmap;
         hdr.ina.flags = hdr.ina.flags | FLAG_PARTIAL;
     }
+    // A sum that left 32 bits is no result, but a notice to send its fragment to the PS.
+    action become_result() {
+        hdr.ina.kind = (hdr.ina.flags & FLAG_OVERFLOW) == 0 ? KIND_RESULT : KIND_NOTICE;
+        hdr.ina.label = meta.own_label;
+    }
+    action reach_all() {
+        hdr.ina.flags = hdr.ina.flags & FLAG_OVERFLOW;
+        meta.way = WAY_TREE;
+    }
+    action turn_back() {
+        meta.mac = hdr.ethernet.dst;
+        hdr.ethernet.dst = hdr.ethernet.src;
+        hdr.ethernet.src = meta.mac;
+        // The checksum is the same for addresses that change places.
+        meta.address = hdr.ipv4.dst;
+        hdr.ipv4.dst = hdr.ipv4.src;
+        hdr.ipv4.src = meta.address;
+        hdr.ina.flags = hdr.ina.flags | FLAG_RETRANSMITTED;
+        meta.way = WAY_ADDRESS;
+    }
+    action notify() {
+        events.count(EVENT_NOTIFIED);
+        hdr.ina.kind = KIND_NOTICE;
+        hdr.ina.flags = FLAG_ECN;
+        hdr.ina.label = 0;
+        turn_back();
+    }
+    // The packet and what the slot holds change places. Its addresses stay: labels tell where it goes.
+    action evict() {
+        events.count(EVENT_EVICTED);
+        take();
+        EACH_VALUE(VALUE_SWAP)
+        slot_bitmap.write(meta.index, meta.child);
+        slot_workers.write(meta.index, hdr.ina.workers);
+        slot_overflow.write(meta.index, 0);
+        hdr.ina.flags = FLAG_PARTIAL | ((bit<8>)(meta.overflow >> 31) << 2);
+        hdr.ina.job = meta.slot_owner[31:16];
+        hdr.ina.tree = meta.slot_owner[15:0];
+        hdr.ina.label = meta.slot_label;
+        hdr.ina.seq = meta.slot_seq;
+        hdr.ina.bitmap = meta.slot_bitmap;
+        hdr.ina.workers = meta.slot_workers;
+        hdr.ina.priority = meta.slot_priority;
+        meta.way = WAY_LABEL;
+    }
 
     apply {
-        received.count((bit<32>)standard.ingress_port);
-        if (standard.parser_error != error.NoError || !hdr.ipv4.isValid()) {
+        meta.fault.port = (bit<32>)standard.ingress_port;
+        received.count(meta.fault.port);
+        arrival.apply(hdr, meta.fault, standard);
+        if (meta.fault.gone == 1) {
+            drop(meta.fault.event);
+        } else if (standard.parser_error != error.NoError || !hdr.ipv4.isValid()) {
             drop(EVENT_MALFORMED);
         } else if (!hdr.ina.isValid()) {
             meta.way = WAY_ADDRESS;
@@ -357,55 +462,94 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             pipeline.apply();
             admission.apply();
             if (meta.admitted == 0) {
-                drop(EVENT_REJECTED);
-            } else if (hdr.ina.kind != KIND_GRADIENT) {
-                // From the root: to every worker along the tree, or again to one that asked.
-                meta.way = (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 ? WAY_TREE : WAY_ADDRESS;
+                reject();
             } else {
-                if (!aggregation.apply().hit
-                        || (hdr.ina.flags & (FLAG_PARTIAL | FLAG_OVERFLOW)) != 0) {
+                aggregation.apply();
+                if (hdr.ina.kind != KIND_GRADIENT) {
+                    // From the root: to every worker along the tree, or again to one that asked.
+                    meta.way = (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 ? WAY_TREE : WAY_ADDRESS;
+                    if (hdr.ina.kind == KIND_RESULT && hdr.ina.slot < meta.slots) {
+                        locate();
+                        if (meta.matches == 1) {
+                            release();
+                        }
+                    }
+                } else if ((hdr.ina.flags & FLAG_DIRECT) != 0) {
+                    meta.way = WAY_ADDRESS;
+                } else if ((hdr.ina.flags & FLAG_OVERFLOW) != 0 && (meta.policy & POLICY_ROOT) != 0) {
+                    become_result();
+                    reach_all();
+                } else if (meta.slots == 0 || (hdr.ina.flags & (FLAG_PARTIAL | FLAG_OVERFLOW)) != 0) {
                     pass();
                 } else if (hdr.ina.slot >= meta.slots) {
-                    drop(EVENT_REJECTED);
+                    reject();
                 } else {
                     locate();
-                    if (meta.matches == 1) {
-                        if ((meta.slot_bitmap & meta.child) != 0 || meta.child == 0) {
-                            // Nothing to add. A retransmission says that the sum is missed: let it go.
-                            if ((hdr.ina.flags & FLAG_RETRANSMITTED) != 0) {
-                                load();
-                                become_partial();
-                            } else if (meta.child == 0) {
-                                pass();
+                    // What is sent again does not wait in a slot, if there is a PS to turn to.
+                    bool hurries = (hdr.ina.flags & FLAG_RETRANSMITTED) != 0 && (meta.policy & POLICY_HOLD) == 0;
+                    if (meta.matches == 1 && (meta.slot_bitmap & meta.child) == meta.child) {
+                        // Nothing to add. Who sends again misses the sum: let it go.
+                        bool finished = (hdr.ina.flags & FLAG_RETRANSMITTED) != 0 && meta.slot_bitmap == meta.full;
+                        if (finished || hurries) {
+                            load();
+                            become_sum();
+                            if (finished) {
+                                become_answer();
+                                if ((meta.policy & POLICY_ROOT) != 0) {
+                                    become_result();
+                                    turn_back();
+                                }
                             } else {
-                                drop(EVENT_DUPLICATE);
+                                become_partial();
                             }
+                        } else if (meta.child == 0) {
+                            pass();
                         } else {
-                            add();
-                            if (meta.slot_bitmap == meta.full) {
-                                become_complete();
-                            } else if ((hdr.ina.flags & FLAG_RETRANSMITTED) != 0) {
-                                become_partial();
-                            } else {
-                                save();
-                            }
+                            drop(EVENT_DUPLICATE);
                         }
-                    } else if (meta.child == 0 || (hdr.ina.flags & FLAG_RETRANSMITTED) != 0) {
+                    } else if (meta.matches == 0 && (hurries || meta.child == 0)) {
                         pass();
-                    } else if (meta.slot_bitmap != 0
-                            && (meta.slot_owner != meta.owner || meta.age[31:31] == 1)) {
-                        collide();
-                    } else {
-                        if (meta.slot_bitmap != 0) {
-                            // A sender starts a fragment in a slot only after the last one there
-                            // has come back to it, so what the slot holds is not waited for.
-                            reclaim();
-                        }
-                        claim();
-                        if (meta.slot_bitmap == meta.full) {
-                            become_complete();
+                    } else if (meta.matches == 1 && (meta.slot_bitmap & meta.child) != 0) {
+                        collide();  // part of it is in the sum already
+                    } else if (meta.matches == 0 && meta.is_free == 0) {
+                        if ((meta.policy & POLICY_HOLD) != 0 && meta.age[31:31] == 1) {
+                            // Nobody starts a newer fragment here before all have this one's result.
+                            drop(EVENT_DUPLICATE);
+                        } else if ((meta.policy & POLICY_NOTIFY) != 0) {
+                            notify();
+                        } else if ((meta.policy & POLICY_EVICT) != 0 && hdr.ina.priority > meta.slot_priority) {
+                            evict();
                         } else {
+                            collide();
+                        }
+                    } else {
+                        if (meta.matches == 1) {
+                            add();
+                        } else {
+                            if (meta.slot_bitmap != 0) {
+                                reclaim();
+                            }
+                            claim();
+                        }
+                        if (meta.slot_bitmap != meta.full && !hurries) {
                             save();
+                            drop(EVENT_ABSORBED);
+                        } else {
+                            become_sum();
+                            if (meta.slot_bitmap != meta.full) {
+                                become_partial();
+                            } else {
+                                become_complete();
+                                if ((meta.policy & POLICY_ROOT) != 0) {
+                                    become_result();
+                                    reach_all();
+                                }
+                                if ((meta.policy & POLICY_SHADOW) != 0) {
+                                    save();
+                                } else {
+                                    free();
+                                }
+                            }
                         }
                     }
                 }
@@ -431,6 +575,16 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 drop(EVENT_UNROUTABLE);
             }
         }
+
+        if (meta.fault.possible == 1) {
+            if (meta.fault.overtaken == 1) {
+                events.count(EVENT_OVERTAKEN);
+            }
+            doubling.apply(meta.fault, standard);
+            if (meta.fault.doubled == 1) {
+                events.count(EVENT_DOUBLED);
+            }
+        }
     }
 }
 
@@ -438,12 +592,22 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control InaEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     counter(PORTS, CounterType.packets_and_bytes) sent;
-    counter(PORTS, CounterType.packets) replicated;  // those of `sent` that are copies of a multicast
+    counter(PORTS, CounterType.packets) replicated;  // copies of a multicast, of `sent` and `lost`
+    counter(PORTS, CounterType.packets) lost;        // a fault on demand: dropped instead of sent
+
+    Departure() departure;
 
     apply {
-        sent.count((bit<32>)standard.egress_port);
+        meta.fault.port = (bit<32>)standard.egress_port;
+        departure.apply(hdr, meta.fault, standard);
+        if (meta.fault.gone == 1) {
+            lost.count(meta.fault.port);
+            mark_to_drop(standard);
+        } else {
+            sent.count(meta.fault.port);
+        }
         if (standard.egress_rid != 0) {
-            replicated.count((bit<32>)standard.egress_port);
+            replicated.count(meta.fault.port);
         }
     }
 }

@@ -1,7 +1,7 @@
 // What is said once for each of the 64 integers of a packet.
 //
 // EACH_VALUE(X) writes X(0) to X(63). The X are the header's fields, the registers that hold the
-// sums, and the statements of the actions that store, add and load one element.
+// sums, and the statements of the actions that store, load, swap and add one element.
 
 #define EACH_VALUE(X) \
     X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) \
@@ -18,6 +18,10 @@
 
 #define VALUE_STORE(i) sum##i.write(meta.index, hdr.values.v##i);
 #define VALUE_LOAD(i) sum##i.read(hdr.values.v##i, meta.index);
+#define VALUE_SWAP(i) \
+    sum##i.read(meta.before, meta.index); \
+    sum##i.write(meta.index, hdr.values.v##i); \
+    hdr.values.v##i = meta.before;
 
 // Two's complement overflow: both operands have the sign that the sum does not have.
 #define VALUE_ADD(i) \

@@ -11,6 +11,7 @@ job        every job of the problem has shards, and no other job; tree numbers a
 share      shares lie in (0, 1] and those of a job sum to 1
 rate       rates are finite and not negative
 root       a tree ends at one of its job's PSs, or at a switch with an aggregator labelled 0
+fallback   from a root in the network a path of links leads to one of the job's PSs, or there is none
 label      labels are unique within a tree, 1 to 65535, and each has one branch
 worker     the workers of a tree are exactly its job's, each once
 parent     a branch leads to the root or to an aggregator that lists it as a child, and the reverse
@@ -35,6 +36,7 @@ from itertools import combinations, pairwise
 from math import isclose, isfinite
 
 from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.policies import policy_of
 from planner.problem import Problem
 from topo.errors import PlanError
 from topo.fabric import Fabric
@@ -144,6 +146,18 @@ class TreeCheck:
                 raise self.broken("root", f"node {root}", f"it is no parameter server of the job: {servers}")
         elif self.aggregators[0].switch != root:
             raise self.broken("root", f"node {root}", f"the root's aggregator is on {self.aggregators[0].switch}")
+        if self.tree.fallback:
+            self.check_fallback(self.tree.fallback)
+
+    def check_fallback(self, path: tuple[str, ...]) -> None:
+        what = f"fallback {'->'.join(path)}"
+        if path[0] != self.tree.root or not self.tree.in_network_root:
+            raise self.broken("fallback", what, f"it does not begin at a root in the network, {self.tree.root}")
+        if path[-1] not in self.job.servers:
+            raise self.broken("fallback", what, f"it ends at no parameter server: {', '.join(self.job.servers)}")
+        for link in pairwise(path):
+            if link not in self.fabric.capacities_bps:
+                raise self.broken("fallback", f"{what}, link {link_name(link)}", "the fabric has no such link")
 
     def check_aggregator(self, aggregator: Aggregator) -> None:
         what = f"label {aggregator.label} on {aggregator.switch}"
@@ -155,8 +169,10 @@ class TreeCheck:
             raise self.broken("ina", what, why)
         if not 1 <= len(aggregator.children) <= MOST_CHILDREN:
             raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {MOST_CHILDREN}")
-        if aggregator.first_slot < 0 or aggregator.slots < 1:
-            raise self.broken("slots", what, f"{aggregator.slots} slots from {aggregator.first_slot} on")
+        least = policy_of(self.tree.policy).versions
+        if aggregator.first_slot < 0 or aggregator.slots < least:
+            why = f"{aggregator.slots} slots from {aggregator.first_slot} on; policy '{self.tree.policy}' needs {least}"
+            raise self.broken("slots", what, why)
         if aggregator.first_slot + aggregator.slots > switch.aggregator_slots:
             end = aggregator.first_slot + aggregator.slots
             raise self.broken("slots", what, f"they end at {end}, the pipeline has {switch.aggregator_slots}")
@@ -238,16 +254,21 @@ def link_name(link: tuple[str, ...] | list[str]) -> str:
     return "->".join(link)
 
 
+SHARING = "all trees that share slots"
+
+
 def check_overlap(plan: Plan) -> None:
     segments: dict[tuple[str, int], list[tuple[str, Aggregator]]] = defaultdict(list)
     for shard in plan.shards:
         for tree in shard.trees:
             for aggregator in tree.aggregators:
                 where = f"job {shard.job}, tree {tree.number}, label {aggregator.label}"
-                segments[aggregator.switch, aggregator.pipeline].append((where, aggregator))
+                owner = SHARING if policy_of(tree.policy).shared else where
+                segments[aggregator.switch, aggregator.pipeline].append((owner, aggregator))
     for (switch, pipeline), owners in segments.items():
         for (first, a), (second, b) in combinations(owners, 2):
-            if a.first_slot < b.first_slot + b.slots and b.first_slot < a.first_slot + a.slots:
+            together = a.first_slot < b.first_slot + b.slots and b.first_slot < a.first_slot + a.slots
+            if together and first != second:
                 raise broken("overlap", f"switch {switch}, pipeline {pipeline}", f"{first} and {second} share slots")
 
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from planner.check import check
 from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
+from planner.policies import ROOT, SHADOW, policy_of
 from planner.problem import Problem
 from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from topo.addresses import addresses
@@ -51,7 +52,8 @@ def entries(problem: Problem, plan: Plan) -> Entries:
     routes = unicast_routes(fabric, [tree for _, tree in pairs])
     rows = [*route_rows(fabric, routes)]
     for tree in trees:
-        rows += [*gradient_rows(fabric, tree), *aggregation_rows(tree), *result_rows(fabric, tree, routes)]
+        rows += [*gradient_rows(fabric, tree), *aggregation_rows(fabric, tree)]
+        rows += [*result_rows(fabric, tree), *address_rows(fabric, tree, routes)]
     groups = [group for tree in trees for group in result_groups(fabric, tree)]
     used = {name for name, _ in rows}
     return Entries(tuple(gather(switch, rows, groups) for switch in fabric.switches if switch.name in used))
@@ -104,34 +106,31 @@ def admission(fabric: Fabric, link: tuple[str, str], packet: tuple[int, int, int
     return switch, TableEntry("InaIngress.admission", (port, *packet), "InaIngress.admit")
 
 
-def aggregation_rows(tree: TreeKey) -> Iterator[Row]:
-    """A child's bit for each child; and none for the labels below them, whose retransmissions flush the slot."""
+def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
+    """The bits of each child, and of the labels below them, which come unaggregated or again."""
     for aggregator in tree.tree.aggregators:
-        full = (1 << len(aggregator.children)) - 1
-        is_root = int(aggregator.label == ROOT_LABEL)
-        for label, child in child_bits(tree.tree, aggregator).items():
-            yield (
-                aggregator.switch,
-                TableEntry(
-                    "InaIngress.aggregation",
-                    (aggregator.pipeline, *tree.key, label),
-                    "InaIngress.aggregate",
-                    (child, full, aggregator.first_slot, aggregator.slots, aggregator.label, is_root),
-                ),
-            )
+        full = (1 << len(tree.tree.summands(aggregator))) - 1
+        freed = is_freed_by_results(fabric, tree.tree, aggregator)
+        policy = policy_of(tree.tree.policy).bits | (ROOT if aggregator.label == ROOT_LABEL else 0)
+        policy |= SHADOW if freed else 0
+        owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, policy)
+        bits = tree.tree.bits(aggregator) | ({ROOT_LABEL: 0} if freed else {})
+        for label, child in bits.items():
+            key = (aggregator.pipeline, *tree.key, label)
+            entry = TableEntry("InaIngress.aggregation", key, "InaIngress.aggregate", (child, full, *owned))
+            yield aggregator.switch, entry
 
 
-def child_bits(tree: AggregationTree, aggregator: Aggregator) -> dict[int, int]:
-    """The bit of every child; 0 for their children, and so on down."""
-    bits = {child: 1 << position for position, child in enumerate(aggregator.children)}
-    for child in aggregator.children:
-        if child in tree.aggregator_of:
-            bits |= dict.fromkeys(child_bits(tree, tree.aggregator_of[child]), 0)
-    return bits
+def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
+    """Whether slots stay taken until the result passes by, as ATP's do; it must come by a port of their pipeline."""
+    if not policy_of(tree.policy).until_result or tree.in_network_root:
+        return False
+    parent = tree.result_parents.get(aggregator.switch)
+    return parent is not None and fabric.ingress_pipeline(aggregator.switch, parent) == aggregator.pipeline
 
 
-def result_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
-    """Results and notices from the root: by multicast down the tree, and again to one worker by its address."""
+def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
+    """Results and notices from the root: by multicast down the tree."""
     parents = tree.tree.result_parents
     for node, parent in parents.items():
         if node in fabric.switch_by_name:
@@ -140,10 +139,26 @@ def result_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
     for switch in [*parents, tree.tree.root]:
         if switch in fabric.switch_by_name:
             yield switch, TableEntry("InaIngress.results", tree.key, "InaIngress.replicate", (tree.group,))
-    for worker in tree.tree.workers.values():
-        for node, following in pairwise(unicast_path(fabric, tree.tree, worker, routes)):
-            if following in fabric.switch_by_name:
-                yield admission(fabric, (node, following), (KIND_RESULT, *tree.key, ROOT_LABEL))
+
+
+def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
+    """What goes by its address: to a worker what it asked the root or the PS for, to the PS what passes all slots."""
+    root, server = tree.tree.root, tree.tree.server
+    for label, worker in tree.tree.workers.items():
+        for source in dict.fromkeys((root, server or root)):
+            way = unicast_path(fabric, source, worker, routes)
+            for kind in (KIND_RESULT, KIND_NOTICE):
+                yield from admissions(fabric, way, (kind, *tree.key, ROOT_LABEL))
+        if server is not None:
+            way = unicast_path(fabric, worker, server, routes)
+            yield from admissions(fabric, way, (KIND_GRADIENT, *tree.key, label))
+
+
+def admissions(fabric: Fabric, path: tuple[str, ...], packet: tuple[int, int, int, int]) -> Iterator[Row]:
+    """Every switch on the path admits packets of this (kind, job, tree, label) from the node before it."""
+    for node, following in pairwise(path):
+        if following in fabric.switch_by_name:
+            yield admission(fabric, (node, following), packet)
 
 
 def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, MulticastGroup]]:
@@ -157,7 +172,7 @@ def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, Multicas
 
 
 def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
-    """One next hop for each switch and host, along the trees: workers from every root, roots from every worker.
+    """One next hop for each switch and host, along the trees: workers from every root and PS, PSs from every worker.
 
     The first tree decides. A later one adds switches only up to where it meets a route that is known, which
     leads to the host: so routes of several trees never contradict each other and never loop.
@@ -167,9 +182,21 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
         for worker in tree.workers.values():
             up = result_path(tree, worker)
             add_route(fabric, routes, tuple(reversed(up)))
-            if not tree.in_network_root:
+            if tree.server is not None:
+                up = without_detours(up + tree.fallback[1:])
+                add_route(fabric, routes, tuple(reversed(up)))
                 add_route(fabric, routes, up)
     return routes
+
+
+def without_detours(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The same way without what lies between two visits of a node."""
+    short: list[str] = []
+    for node in path:
+        if node in short:
+            del short[short.index(node) :]
+        short.append(node)
+    return tuple(short)
 
 
 def result_path(tree: AggregationTree, worker: str) -> tuple[str, ...]:
@@ -188,13 +215,11 @@ def add_route(fabric: Fabric, routes: Routes, path: tuple[str, ...]) -> None:
             routes[node, path[-1]] = following
 
 
-def unicast_path(fabric: Fabric, tree: AggregationTree, worker: str, routes: Routes) -> tuple[str, ...]:
-    """The nodes from the root to a worker, by the routes."""
-    path = [tree.root]
-    if tree.root in fabric.host_names:
-        path.append(fabric.tor_of(tree.root))
-    while path[-1] != worker:
-        path.append(routes[path[-1], worker])
+def unicast_path(fabric: Fabric, start: str, end: str, routes: Routes) -> tuple[str, ...]:
+    """The nodes from a host or switch to a host, by the routes."""
+    path = [start]
+    while path[-1] != end:
+        path.append(fabric.tor_of(path[-1]) if path[-1] in fabric.host_names else routes[path[-1], end])
     return tuple(path)
 
 

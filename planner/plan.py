@@ -9,7 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from planner.policies import DEFAULT_POLICY, policy_of
+
 ROOT_LABEL = 0
+
+MOST_BITS = 64
+SHARED_WINDOW = 256
+"""Fragments of a tree on their way at once where no segment of slots bounds them."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,9 @@ class Aggregator:
 class AggregationTree:
     """One tree towards one root: a PS, or a switch whose aggregator has the label 0.
 
-    `workers[label]` is the host of a worker's label. Every label but the root's has one branch.
+    `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name
+    of `planner.policies`; among fragments that may preempt each other the one of higher `priority` does. `fallback`
+    leads from a root that is a switch to the PS that stands by for it.
     """
 
     number: int
@@ -53,6 +61,9 @@ class AggregationTree:
     workers: dict[int, str]
     aggregators: tuple[Aggregator, ...]
     branches: tuple[Branch, ...]
+    policy: str = DEFAULT_POLICY
+    priority: int = 0
+    fallback: tuple[str, ...] = ()
 
     @cached_property
     def branch_of(self) -> dict[int, Branch]:
@@ -62,9 +73,52 @@ class AggregationTree:
     def aggregator_of(self) -> dict[int, Aggregator]:
         return {aggregator.label: aggregator for aggregator in self.aggregators}
 
+    @cached_property
+    def workers_below(self) -> dict[int, tuple[int, ...]]:
+        """The workers' labels that each label stands for."""
+        below: dict[int, list[int]] = {label: [] for label in (*self.workers, *self.aggregator_of, ROOT_LABEL)}
+        for worker in self.workers:
+            label = worker
+            while label != ROOT_LABEL:
+                below[label].append(worker)
+                label = self.branch_of[label].parent
+            below[ROOT_LABEL].append(worker)
+        return {label: tuple(found) for label, found in below.items()}
+
+    def summands(self, aggregator: Aggregator) -> tuple[int, ...]:
+        """The label that each bit of an aggregator's bitmap stands for: its children.
+
+        Where trees share slots, a sum may come up in pieces: then it is every worker below, if 64 bits are enough.
+        """
+        workers = self.workers_below[aggregator.label]
+        return workers if policy_of(self.policy).shared and len(workers) <= MOST_BITS else aggregator.children
+
+    def bits(self, aggregator: Aggregator) -> dict[int, int]:
+        """The bits of every label that may come to an aggregator; 0 for one that is only part of a summand."""
+        place = {label: position for position, label in enumerate(self.summands(aggregator))}
+        return {
+            label: sum(1 << place[part] for part in {label, *self.workers_below[label]} if part in place)
+            for label in self.labels_below(aggregator)
+        }
+
+    def labels_below(self, aggregator: Aggregator) -> tuple[int, ...]:
+        """Children, their children, and so on."""
+        found = list(aggregator.children)
+        for label in found:  # grows while it is walked
+            if label in self.aggregator_of:
+                found += self.aggregator_of[label].children
+        return tuple(found)
+
     @property
     def in_network_root(self) -> bool:
         return ROOT_LABEL in self.aggregator_of
+
+    @property
+    def server(self) -> str | None:
+        """The PS: the root, or what stands by for a root in the network, if anything does."""
+        if self.in_network_root:
+            return self.fallback[-1] if self.fallback else None
+        return self.root
 
     def way(self, label: int) -> tuple[str, ...]:
         """The nodes from the label's own to the root: its branch, then its parent's, and so on.
@@ -100,9 +154,22 @@ class AggregationTree:
         return kept
 
     @property
-    def window(self) -> int | None:
-        """Fragments that may be on their way at once: the smallest slot pool; None without one."""
+    def slots(self) -> int | None:
+        """The smallest of the aggregators' slot pools; None without one."""
         return min((aggregator.slots for aggregator in self.aggregators), default=None)
+
+    @property
+    def window(self) -> int | None:
+        """Fragments that may be on their way at once; None where slots do not limit them."""
+        policy, slots = policy_of(self.policy), self.slots
+        if slots is None:
+            return None
+        return SHARED_WINDOW if policy.shared else max(1, slots // policy.versions)
+
+    @property
+    def reach(self) -> int:
+        """When a fragment so much newer is sent, all have the result of the older one: `window`, for an aggregator."""
+        return (self.window or 0) * policy_of(self.policy).versions
 
 
 @dataclass(frozen=True)

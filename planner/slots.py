@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.plan import AggregationTree, Aggregator
+from planner.policies import policy_of
 from topo.errors import InputError
 from topo.fabric import Fabric
 
@@ -21,22 +22,45 @@ def assign_slots(
 ) -> tuple[AggregationTree, ...]:
     """The trees with segments that do not overlap: in each pipeline one after another.
 
-    A tree's aggregators all get its window, since it can use no more: the least equal share of a pipeline
-    that it passes, at most `window`. Raises `InputError` when a pipeline has fewer slots than trees.
+    A tree's aggregators all get what its windows need, since it can use no more: the least equal share of a pipeline
+    that it passes, at most `window` for each version. Trees whose policy shares slots all have every slot that the
+    others leave. Raises `InputError` when a pipeline has fewer slots than its trees need.
     """
-    users = Counter(pipeline_of(aggregator) for tree in trees for aggregator in tree.aggregators)
-    shares = {pipeline: fair_share(fabric, pipeline, count) for pipeline, count in users.items()}
+    exclusive = [tree for tree in trees if not policy_of(tree.policy).shared]
+    sharing = {pipeline_of(a) for tree in trees if policy_of(tree.policy).shared for a in tree.aggregators}
+    users = Counter(pipeline_of(aggregator) for tree in exclusive for aggregator in tree.aggregators)
+    shares = {
+        pipeline: fair_share(fabric, pipeline, count + (pipeline in sharing)) for pipeline, count in users.items()
+    }
     taken: Counter[Pipeline] = Counter()
-    assigned = []
+    segments = {}
+    for tree in exclusive:
+        versions = policy_of(tree.policy).versions
+        share = min((shares[pipeline_of(aggregator)] for aggregator in tree.aggregators), default=0)
+        slots = min(share, window * versions) // versions * versions
+        if tree.aggregators and not slots:
+            raise too_few(fabric, tree, versions)
+        segments[id(tree)] = tuple(replace(a, first_slot=taken[pipeline_of(a)], slots=slots) for a in tree.aggregators)
+        taken.update({pipeline_of(aggregator): slots for aggregator in tree.aggregators})
     for tree in trees:
-        slots = min((shares[pipeline_of(aggregator)] for aggregator in tree.aggregators), default=0)
-        aggregators = []
-        for aggregator in tree.aggregators:
-            first = taken[pipeline_of(aggregator)]
-            aggregators.append(replace(aggregator, first_slot=first, slots=min(slots, window)))
-            taken[pipeline_of(aggregator)] += min(slots, window)
-        assigned.append(replace(tree, aggregators=tuple(aggregators)))
-    return tuple(assigned)
+        segments.setdefault(id(tree), tuple(rest(fabric, taken, aggregator) for aggregator in tree.aggregators))
+    return tuple(replace(tree, aggregators=segments[id(tree)]) for tree in trees)
+
+
+def rest(fabric: Fabric, taken: Counter[Pipeline], aggregator: Aggregator) -> Aggregator:
+    """The aggregator with all slots of its pipeline that no segment takes."""
+    first = taken[pipeline_of(aggregator)]
+    available = fabric.switch_by_name[aggregator.switch].aggregator_slots
+    return replace(aggregator, first_slot=first, slots=available - first)
+
+
+def too_few(fabric: Fabric, tree: AggregationTree, versions: int) -> InputError:
+    available = {a.switch: fabric.switch_by_name[a.switch].aggregator_slots for a in tree.aggregators}
+    switch = min(available, key=lambda name: available[name])
+    return InputError(
+        f"switch '{switch}': its {available[switch]} aggregator slots leave tree {tree.number} none, and slot policy "
+        f"'{tree.policy}' needs {versions}; raise aggregator_slots"
+    )
 
 
 def pipeline_of(aggregator: Aggregator) -> Pipeline:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from switch.entries import REPLICA, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from switch.program import ActionCall, Program
 from topo.errors import InputError
 
 MAX_GROUP = 65535
+MAX_REPLICA = 65535
 
 
 def check_entries(program: Program, entries: SwitchEntries) -> None:
@@ -48,7 +49,13 @@ def check_numbers(what: str, numbers: tuple[int, ...], expected: Iterable[tuple[
 def check_group(group: MulticastGroup) -> None:
     if not 1 <= group.group <= MAX_GROUP:
         raise InputError(f"multicast group {group.group}: groups are 1 to {MAX_GROUP}")
-    for port in group.ports:
+    for replica, _ in group.more:
+        if not 0 <= replica <= MAX_REPLICA or replica == REPLICA:
+            raise InputError(
+                f"multicast group {group.group}: replica number {replica} in `more`; "
+                f"0 to {MAX_REPLICA} are possible, but for {REPLICA}, which is that of its ports"
+            )
+    for port in (*group.ports, *(port for _, port in group.more)):
         if not 0 <= port < 512:
             raise InputError(f"multicast group {group.group}: port {port}; ports are 0 to 511")
 

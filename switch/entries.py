@@ -6,7 +6,12 @@ the same entries go to BMv2, to the embedded switch, and into a file that `simpl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
+
+REPLICA = 1
+"""The `egress_rid` of replicas, unless a group says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +32,29 @@ class TableEntry:
 
 @dataclass(frozen=True)
 class MulticastGroup:
-    """Packets sent to `group` leave once by each of `ports`, as replicas with `egress_rid` 1."""
+    """Packets sent to `group` leave once by each of `ports`, as replicas with `egress_rid` 1.
+
+    They leave once more for each (egress_rid, port) in `more`.
+    """
 
     group: int
     ports: tuple[int, ...]
+    more: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def nodes(self) -> dict[int, tuple[int, ...]]:
+        """The ports by `egress_rid`, as replication engines keep them, which is the order in which replicas leave."""
+        ports = {REPLICA: set(self.ports)}
+        for replica, port in self.more:
+            ports.setdefault(replica, set()).add(port)
+        return {replica: tuple(sorted(found)) for replica, found in ports.items()}
+
+
+def group_of_nodes(group: int, nodes: Iterable[tuple[int, int]]) -> MulticastGroup:
+    """The group whose replicas are these (egress_rid, port), ordered."""
+    found = sorted(nodes)
+    ports = tuple(port for replica, port in found if replica == REPLICA)
+    return MulticastGroup(group, ports, tuple(node for node in found if node[0] != REPLICA))
 
 
 @dataclass(frozen=True)
@@ -54,10 +78,12 @@ class SwitchEntries:
     def cli(self) -> str:
         """A command file for `simple_switch_CLI`, one command a line."""
         lines = [entry.cli() for entry in self.tables]
-        for handle, group in enumerate(self.groups):
+        handles = count()
+        for group in self.groups:
             lines.append(f"mc_mgrp_create {group.group}")
-            lines.append(f"mc_node_create 1 {' '.join(map(str, group.ports))}")
-            lines.append(f"mc_node_associate {group.group} {handle}")
+            for replica, ports in group.nodes.items():
+                lines.append(f"mc_node_create {replica} {' '.join(map(str, ports))}")
+                lines.append(f"mc_node_associate {group.group} {next(handles)}")
         lines += [f"register_write {r.register} {r.index} {r.value}" for r in self.registers]
         return "\n".join(lines) + "\n"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import TracebackType
@@ -22,11 +22,9 @@ from planner.plan import Plan
 from traffic.backlog import backlog_drops
 from traffic.counters import CpuTime, Interface, cpu_time, interfaces, queue_drops
 from traffic.measure import LinkSample, Measured
-from traffic.packet import Event
+from traffic.packet import TERMINAL, Event
 from traffic.port import HostPort
 
-TERMINAL = tuple(event for event in Event if event <= Event.SENT_MULTICAST)
-"""Each packet that a switch receives ends in exactly one of these."""
 UNPLANNED = (Event.REJECTED, Event.UNROUTABLE)
 
 
@@ -43,6 +41,18 @@ class Limits:
     idle: float = 0.05
     rate_error: float = 0.05
     late: float = 0.05
+
+
+@dataclass(frozen=True)
+class Excuses:
+    """What faults on demand account for, and no overload does.
+
+    `interfaces` may drop packets, `hosts` may be late, and sending `rates` may be other than planned.
+    """
+
+    interfaces: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()
+    rates: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,12 +74,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class SwitchCounters:
-    """What a switch's program counted: events by number, packets by port."""
+    """What a switch's program counted: events by number, packets by port. `lost`: on demand, instead of being sent."""
 
     events: Mapping[int, int]
     received: Mapping[int, int]
     sent: Mapping[int, int]
     replicated: Mapping[int, int]
+    lost: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -135,6 +146,7 @@ def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCo
         received=packets("InaIngress.received", list(ports)),
         sent=packets("InaEgress.sent", list(ports)),
         replicated=packets("InaEgress.replicated", list(ports)),
+        lost=packets("InaEgress.lost", list(ports)),
     )
 
 
@@ -184,19 +196,21 @@ class Monitor:
 # ---- the verdict -------------------------------------------------------------------------------
 
 
-def judge(monitor: Monitor, measured: Measured, plan: Plan, limits: Limits | None = None) -> Verdict:
+def judge(
+    monitor: Monitor, measured: Measured, plan: Plan, limits: Limits | None = None, excuses: Excuses | None = None
+) -> Verdict:
     """Every reason not to trust the run that `monitor` watched."""
-    limits = limits or Limits()
+    limits, excuses = limits or Limits(), excuses or Excuses()
     before, after = monitor.before, monitor.after
     return Verdict(
         (
             *busy_seconds(monitor.cpu, limits.idle),
-            *slow_senders(measured, plan, limits.rate_error),
-            *late_senders(measured, limits.late),
-            *drops(before, after),
+            *(() if excuses.rates else slow_senders(measured, plan, limits.rate_error)),
+            *late_senders(measured, limits.late, excuses.hosts),
+            *drops(before, after, excuses.interfaces),
             *(f"{what}: {count}" for what, count in measured.problems.items()),
             *(reason for name in after.switches for reason in unaccounted(name, before, after)),
-            *lost_on_the_way(monitor.watched, before, after),
+            *lost_on_the_way(monitor.watched, before, after, excuses.interfaces),
         )
     )
 
@@ -230,15 +244,15 @@ def slow_senders(measured: Measured, plan: Plan, tolerance: float) -> Iterator[s
             )
 
 
-def late_senders(measured: Measured, tolerance: float) -> Iterator[str]:
+def late_senders(measured: Measured, tolerance: float, excused: Collection[str] = ()) -> Iterator[str]:
     """Paced senders that fell behind for good although their windows were open."""
     total_s = sum(i.communication_time_s for i in measured.iterations)
     for host, late_s in measured.late_s.items():
-        if late_s > tolerance * total_s:
+        if late_s > tolerance * total_s and host not in excused:
             yield f"worker '{host}' was {late_s:.3f} s behind its pace in {total_s:.3f} s"
 
 
-def drops(before: Snapshot, after: Snapshot) -> Iterator[str]:
+def drops(before: Snapshot, after: Snapshot, excused: Collection[str] = ()) -> Iterator[str]:
     """Packets dropped by interfaces, queues and CPUs. A paced run within the plan needs no drop anywhere."""
     for name, now in after.interfaces.items():
         then = before.interfaces[name]
@@ -246,10 +260,10 @@ def drops(before: Snapshot, after: Snapshot) -> Iterator[str]:
             ("received", now.receive_drops - then.receive_drops),
             ("to be sent", now.send_drops - then.send_drops),
         ):
-            if count:
+            if count and name not in excused:
                 yield f"interface {name} dropped {count} packets {what}"
     for name, dropped in after.queues.items():
-        if dropped != before.queues[name]:
+        if dropped != before.queues[name] and name not in excused:
             yield f"the queue of interface {name} dropped {dropped - before.queues[name]} packets"
     for cpu, (then_dropped, now_dropped) in enumerate(zip(before.backlog, after.backlog, strict=True)):
         if now_dropped != then_dropped:
@@ -261,12 +275,13 @@ def unaccounted(switch: str, before: Snapshot, after: Snapshot) -> Iterator[str]
     then, now = before.switches[switch], after.switches[switch]
     events = difference(then.events, now.events)
     received, sent = difference(then.received, now.received), difference(then.sent, now.sent)
+    sent_or_lost = sum(sent.values()) + sum(difference(then.lost, now.lost).values())
     ended = sum(events[event] for event in TERMINAL)
     if ended != sum(received.values()):
         yield f"switch {switch} received {sum(received.values())} packets and finished {ended}"
     leaving = events[Event.SENT_UNICAST] + sum(difference(then.replicated, now.replicated).values())
-    if leaving != sum(sent.values()):
-        yield f"switch {switch} was to send {leaving} packets and sent {sum(sent.values())}"
+    if leaving != sent_or_lost:
+        yield f"switch {switch} was to send {leaving} packets and sent {sent_or_lost}"
     for event in UNPLANNED:
         if events[event]:
             yield f"switch {switch}: {events[event]} packets {event.name.lower()}"
@@ -276,12 +291,14 @@ def difference(then: Mapping[int, int], now: Mapping[int, int]) -> dict[int, int
     return {key: count - then.get(key, 0) for key, count in now.items()}
 
 
-def lost_on_the_way(watched: Watched, before: Snapshot, after: Snapshot) -> Iterator[str]:
+def lost_on_the_way(
+    watched: Watched, before: Snapshot, after: Snapshot, excused: Collection[str] = ()
+) -> Iterator[str]:
     """Ports whose interface received other than what the switch's program did."""
     for switch in after.switches:
         ports = watched.ports[switch]
         received = difference(before.switches[switch].received, after.switches[switch].received)
         for port, name in ports.items():
             arrived = after.interfaces[name].received_packets - before.interfaces[name].received_packets
-            if arrived != received[port]:
+            if arrived != received[port] and name not in excused:
                 yield f"switch {switch}, port {port}: {arrived} packets arrived, its program saw {received[port]}"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,14 @@ class Gradients(Protocol):
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
         """Gradient of the job's worker (counted from 0): `job.gradient_bytes / 4` values."""
+
+
+@runtime_checkable
+class Learner(Gradients, Protocol):
+    """Gradients that depend on the sums of earlier iterations, as in training: asked for once, in order."""
+
+    def take(self, job: Job, worker: int, iteration: int, sums: NDArray[np.int64]) -> None:
+        """The sums that the worker holds when an iteration is over; told before `of` is asked for the next."""
 
 
 class RandomGradients:
@@ -64,6 +73,41 @@ class FileGradients:
         if not np.issubdtype(row.dtype, np.floating):
             return exact_int32(row[:count])
         return to_fixed(row[:count], self.scale or scale_for(float(np.abs(self.values).max()), len(job.workers)))
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A job's fixed point: no sum over its `workers` leaves 32 bits, whatever their gradients are.
+
+    Values beyond the clip that `scale` was chosen for are cut to it. Others are rounded, by at most 1 / (2 scale),
+    which with the clip c and n workers is less than c n / (2**31 - 1). Sums are exact, so that bounds their mean too.
+    """
+
+    scale: float
+    workers: int
+
+    @classmethod
+    def clipping_at(cls, clip: float, workers: int) -> Self:
+        """With the finest scale at which `workers` values up to `clip` fit. Raises `InputError`."""
+        if not 0 < clip < math.inf:
+            raise InputError(f"clip {clip}: the largest gradient value to be kept is expected, such as 1.0")
+        return cls(scale_for(clip, workers), workers)
+
+    @property
+    def error(self) -> float:
+        """How far a value of the mean may be off where no worker's was clipped."""
+        return 0.5 / self.scale
+
+    def round(self, gradient: NDArray[np.floating]) -> NDArray[np.int32]:
+        """One worker's gradient as integers; raises `InputError` for one that is not finite."""
+        if not np.isfinite(gradient).all():
+            raise InputError("a gradient value is not finite: training diverges, choose a smaller learning rate")
+        limit = INT32.max // self.workers
+        return np.clip(np.rint(np.asarray(gradient, np.float64) * self.scale), -limit, limit).astype(np.int32)
+
+    def mean(self, sums: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The mean gradient over all workers, of their sum."""
+        return from_fixed(sums, self.scale) / self.workers
 
 
 def scale_for(largest: float, workers: int) -> float:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from planner.plan import AggregationTree, Plan
+from planner.policies import policy_of
 from planner.problem import FragmentFormat, Job, Problem
 from planner.shares import fragment_ranges
 from topo.errors import PlanError
@@ -41,14 +42,25 @@ class TreePart:
 
 @dataclass(frozen=True)
 class Trees:
-    """Arrays over trees. `window` is the number of slots, 0 without an aggregator; `server` a host."""
+    """Arrays over trees. `server` is a host; `stands_by` says that it does so for a root in the network.
+
+    `slots` is 0 without an aggregator. A fragment's slot is found by hashing where trees share slots.
+    """
 
     job: IntArray
     server: IntArray
+    stands_by: BoolArray
     count: IntArray
-    window: IntArray
+    slots: IntArray
+    shared: BoolArray
+    priority: IntArray
     first_row: IntArray
     key: IntArray
+
+    def slot(self, tree: IntArray, seq: IntArray) -> IntArray:
+        """The slots of fragments with these sequence numbers."""
+        slots = np.maximum(self.slots[tree], 1)
+        return np.where(self.shared[tree], spread(self.key[tree], seq), seq) % slots
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,16 @@ class Layout:
         return np.where(self.trees.key[index] == keys, index, -1)
 
 
+def spread(key: IntArray, seq: IntArray) -> IntArray:
+    """32-bit hash values: the finalizer of MurmurHash3 over both numbers."""
+    mask = 0xFFFFFFFF
+    mixed = (seq + key * 0x9E3779B1) & mask
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        mixed = ((mixed ^ mixed >> shift) * factor) & mask
+    result: IntArray = mixed ^ mixed >> 16
+    return result
+
+
 def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
     return np.asarray(job, np.int64) << 16 | np.asarray(tree, np.int64)
 
@@ -135,7 +157,7 @@ def head_of(frames: Frames) -> Frames:
 
 
 def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> Layout:
-    """The arrays of a plan. Raises `PlanError` for a tree whose root is no parameter server."""
+    """The arrays of a plan. Raises `PlanError` for a tree without a parameter server."""
     used = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
     ports = tuple(host for host in hosts if host.name in used)
     missing = used - {host.name for host in ports}
@@ -154,18 +176,27 @@ def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:
         job_index = indices[shard.job]
         job = problem.jobs[job_index]
         for tree in shard.trees:
-            check_root(job, tree)
+            check_server(job, tree)
             carried = ranges[job.number, tree.number]
             if carried:
                 rate_bps = shard.rate_bps / len(shard.trees)
                 yield TreePart(job, job_index, tree, carried.start, len(carried), rate_bps)
 
 
-def check_root(job: Job, tree: AggregationTree) -> None:
-    if tree.root not in job.servers:
+def server_of(tree: AggregationTree) -> str:
+    assert tree.server is not None, "checked"
+    return tree.server
+
+
+def check_server(job: Job, tree: AggregationTree) -> None:
+    servers, where = ", ".join(job.servers), f"job {job.number}, tree {tree.number}"
+    if tree.server is None:
         raise PlanError(
-            f"job {job.number}, tree {tree.number}: its root '{tree.root}' is not a parameter server of the job; "
-            f"traffic ends at one of {', '.join(job.servers)}"
+            f"{where}: no PS stands by for its root '{tree.root}'; let its fallback lead to one of {servers}"
+        )
+    if tree.server not in job.servers:
+        raise PlanError(
+            f"{where}: '{tree.server}' is not a parameter server of the job; traffic ends at one of {servers}"
         )
 
 
@@ -173,9 +204,12 @@ def tree_arrays(parts: Sequence[TreePart], index: dict[str, int]) -> Trees:
     count = np.array([part.count for part in parts], np.int64)
     return Trees(
         job=np.array([part.job_index for part in parts], np.int64),
-        server=np.array([index[part.tree.root] for part in parts], np.int64),
+        server=np.array([index[server_of(part.tree)] for part in parts], np.int64),
+        stands_by=np.array([part.tree.in_network_root for part in parts], np.bool_),
         count=count,
-        window=np.array([part.tree.window or 0 for part in parts], np.int64),
+        slots=np.array([part.tree.slots or 0 for part in parts], np.int64),
+        shared=np.array([policy_of(part.tree.policy).shared for part in parts], np.bool_),
+        priority=np.array([part.tree.priority for part in parts], np.int64),
         first_row=before(count),
         key=np.array([tree_key(part.job.number, part.tree.number) for part in parts], np.int64),
     )

@@ -82,6 +82,7 @@ class Flag(IntFlag):
     OVERFLOW = constant("FLAG_OVERFLOW")
     PARTIAL = constant("FLAG_PARTIAL")
     RETRANSMITTED = constant("FLAG_RETRANSMITTED")
+    DIRECT = constant("FLAG_DIRECT")
 
 
 class Event(IntEnum):
@@ -99,6 +100,18 @@ class Event(IntEnum):
     FLUSHED = constant("EVENT_FLUSHED")
     COLLISION = constant("EVENT_COLLISION")
     RECLAIMED = constant("EVENT_RECLAIMED")
+    EVICTED = constant("EVENT_EVICTED")
+    NOTIFIED = constant("EVENT_NOTIFIED")
+    ANSWERED = constant("EVENT_ANSWERED")
+    RELEASED = constant("EVENT_RELEASED")
+    LOST = constant("EVENT_LOST")
+    HELD = constant("EVENT_HELD")
+    OVERTAKEN = constant("EVENT_OVERTAKEN")
+    DOUBLED = constant("EVENT_DOUBLED")
+
+
+TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.LOST, Event.HELD)
+"""Each packet that a switch receives ends in exactly one of these."""
 
 
 # ---- frames ------------------------------------------------------------------------------------

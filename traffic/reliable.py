@@ -16,10 +16,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.plan import Plan
-from planner.problem import Problem
+from planner.problem import Job, Problem
 from topo.errors import RunError
 from topo.processors import on_endpoint_processor
-from traffic.gradient import Gradients, RandomGradients
+from traffic.faults import Interference
+from traffic.gradient import Gradients, Learner, RandomGradients
 from traffic.layout import Layout, lay_out
 from traffic.measure import Iteration, Measured, rate_bps
 from traffic.memory import Memory
@@ -53,6 +54,7 @@ def run_reliable(
     options: ReliableOptions | None = None,
     gradients: Gradients | None = None,
     progress: Progress | None = None,
+    interference: Interference | None = None,
 ) -> Measured:
     """Run all iterations of all jobs on a network in which the plan's entries are installed.
 
@@ -65,7 +67,9 @@ def run_reliable(
         SocketPorts(layout.hosts) as ports,
         ThreadPoolExecutor(1) as executor,
     ):
-        loop = Loop(layout, ports, gradients or RandomGradients(), options or ReliableOptions(), executor)
+        used: tuple[Layout, Ports] = interference.prepare(layout, ports) if interference else (layout, ports)
+        loop = Loop(*used, gradients or RandomGradients(), options or ReliableOptions(), executor)
+        loop.interference = interference
         return loop.run(progress or (lambda _: None))
 
 
@@ -103,10 +107,12 @@ class Loop:
     ) -> None:
         self.layout, self.ports, self.gradients, self.options = layout, ports, gradients, options
         self.executor = executor
+        self.interference: Interference | None = None
         self.memory = Memory(layout)
         self.workers = Workers(layout, self.memory, options.worker)
         self.servers = Servers(layout, options.worker.first_seq)
         self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and number
+        self.begun: set[tuple[int, int]] = set()  # of the same
         self.ingress_before = self.servers.ingress_frames.copy()
         self.retransmitted_before = self.workers.retransmitted.copy()
 
@@ -123,6 +129,8 @@ class Loop:
         tell_at = self.started_at
         while jobs:
             now = self.ports.now()
+            if self.interference:
+                self.interference.act(self, now)
             self.step(now)
             jobs = [job for job in jobs if not self.is_over(job, now)]
             if now >= tell_at:
@@ -172,6 +180,7 @@ class Loop:
         return False
 
     def begin(self, job: JobState, now: float) -> None:
+        self.begun.add((job.index, job.iteration))
         self.servers.begin(job.index, job.iteration)
         self.workers.begin(job.index, job.iteration)
         job.active, job.results, job.progress_at = True, 0, now
@@ -179,6 +188,7 @@ class Loop:
     def finish(self, job: JobState, now: float) -> None:
         """Record the iteration; check its sums and load the next gradients while the workers compute."""
         self.iterations[job.index, job.iteration] = self.measure(job)
+        self.workers.end(job.index)
         job.active = False
         job.iteration += 1
         job.start_at = now + self.layout.problem.jobs[job.index].compute_s
@@ -207,10 +217,19 @@ class Loop:
         return self.executor.submit(self.judge_and_load, job_index, iteration)
 
     def judge_and_load(self, job_index: int, iteration: int) -> bool | None:
-        exact = self.memory.exact(job_index) if iteration else None
+        exact = None
+        if iteration:
+            exact = self.memory.exact(job_index)
+            self.teach(self.layout.problem.jobs[job_index], iteration - 1)
         if iteration < self.layout.problem.jobs[job_index].iterations:
             self.memory.load(job_index, self.gradients, iteration)
         return exact
+
+    def teach(self, job: Job, iteration: int) -> None:
+        """Tell gradients that depend on the sums what every worker holds."""
+        if isinstance(self.gradients, Learner):
+            for worker in range(len(job.workers)):
+                self.gradients.take(job, worker, iteration, self.memory.result(job, worker))
 
     def watch(self, job: JobState, now: float) -> None:
         """Raise `RunError` when no result has come for too long."""

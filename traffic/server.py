@@ -1,7 +1,8 @@
 """All parameter servers of a run: they sum what arrives, each worker once, and answer with results.
 
-For each fragment a server keeps the 64-bit sum and the set of workers that it covers. What overlaps
-that set is discarded: the workers that are still missing send theirs again, one by one.
+For each fragment a server keeps the 64-bit sum and the set of workers that it covers. What covers more takes
+its place; what else overlaps it is discarded: the workers that are still missing send theirs again, one by one.
+A server that stands by for a root in the network, or that has been restarted, asks all for what it lacks.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.plan import ROOT_LABEL, AggregationTree
+from planner.plan import ROOT_LABEL
 from traffic.layout import Layout, head_of, is_prefix, pick
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, IntArray, Outgoing, Packets
@@ -21,6 +22,9 @@ RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
 
 COPIES_AT_ONCE = 4096
 """Copies of results that one step puts into the network: every worker of a tree gets one."""
+
+ASK_AGAIN_S = 0.05
+"""A fragment is asked for no more often."""
 
 ANSWER = np.dtype([("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64)])
 
@@ -37,6 +41,8 @@ class Servers:
         self.sums = np.zeros((rows, layout.problem.fragment.values), np.int64)
         self.covered = np.zeros((rows, self.members.width), np.bool_)
         self.done = np.ones(rows, np.bool_)
+        self.asks = layout.trees.stands_by.copy()  # trees whose workers do not send by themselves
+        self.asked_at = np.full(rows, -np.inf)
         self.first_seq = np.full(trees, first_seq, np.int64)
         self.waiting: list[NDArray[np.void]] = []
         self.at_once = max(1, COPIES_AT_ONCE // self.members.width)
@@ -54,7 +60,19 @@ class Servers:
             self.sums[rows] = 0
             self.covered[rows] = False
             self.done[rows] = False
+            self.asks[tree] = self.layout.trees.stands_by[tree]
             self.first_seq[tree] = self.start_seq + iteration * self.layout.trees.count[tree]
+
+    def restart(self, host: int) -> None:
+        """Forget all sums of the servers on a host, and the answers that were to be sent, as a crash does."""
+        for tree in np.flatnonzero(self.layout.trees.server == host).tolist():
+            rows = self.rows(tree)
+            self.sums[rows] = 0
+            self.covered[rows] = False
+            self.done[rows] = False
+            self.asks[tree] = True
+        kept = (answers[self.layout.trees.server[answers["tree"]] != host] for answers in self.waiting)
+        self.waiting = [answers for answers in kept if answers.size]
 
     def rows(self, tree: int) -> slice:
         first = int(self.layout.trees.first_row[tree])
@@ -75,9 +93,9 @@ class Servers:
         fragment = (packets.heads["ina"]["seq"] - self.first_seq[tree]) & 0xFFFFFFFF
         current = fragment < self.layout.trees.count[tree]  # else it is a late copy from the last iteration
         if current.any():
-            self.take(packets.where(current), tree[current], fragment[current])
+            self.take(packets.where(current), tree[current], fragment[current], now)
 
-    def take(self, packets: Packets, tree: IntArray, fragment: IntArray) -> None:
+    def take(self, packets: Packets, tree: IntArray, fragment: IntArray, now: float) -> None:
         ina = packets.heads["ina"]
         row = self.layout.trees.first_row[tree] + fragment
         done = self.done[row]
@@ -88,22 +106,35 @@ class Servers:
             self.answer_again(row[asked], tree[asked], label[asked])
         if overflown.any():
             self.give_notice(row[overflown], tree[overflown])
-        use: BoolArray = ~done & ~overflown
+        members = self.members.of(packets.heads, tree)
+        # Nobody sends for nobody: a partial sum with an empty bitmap is forged.
+        use: BoolArray = ~done & ~overflown & np.any(members, axis=1)
         self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
         if use.any():
-            used = packets.where(use)
-            self.add_up(row[use], tree[use], self.members.of(used.heads, tree[use]), used.values)
+            self.add_up(row[use], tree[use], members[use], packets.values[use])
+        lacking: BoolArray = self.asks[tree] & ((flags & Flag.DIRECT) != 0) & ~self.done[row]
+        if lacking.any():
+            self.ask(row[lacking], tree[lacking], now)
 
     def add_up(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
         """Add packets to their rows, as often as it takes for no two of one row to overlap."""
         order = np.argsort(row, kind="stable")
         row, tree, members, values = row[order], tree[order], members[order], values[order]
         for some in without_overlap(row, members):
+            self.give_way(row[some], members[some])
             fresh: BoolArray = some & ~np.any(self.covered[row] & members, axis=1)
             stale: BoolArray = some & ~fresh
             self.discarded += np.bincount(tree[stale], minlength=len(self.discarded))
             if fresh.any():
                 self.add_disjoint(row[fresh], tree[fresh], members[fresh], values[fresh])
+
+    def give_way(self, row: IntArray, members: BoolArray) -> None:
+        """What a row holds goes where one packet covers all of that and more."""
+        covered = self.covered[row]
+        held, beyond = np.any(covered, axis=1), np.any(members & ~covered, axis=1)
+        whole: BoolArray = held & beyond & ~np.any(covered & ~members, axis=1)
+        self.sums[row[whole]] = 0
+        self.covered[row[whole]] = False
 
     def add_disjoint(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
         """Rows are sorted; those of one row cover different workers, none of them covered before."""
@@ -113,14 +144,34 @@ class Servers:
         self.covered[row] |= np.logical_or.reduceat(members, first, axis=0)
         complete = np.all(self.covered[row] == self.members.everyone[tree], axis=1)
         self.done[row[complete]] = True
-        self.answer(row[complete], tree[complete], tree[complete])
+        self.answer_all(row[complete], tree[complete])
 
     # -- answering
+
+    def answer_all(self, row: IntArray, tree: IntArray) -> None:
+        """The results of complete rows, by multicast from a root, one by one from a server that stands by."""
+        by_tree = ~self.layout.trees.stands_by[tree]
+        self.answer(row[by_tree], tree[by_tree], tree[by_tree])
+        row, tree = row[~by_tree], tree[~by_tree]
+        which, worker = np.nonzero(self.members.everyone[tree])
+        stream = self.members.stream_of_worker[tree[which], worker]
+        self.answer(row[which], tree[which], len(self.layout.parts) + stream)
 
     def answer_again(self, row: IntArray, tree: IntArray, label: IntArray) -> None:
         """The result once more: to the one worker that asked, or to all where a sum hides who did."""
         stream = self.members.stream[tree, label]
         self.answer(row, tree, np.where(stream >= 0, len(self.layout.parts) + stream, tree))
+
+    def ask(self, row: IntArray, tree: IntArray, now: float) -> None:
+        """Tell the workers that rows do not cover to send theirs directly, past all slots."""
+        row, first = np.unique(row, return_index=True)
+        due = now - self.asked_at[row] > ASK_AGAIN_S
+        row, tree = row[due], tree[first][due]
+        self.asked_at[row] = now
+        absent = self.members.everyone[tree] & ~self.covered[row]
+        which, worker = np.nonzero(absent)
+        stream = self.members.stream_of_worker[tree[which], worker]
+        self.queue(row[which], tree[which], len(self.layout.parts) + len(self.layout.streams.host) + stream, 0)
 
     def give_notice(self, row: IntArray, tree: IntArray) -> None:
         """Tell all workers of the trees that the sums of these rows left 32 bits."""
@@ -169,6 +220,7 @@ class Servers:
         ina = heads["ina"]
         ina["seq"] = (self.first_seq[tree] + row - self.layout.trees.first_row[tree]) & 0xFFFFFFFF
         ina["part"] = answers["part"]
+        ina["slot"] = self.layout.trees.slot(tree, ina["seq"].astype(np.int64))
         ina["flags"] |= np.where((ina["kind"] == Kind.RESULT) & self.wide(row), Flag.OVERFLOW, 0).astype(np.uint8)
         return heads
 
@@ -199,12 +251,17 @@ class Membership:
         self.sets = np.zeros((len(trees), labels, self.width), np.bool_)
         self.stream = np.full((len(trees), labels), -1, np.int64)
         self.stream[streams.tree, streams.label] = np.arange(len(streams.host))
-        self.children = np.zeros((len(trees), labels, 64), np.int64)
+        self.stream_of_worker = np.full((len(trees), self.width), -1, np.int64)
+        self.stream_of_worker[streams.tree, streams.worker] = np.arange(len(streams.host))
+        self.summands = np.zeros((len(trees), labels, 64), np.int64)
         for number, part in enumerate(trees):
-            for label, workers in workers_below(part.tree).items():
-                self.sets[number, label, [part.job.workers.index(worker) for worker in workers]] = True
+            for label, below in part.tree.workers_below.items():
+                if label != ROOT_LABEL:
+                    hosts = (part.tree.workers[worker] for worker in below)
+                    self.sets[number, label, [part.job.workers.index(host) for host in hosts]] = True
             for aggregator in part.tree.aggregators:
-                self.children[number, aggregator.label, : len(aggregator.children)] = aggregator.children
+                summands = part.tree.summands(aggregator)
+                self.summands[number, aggregator.label, : len(summands)] = summands
         self.everyone = np.logical_or.reduce(self.sets, axis=1)
 
     def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
@@ -212,27 +269,17 @@ class Membership:
         return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
 
     def of(self, heads: Frames, tree: IntArray) -> BoolArray:
-        """The workers that each packet covers; a partial sum's are those of the children in its bitmap."""
+        """The workers that each packet covers; a partial sum's are those that its bitmap stands for."""
         ina = heads["ina"]
         label = ina["label"].astype(np.int64)
         members: BoolArray = self.sets[tree, label]
         partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
         if partial.size:
             bits = ina["bitmap"][partial, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
-            children = self.children[tree[partial], label[partial]]
-            below = self.sets[tree[partial, None], children] & bits.astype(np.bool_)[..., None]
+            summands = self.summands[tree[partial], label[partial]]
+            below = self.sets[tree[partial, None], summands] & bits.astype(np.bool_)[..., None]
             members[partial] = below.any(axis=1)
         return members
-
-
-def workers_below(tree: AggregationTree) -> dict[int, set[str]]:
-    """The hosts of the workers whose gradients each label of a tree stands for."""
-    below: dict[int, set[str]] = {label: set() for label in (*tree.workers, *tree.aggregator_of)}
-    for label, host in tree.workers.items():
-        while label != ROOT_LABEL:
-            below[label].add(host)
-            label = tree.branch_of[label].parent  # noqa: PLW2901
-    return below
 
 
 def starts_group(row: IntArray) -> BoolArray:
@@ -259,15 +306,18 @@ def without_overlap(row: IntArray, members: BoolArray) -> Iterator[BoolArray]:
 
 
 def answer_templates(layout: Layout) -> Frames:
-    """Results to all workers of each tree, then to the worker of each stream, then notices of each tree."""
+    """Results to all workers of each tree, then to the worker of each stream; notices to these, then to those."""
     to_all = [head_to(layout, tree, Kind.RESULT, 0, None) for tree in range(len(layout.parts))]
-    to_one = [
-        head_to(layout, int(tree), Kind.RESULT, int(Flag.RETRANSMITTED), int(host))
-        for host, tree in zip(layout.streams.host, layout.streams.tree, strict=True)
-    ]
+    to_one, ask_one = (
+        [
+            head_to(layout, int(tree), kind, int(Flag.RETRANSMITTED), int(host))
+            for host, tree in zip(layout.streams.host, layout.streams.tree, strict=True)
+        ]
+        for kind in (Kind.RESULT, Kind.NOTICE)
+    )
     notices = [head_to(layout, tree, Kind.NOTICE, int(Flag.OVERFLOW), None) for tree in range(len(layout.parts))]
     # Without its type told, NumPy would make the fields' bytes those of this machine.
-    return np.concatenate(to_all + to_one + notices, dtype=BARE_FRAME)
+    return np.concatenate(to_all + to_one + ask_one + notices, dtype=BARE_FRAME)
 
 
 def head_to(layout: Layout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:

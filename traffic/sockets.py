@@ -96,14 +96,14 @@ def open_socket(host: HostPort) -> socket.socket:
     return opened
 
 
-def open_sink() -> socket.socket:
-    """A UDP socket that takes the INA port and drops all it hears.
+def open_sink(port: int = UDP_PORT) -> socket.socket:
+    """A UDP socket that takes a port and drops all it hears.
 
     Without it the host's kernel would answer every gradient with "port unreachable".
     """
     sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     attach_filter(sink, [(RETURN, 0, 0, 0)])
-    sink.bind(("", UDP_PORT))
+    sink.bind(("", port))
     return sink
 
 

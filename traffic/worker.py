@@ -10,13 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from traffic.congestion import Windows, rule_of
 from traffic.layout import Layout, before, head_of, is_prefix, pick, ragged
 from traffic.memory import WHOLE, Memory
 from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, FloatArray, IntArray, Outgoing, Packets
 
+LEAST_WINDOW = 2
 MAX_BACKOFF = 6
 LOOK_AHEAD = 64
+TIMEOUTS_BY_AGGREGATORS = 3
+"""What is still missed after so many goes directly to the PS: an aggregator may have forgotten its part."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +58,33 @@ class Workers:
         # of rows; a head is complete when its iteration begins, so that sending it takes no more work
         self.stream_of_row = np.repeat(np.arange(count), streams.count)
         self.heads = pick(gradient_templates(layout), self.stream_of_row)
+        self.begun_at = np.zeros(rows)
         self.sent_at = np.zeros(rows)
+        self.order = np.zeros(rows, np.int64)  # when it was sent last, counted within its stream
         self.tries = np.zeros(rows, np.uint8)
-        self.noticed = np.zeros(rows, np.bool_)
+        self.noticed = np.zeros(rows, np.bool_)  # to go directly to the PS
         # of streams; an iteration that has not begun looks like one that is over
         self.base = streams.count.copy()
         self.next = streams.count.copy()
         self.first_seq = np.full(count, options.first_seq, np.int64)
         self.credit = np.zeros(count)
         self.refilled_at = np.zeros(count)
-        self.window = streams.in_flight.astype(np.float64)
+        self.newest = np.full(count, -1, np.int64)  # fragment of this iteration with a result
+        self.sendings = np.zeros(count, np.int64)
+        self.newest_order = np.full(count, -1, np.int64)  # of what was sent once and has come back
+        # What each worker may send in the shortest time-out, so that all together keep to their tree's rate
+        # even when nothing is summed on the way.
+        crowd = np.bincount(streams.tree)[streams.tree]
+        fair = streams.rate_fps * options.min_timeout_s / crowd
+        fair = np.maximum(fair, 1 / (1 << MAX_BACKOFF))
+        least = np.minimum(np.maximum(fair, LEAST_WINDOW), streams.in_flight)
+        self.windows = Windows(streams.in_flight, least)
+        self.max_backoff = np.clip(np.ceil(np.log2(least / fair)), 1, MAX_BACKOFF).astype(np.int64)
+        rules = [rule_of(layout.parts[tree].tree.policy) for tree in streams.tree]
+        self.gap = np.array([rule.gap for rule in rules], np.int64)
+        self.yields = np.array([rule.yields for rule in rules], np.bool_)
+        self.wanted: list[IntArray] = []  # rows that are done here, and that a PS asks for
+        self.active = np.zeros(count, np.bool_)
         self.cut_at = np.zeros(count)
         self.round_trip = np.full(count, np.nan)
         self.deviation = np.zeros(count)
@@ -88,9 +109,16 @@ class Workers:
         self.tries[rows] = 0
         self.noticed[rows] = False
         self.base[of] = self.next[of] = self.sent[of] = 0
+        self.newest[of] = -1
         self.first_seq[of] = self.options.first_seq + iteration * self.layout.streams.count[of]
         self.complete_heads(rows)
         self.refilled_at[of] = self.first_sent_at[of] = np.nan
+        self.active[of] = True
+
+    def end(self, job_index: int) -> None:
+        """The job's gradients may change from now on: nothing more is sent of them."""
+        self.active[self.layout.streams_of(job_index)] = False
+        self.wanted = [rows[self.active[self.stream_of_row[rows]]] for rows in self.wanted]
 
     def complete_heads(self, rows: IntArray) -> None:
         """Write what is an iteration's own into the heads of `rows`."""
@@ -120,7 +148,7 @@ class Workers:
             return None
         counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
         rows = self.layout.streams.first_row[batch.stream] + batch.fragment
-        self.flag_again(rows[batch.again])
+        self.flag(rows, batch.again)
         return Outgoing(self.heads, self.memory.gradients, rows, counts)
 
     def note(self, counts: IntArray, accepted: IntArray) -> None:
@@ -143,7 +171,7 @@ class Workers:
         started = ~np.isnan(self.refilled_at)
         self.credit = np.where(started, self.credit + (now - self.refilled_at) * streams.rate_fps, 1)
         self.refilled_at[:] = now
-        waits = (self.next < streams.count) & (self.next < self.base + self.window.astype(np.int64))
+        waits = (self.next < streams.count) & (self.next < self.base + self.windows.whole())
         self.late_s += np.where(waits, np.maximum(self.credit - depth, 0), 0) / streams.rate_fps
         np.minimum(self.credit, depth, out=self.credit)
 
@@ -151,7 +179,7 @@ class Workers:
         """Overdue fragments first, then new ones, as far as credit and window allow."""
         streams = self.layout.streams
         again_stream, again_fragment, credit = self.overdue(now)
-        room = np.minimum(streams.count, self.base + self.window.astype(np.int64)) - self.next
+        room = np.minimum(streams.count, self.base + self.windows.whole()) - self.next
         new_stream, new_fragment = ragged(self.next, np.clip(credit, 0, np.maximum(room, 0)))
         stream = np.concatenate((again_stream, new_stream))
         again = np.arange(len(stream)) < len(again_stream)
@@ -169,46 +197,68 @@ class Workers:
         self.scan_at = now + self.options.min_timeout_s / 2
         stream, fragment = ragged(self.base, self.next - self.base)
         rows = self.layout.streams.first_row[stream] + fragment
-        backoff = 1 << np.minimum(self.tries[rows] - 1, MAX_BACKOFF).astype(np.int64)
+        backoff = 1 << np.minimum(self.tries[rows] - 1, self.max_backoff[stream]).astype(np.int64)
         patience = np.minimum(self.timeouts()[stream] * backoff, self.options.max_timeout_s)
         late = now - self.sent_at[rows] > patience
-        due = late & (self.memory.parts[rows] != WHOLE)
-        self.shrink_windows(np.unique(stream[due & ~self.noticed[rows]]), now)
+        overtaken = self.order[rows] + self.gap[stream] <= self.newest_order[stream]
+        missing = self.memory.parts[rows] != WHOLE
+        congested = missing & ~self.noticed[rows] & (late | (overtaken & self.yields[stream]))
+        self.shrink_windows(np.unique(stream[congested]), now)
         # No more than a window of them at once: a PS to which all turn again must have time to answer.
-        due &= fragment < (self.base + self.window.astype(np.int64))[stream]
-        stream, fragment = stream[due], fragment[due]
+        due = missing & (late | overtaken) & (fragment < (self.base + self.windows.whole())[stream])
+        stream, fragment = self.with_wanted(stream[due], fragment[due])
         counts = np.bincount(stream, minlength=len(credit))
         allowed = np.arange(len(stream)) - np.repeat(before(counts), counts) < credit[stream]
         return stream[allowed], fragment[allowed], credit - np.minimum(counts, credit)
 
     def timeouts(self) -> FloatArray:
-        """How long each stream waits for a result."""
-        measured = np.clip(self.round_trip + 4 * self.deviation, self.options.min_timeout_s, self.options.max_timeout_s)
-        return np.where(np.isnan(self.round_trip), self.options.first_timeout_s, measured)
+        """How long each stream waits for a result. A round trip contains waiting for other workers, hence its bound."""
+        longest = self.options.first_timeout_s
+        measured = np.clip(self.round_trip + 4 * self.deviation, self.options.min_timeout_s, longest)
+        return np.where(np.isnan(self.round_trip), longest, measured)
 
     def shrink_windows(self, streams: IntArray, now: float) -> None:
-        """Halve the window of streams with a timeout, once per timeout."""
+        """Halve the window of congested streams, once per timeout."""
         cut = streams[now - self.cut_at[streams] > self.timeouts()[streams]]
         self.cut_at[cut] = now
-        self.window[cut] = np.maximum(self.window[cut] / 2, np.minimum(2, self.layout.streams.in_flight[cut]))
+        self.windows.halve(cut)
 
-    def flag_again(self, rows: IntArray) -> None:
-        """Mark fragments as sent again; those whose sum left 32 bits are not to be summed in the network."""
+    def with_wanted(self, stream: IntArray, fragment: IntArray) -> tuple[IntArray, IntArray]:
+        """With what a PS has asked for though its result is here, sorted by stream."""
+        if not self.wanted:
+            return stream, fragment
+        rows = np.unique(np.concatenate(self.wanted))
+        more = self.stream_of_row[rows]
+        stream = np.concatenate((stream, more))
+        fragment = np.concatenate((fragment, rows - self.layout.streams.first_row[more]))
+        order = np.argsort(stream, kind="stable")
+        return stream[order], fragment[order]
+
+    def flag(self, rows: IntArray, again: BoolArray) -> None:
+        """Mark what is sent again, and what is to pass all slots."""
+        rows = rows[again]
         if rows.size:
-            wide = np.where(self.noticed[rows], Flag.OVERFLOW, 0)
-            self.heads["ina"]["flags"][rows] = Flag.RETRANSMITTED | wide
+            patience = TIMEOUTS_BY_AGGREGATORS * self.timeouts()[self.stream_of_row[rows]]
+            direct = self.noticed[rows] | (self.chosen_at - self.begun_at[rows] > patience)
+            self.heads["ina"]["flags"][rows] = Flag.RETRANSMITTED | np.where(direct, Flag.DIRECT, 0)
 
     def note_sent(self, batch: Batch, now: float) -> None:
         streams, count = self.layout.streams, len(self.next)
         rows = streams.first_row[batch.stream] + batch.fragment
+        self.begun_at[rows[~batch.again]] = now
         self.sent_at[rows] = now
         self.tries[rows] = np.minimum(self.tries[rows], 254) + 1
         per_stream = np.bincount(batch.stream, minlength=count)
         again = np.bincount(batch.stream[batch.again], minlength=count)
+        self.order[rows] = self.sendings[batch.stream] + np.arange(len(rows)) - before(per_stream)[batch.stream]
+        self.sendings += per_stream
         self.next += per_stream - again
         self.credit -= per_stream
         self.sent += per_stream
         self.retransmitted += again
+        if self.wanted:
+            left = np.setdiff1d(np.concatenate(self.wanted), rows[batch.again])
+            self.wanted = [left] if left.size else []
         active = per_stream > 0
         self.last_sent_at[active] = now
         self.first_sent_at[active & np.isnan(self.first_sent_at)] = now
@@ -221,20 +271,28 @@ class Workers:
         tree = self.layout.tree_index(ina["job"], ina["tree"])
         stream = np.where(tree >= 0, self.layout.stream_of[packets.hosts, tree], -1)
         fragment = (ina["seq"] - self.first_seq[stream]) & 0xFFFFFFFF
-        awaited = (stream >= 0) & (fragment < self.next[stream])
-        awaited[awaited] = self.memory.parts[(self.layout.streams.first_row[stream] + fragment)[awaited]] != WHOLE
+        mine = (stream >= 0) & self.active[stream] & (fragment < self.next[stream])
+        rows = self.layout.streams.first_row[stream] + np.where(mine, fragment, 0)
+        awaited = mine & (self.memory.parts[rows] != WHOLE)
         result = awaited & (ina["kind"] == Kind.RESULT) & (ina["part"] <= 1)
-        notice = awaited & (ina["kind"] == Kind.NOTICE)
+        notice = mine & (ina["kind"] == Kind.NOTICE)
+        early = notice & ((ina["flags"] & Flag.ECN) != 0)
+        if early.any():
+            self.shrink_windows(np.unique(stream[early]), now)
+        notice &= ~early
         if notice.any():
-            self.take_notices(self.layout.streams.first_row[stream[notice]] + fragment[notice])
+            self.take_notices(rows[notice], (ina["flags"][notice] & Flag.RETRANSMITTED) != 0)
         if result.any():
             self.take_results(packets.where(result), stream[result], fragment[result], now)
 
-    def take_notices(self, rows: IntArray) -> None:
-        """These sums left 32 bits: send them again at once, not to be summed in the network."""
-        fresh = rows[~self.noticed[rows]]
-        self.noticed[fresh] = True
+    def take_notices(self, rows: IntArray, asked: BoolArray) -> None:
+        """A PS is to sum these itself: send them again at once, past all slots; if `asked` even what is done here."""
+        done = self.memory.parts[rows] == WHOLE
+        fresh = rows[~self.noticed[rows] & ~done]
+        self.noticed[rows[asked | ~done]] = True
         self.sent_at[fresh] = -np.inf
+        if (asked & done).any():
+            self.wanted.append(rows[asked & done])
         self.scan_at = 0.0
 
     def take_results(self, packets: Packets, stream: IntArray, fragment: IntArray, now: float) -> None:
@@ -245,11 +303,15 @@ class Workers:
         self.measure_round_trips(stream, rows, now)
         touched = np.unique(stream)
         self.last_result_at[touched] = now
+        np.maximum.at(self.newest, stream, fragment)
         self.advance(touched)
+        if (self.newest[touched] > self.base[touched]).any():
+            self.scan_at = 0.0  # there is a gap
 
     def measure_round_trips(self, stream: IntArray, rows: IntArray, now: float) -> None:
         """Smoothed round-trip times and windows, from results of fragments that were sent once (RFC 6298)."""
         once = (self.tries[rows] == 1) & ~self.noticed[rows]
+        np.maximum.at(self.newest_order, stream[once], self.order[rows[once]])
         counts = np.bincount(stream[once], minlength=len(self.next))
         streams = np.flatnonzero(counts)
         totals = np.bincount(stream[once], now - self.sent_at[rows[once]], minlength=len(self.next))
@@ -257,8 +319,7 @@ class Workers:
         smooth = np.where(np.isnan(self.round_trip[streams]), sample, self.round_trip[streams])
         self.deviation[streams] += (np.abs(sample - smooth) - self.deviation[streams]) / 4
         self.round_trip[streams] = smooth + (sample - smooth) / 8
-        grown = self.window[streams] + counts[streams] / self.window[streams]
-        self.window[streams] = np.minimum(grown, self.layout.streams.in_flight[streams])
+        self.windows.grow(streams, counts[streams])
 
     def advance(self, streams: IntArray) -> None:
         """Move the base of each stream to its first fragment without a result."""
@@ -275,9 +336,8 @@ class Workers:
 
 def number(layout: Layout, heads: Frames, rows: IntArray, stream: IntArray, seq: IntArray) -> None:
     """Write sequence numbers, and the slots that follow from them, into the heads in `rows`."""
-    slots = layout.trees.window[layout.streams.tree[stream]]
     heads["ina"]["seq"][rows] = seq & 0xFFFFFFFF
-    heads["ina"]["slot"][rows] = np.where(slots > 0, seq % np.maximum(slots, 1), 0)
+    heads["ina"]["slot"][rows] = layout.trees.slot(layout.streams.tree[stream], seq)
 
 
 def gradient_templates(layout: Layout) -> Frames:
@@ -291,4 +351,5 @@ def gradient_templates(layout: Layout) -> Frames:
         ina = heads["ina"][number : number + 1]
         ina["kind"], ina["label"], ina["workers"] = Kind.GRADIENT, label, 1
         ina["job"], ina["tree"] = layout.parts[tree].job.number, layout.parts[tree].tree.number
+        ina["priority"] = layout.trees.priority[tree]
     return heads

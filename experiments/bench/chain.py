@@ -51,7 +51,7 @@ def entries_of(number: int, server_ipv4: int) -> SwitchEntries:
     children = {1: 1, 2: 2} if number == 1 else {100 + number - 1: 1}
     tables = [TableEntry("InaIngress.pipeline", (port,), "InaIngress.set_pipeline", (0,)) for port in (1, 2, 3)]
     for bit, (label, port) in enumerate(children.items()):
-        own = (1 << bit, (1 << len(children)) - 1, 0, SLOTS, 100 + number, 0)
+        own = (1 << bit, (1 << len(children)) - 1, 0, SLOTS, 100 + number, SLOTS, 0)
         tables.append(TableEntry("InaIngress.admission", (port, Kind.GRADIENT, JOB, TREE, label), "InaIngress.admit"))
         tables.append(TableEntry("InaIngress.aggregation", (0, JOB, TREE, label), "InaIngress.aggregate", own))
     tables.append(TableEntry("InaIngress.forward", (JOB, TREE, 100 + number), "InaIngress.send", (3,)))

@@ -97,7 +97,7 @@ class TrialNetwork:
     def _run(self, problem: Problem, plan: Plan, sampler: Sampler) -> tuple[str, tuple[str, ...]]:
         """The verdict and its reasons. A run that stalls, or takes much too long, is overloaded too."""
         options = ReliableOptions(worker=WorkerOptions(first_seq=self.next_seq), stall_s=STALL_S)
-        self.next_seq += longest_tree(problem, plan) + max(tree.window or 0 for s in plan.shards for tree in s.trees)
+        self.next_seq += longest_tree(problem, plan) + max(tree.reach for s in plan.shards for tree in s.trees)
         try:
             outcome = watch(
                 self.network, self.hosts, plan,

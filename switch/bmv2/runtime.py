@@ -27,14 +27,13 @@ from numpy.typing import NDArray
 from p4utils.utils.sswitch_thrift_API import SimpleSwitchThriftAPI
 
 from switch.encode import action_call, check_entries
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry, group_of_nodes
 from switch.handle import Handle
 from switch.program import Program
 from switch.read import read_program
 from topo.errors import InputError, RunError
 
 CONTEXT = 0
-REPLICA_ID = 1
 # Calls whose answers are not yet read; few enough that both directions fit into socket buffers.
 CALLS_IN_FLIGHT = 128
 # Packets that wait for one egress port. BMv2's 64 are lost silently in a burst.
@@ -102,6 +101,17 @@ class Runtime(RuntimeView):
         for group in entries.groups:
             self._add_group(group)
 
+    def set_port(self, port: int, interface: str | None) -> None:
+        """Attach a port to an interface, or, with None, take it away."""
+        if interface is None:
+            self._standard.bm_dev_mgr_remove_port(port)
+        else:
+            self._standard.bm_dev_mgr_add_port(interface, port, "")
+
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        pipeline(self._standard, "bm_register_reset", ((CONTEXT, name) for name in self._program.registers))
+
     def reset(self) -> None:
         """Forget all entries, groups, register and counter values, as after a fresh start."""
         self._standard.bm_reset_state()
@@ -116,10 +126,11 @@ class Runtime(RuntimeView):
         return CONTEXT, entry.table, key, entry.action, params, BmAddEntryOptions()
 
     def _add_group(self, group: MulticastGroup) -> None:
-        bitmap = format(sum(1 << port for port in set(group.ports)), "b")
         handle = self._replication.bm_mc_mgrp_create(CONTEXT, group.group)
-        node = self._replication.bm_mc_node_create(CONTEXT, REPLICA_ID, bitmap, "")
-        self._replication.bm_mc_node_associate(CONTEXT, handle, node)
+        for replica, ports in group.nodes.items():
+            bitmap = format(sum(1 << port for port in ports), "b")
+            node = self._replication.bm_mc_node_create(CONTEXT, replica, bitmap, "")
+            self._replication.bm_mc_node_associate(CONTEXT, handle, node)
 
 
 def view(handle: Handle, program: Program) -> RuntimeView:  # noqa: ARG001, p4-utils reads it from its file
@@ -140,9 +151,10 @@ def table_entry(table: str, entry: BmMtEntry) -> TableEntry:
 def groups(tree: Mapping[str, Any]) -> Iterator[MulticastGroup]:
     """The groups in BMv2's description of its replication engine: a group has nodes, a node has ports."""
     ports_of = {node["handle"]: node["ports"] for node in tree["l2_handles"]}
-    ports = {node["handle"]: ports_of[node["l2_handle"]] for node in tree["l1_handles"]}
+    nodes = {node["handle"]: node for node in tree["l1_handles"]}
     for group in tree["mgrps"]:
-        yield MulticastGroup(group["id"], tuple(sorted(port for node in group["l1_handles"] for port in ports[node])))
+        own = [nodes[handle] for handle in group["l1_handles"]]
+        yield group_of_nodes(group["id"], ((each["rid"], p) for each in own for p in ports_of[each["l2_handle"]]))
 
 
 def write_call(preset: RegisterPreset) -> tuple[Any, ...]:

@@ -75,6 +75,10 @@ class InProcessSwitch:
         """Add table entries, multicast groups and register presets."""
         self.state.install(entries)
 
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        self.state.wipe()
+
     def read_table(self, name: str) -> list[TableEntry]:
         return self.state.read_table(name)
 

@@ -5,7 +5,6 @@ Memory is one array of bytes that Python and the running program share. Hash tab
 
 from __future__ import annotations
 
-from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -13,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.encode import action_call, check_entries
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, Layout, TableLayout
 from topo.errors import InputError
 
 Memory = NDArray[np.uint8]
-COPY = 1  # the `egress_rid` of every replica
 
 
 class ReadableTables(Protocol):
@@ -104,6 +102,11 @@ class SwitchState(StateReader):
         for preset in entries.registers:
             self.column(preset.register)[preset.index] = preset.value
 
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        for length in self.layout.rows:
+            self.layout.view(self.memory, f"rows_{length}").view(np.uint8)[:] = 0
+
     def check_new(self, entries: Sequence[TableEntry]) -> None:
         """No key may be there already, and no table may grow beyond its size in the program."""
         seen: dict[str, set[tuple[int, ...]]] = {}
@@ -139,22 +142,22 @@ class SwitchState(StateReader):
 
 
 def check_size(group: MulticastGroup) -> None:
-    ports = Tally(group.ports)
-    if len(ports) > MAX_REPLICAS:
-        raise InputError(f"multicast group {group.group} has {len(ports)} ports: target 'fast' takes {MAX_REPLICAS}")
+    count = sum(len(ports) for ports in group.nodes.values())
+    if count > MAX_REPLICAS:
+        raise InputError(f"multicast group {group.group} has {count} ports: target 'fast' takes {MAX_REPLICAS}")
 
 
 def pack_group(group: MulticastGroup) -> tuple[bytes, bytes]:
-    """A group's key and entry; BMv2 keeps ports as a bitmap: each leaves once, the lowest first."""
-    ports = sorted(set(group.ports))
+    """A group's key and entry; BMv2 keeps the ports of a node as a bitmap: each leaves once, the lowest first."""
+    replicas = [(port, replica) for replica, ports in group.nodes.items() for port in ports]
     numbers = np.zeros((MAX_REPLICAS, 2), np.uint16)
-    numbers[: len(ports), 0], numbers[: len(ports), 1] = ports, COPY
-    data = len(ports).to_bytes(4, "little") + numbers.tobytes()
+    numbers[: len(replicas)] = np.array(replicas).reshape(-1, 2)
+    data = len(replicas).to_bytes(4, "little") + numbers.tobytes()
     return group.group.to_bytes(GROUP_KEY_BYTES, "little"), data.ljust(GROUP_BYTES, b"\0")
 
 
 def unpack_group(key: bytes, data: bytes) -> MulticastGroup:
     """The group that `pack_group` packed."""
     count = int.from_bytes(data[:4], "little")
-    ports = np.frombuffer(data, np.uint16, 2 * count, offset=4)[::2]
-    return MulticastGroup(int.from_bytes(key, "little"), tuple(ports.tolist()))
+    replicas = np.frombuffer(data, np.uint16, 2 * count, offset=4).reshape(-1, 2)
+    return group_of_nodes(int.from_bytes(key, "little"), ((replica, port) for port, replica in replicas.tolist()))

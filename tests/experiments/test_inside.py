@@ -12,7 +12,7 @@ import sys
 import termios
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,8 @@ from topo.running import describe
 from traffic.layers import INA, Values
 from traffic.packet import FRAGMENT, Kind
 from traffic.port import host_ports
-from traffic.reliable import run_reliable
+from traffic.reliable import ReliableOptions, run_reliable
+from traffic.worker import WorkerOptions
 
 pytestmark = pytest.mark.root
 
@@ -62,14 +63,17 @@ class Lively:
     problem: Problem
     plan: Plan
     installed: Entries
+    sent: Counter[str] = field(default_factory=Counter)
 
     @property
     def id(self) -> str:
         return self.network.ledger.id
 
     def send(self) -> None:
-        """One iteration: every worker's gradient, and the results."""
-        measured = run_reliable(host_ports(self.network.hosts.values()), self.problem, self.plan)
+        """One iteration: every worker's gradient, and the results; to the switches the next after that of before."""
+        options = ReliableOptions(WorkerOptions(first_seq=self.sent.total()))
+        self.sent.update(fragments=FRAGMENTS)
+        measured = run_reliable(host_ports(self.network.hosts.values()), self.problem, self.plan, options=options)
         assert measured.exact
 
     def counter(self, name: str) -> NDArray[np.int64]:
@@ -134,8 +138,8 @@ def test_a_dump_is_short_enough_to_read(lively: Lively) -> None:
     for shown in (
         "table InaIngress.aggregation: 7 entries",
         "aggregate(child=1, full=7, first_slot=0, ",
-        "69 registers: ",
-        "0 slots wait for more packets",
+        "71 registers: ",
+        " slots hold a fragment",
         "sum0..63",
         "completed",
         "port 1 (l0)",

@@ -109,7 +109,7 @@ def recording_to_json(recording: Recording) -> dict[str, Any]:
     return {
         "name": recording.name,
         "tables": [[each.table, each.key, each.action, each.params] for each in entries.tables],
-        "groups": [[each.group, each.ports] for each in entries.groups],
+        "groups": [[each.group, each.ports, each.more] for each in entries.groups],
         "presets": [[each.register, each.index, each.value] for each in entries.registers],
         "steps": [[port, packet.hex()] for port, packet in recording.steps],
         "sent": {port: [packet.hex() for packet in packets] for port, packets in seen.sent.items() if packets},
@@ -124,11 +124,15 @@ def recording_from_json(document: Mapping[str, Any]) -> Recording:
         tuple(
             TableEntry(table, tuple(key), action, tuple(params)) for table, key, action, params in document["tables"]
         ),
-        tuple(MulticastGroup(group, tuple(ports)) for group, ports in document["groups"]),
+        tuple(group_from_json(*group) for group in document["groups"]),
         tuple(RegisterPreset(*preset) for preset in document["presets"]),
     )
     steps = tuple(Step(port, bytes.fromhex(packet)) for port, packet in document["steps"])
     return Recording(document["name"], entries, steps, seen_from_json(document))
+
+
+def group_from_json(group: int, ports: Sequence[int], more: Sequence[Sequence[int]] = ()) -> MulticastGroup:
+    return MulticastGroup(group, tuple(ports), tuple((replica, port) for replica, port in more))
 
 
 def seen_from_json(document: Mapping[str, Any]) -> Seen:

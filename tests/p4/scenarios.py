@@ -10,6 +10,10 @@ Ports 1 to 4 are pipeline 0, ports 5 to 8 are pipeline 1; port 8 leads to the ro
     job 2, tree 1   labels 11, 12 at ports 1, 2, summed here as the root; results go back to them
     job 2, tree 2   label 11 at port 1 alone, with its root here
     job 3, tree 1   label 11 at port 1 is not aggregated here
+    job 4, tree 1   labels 11, 12 at ports 1, 2, summed here as the root, with finished sums kept (SwitchML)
+    job 4, tree 2   the same one level below the root, under label 20
+    job 5, trees 1, 2   labels 11, 12 at ports 1, 2, in the same slots; the higher priority takes them (ESA)
+    job 6, tree 1   labels 11, 12 at ports 1, 2, summed here as the root; early fragments go back (P4INC-AOI)
 """
 
 from __future__ import annotations
@@ -20,17 +24,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sequences import Step
+from sequences import PORTS, PacketSwitch, Seen, Step
 
+from planner.policies import EVICT, HOLD, NOTIFY, ROOT, SHADOW
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from traffic.packet import BARE_FRAME, FRAME, Frames, Kind, new_frames
+from traffic.packet import BARE_FRAME, FRAME, Event, Frames, Kind, new_frames
 
 SLOTS = 4
 ROOT_PORT = 8
 SERVER_IP = "10.0.0.100"
 PIPELINE = {port: 0 if port <= 4 else 1 for port in range(1, 9)}
 
-# (job, tree, label, ingress port, child bit, full, own label, in-network root)
+SWITCHML, ESA, P4INC = HOLD | SHADOW, EVICT, HOLD | SHADOW | NOTIFY
+
+# (job, tree, label, ingress port, child bit, full, own label, policy)
 CHILDREN = (
     (1, 1, 11, 1, 0b001, 0b111, 20, 0),
     (1, 1, 12, 2, 0b010, 0b111, 20, 0),
@@ -41,12 +48,36 @@ CHILDREN = (
     (1, 2, 11, 1, 1 << 62, 3 << 61, 20, 0),
     (1, 2, 12, 2, 1 << 61, 3 << 61, 20, 0),
     (1, 3, 11, 1, 0b1, 0b1, 20, 0),
-    (2, 1, 11, 1, 0b01, 0b11, 0, 1),
-    (2, 1, 12, 2, 0b10, 0b11, 0, 1),
-    (2, 2, 11, 1, 0b1, 0b1, 0, 1),
+    (2, 1, 11, 1, 0b01, 0b11, 0, ROOT),
+    (2, 1, 12, 2, 0b10, 0b11, 0, ROOT),
+    (2, 2, 11, 1, 0b1, 0b1, 0, ROOT),
+    (4, 1, 11, 1, 0b01, 0b11, 0, SWITCHML | ROOT),
+    (4, 1, 12, 2, 0b10, 0b11, 0, SWITCHML | ROOT),
+    (4, 2, 11, 1, 0b01, 0b11, 20, SWITCHML),
+    (4, 2, 12, 2, 0b10, 0b11, 20, SWITCHML),
+    (5, 1, 11, 1, 0b01, 0b11, 20, ESA),
+    (5, 1, 12, 2, 0b10, 0b11, 20, ESA),
+    (5, 2, 11, 1, 0b01, 0b11, 21, ESA),
+    (5, 2, 12, 2, 0b10, 0b11, 21, ESA),
+    (6, 1, 11, 1, 0b01, 0b11, 0, P4INC | ROOT),
+    (6, 1, 12, 2, 0b10, 0b11, 0, P4INC | ROOT),
 )
+FIRST_SLOT = {2: 3 * SLOTS, 4: SLOTS, 6: 2 * SLOTS}
+"""By job, where it is not 0."""
+WINDOW = {6: 2 * SLOTS}
+"""By job, where it is not SLOTS: a fragment may be early for its slot."""
 UNAGGREGATED = ((3, 1, 11, 1),)
-RESULT_GROUPS = {(1, 1): (1, 2, 3, 5, 6), (1, 2): (1, 2), (2, 1): (1, 2), (2, 2): (1,)}
+RESULT_GROUPS = {
+    (1, 1): (1, 2, 3, 5, 6),
+    (1, 2): (1, 2),
+    (2, 1): (1, 2),
+    (2, 2): (1,),
+    (4, 1): (1, 2),
+    (5, 1): (1, 2),
+    (6, 1): (1, 2),
+}
+RELEASED = ((1, 1, ROOT_PORT),)
+"""(job, tree, port): results that come by this port set free what the slots of the port's pipeline hold of them."""
 
 
 def worker_ip(port: int) -> str:
@@ -58,21 +89,24 @@ def address(text: str) -> int:
 
 
 def aggregation_entries() -> Iterable[TableEntry]:
-    for job, tree, label, port, child, full, own_label, is_root in CHILDREN:
+    for job, tree, label, port, child, full, own_label, policy in CHILDREN:
         yield admission(port, Kind.GRADIENT, job, tree, label)
         yield TableEntry(
             "InaIngress.aggregation",
             (PIPELINE[port], job, tree, label),
             "InaIngress.aggregate",
-            (child, full, 0, SLOTS, own_label, is_root),
+            (child, full, FIRST_SLOT.get(job, 0), SLOTS, own_label, WINDOW.get(job, SLOTS), policy),
         )
+    for job, tree, port in RELEASED:
+        key, params = (PIPELINE[port], job, tree, 0), (0, 0, 0, SLOTS, 0, SLOTS, 0)
+        yield TableEntry("InaIngress.aggregation", key, "InaIngress.aggregate", params)
     for job, tree, label, port in UNAGGREGATED:
         yield admission(port, Kind.GRADIENT, job, tree, label)
 
 
 def forwarding_entries() -> Iterable[TableEntry]:
     senders = {(job, tree, label) for job, tree, label, *_ in (*CHILDREN, *UNAGGREGATED)}
-    sums = {(job, tree, own) for job, tree, _, _, _, _, own, is_root in CHILDREN if not is_root}
+    sums = {(job, tree, own) for job, tree, _, _, _, _, own, policy in CHILDREN if not policy & ROOT}
     for key in sorted(senders | sums):
         yield TableEntry("InaIngress.forward", key, "InaIngress.send", (ROOT_PORT,))
     yield route(SERVER_IP, ROOT_PORT)
@@ -144,3 +178,21 @@ def columns(packets: Sequence[bytes], *names: str) -> list[tuple[int, ...]]:
 def values_of(packets: Sequence[bytes]) -> NDArray[np.int64]:
     """The values of each packet, one row for each."""
     return frames(packets)["values"].astype(np.int64)
+
+
+# ---- what comes of them ------------------------------------------------------------------------
+
+
+def run(switch: PacketSwitch, *steps: Step) -> Seen:
+    return switch.run(example_entries(), list(steps), ())
+
+
+def events(seen: Seen) -> dict[Event, int]:
+    """Outcomes that happened, without those of the packets that end every sequence."""
+    counts = seen.counters["InaIngress.events"][0].astype(int)
+    counts[Event.SENT_UNICAST] -= len(PORTS)
+    return {event: int(counts[event]) for event in Event if counts[event]}
+
+
+def ports_of(seen: Seen) -> set[int]:
+    return {port for port, packets in seen.sent.items() if packets}

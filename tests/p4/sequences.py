@@ -34,7 +34,14 @@ class Seen(NamedTuple):
     counters: dict[str, tuple[NDArray[np.uint64], NDArray[np.uint64]]]
 
 
-COUNTERS = ("InaIngress.events", "InaIngress.received", "InaEgress.sent", "InaEgress.replicated")
+COUNTERS = (
+    "InaIngress.events",
+    "InaIngress.received",
+    "InaIngress.rejected",
+    "InaEgress.sent",
+    "InaEgress.replicated",
+    "InaEgress.lost",
+)
 
 
 @cache

@@ -14,10 +14,10 @@ from recorded import Recorder
 from sequences import PacketSwitch
 
 from switch.read import read_program
-from traffic.packet import PROGRAM, Event
+from traffic.packet import PROGRAM, TERMINAL, Event
 
 OUTCOMES = pytest.StashKey[Counter[Event]]()
-"""Which of the outcomes up to SENT_MULTICAST a packet had, exactly one; what happened on the way there besides."""
+"""Which of the terminal outcomes a packet had, exactly one; what happened on the way there besides."""
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +48,18 @@ def bmv2(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         recorder.write()
 
 
+@pytest.fixture(
+    params=[
+        "in_process",
+        pytest.param("in_kernel", marks=pytest.mark.root),
+        pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
+    ]
+)
+def switch(request: pytest.FixtureRequest) -> PacketSwitch:
+    chosen: PacketSwitch = request.getfixturevalue(request.param)
+    return chosen
+
+
 @pytest.fixture(scope="session")
 def outcomes(pytestconfig: pytest.Config) -> Counter[Event]:
     """How often each outcome happened to the packets on which switches were compared."""
@@ -57,7 +69,7 @@ def outcomes(pytestconfig: pytest.Config) -> Counter[Event]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """How many packets that were."""
     counted = config.stash.get(OUTCOMES, Counter())
-    packets = sum(counted[event] for event in Event if event <= Event.SENT_MULTICAST)
+    packets = sum(counted[event] for event in TERMINAL)
     if packets:
         terminalreporter.write_line(f"switches compared on {packets:,} random packets")
 

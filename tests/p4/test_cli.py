@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenarios import example_entries, gradient, result
+from scenarios import ROOT_PORT, example_entries, gradient, result
 from sequences import with_last_packets
 
-from switch.entries import RegisterPreset, SwitchEntries
+from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 
@@ -34,7 +34,12 @@ def test_a_command_file_installs_what_install_does(tmp_path: Path) -> None:
 
     example = example_entries()
     presets = (RegisterPreset(OWNER, 3, 2**32 - 1), RegisterPreset(SEQ, 0, 5))
-    entries = SwitchEntries("s1", example.tables, example.groups, presets)
+    doubling = [
+        TableEntry("InaIngress.doubling.ways", (ROOT_PORT, 0), "InaIngress.doubling.doubled", (2**32 - 1, 9)),
+        *(TableEntry("InaIngress.arrival.arriving", (p,), "InaIngress.arrival.faulty", (0, 0)) for p in (1, 2, 3)),
+    ]
+    groups = (*example.groups, MulticastGroup(9, (ROOT_PORT,), ((0, ROOT_PORT),)))
+    entries = SwitchEntries("s1", (*example.tables, *doubling), groups, presets)
     steps = [*(gradient(port, 10 + port, 0, port) for port in (1, 2, 3)), result(0)]
     complete, all_steps = with_last_packets(entries, steps)
     with running_reference(tmp_path) as reference:
@@ -45,7 +50,7 @@ def test_a_command_file_installs_what_install_does(tmp_path: Path) -> None:
     assert "Invalid" not in printed, printed
     assert "Error" not in printed, printed
     assert by_hand.sent == installed.sent
-    assert sum(map(len, by_hand.sent.values())) == 6
+    assert sum(map(len, by_hand.sent.values())) == 7
     assert {name: values.tolist() for name, values in by_hand.registers.items()} == {
         name: values.tolist() for name, values in installed.registers.items()
     }

@@ -62,4 +62,4 @@ def test_random_entries_and_packets(
 def test_the_sequences_above_saw_every_outcome(outcomes: Counter[Event]) -> None:
     if not outcomes:
         pytest.skip("no random sequence ran before")
-    assert min(outcomes[event] for event in Event) >= 10, outcomes
+    assert not {event.name: outcomes[event] for event in Event if outcomes[event] < 10}

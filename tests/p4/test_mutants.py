@@ -83,7 +83,7 @@ def notices(mutate: Mutation, folder: Path) -> bool:
 
 MUTANTS: dict[str, Mutation] = {
     "collisions are not flagged": partial(drop, "InaIngress.collide", "hdr.ina.flags ="),
-    "a full slot stays": partial(drop, "InaIngress.become_complete", "slot_bitmap.write"),
+    "a full slot stays": partial(drop, "InaIngress.free", "slot_bitmap.write"),
     "an overflow is forgotten": partial(drop, "InaIngress.save", "slot_overflow.write"),
     "workers are not counted": partial(drop, "InaIngress.add", "meta.slot_workers ="),
     "one slot too many": partial(swap, "hdr.ina.slot >= meta.slots", ">=", ">"),
@@ -97,7 +97,7 @@ def test_a_mutant_is_noticed(name: str, tmp_path: Path) -> None:
 
 
 def test_a_difference_is_reduced_to_the_packets_that_it_takes(tmp_path: Path) -> None:
-    true, wrong = InProcess(read_program(PROGRAM)), mutant(MUTANTS["a full slot stays"], tmp_path)
+    true, wrong = InProcess(read_program(PROGRAM)), mutant(MUTANTS["collisions are not flagged"], tmp_path)
 
     def differ(case: Case) -> bool:
         asked = (case.entries, case.steps, ())

@@ -14,14 +14,17 @@ from scenarios import (
     ROOT_PORT,
     SERVER_IP,
     columns,
+    events,
     example_entries,
     gradient,
     packet,
+    ports_of,
     result,
+    run,
     values_of,
     worker_ip,
 )
-from sequences import PORTS, PacketSwitch, Seen, Step
+from sequences import PacketSwitch, Step
 
 from switch.entries import RegisterPreset
 from traffic.layers import INA
@@ -31,33 +34,6 @@ pytest_plugins = ["switches"]
 
 RAMP = np.arange(FRAGMENT.values, dtype=np.int64) - 20
 LARGEST, SMALLEST = 2**31 - 1, -(2**31)
-
-
-@pytest.fixture(
-    params=[
-        "in_process",
-        pytest.param("in_kernel", marks=pytest.mark.root),
-        pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
-    ]
-)
-def switch(request: pytest.FixtureRequest) -> PacketSwitch:
-    chosen: PacketSwitch = request.getfixturevalue(request.param)
-    return chosen
-
-
-def run(switch: PacketSwitch, *steps: Step) -> Seen:
-    return switch.run(example_entries(), list(steps), ())
-
-
-def events(seen: Seen) -> dict[Event, int]:
-    """Outcomes that happened, without those of the packets that end every sequence."""
-    counts = seen.counters["InaIngress.events"][0].astype(int)
-    counts[Event.SENT_UNICAST] -= len(PORTS)
-    return {event: int(counts[event]) for event in Event if counts[event]}
-
-
-def ports_of(seen: Seen) -> set[int]:
-    return {port for port, packets in seen.sent.items() if packets}
 
 
 # ---- sums --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from planner.policies import ROOT
 from switch.entries import Entries, SwitchEntries
 from topo.addresses import addresses
 from topo.fabric import Fabric
@@ -30,6 +31,7 @@ class Packet:
     retransmitted: bool = False
     partial: bool = False
     collision: bool = False
+    direct: bool = False
 
 
 @dataclass
@@ -48,7 +50,8 @@ class Aggregate:
     first_slot: int
     slots: int
     own_label: int
-    is_root: int
+    window: int
+    policy: int
 
 
 class Tables:
@@ -105,6 +108,8 @@ class Network:
                 if packet.retransmitted
                 else self.by_tree(switch, tables, packet)
             )
+        if packet.direct:
+            return self.by_address(switch, tables, packet)
         assert pipeline is not None, f"{switch} knows no pipeline of port {port}"
         found = tables.get("aggregation", *pipeline, *tree, packet.label)
         if found is None or packet.partial:
@@ -138,7 +143,7 @@ class Network:
         slot = self.slots.pop(index)
         complete = slot.bitmap == entry.full
         total = replace(packet, label=entry.own_label, workers=slot.workers, partial=not complete)
-        if complete and entry.is_root:
+        if complete and entry.policy & ROOT:
             self.by_tree(switch, tables, replace(total, kind=RESULT))
         else:
             self.by_label(switch, tables, total)

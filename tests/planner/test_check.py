@@ -140,7 +140,7 @@ MUTATIONS: dict[str, tuple[Plan, str]] = {
     "no children": (with_aggregator(L1, children=()), "children broken at .*, label 6 on l1"),
     "negative slot": (with_aggregator(L1, first_slot=-1), "slots broken at .*, label 6 on l1"),
     "no slots": (with_aggregator(L1, slots=0), "slots broken at .*, label 6 on l1"),
-    "too many slots": (with_aggregator(L1, first_slot=500), "slots broken at .*, label 6 on l1: they end at 756"),
+    "too many slots": (with_aggregator(L1, first_slot=500), "slots broken at .*, label 6 on l1: they end at 1012"),
     "too fast": (with_shard(rate_bps=20.1e6), "capacity broken at link w0->l1: 1 flows load it with 2.01e[+]07"),
 }
 

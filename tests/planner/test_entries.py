@@ -111,13 +111,14 @@ def test_results_and_notices_reach_exactly_all_workers_once(name: str, method: s
         assert max(network.links.values()) == 1
 
 
+@pytest.mark.parametrize("kind", [RESULT, NOTICE])
 @pytest.mark.parametrize(("name", "method"), TASKS)
-def test_a_result_sent_again_reaches_its_worker_alone(name: str, method: str) -> None:
+def test_what_is_addressed_to_a_worker_reaches_it_alone(name: str, method: str, kind: int) -> None:
     problem, plan = planned(name, method)
     network = Network(problem.fabric, entries(problem, plan))
     for number, tree in trees(plan):
         for worker in tree.workers.values():
-            network.send(tree.root, Packet(RESULT, number, tree.number, 0, to=worker, retransmitted=True))
+            network.send(tree.root, Packet(kind, number, tree.number, 0, to=worker, retransmitted=True))
             assert [len(network.received[host]) for host in network.received if network.received[host]] == [1]
             assert network.received[worker].pop().to == worker
     assert not network.dropped
@@ -131,6 +132,18 @@ def test_a_gradient_sent_again_passes_empty_aggregators(name: str, method: str) 
         for label, worker in tree.workers.items():
             network.send(worker, gradient(number, tree, label, retransmitted=True))
             assert sum_of(network.received[tree.root]) == Counter([worker])
+            assert network.received[tree.root].pop().label == label
+    assert not network.dropped
+    assert not network.slots
+
+
+@pytest.mark.parametrize(("name", "method"), TASKS)
+def test_a_direct_gradient_passes_all_slots(name: str, method: str) -> None:
+    problem, plan = planned(name, method)
+    network = Network(problem.fabric, entries(problem, plan))
+    for number, tree in trees(plan):
+        for label, worker in tree.workers.items():
+            network.send(worker, replace(gradient(number, tree, label), direct=True))
             assert network.received[tree.root].pop().label == label
     assert not network.dropped
     assert not network.slots
@@ -193,7 +206,9 @@ def all_is_well(problem: Problem, plan: Plan, installed: Entries) -> bool:
         network = Network(problem.fabric, installed)
         for label, worker in tree.workers.items():
             network.send(worker, gradient(number, tree, label, retransmitted=True))
-            network.send(tree.root, Packet(RESULT, number, tree.number, 0, to=worker, retransmitted=True))
+            network.send(worker, replace(gradient(number, tree, label), direct=True))
+            for kind in (RESULT, NOTICE):
+                network.send(tree.root, Packet(kind, number, tree.number, 0, to=worker, retransmitted=True))
         for kind in (RESULT, NOTICE):
             network.send(tree.root, Packet(kind, number, tree.number, 0))
         healthy &= not network.dropped

@@ -139,8 +139,8 @@ def test_slots_are_exclusive_and_as_many_as_the_window() -> None:
     fabric = with_aggregators(leaf_spine(2, 1, 4), slots=100)
     servers = ("h1", "h2", "h3")
     plan = METHODS["atp"].plan(single(fabric, ["h4", "h5", "h6"], *servers), Options(window=64))
-    assert segments(plan)["leaf2", 0] == [(0, 33), (33, 33), (66, 33)]
-    wide = METHODS["atp"].plan(single(fabric, ["h5", "h6"], "h1"), Options(window=64))
+    assert segments(plan)["leaf2", 0] == [(0, 32), (32, 32), (64, 32)]
+    wide = METHODS["atp"].plan(single(fabric, ["h5", "h6"], "h1"), Options(window=32))
     assert segments(wide) == {("leaf2", 0): [(0, 64)]}
 
 
@@ -149,12 +149,15 @@ def test_a_trees_aggregators_have_the_same_slots() -> None:
     switches = tuple(replace(s, aggregator_slots=10) if s.name == "leaf2" else s for s in fabric.switches)
     plan = METHODS["aro"].plan(first_is_server(replace(fabric, switches=switches)))
     assert {aggregator.slots for aggregator in plan.shards[0].trees[0].aggregators} == {10}
-    assert plan.shards[0].trees[0].window == 10
+    assert plan.shards[0].trees[0].window == 5
+    assert plan.shards[0].trees[0].reach == 10
 
 
 def test_too_few_slots_for_the_trees_are_refused() -> None:
-    fabric = with_aggregators(leaf_spine(2, 1, 4), slots=1)
-    with pytest.raises(InputError, match="switch 'leaf2': 2 trees aggregate in pipeline 0, which has 1"):
+    fabric = with_aggregators(leaf_spine(2, 1, 4), slots=2)
+    with pytest.raises(InputError, match="switch 'leaf2': 3 trees aggregate in pipeline 0, which has 2"):
+        METHODS["atp"].plan(single(fabric, ["h5", "h6"], "h1", "h2", "h3"))
+    with pytest.raises(InputError, match=r"its 2 aggregator slots leave tree 1 none, .* 'shadow-copy' needs 2"):
         METHODS["atp"].plan(single(fabric, ["h5", "h6"], "h1", "h2"))
     trees = METHODS["atp"].plan(single(fabric, ["h5", "h6"], "h1")).shards[0].trees
     assert assign_slots(fabric, trees) == trees

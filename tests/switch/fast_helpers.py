@@ -69,7 +69,7 @@ def entry(table: str, key: tuple[int, ...], action: str, *params: int) -> TableE
     return TableEntry(f"{CONTROL}.{table}", key, f"{CONTROL}.{action}", params)
 
 
-def small_tree(slots: int = 16, pipelines: Sequence[int] = (0, 0, 0, 1), is_root: int = 0) -> SwitchEntries:
+def small_tree(slots: int = 16, pipelines: Sequence[int] = (0, 0, 0, 1), policy: int = 0) -> SwitchEntries:
     """Workers 2, 3 at ports 1, 2 sum as label 9 towards port 3; worker 4 is at port 4; the PS is behind port 3.
 
     Tree 1 of job 1 sums 2 and 3 in the pipeline of port 1. Label 5, behind port 2, is a descendant further down.
@@ -80,8 +80,8 @@ def small_tree(slots: int = 16, pipelines: Sequence[int] = (0, 0, 0, 1), is_root
     tables += [entry("admission", (3, kind, 1, 1, 0), "admit") for kind in (RESULT, NOTICE)]
     for label, child in ((2, 1), (3, 2)):
         key = (pipelines[0], 1, 1, label)
-        tables.append(entry("aggregation", key, "aggregate", child, 3, 5, slots, 9, is_root))
-    tables.append(entry("aggregation", (pipelines[0], 1, 1, 5), "aggregate", 0, 3, 5, slots, 9, is_root))
+        tables.append(entry("aggregation", key, "aggregate", child, 3, 5, slots, 9, slots, policy))
+    tables.append(entry("aggregation", (pipelines[0], 1, 1, 5), "aggregate", 0, 3, 5, slots, 9, slots, policy))
     tables += [entry("forward", (1, 1, label), "send", 3) for label in (2, 3, 4, 5, 9)]
     tables.append(entry("ipv4_route", (PS,), "send", 3))
     tables.append(entry("results", (1, 1), "replicate", 7))

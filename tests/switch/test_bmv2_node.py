@@ -22,9 +22,9 @@ ENTRIES = SwitchEntries(
     "any",
     tables=(
         TableEntry("InaIngress.pipeline", (1,), "InaIngress.set_pipeline", (3,)),
-        TableEntry("InaIngress.aggregation", (3, 1, 1, 7), "InaIngress.aggregate", (1 << 63, 2**64 - 1, 0, 8, 9, 0)),
+        TableEntry("InaIngress.aggregation", (3, 1, 1, 7), "InaIngress.aggregate", (1 << 63, 2**64 - 1, 0, 8, 9, 8, 0)),
     ),
-    groups=(MulticastGroup(1, (1, 2, 510)), MulticastGroup(2, ())),
+    groups=(MulticastGroup(1, (1, 2, 510)), MulticastGroup(2, ()), MulticastGroup(3, (1,), ((0, 1), (2, 7)))),
     registers=(
         RegisterPreset("InaIngress.sum0", 0, 2**32 - 1),
         RegisterPreset("InaIngress.slot_bitmap", 5, 2**62),

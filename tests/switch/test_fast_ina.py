@@ -39,6 +39,7 @@ from switch.entries import SwitchEntries
 from switch.fast.inprocess import InProcessSwitch
 from switch.fast.kernel import KernelSwitch, compile_program
 from switch.fast.layout import FRONT_BITS
+from traffic.packet import Event
 
 PIPELINES = 8
 ONES, TENS = [1] * 64, [10] * 64
@@ -152,10 +153,7 @@ SEQUENCES: dict[str, tuple[Packets, Packets, dict[str, int]]] = {
     ),
 }  # fmt: skip
 
-EVENTS = (
-    "malformed", "rejected", "unroutable", "absorbed", "duplicate", "sent_unicast", "sent_multicast", "added",
-    "completed", "flushed", "collision", "reclaimed",
-)  # fmt: skip
+EVENTS = [event.name.lower() for event in Event]
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
@@ -188,7 +186,7 @@ def test_in_the_kernel_all_is_the_same() -> None:
 
 def test_a_root_in_the_network_answers_with_the_result() -> None:
     switch = InProcessSwitch(ina_program())
-    switch.install(small_tree(is_root=1))
+    switch.install(small_tree(policy=1))
     out = switch.inject_all([(1, TWO), (2, THREE)])
     assert [port for port, _ in out] == [1, 2, 4]
     assert ina_header(out[0][1])["kind"] == RESULT
@@ -250,7 +248,10 @@ def test_more_entries_than_stand_in_front_of_a_table_are_all_found() -> None:
 def test_registers_beyond_their_end_are_skipped_and_the_rest_of_the_action_runs() -> None:
     """Pipeline 9 has no slots: the sum of one child leaves as it came, and no register holds anything."""
     switch, tree = InProcessSwitch(ina_program()), small_tree(pipelines=(9, 9, 0, 9))
-    alone = (entry("aggregation", (9, 1, 2, 2), "aggregate", 1, 1, 0, 16, 9, 0), entry("forward", (1, 2, 9), "send", 3))
+    alone = (
+        entry("aggregation", (9, 1, 2, 2), "aggregate", 1, 1, 0, 16, 9, 16, 0),
+        entry("forward", (1, 2, 9), "send", 3),
+    )
     admitted = entry("admission", (1, GRADIENT, 1, 2, 2), "admit")
     switch.install(SwitchEntries("s1", (*tree.tables, *alone, admitted), tree.groups))
     ((port, left),) = switch.inject(1, ina_packet(2, tree=2, values=range(5, 69)))

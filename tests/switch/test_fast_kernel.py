@@ -67,7 +67,9 @@ def test_no_update_is_lost_when_all_ports_send_at_once() -> None:
     labels = range(2, 2 + each)
     tree = [entry("pipeline", (port,), "set_pipeline", 0) for port in range(1, each + 1)]
     tree += [entry("admission", (label - 1, GRADIENT, 1, 1, label), "admit") for label in labels]
-    tree += [entry("aggregation", (0, 1, 1, label), "aggregate", 1 << label, 1 << 40, 0, 256, 9, 0) for label in labels]
+    tree += [
+        entry("aggregation", (0, 1, 1, label), "aggregate", 1 << label, 1 << 40, 0, 256, 9, 256, 0) for label in labels
+    ]
     with Wires(range(1, each + 1)) as wires:
         switch = KernelSwitch(compile_program(ina_program()))
         switch.install(SwitchEntries("s", tuple(tree)))
@@ -154,7 +156,7 @@ def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
 def test_the_verifier_has_little_to_do() -> None:
     """What runs once for each copy is verified once, which takes debug information that the kernel accepts."""
     switch = KernelSwitch(compile_program(ina_program()))
-    assert 0 < switch.instructions < 50_000
+    assert 0 < switch.instructions < 60_000
     switch.close()
 
 

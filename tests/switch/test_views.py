@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ NETWORK_TARGETS = (
     pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
 )
 TABLES = [f"{CONTROL}.{name}" for name in ("pipeline", "admission", "aggregation", "forward", "ipv4_route", "results")]
-LARGE = entry("aggregation", (7, 65535, 65535, 65534), "aggregate", 1 << 63, 2**64 - 1, 4095, 1, 65535, 1)
+LARGE = entry("aggregation", (7, 65535, 65535, 65534), "aggregate", 1 << 63, 2**64 - 1, 4095, 1, 65535, 1, 1)
 PRESETS = (RegisterPreset(f"{CONTROL}.sum0", 4095, 2**32 - 1), RegisterPreset(f"{CONTROL}.slot_bitmap", 5, 2**62))
 OTHER_PROCESS = """
 import json, sys
@@ -34,7 +35,7 @@ handle, tables = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 view = TARGETS[handle["target"]].attach(handle, program_of(handle))
 print(json.dumps({
     "tables": [[[e.table, e.key, e.action, e.params] for e in view.read_table(name)] for name in tables],
-    "groups": [[group.group, group.ports] for group in view.read_groups()],
+    "groups": [[group.group, group.ports, group.more] for group in view.read_groups()],
     "sum0": view.read_register("InaIngress.sum0").tolist()[4095],
     "bitmap": view.read_register("InaIngress.slot_bitmap").tolist()[5],
     "events": [part.tolist()[:16] for part in view.read_counter("InaIngress.events")],
@@ -45,7 +46,8 @@ print(json.dumps({
 def everything() -> SwitchEntries:
     """A whole tree, an entry with the largest numbers, and groups from empty to large."""
     tree = small_tree()
-    groups = (*tree.groups, MulticastGroup(65535, tuple(range(100))), MulticastGroup(3, ()))
+    more = MulticastGroup(4, (5, 6), ((0, 6), (2, 1), (2, 5)))
+    groups = (*tree.groups, MulticastGroup(65535, tuple(range(100))), MulticastGroup(3, ()), more)
     return SwitchEntries("s", (*tree.tables, LARGE), groups, PRESETS)
 
 
@@ -54,7 +56,7 @@ def seen(view: SwitchView) -> dict[str, Any]:
     tables = [[[e.table, e.key, e.action, e.params] for e in view.read_table(name)] for name in TABLES]
     found = {
         "tables": tables,
-        "groups": [[group.group, group.ports] for group in view.read_groups()],
+        "groups": [[group.group, group.ports, group.more] for group in view.read_groups()],
         "sum0": view.read_register(PRESETS[0].register).tolist()[4095],
         "bitmap": view.read_register(PRESETS[1].register).tolist()[5],
         "events": [part.tolist()[:16] for part in view.read_counter(f"{CONTROL}.events")],
@@ -78,7 +80,7 @@ def check_reading(view: SwitchView) -> None:
         expected = sorted((e for e in installed.tables if e.table == name), key=lambda e: e.key)
         assert view.read_table(name) == expected
         assert expected
-    expected_groups = [MulticastGroup(g.group, tuple(sorted(g.ports))) for g in installed.groups]
+    expected_groups = [replace(g, ports=tuple(sorted(g.ports))) for g in installed.groups]
     assert view.read_groups() == sorted(expected_groups, key=lambda g: g.group)
 
 

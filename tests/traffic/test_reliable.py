@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import one_job, plan_of, ports_of, tree_of, two_level_fabric
+from examples import RATE_BPS, one_job, plan_of, ports_of, tree_of, two_level_fabric
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model import Faults, ModelPorts
 
+from planner.adapt import with_policy
 from planner.plan import Plan, Shard
 from planner.problem import Job, Problem
 from topo.errors import PlanError, RunError
@@ -172,8 +173,17 @@ def test_a_root_that_is_no_server() -> None:
     problem, plan = one_job()
     tree = replace(plan.shards[0].trees[0], root="spine")
     elsewhere = replace(plan, shards=(replace(plan.shards[0], trees=(tree,)),))
-    with pytest.raises(PlanError, match="root 'spine' is not a parameter server"):
+    with pytest.raises(PlanError, match="'spine' is not a parameter server"):
         lay_out(problem, elsewhere, ports_of(problem))
+
+
+def test_a_root_in_the_network_needs_a_server_that_stands_by() -> None:
+    problem, plan = one_job()
+    rooted = with_policy(problem, plan, "switchml")
+    tree = rooted.shards[0].trees[0]
+    alone = replace(rooted, shards=(replace(rooted.shards[0], trees=(replace(tree, fallback=()),)),))
+    with pytest.raises(PlanError, match="no PS stands by for its root 'spine'"):
+        lay_out(problem, alone, ports_of(problem))
 
 
 def test_a_host_that_the_network_lacks() -> None:
@@ -191,7 +201,7 @@ def test_fragments_are_cut_by_share() -> None:
 
 def test_after_a_timeout_no_more_than_a_window_is_sent_again() -> None:
     """All workers time out at once, as when an aggregator was lost: they must not flood the PS."""
-    problem, plan = one_job(workers=4, levels=1, fragments=2000)
+    problem, plan = one_job(workers=4, levels=1, fragments=2000, rate_bps=RATE_BPS / 100)
     layout = lay_out(problem, plan, ports_of(problem))
     ports = ModelPorts(layout, Faults(lose=1.0))
     loop = Loop(layout, ports, RandomGradients(), ReliableOptions(WorkerOptions(paced=False)), Inline())
@@ -200,4 +210,4 @@ def test_after_a_timeout_no_more_than_a_window_is_sent_again() -> None:
     loop.workers.begin(0, 0)
     assert sum(loop.send(ports.now()) for _ in range(20)) == layout.streams.in_flight.sum()
     ports.sleep(1.0)
-    assert 0 < loop.send(ports.now()) <= loop.workers.window.sum() < layout.streams.in_flight.sum()
+    assert 0 < loop.send(ports.now()) <= loop.workers.windows.size.sum() < layout.streams.in_flight.sum()

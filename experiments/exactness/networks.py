@@ -1,0 +1,85 @@
+"""The networks on which exactness is tried: binary trees of switches, two workers at each leaf, a PS on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from planner.adapt import with_policy
+from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from planner.problem import Job, Problem
+from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from traffic.packet import FRAGMENT
+
+FANOUT, SERVER = 2, "ps"
+UP, FIRST_CHILD = 1, 2
+"""Every switch's port towards the PS, and the first of those away from it."""
+
+
+def fabric_of(levels: int, slots: int, capacity_bps: float) -> Fabric:
+    """`levels` tiers of switches: s1 on top with the PS, FANOUT below each, and FANOUT workers at each of the last."""
+    names = switch_names(levels)
+    switches = tuple(
+        Switch(name, levels - level, contiguous_pipelines(FANOUT + 1, 1), aggregator_slots=slots)
+        for level, tier in enumerate(names)
+        for name in tier
+    )
+    hosts = (Host(SERVER), *(Host(name) for name in worker_names(levels)))
+    links = [Link(SERVER, "s1", 0, UP, capacity_bps, capacity_bps)]
+    for upper, lower in zip(names, [*names[1:], worker_names(levels)], strict=True):
+        for number, name in enumerate(lower):
+            up = 0 if name.startswith("w") else UP
+            links.append(
+                Link(name, upper[number // FANOUT], up, FIRST_CHILD + number % FANOUT, capacity_bps, capacity_bps)
+            )
+    return Fabric(f"exactness-{levels}", hosts, switches, tuple(links))
+
+
+def switch_names(levels: int) -> list[list[str]]:
+    """The switches of each tier, from the top; those below switch i of a tier are its FANOUT i and the next."""
+    return [[f"s{FANOUT**level + number}" for number in range(FANOUT**level)] for level in range(levels)]
+
+
+def last_switch(switches: Iterable[str]) -> str:
+    """The switch with the highest number: one that workers hang from."""
+    return max(switches, key=lambda name: int(name[1:]))
+
+
+def worker_names(levels: int) -> list[str]:
+    return [f"w{number + 1}" for number in range(FANOUT**levels)]
+
+
+def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
+    """Every switch sums what comes from below. Its slots are not yet assigned."""
+    workers = worker_names(levels)
+    labels = {name: label for label, name in enumerate(workers, start=1)}
+    for tier in switch_names(levels):
+        labels |= {name: 100 + int(name[1:]) for name in tier}
+    tiers = [[SERVER], *switch_names(levels), workers]
+    aggregators, branches = [], []
+    for upper, lower in pairwise(tiers):
+        for position, name in enumerate(lower):
+            above = upper[position // FANOUT]
+            branches.append(Branch(labels[name], labels.get(above, 0), (name, above)))
+    for upper, lower in pairwise(tiers[1:]):
+        for position, name in enumerate(upper):
+            children = tuple(labels[child] for child in lower[FANOUT * position : FANOUT * (position + 1)])
+            aggregators.append(Aggregator(labels[name], name, 0, children, 0, 1))
+    by_label = {labels[name]: name for name in workers}
+    return AggregationTree(number, SERVER, by_label, tuple(aggregators), tuple(branches), priority=priority)
+
+
+def case(
+    policy: str, levels: int, *, fragments: int, trees: int = 2, slots: int = 32, rate_bps: float = 2e6
+) -> tuple[Problem, Plan]:
+    """One job, whose gradient of so many fragments `trees` trees share, each of another priority."""
+    fabric = fabric_of(levels, slots, capacity_bps=20e6)
+    job = Job(1, tuple(worker_names(levels)), (SERVER,), fragments * 4 * FRAGMENT.values)
+    shards = tuple(
+        Shard(1, number, 1 / trees, rate_bps / trees, (tree_of(levels, number, number),))
+        for number in range(1, trees + 1)
+    )
+    problem = Problem(fabric, (job,), FRAGMENT)
+    return problem, with_policy(
+        problem, Plan("exactness", fabric.name, shards, SolverOutcome("heuristic", 0.0)), policy
+    )

@@ -1,0 +1,51 @@
+"""A plan under another slot policy: the same trees and rates, other slots, and for some a root in the network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.plan import ROOT_LABEL, AggregationTree, Branch, Plan
+from planner.policies import policy_of
+from planner.problem import Problem
+from planner.slots import assign_slots
+from topo.errors import PlanError
+
+
+def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
+    """The plan with slots by a policy of `planner.policies`.
+
+    Raises `InputError` for an unknown name and `PlanError` for a tree that cannot have its root in the network.
+    """
+    needs_root = policy_of(name).needs_root
+    trees = [
+        replace(rooted_in_network(shard.job, tree) if needs_root else tree, policy=name)
+        for shard in plan.shards
+        for tree in shard.trees
+    ]
+    assigned = iter(assign_slots(problem.fabric, trees))
+    shards = tuple(replace(shard, trees=tuple(next(assigned) for _ in shard.trees)) for shard in plan.shards)
+    return replace(plan, shards=shards)
+
+
+def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:
+    """The tree whose last aggregator answers the workers itself; the PS behind it stands by. Raises `PlanError`."""
+    if tree.in_network_root:
+        return tree
+    last = [branch for branch in tree.branches if branch.parent == ROOT_LABEL]
+    if len(last) != 1 or last[0].label not in tree.aggregator_of:
+        raise PlanError(
+            f"job {job}, tree {tree.number}: {len(last)} flows come to PS '{tree.root}', and a root in the network "
+            "needs one aggregator that all pass; plan with aggregation at the PS's own switch, on one pipeline"
+        )
+    top = last[0]
+
+    def renamed(label: int) -> int:
+        return ROOT_LABEL if label == top.label else label
+
+    return replace(
+        tree,
+        root=tree.aggregator_of[top.label].switch,
+        aggregators=tuple(replace(a, label=renamed(a.label)) for a in tree.aggregators),
+        branches=tuple(Branch(b.label, renamed(b.parent), b.path) for b in tree.branches if b is not top),
+        fallback=top.path,
+    )

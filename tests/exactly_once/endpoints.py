@@ -1,0 +1,238 @@
+"""Workers and PSs as automata: the classes that run on real sockets, one packet at a time, with their clock at rest.
+
+What they only count, and when it was, does not belong to their state.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from nodes import TIMEOUT, Node, Sent, SwitchNode
+from numpy.typing import NDArray
+from small import Setting
+
+from planner.policies import HOLD, policy_of
+from switch.program import Program
+from topo.addresses import addresses
+from traffic.layout import Layout, head_of, lay_out
+from traffic.memory import WHOLE, Memory
+from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind
+from traffic.port import HostPort, Outgoing, Packets
+from traffic.server import Servers
+from traffic.worker import WorkerOptions, Workers
+
+
+def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:
+    """Every node of a setting's network, by name."""
+    servers = {server for job in setting.problem.jobs for server in job.servers}
+    hosts = [host.name for host in setting.problem.fabric.hosts]
+    nodes: dict[str, Node] = {
+        host: ServerNode(setting, host) if host in servers else WorkerNode(setting, host) for host in sorted(hosts)
+    }
+    return nodes | {name: SwitchNode(program, setting, name) for name in setting.entries}
+
+
+class Stored:
+    """The attributes of an object that make up its state."""
+
+    def __init__(self, owner: object, *, apart_from: Iterable[str]) -> None:
+        self.owner = owner
+        self.names = sorted(set(vars(owner)) - set(apart_from))
+
+    def values(self) -> list[Any]:
+        return [getattr(self.owner, name) for name in self.names]
+
+    def restore(self, values: Sequence[Any]) -> None:
+        for name, value in zip(self.names, values, strict=True):
+            setattr(self.owner, name, value)
+
+
+PATIENT_TRIES = 3
+"""After so many, fragments go to the PS directly."""
+NEVER = 1 << 40
+"""Overtaken by so many fragments: nobody sends again but after a timeout, which may come at any time ("impatience")."""
+
+
+class WorkerNode(Node):
+    """One worker, with what it sends for all of its jobs."""
+
+    FIXED = ("layout", "memory", "options", "stream_of_row", "chosen", "chosen_at", "windows", "gap", "yields",
+             "max_backoff", "active")  # fmt: skip
+    COUNTERS = ("sent", "first_sent_at", "last_sent_at", "last_result_at", "retransmitted", "late_s", "refused",
+                "sent_at", "cut_at", "round_trip", "deviation", "scan_at", "credit", "refilled_at", "order", "sendings",
+                "newest", "newest_order", "begun_at")  # fmt: skip
+
+    def __init__(self, setting: Setting, host: str) -> None:
+        self.host, self.layout = host, layout_of(setting)
+        streams, jobs = self.layout.streams, range(len(setting.problem.jobs))
+        self.memory = loaded(setting, self.layout)
+        self.fits = all((np.abs(total) < 1 << 31).all() for total in self.memory.expected.values())
+        self.workers = Workers(self.layout, self.memory, WorkerOptions(paced=False, first_seq=setting.first_seq))
+        self.workers.gap[:] = NEVER
+        # Only where aggregators hold what is sent again does it matter how often that was.
+        holds = any(policy_of(tree.policy).bits & HOLD for _, tree in setting.trees)
+        self.tries_told_apart = PATIENT_TRIES if holds else 1
+        for job in jobs:
+            self.workers.begin(job, 0)
+        self.mine = np.array([self.layout.hosts[number].name == host for number in streams.host])
+        self.workers.base[~self.mine] = self.workers.next[~self.mine] = streams.count[~self.mine]
+        self.fragment_of_row = np.arange(len(self.memory.parts)) - streams.first_row[self.workers.stream_of_row]
+        self.counters = pickle.dumps({name: getattr(self.workers, name) for name in self.COUNTERS})
+        self.stored = (
+            Stored(self.workers, apart_from=(*self.FIXED, *self.COUNTERS)),
+            Stored(self.memory, apart_from=("layout", "gradients", "expected")),
+        )
+
+    def start(self) -> list[Sent]:
+        outgoing = self.workers.due(0.0)
+        sent = frames_of(outgoing)
+        if outgoing is not None:
+            self.workers.note(outgoing.counts, outgoing.counts)
+        return sent
+
+    def act(self, port: int, packet: bytes) -> list[Sent]:
+        if packet == TIMEOUT:
+            of_slot = self.workers.heads["ina"]["slot"] == port
+            self.workers.sent_at[of_slot] = -np.inf
+            self.workers.begun_at[of_slot & (self.workers.tries >= PATIENT_TRIES)] = -np.inf
+            self.workers.scan_at = 0.0
+        else:
+            self.workers.receive(arrived(self.layout, self.host, packet), 0.0)
+        return self.start()
+
+    def snapshot(self) -> bytes:
+        np.minimum(self.workers.tries, self.tries_told_apart, out=self.workers.tries)
+        self.workers.heads["ina"]["flags"] = 0  # they are written before a packet is sent again
+        return pickle.dumps([stored.values() for stored in self.stored])
+
+    def restore(self, state: bytes) -> None:
+        vars(self.workers).update(pickle.loads(self.counters))
+        for stored, values in zip(self.stored, pickle.loads(state), strict=True):
+            stored.restore(values)
+
+    def unfinished(self, state: bytes) -> bool:
+        self.restore(state)
+        return bool((self.workers.base < self.layout.streams.count).any())
+
+    def awaits(self, state: bytes) -> set[int]:
+        self.restore(state)
+        sent = self.workers.next[self.workers.stream_of_row] > self.fragment_of_row
+        lacking = sent & (self.memory.parts != WHOLE) & self.mine[self.workers.stream_of_row]
+        return set(self.workers.heads["ina"]["slot"][lacking].tolist())
+
+    def mute(self, state: bytes) -> bool:
+        """All is sent, and no notice can come, as none does of sums that fit and to a PS that asks for nothing."""
+        self.restore(state)
+        return self.fits and self.tries_told_apart == 1 and bool((self.workers.next == self.layout.streams.count).all())
+
+    def forgets(self, packet: bytes) -> bool:
+        """A PS that asks for what is done here gets it."""
+        head = head_in(packet)
+        return not (head["kind"] == Kind.NOTICE and head["flags"] & Flag.RETRANSMITTED)
+
+    def wrong(self, state: bytes) -> str:
+        self.restore(state)
+        for stream in np.flatnonzero(self.mine):
+            rows, tree = self.memory.rows(int(stream)), int(self.layout.streams.tree[stream])
+            sums, expected = self.memory.sums(rows), expected_of(self.memory, tree)
+            whole = self.memory.parts[rows] == WHOLE
+            for fragment in np.flatnonzero(whole & (sums != expected).any(axis=1)):
+                return wrong_sum(self.host, int(fragment), sums[fragment], expected[fragment])
+        return ""
+
+
+class ServerNode(Node):
+    """A PS, with all trees that end there."""
+
+    FIXED = ("layout", "members", "templates", "start_seq", "at_once", "chosen", "later")
+    COUNTERS = ("ingress_frames", "last_arrival_at", "discarded", "notices", "strangers", "asked_at")
+
+    def __init__(self, setting: Setting, host: str) -> None:
+        self.host, self.layout = host, layout_of(setting)
+        self.servers = Servers(self.layout, setting.first_seq)
+        memory = loaded(setting, self.layout)
+        self.expected = np.concatenate([expected_of(memory, tree) for tree in range(len(self.layout.parts))])
+        for job in range(len(setting.problem.jobs)):
+            self.servers.begin(job, 0)
+        self.stored = Stored(self.servers, apart_from=(*self.FIXED, *self.COUNTERS))
+
+    def act(self, port: int, packet: bytes) -> list[Sent]:
+        del port
+        self.servers.asked_at[:] = -np.inf  # time enough has passed since the last question
+        self.servers.receive(arrived(self.layout, self.host, packet), 0.0)
+        outgoing = self.servers.due()
+        sent = frames_of(outgoing)
+        if outgoing is not None:
+            self.servers.note(outgoing.counts, outgoing.counts)
+        return sent
+
+    def snapshot(self) -> bytes:
+        return pickle.dumps(self.stored.values())
+
+    def restore(self, state: bytes) -> None:
+        self.stored.restore(pickle.loads(state))
+
+    def forgets(self, packet: bytes) -> bool:
+        """What was sent again is answered as soon as the sum is complete."""
+        return not head_in(packet)["flags"] & Flag.RETRANSMITTED
+
+    def wrong(self, state: bytes) -> str:
+        self.restore(state)
+        for row in np.flatnonzero(self.servers.done & (self.servers.sums != self.expected).any(axis=1)):
+            return wrong_sum(self.host, int(row), self.servers.sums[row], self.expected[row])
+        return ""
+
+
+# ---- what they send, receive and must find -----------------------------------------------------
+
+
+def layout_of(setting: Setting) -> Layout:
+    numbered = addresses(setting.problem.fabric).items()
+    hosts = [HostPort(name, 0, "eth0", address.mac_text, address.ipv4_text) for name, address in numbered]
+    return lay_out(setting.problem, setting.plan, hosts)
+
+
+def loaded(setting: Setting, layout: Layout) -> Memory:
+    """The memory of all workers before the first iteration."""
+    memory = Memory(layout)
+    for job in range(len(setting.problem.jobs)):
+        memory.load(job, setting.contributions, 0)
+    return memory
+
+
+def expected_of(memory: Memory, tree: int) -> NDArray[np.int64]:
+    """The true sums of a tree's fragments."""
+    part = memory.layout.parts[tree]
+    return np.asarray(memory.cut(memory.expected[part.job_index], tree), np.int64)
+
+
+def wrong_sum(who: str, row: int, found: NDArray[np.int64], expected: NDArray[np.int64]) -> str:
+    where = int(np.flatnonzero(found != expected)[0])
+    return f"{who} holds {found[where]:#x} for fragment {row}, value {where}: {expected[where]:#x} is the sum"
+
+
+def arrived(layout: Layout, host: str, packet: bytes) -> Packets:
+    """One packet, as sockets give it."""
+    frame = np.frombuffer(packet.ljust(FRAME.itemsize, b"\0"), FRAME)
+    number = next(index for index, port in enumerate(layout.hosts) if port.name == host)
+    return Packets(head_of(frame), frame["values"], np.array([number]))
+
+
+def frames_of(outgoing: Outgoing | None) -> list[Sent]:
+    """The packets that an endpoint hands to its sockets."""
+    if outgoing is None:
+        return []
+    return [(0, frame_of(outgoing.heads[row : row + 1], outgoing.values[row])) for row in outgoing.rows]
+
+
+def frame_of(head: Frames, values: NDArray[np.int32]) -> bytes:
+    bare = head["ina"]["kind"][0] == Kind.NOTICE
+    return head.tobytes() if bare else head.tobytes() + values.tobytes()
+
+
+def head_in(packet: bytes) -> Any:
+    """The INA header of a packet."""
+    return np.frombuffer(packet[: BARE_FRAME.itemsize], BARE_FRAME)["ina"][0]

@@ -1,0 +1,73 @@
+"""Mistakes made on purpose in the compiled P4 program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from switch.program import Program
+from switch.read import read_program
+from traffic.packet import PROGRAM
+
+Mutation = Callable[[Any], None]
+
+
+def mutant(mutate: Mutation, folder: Path) -> Program:
+    """The program with a mistake."""
+    compiled = json.loads(PROGRAM.read_text())
+    mutate(compiled)
+    path = folder / "mutant.json"
+    path.write_text(json.dumps(compiled))
+    return read_program(path)
+
+
+def without(action: str, line: str) -> Mutation:
+    """An action loses the statement that the P4 source calls `line`."""
+
+    def mutate(program: Any) -> None:
+        for each in named(program["actions"], f"InaIngress.{action}"):
+            kept = [statement for statement in each["primitives"] if not source_of(statement).startswith(line)]
+            assert len(kept) == len(each["primitives"]) - 1, f"{action} has not one statement '{line}'"
+            each["primitives"] = kept
+
+    return mutate
+
+
+def swapped(line: str, old: str, new: str, which: int = 0) -> Mutation:
+    """Another operator in every condition or statement that the P4 source calls `line`, of those that are `old`."""
+
+    def mutate(program: Any) -> None:
+        conditions = [each for pipeline in program["pipelines"] for each in pipeline["conditionals"]]
+        statements = [each for action in program["actions"] for each in action["primitives"]]
+        places = [each for each in (*conditions, *statements) if source_of(each).startswith(line)]
+        assert places, f"the program has no '{line}'"
+        for place in places:
+            operations = [each for each in operations_in(place) if each["op"] == old]
+            assert which < len(operations), f"not so many '{old}' in '{line}'"
+            operations[which]["op"] = new
+
+    return mutate
+
+
+def named(parts: list[Any], name: str) -> list[Any]:
+    found = [part for part in parts if part["name"] == name]
+    assert found, f"the program has no '{name}'"
+    return found
+
+
+def source_of(part: Any) -> str:
+    return str(part.get("source_info", {}).get("source_fragment", ""))
+
+
+def operations_in(node: Any) -> Iterator[Any]:
+    """Every operation with an operator in an expression or statement."""
+    if isinstance(node, dict):
+        if isinstance(node.get("op"), str) and "left" in node:
+            yield node
+        for child in node.values():
+            yield from operations_in(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from operations_in(child)

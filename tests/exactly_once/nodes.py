@@ -1,0 +1,128 @@
+"""Switches and endpoints as automata: a state, a packet that comes in, the next state and the packets that go out.
+
+They are the real ones: here the P4 program in this process, in `endpoints` the classes of `traffic`. Between steps
+their state is taken out of them, so that any state can be stepped from.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from small import Setting
+
+from switch.fast.inprocess import InProcessSwitch
+from switch.program import Program
+from traffic.packet import Event
+
+TIMEOUT = b"timeout"
+"""What comes to a worker in place of a packet when it has waited long enough for what the slot numbered as the input
+port holds."""
+
+Sent = tuple[int, bytes]
+"""Output port and packet."""
+
+
+class Step(NamedTuple):
+    """What a packet made of a node."""
+
+    state: bytes
+    sent: list[Sent]
+
+
+class Node(ABC):
+    """A switch, a worker or a PS. Its states are bytes: the same ones if it will behave the same."""
+
+    @abstractmethod
+    def act(self, port: int, packet: bytes) -> list[Sent]:
+        """Take in a packet; what goes out."""
+
+    @abstractmethod
+    def snapshot(self) -> bytes:
+        """The state that the node is in."""
+
+    @abstractmethod
+    def restore(self, state: bytes) -> None:
+        """Put the node into a state."""
+
+    def start(self) -> list[Sent]:
+        """What goes out before anything comes in."""
+        return []
+
+    def first(self) -> Step:
+        sent = self.start()
+        return Step(self.snapshot(), sent)
+
+    def step(self, state: bytes, port: int, packet: bytes) -> Step:
+        self.restore(state)
+        sent = self.act(port, packet)
+        return Step(self.snapshot(), sent)
+
+    # -- what is known of a state
+
+    def wrong(self, state: bytes) -> str:
+        """What is wrong about the sums that it took for complete, or nothing."""
+        del state
+        return ""
+
+    def unfinished(self, state: bytes) -> bool:
+        """Whether it still lacks a sum."""
+        del state
+        return False
+
+    def awaits(self, state: bytes) -> set[int]:
+        """The slots of fragments that it has sent and whose sums it lacks."""
+        del state
+        return set()
+
+    def mute(self, state: bytes) -> bool:
+        """Whether it sends nothing, whatever comes, but when it times out."""
+        del state
+        return False
+
+    def forgets(self, packet: bytes) -> bool:
+        """Whether a packet that it has no use for now will never be of use."""
+        del packet
+        return False
+
+
+class SwitchNode(Node):
+    """The P4 program. Its state is what its slots hold; what a free slot held does not matter, unless they remember."""
+
+    def __init__(self, program: Program, setting: Setting, name: str) -> None:
+        self.switch = InProcessSwitch(program, name)
+        self.switch.install(setting.entries[name])
+        state = self.switch.state
+        self.slots = state.layout.view(state.memory, f"rows_{program.register('InaIngress.slot_bitmap').size}")
+        self.packed = np.dtype([(field, self.slots.dtype[field]) for field in self.slots.dtype.names or ()])  # no gaps
+        self.used = slots_of(setting, name)
+        self.remembers = setting.remembers
+
+    def act(self, port: int, packet: bytes) -> list[Sent]:
+        return self.switch.inject(port, packet)
+
+    def snapshot(self) -> bytes:
+        rows = self.slots[self.used].astype(self.packed)
+        if not self.remembers:
+            rows[rows["InaIngress.slot_bitmap"] == 0] = np.zeros(1, rows.dtype)
+        return rows.tobytes()
+
+    def restore(self, state: bytes) -> None:
+        self.slots[self.used] = np.frombuffer(state, self.packed)
+
+    def events(self, state: bytes, port: int, packet: bytes) -> list[str]:
+        """What the program counts when a packet comes to a state."""
+        before = self.counted()
+        self.step(state, port, packet)
+        return [Event(int(event)).name.lower() for event in np.flatnonzero(self.counted() - before)]
+
+    def counted(self) -> NDArray[np.int64]:
+        return self.switch.read_counter("InaIngress.events")[0].astype(np.int64)
+
+
+def slots_of(setting: Setting, switch: str) -> list[int]:
+    """The slots of a switch that the plan uses."""
+    used = [each for _, tree in setting.trees for each in tree.aggregators if each.switch == switch]
+    return sorted({512 * each.pipeline + each.first_slot + slot for each in used for slot in range(each.slots)})

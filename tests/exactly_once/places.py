@@ -1,0 +1,168 @@
+"""Which orders of events need not be tried, because they lead to the same states.
+
+What happens at different nodes commutes, and so does what comes to one node for different slots, and to a switch from
+below, where gradients are summed, and from above, from where results only pass. Each such place has channels into it.
+Where all of them have a packet it is enough to go on with what may happen at this place: nothing elsewhere changes
+that, and it changes nothing elsewhere (a persistent set). An empty channel is as good if it is dry: it stays empty
+until nothing is on its way anywhere, as those from whom something could come by it have sent all that they have. Else
+what will come by it may come first, and all that may happen anywhere is tried. No circle of states avoids the moments
+in which nothing is on its way, and there all is tried: nothing is put off for ever.
+
+Once all workers have sent all fragments, slots have nothing to do with one another any more: they are gone through one
+after the other. And late packets that an endpoint has no use for any more are forgotten.
+
+All of this rests on what nodes do, which is checked on their tables by the functions `check_...`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+from automata import Automaton, Channel, push
+from numpy.typing import NDArray
+from small import Setting
+
+BoolArray = NDArray[np.bool_]
+
+
+class Place(NamedTuple):
+    """A node, or one direction of a switch, for one slot: the channels by which packets come there."""
+
+    node: str
+    channels: tuple[int, ...]
+    from_above: bool = False
+
+
+def places_of(setting: Setting, channels: Sequence[Channel], links: Iterable[int], whole: Sequence[str]) -> list[Place]:
+    """All places, those of few channels first. Something else may happen to all slots of the nodes `whole` at once."""
+    above = {pair for _, tree in setting.trees for pair in tree.result_parents.items() if not setting.both_ways}
+    found: dict[tuple[str, int, bool], list[int]] = {}
+    for number in links:
+        channel = channels[number]
+        down = channel.target in setting.entries and (channel.target, channel.source) in above
+        slot = 0 if channel.target in whole and not down else channel.slot
+        found.setdefault((channel.target, slot, down), []).append(number)
+    places = [Place(node, tuple(numbers), down) for (node, _, down), numbers in found.items()]
+    return sorted(places, key=lambda place: len(place.channels))
+
+
+def below(places: Sequence[Place], switch: str) -> Place:
+    """The one place of a switch to which all its gradients come."""
+    (place,) = (place for place in places if place.node == switch and not place.from_above)
+    return place
+
+
+def chosen_places(places: Sequence[Place], filled: BoolArray, dry: BoolArray) -> NDArray[np.int64]:
+    """For each state the place at which it is enough to go on, or -1. `filled[channel, state]`: it has a packet."""
+    chosen = np.full(filled.shape[1], -1)
+    settled = filled | dry
+    for number, place in reversed(list(enumerate(places))):
+        into = list(place.channels)
+        chosen[settled[into].all(axis=0) & filled[into].any(axis=0)] = number
+    return chosen
+
+
+class Upwards:
+    """The channels towards the root, each behind those from which something may come into it."""
+
+    def __init__(self, channels: Sequence[Channel], links: Iterable[int], places: Sequence[Place]) -> None:
+        from_above = {number for place in places if place.from_above for number in place.channels}
+        targets = {channels[number].target for number in from_above}
+        up = [number for number in links if number not in from_above and channels[number].target in targets]
+        self.before = {
+            number: [each for each in up if channels[each].target == channels[number].source
+                     and channels[each].slot == channels[number].slot]
+            for number in up
+        }  # fmt: skip
+        self.source = {number: channels[number].source for number in up}
+
+    def dry(self, filled: BoolArray, late: BoolArray, mute: Mapping[str, BoolArray]) -> BoolArray:
+        """Which stay empty until nothing is on its way; `late[channel, state]`: late packets are."""
+        dry = np.zeros_like(filled)
+
+        def settle(number: int) -> BoolArray:
+            source, before = self.source[number], self.before[number]
+            silent = mute[source] if source in mute else ~late[before].any(axis=0)
+            settled: BoolArray = np.logical_and.reduce([~filled[number], silent, *map(settle, before)])
+            dry[number] = settled
+            return settled
+
+        for number in self.before:
+            settle(number)
+        return dry
+
+
+def check_places(places: Sequence[Place], automata: Mapping[str, Automaton]) -> None:
+    """What comes to two places of one node commutes: it leads to one state, and sends one thing by each channel."""
+    for one, other in combinations(places, 2):
+        if one.node == other.node:
+            for channels in product(one.channels, other.channels):
+                check_commute(automata[one.node], *channels)
+
+
+def check_timeouts(worker: Automaton, links: Iterable[int], clocks: Iterable[int]) -> None:
+    """A timeout of one slot commutes with what comes for another, and with its timeout."""
+    for clock in clocks:
+        for other in (*links, *clocks):
+            if worker.channels[other].slot != worker.channels[clock].slot:
+                check_commute(worker, clock, other)
+
+
+def check_commute(node: Automaton, a: int, b: int) -> None:
+    """Packets by channel `a` and packets by channel `b`, in all states in which both were seen."""
+    seen_a, seen_b = (node.table(channel)[: len(node.states)] >= 0 for channel in (a, b))
+    state, p, q = (each.astype(np.uint64) for each in np.nonzero(seen_a[:, :, None] & seen_b[:, None, :]))
+    orders = []
+    for first, then in (((a, p), (b, q)), ((b, q), (a, p))):
+        early = node.outcome(first[0], state, first[1])
+        middle, bursts = node.following[early], {number: each[early] for number, each in node.bursts.items()}
+        late = node.outcome(then[0], middle, then[1])
+        orders.append([node.following[late], *(push(bursts[number], node.bursts[number][late]) for number in bursts)])
+    same = all(np.array_equal(ab, ba) for ab, ba in zip(*orders, strict=True))
+    assert same, f"what {node.name} gets by channels {a} and {b} does not commute: they belong to one place"
+
+
+def check_endpoints(places: Sequence[Place], automata: Mapping[str, Automaton], forgetful: Sequence[str]) -> None:
+    """What one of these endpoints forgets in a state is useless in all states that follow."""
+    for place in places:
+        if place.node in forgetful:
+            node = automata[place.node]
+            known = [step for channel in node.tables for _, steps in steps_by_packet(node, channel) for step in steps]
+            edges = {(state, after) for state, after, _ in known if state != after}
+            for channel in place.channels:
+                for packet, steps in list(steps_by_packet(node, channel)):
+                    check_useless(node, channel, packet, {state for state, *_ in steps}, edges)
+
+
+def check_mute(worker: Automaton, links: Iterable[int]) -> None:
+    """A mute worker sends nothing, and stays mute, whatever comes."""
+    for channel in links:
+        for packet, steps in steps_by_packet(worker, channel):
+            for state, after, bursts in steps:
+                silent = worker.mutes[after] and not any(bursts)
+                assert silent or not worker.mutes[state], f"{worker.name} answers packet {packet} of channel {channel}"
+
+
+def check_useless(node: Automaton, channel: int, packet: int, states: set[int], edges: set[tuple[int, int]]) -> None:
+    """A packet is useless in all states that the `edges` lead to from those of `states` in which it is."""
+
+    def useless(state: int) -> bool:
+        return bool(node.useless(channel, np.array([state], np.uint64), np.array([packet], np.uint64))[0])
+
+    reached = list(filter(useless, states))
+    for state in reached:  # grows while it is walked
+        for after in {after for before, after in edges if before == state} - set(reached):
+            assert useless(after), f"{node.name} forgot packet {packet} of channel {channel}, which would have mattered"
+            reached.append(after)
+
+
+def steps_by_packet(node: Automaton, channel: int) -> Iterator[tuple[int, list[tuple[int, int, tuple[int, ...]]]]]:
+    """Of each packet that has come by a channel: all (state, next state, bursts)."""
+    table = node.table(channel)
+    for packet in np.flatnonzero((table >= 0).any(axis=0)).tolist():
+        states = np.flatnonzero(table[:, packet] >= 0)
+        outcomes = [node.outcomes[outcome] for outcome in table[states, packet]]
+        yield packet, [(state, each[0], each[1:]) for state, each in zip(states.tolist(), outcomes, strict=True)]

@@ -1,0 +1,173 @@
+r"""Small networks with a plan, as the exploration walks them: three workers, one or two levels, one or two slots.
+
+    LEAF_AND_SPINE          TWO_LEAVES             ONE_SWITCH
+
+       spine -- ps             spine -- ps           spine -- ps
+       /   \                   /   \                / | \
+     leaf   w2             leaf1   leaf2           w0 w1 w2
+     /  \                   /  \     |
+    w0   w1                w0   w1   w2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.adapt import rooted_in_network
+from planner.entries import entries
+from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from planner.policies import policy_of
+from planner.problem import Job, Problem
+from switch.entries import SwitchEntries, TableEntry
+from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from traffic.packet import FRAGMENT
+
+RATE_BPS, LINK_BPS = 1e6, 1e9
+PORTS = 4
+SERVER = "ps"
+COPIES = 1 << 8
+"""Worker i contributes COPIES**i: however often each is added, fewer than COPIES times, the sum tells it."""
+LARGE = 1 << 30
+"""Two of it fit no 32-bit integer."""
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Each fragment of each job is zero but in a value of its own, so that different ones do not mix unseen either.
+
+    `last`: what each worker has in the last value of every fragment.
+    """
+
+    last: int = 0
+
+    def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
+        del iteration
+        fragments = job.gradient_bytes // 4 // FRAGMENT.values
+        gradient = np.eye(fragments, FRAGMENT.values, k=fragments * (job.number - 1), dtype=np.int32)
+        gradient *= COPIES**worker
+        gradient[:, -1] = self.last
+        return gradient.ravel()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is explored: a plan, the entries that carry it out, and what each worker sends."""
+
+    problem: Problem
+    plan: Plan
+    entries: Mapping[str, SwitchEntries]
+    contributions: Contributions = Contributions()
+    first_seq: int = 0
+    collides: bool = False
+    """Slots are shared: who comes second goes to the PS, and the others wait for it in vain until they time out."""
+    remembers: bool = False
+    """What a free slot holds matters still, as a shadow copy of its last sum does."""
+    both_ways: bool = False
+    """Switches answer what comes from below, so that it does not commute with what comes from above."""
+
+    @property
+    def slots(self) -> int:
+        """Of each aggregator; fragment i is in slot i modulo that."""
+        return min(tree.slots or 1 for _, tree in self.trees)
+
+    @property
+    def trees(self) -> list[tuple[int, AggregationTree]]:
+        """All trees, with their jobs' numbers."""
+        return [(shard.job, tree) for shard in self.plan.shards for tree in shard.trees]
+
+
+Children = Mapping[str, tuple[str, ...]]
+"""`children[node]`: the nodes below it; the PS is below the first."""
+LEAF_AND_SPINE: Children = {"spine": ("leaf", "w2"), "leaf": ("w0", "w1")}
+TWO_LEAVES: Children = {"spine": ("leaf1", "leaf2"), "leaf1": ("w0", "w1"), "leaf2": ("w2",)}
+ONE_SWITCH: Children = {"spine": ("w0", "w1", "w2")}
+
+
+def fabric_of(children: Children) -> Fabric:
+    """The network of a tree of switches."""
+    names = dict.fromkeys(name for below in children.values() for name in below)
+    hosts = (*(Host(name) for name in names if name not in children), Host(SERVER))
+    tiers = {name: 2 if name == "spine" else 1 for name in children}
+    switches = tuple(Switch(name, tier, contiguous_pipelines(PORTS, 1)) for name, tier in tiers.items())
+    ports = {name: count(1 if name in children else 0) for name in (*names, *children, SERVER)}
+    pairs = [(below, above) for above, those in children.items() for below in those]
+    cables = [*pairs, (SERVER, "spine")]
+    links = (Link(a, b, next(ports[a]), next(ports[b]), LINK_BPS, LINK_BPS) for a, b in cables)
+    return Fabric("small", hosts, switches, tuple(links))
+
+
+def tree_of(children: Children, first_slot: int, slots: int, policy: str) -> AggregationTree:
+    """Every switch an aggregator, the PS its root. Labels: workers from 1, aggregators from 101."""
+    above = {below: switch for switch, those in children.items() for below in those} | {"spine": SERVER}
+    workers = dict(enumerate(sorted(set(above) - set(children)), start=1))
+    label_of = {name: label for label, name in (workers | dict(enumerate(children, start=101))).items()}
+    label_of[SERVER] = ROOT_LABEL
+    aggregators = tuple(
+        Aggregator(label_of[switch], switch, 0, tuple(label_of[name] for name in below), first_slot, slots)
+        for switch, below in children.items()
+    )
+    branches = tuple(Branch(label_of[a], label_of[b], (a, b)) for a, b in above.items())
+    return AggregationTree(1, SERVER, workers, aggregators, branches, policy=policy)
+
+
+def setting(
+    children: Children,
+    *,
+    slots: int,
+    fragments: int,
+    jobs: int = 1,
+    last: int = 0,
+    first_seq: int = 0,
+    policy: str = "goat",
+) -> Setting:
+    """Every job of all workers, each with slots of its own."""
+    fabric = fabric_of(children)
+    trees = [tree_of(children, slots * number, slots, policy) for number in range(jobs)]
+    size = 4 * FRAGMENT.values * fragments
+    every_job = tuple(Job(n, tuple(tree.workers.values()), (SERVER,), size) for n, tree in enumerate(trees, start=1))
+    problem = Problem(fabric, every_job, FRAGMENT)
+    shards = tuple(Shard(job, 0, 1.0, RATE_BPS, (tree,)) for job, tree in enumerate(trees, start=1))
+    if policy_of(policy).needs_root:
+        shards = tuple(replace(s, trees=tuple(rooted_in_network(s.job, tree) for tree in s.trees)) for s in shards)
+    plan = Plan("by hand", fabric.name, shards, SolverOutcome("heuristic", 0.0))
+    installed = {each.switch: each for each in entries(problem, plan).switches}
+    return Setting(problem, plan, installed, Contributions(last), first_seq)
+
+
+def remembering(forgetful: Setting) -> Setting:
+    """What a slot holds of a finished sum matters, and a switch may answer."""
+    return replace(forgetful, remembers=True, both_ways=forgetful.plan.shards[0].trees[0].in_network_root)
+
+
+def with_shared_slots(apart: Setting) -> Setting:
+    """The slots of all trees are those of the first, which no plan may ask for (yet): so they collide."""
+    entries = {
+        name: replace(each, tables=tuple(map(in_first_slot, each.tables))) for name, each in apart.entries.items()
+    }
+    return replace(apart, entries=entries, collides=True)
+
+
+def in_first_slot(entry: TableEntry) -> TableEntry:
+    if entry.action != "InaIngress.aggregate":
+        return entry
+    child, full, _, *rest = entry.params
+    return replace(entry, params=(child, full, 0, *rest))
+
+
+SETTINGS: dict[str, Callable[[], Setting]] = {
+    "one slot": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=2),
+    "two slots": lambda: setting(LEAF_AND_SPINE, slots=2, fragments=2),
+    "slots again": lambda: setting(LEAF_AND_SPINE, slots=2, fragments=3),
+    "two leaves": lambda: setting(TWO_LEAVES, slots=1, fragments=2),
+    "one level": lambda: setting(ONE_SWITCH, slots=2, fragments=3),
+    "overflow": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=1, last=LARGE),
+    "numbers wrap": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=2, first_seq=(1 << 32) - 1),
+    "shadow copies": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="shadow-copy")),
+    "root in the network": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="switchml")),
+    "shared slot": lambda: with_shared_slots(setting(LEAF_AND_SPINE, slots=1, fragments=1, jobs=2)),
+}

@@ -1,0 +1,223 @@
+"""The slot protocol, explored: whatever few faults do in small networks, every sum is right and comes to everyone."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from automata import Automaton
+from events import FAULTS, NETWORK_FAULTS
+from exploration import Exploration
+from explore import main
+from late import entries_of, with_entry, words_of
+from live import LiveNetwork
+from moves import happen, successors
+from mutation import Mutation, mutant, swapped, without
+from nodes import SwitchNode
+from small import SETTINGS
+from space import Space
+from story import story
+from visited import Seen
+
+from switch.program import Program
+from switch.read import read_program
+from traffic.packet import PROGRAM
+from traffic.server import Servers
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
+)
+
+# The most faults with which a setting is explored, and in the long form.
+MOST_FAULTS = {
+    "one slot": (2, 3),
+    "two slots": (2, 4),
+    "slots again": (1, 2),
+    "two leaves": (1, 3),
+    "one level": (1, 2),
+    "overflow": (1, 2),
+    "numbers wrap": (1, 3),
+    "shared slot": (1, 2),
+    "shadow copies": (2, 4),
+    "root in the network": (2, 3),
+}
+EVERYTHING = (*NETWORK_FAULTS, "impatience", "wipes")
+LIVE_KINDS = (*NETWORK_FAULTS, "impatience")
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return read_program(PROGRAM)
+
+
+def explored(program: Program, name: str, faults: int, kinds: tuple[str, ...] = NETWORK_FAULTS) -> str:
+    """What was found, in words; nothing if all is well."""
+    space = Space(program, SETTINGS[name](), kinds)
+    found = Exploration(space).run(faults)
+    return f"{found.what}:\n{story(space, found.events)}" if found else ""
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_sum_is_right_and_comes(program: Program, name: str) -> None:
+    assert not explored(program, name, MOST_FAULTS[name][0])
+
+
+@pytest.mark.parametrize("name", ["one slot", "two leaves", "overflow", "shared slot"])
+def test_also_with_wipes_and_impatience(program: Program, name: str) -> None:
+    assert not explored(program, name, 1, EVERYTHING)
+
+
+@pytest.mark.parametrize("name", ["shadow copies", "root in the network"])
+def test_also_with_restarts_where_a_ps_can_ask(program: Program, name: str) -> None:
+    assert not explored(program, name, 2, (*EVERYTHING, "restarts"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_same_with_more_faults(program: Program, name: str) -> None:
+    assert not explored(program, name, MOST_FAULTS[name][1])
+
+
+# ---- the exploration finds mistakes ------------------------------------------------------------
+
+WRONG, STUCK = "a wrong sum", "no progress"
+MUTANTS: dict[str, tuple[Mutation, str, str]] = {
+    "a child is not noted": (without("add", "meta.slot_bitmap ="), "shared slot", WRONG),
+    "any tree matches": (swapped("meta.matches = (", "==", ">=", 0), "shared slot", WRONG),
+    "any fragment matches": (swapped("meta.matches = (", "==", ">=", 1), "one slot", WRONG),
+    "a partial sum stays": (without("become_partial", "slot_bitmap.write"), "one slot", STUCK),
+    "a partial sum is not told": (
+        without("become_partial", "hdr.ina.flags = hdr.ina.flags | FLAG_PARTIAL"),
+        "one slot",
+        WRONG,
+    ),
+    "an overflow is not told": (without("become_sum", "hdr.ina.flags ="), "overflow", WRONG),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_of_the_program_is_noticed(name: str, tmp_path: Path) -> None:
+    mutate, setting, what = MUTANTS[name]
+    assert explored(mutant(mutate, tmp_path), setting, 1).startswith(what)
+
+
+def test_a_server_that_does_not_answer_again_is_noticed(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Servers, "answer_again", lambda *_: None)
+    found = explored(program, "one slot", 1)
+    assert found.startswith(STUCK)
+    assert "is lost" in found
+
+
+def test_the_command_prints_a_table_and_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["one slot", "--faults", "0"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["one", "slot", "0"]
+    monkeypatch.setattr(Servers, "answer_again", lambda *_: None)
+    assert main(["one slot", "--faults", "1", "--kinds", "loss"]) == 1
+    assert "w2 waits" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["two slots", "--kinds", "los"])
+    assert "no kind of fault 'los'" in capsys.readouterr().err
+
+
+def test_what_is_found_takes_no_more_than_it_needs(tmp_path: Path) -> None:
+    """The shortest story of a partial sum that is not told to be one: a loss, a timeout, a flush, and it is taken."""
+    space = Space(mutant(MUTANTS["a partial sum is not told"][0], tmp_path), SETTINGS["one slot"]())
+    found = Exploration(space).run(2)
+    assert found
+    assert sum(event.act in FAULTS for event in found.events) == 1
+    lines = story(space, found.events).splitlines()
+    last = lines[len(found.events) - 1]
+    assert last.endswith("spine -> ps: gradient 0 of spine retransmitted arrives; spine is sent result 0 of ps"), lines
+    assert lines[len(found.events)].strip().startswith("ps holds")
+    assert len(found.events) < 12
+
+
+# ---- what it rests on --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["slots again", "overflow", "shared slot"])
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_do_what_a_live_network_does(program: Program, name: str, seed: int) -> None:
+    """At random, with many faults: nodes that are never taken back send what the tables say."""
+    space, choice = Space(program, SETTINGS[name](), LIVE_KINDS, ordered=False), random.Random(seed)
+    live, states = LiveNetwork(program, space), space.first()
+    assert live.contents_in(states) == live.contents
+    for faults in (True, False):
+        for _ in range(300):
+            possible = list(successors(space, states, faults=faults and choice.random() < 0.1))
+            if not possible:
+                break
+            event = choice.choice(possible).event
+            live.happen(event, states)
+            happen(space, event, states)
+            assert live.contents_in(states) == live.contents, event
+    assert not any(node.unfinished(node.snapshot()) for node in live.nodes.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("one slot", NETWORK_FAULTS),
+        ("one slot", EVERYTHING),
+        ("two leaves", NETWORK_FAULTS),
+        ("two slots", NETWORK_FAULTS),
+        pytest.param("slots again", NETWORK_FAULTS, marks=pytest.mark.long),
+    ],
+)
+def test_all_orders_show_no_more_than_those_that_are_tried(program: Program, name: str, kinds: tuple[str, ...]) -> None:
+    """Every packet that any order brings to an endpoint in any state, and to any state of a slot.
+
+    What comes from above is one to all states of a switch, so it is not brought to all of them; nor is what comes for
+    one slot to all states of another, or of an endpoint that has several.
+    """
+    tried, all_of_them = (steps_seen(program, name, kinds, ordered=ordered) for ordered in (True, False))
+    assert tried == all_of_them
+
+
+def steps_seen(program: Program, name: str, kinds: tuple[str, ...], *, ordered: bool) -> set[tuple[str, bytes, bytes]]:
+    """Node, state and packet of these steps, with up to one fault."""
+    space = Space(program, SETTINGS[name](), kinds, ordered=ordered)
+    space.check = lambda: None  # type: ignore[method-assign]  # it steps, too
+    assert not Exploration(space).run(1)
+    from_above = {channel for place in space.places if place.from_above for channel in place.channels}
+    return {
+        (node.name, state_of_slot(node, state, channel), space.channels[channel].packets[packet])
+        for node in space.automata.values()
+        for channel in node.tables.keys() - from_above
+        for state, packet in np.argwhere(node.tables[channel] >= 0)
+    }
+
+
+def state_of_slot(automaton: Automaton, state: int, channel: int) -> bytes:
+    """What a switch has in the slot of a channel; an endpoint's state where there is one slot, else nothing."""
+    if isinstance(automaton.node, SwitchNode):
+        size = automaton.node.packed.itemsize
+        return automaton.states[state][size * automaton.channels[channel].slot :][:size]
+    return automaton.states[state] if automaton.slots == 1 else b""
+
+
+def test_fingerprints_are_seen_once() -> None:
+    known: set[int] = set()
+    seen = Seen()
+    numbers = np.random.default_rng(1)
+    for size in (1, 5, 1000, 3, 200, 4000):
+        prints = numbers.integers(0, 3000, size).astype(np.uint64)
+        new = prints[seen.unseen(prints)].tolist()
+        assert sorted(new) == sorted(set(prints.tolist()) - known)
+        seen.add(np.array(new, np.uint64))
+        known |= set(new)
+
+
+def test_late_packets_are_a_set_that_keeps_copies() -> None:
+    nothing = np.zeros(2, np.uint64)
+    both = with_entry(with_entry(nothing, 3, np.array([7, 9], np.uint64)), 1, np.array([5, 5], np.uint64))
+    assert entries_of(both)[:3].T.tolist() == [[0x307, 0x105, 0], [0x309, 0x105, 0]]
+    assert (words_of(entries_of(both)[::-1]) == both).all()
+    full = with_entry(with_entry(both, 1, np.array([5, 5], np.uint64)), 1, np.array([5, 5], np.uint64))
+    with pytest.raises(OverflowError, match="more than 4 packets are late"):
+        with_entry(full, 1, np.array([1, 1], np.uint64))

@@ -1,0 +1,42 @@
+"""Every slot policy over one to three levels, under every fault, on real switches in this process: exact sums."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from experiments.exactness.conditions import CONDITIONS
+from experiments.exactness.matrix import LEVELS, Cell, attempt, cells
+from planner.policies import POLICIES
+from topo.errors import InputError
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
+)
+
+FRAGMENTS = 120
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_sums_are_exact(policy: str, condition: str, levels: int) -> None:
+    tried = attempt(Cell(policy, levels, condition), FRAGMENTS)
+    assert not tried.failure
+    assert tried.exact
+    assert tried.summed > 0
+
+
+@pytest.mark.parametrize("policy", ["shadow-copy", "switchml", "p4inc-aoi"])
+def test_with_one_percent_loss_most_of_the_rate_is_kept(policy: str) -> None:
+    """In the network's own time, which no machine's load changes."""
+    times = {condition: attempt(Cell(policy, 1, condition), 2000).time_s for condition in ("no loss", "1 % loss")}
+    assert times["no loss"] >= 0.8 * times["1 % loss"]
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(InputError, match=r"unknown slot policy 'atpp': did you mean 'atp'"):
+        cells(["atpp"], [1], ["no loss"])
+    with pytest.raises(InputError, match="unknown condition 'los'"):
+        cells(["atp"], [1], ["los"])

@@ -1,0 +1,100 @@
+"""PyTorch's DDP through the exchange is training in one process, bit for bit. All but one test need PyTorch."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import ports_of
+from model import Faults, ModelPorts
+from test_reliable import Inline
+from test_training import SMALL, job_of
+
+from topo.errors import MachineError, RunError
+from traffic.layout import lay_out
+from traffic.measure import Measured
+from traffic.reliable import Loop, ReliableOptions
+from traffic.training.parallel import float_mean, train_alone
+from traffic.training.task import Task
+
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="needs PyTorch (the module torch is not installed)"
+)
+
+
+def test_without_torch_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "traffic.training.ddp", raising=False)
+    with pytest.raises(MachineError, match="pip install torch"):
+        importlib.import_module("traffic.training.ddp")
+
+
+def train(task: Task, ranks: Any) -> Measured:
+    problem, plan = job_of(task)
+    layout = lay_out(problem, plan, ports_of(problem))
+    ports = ModelPorts(layout, Faults(lose=0.02, seed=5))
+    return Loop(layout, ports, ranks, ReliableOptions(tick_s=0.002), Inline()).run(lambda _: None)
+
+
+@needs_torch
+def test_ddp_through_a_network_is_training_in_one_process() -> None:
+    from traffic.training.ddp import TorchRanks, train_alone_in_torch  # noqa: PLC0415
+
+    task = Task(SMALL, 2)
+    with TorchRanks(task) as ranks:
+        measured = train(task, ranks)
+        history = ranks.history
+    assert measured.exact
+    assert history.equals(train_alone_in_torch(task))
+    assert not history.equals(train_alone_in_torch(task, float_mean))
+    assert history.losses == pytest.approx(train_alone(task).losses, rel=1e-4)
+
+
+@needs_torch
+def test_a_process_that_dies_ends_the_run() -> None:
+    from traffic.training.ddp import TorchRanks  # noqa: PLC0415
+
+    task = Task(SMALL, 2)
+    with TorchRanks(task) as ranks:
+        ranks.processes[1].terminate()
+        with pytest.raises(RunError, match="worker 1"):
+            train(task, ranks)
+    assert not any(process.is_alive() for process in ranks.processes)
+
+
+@dataclass
+class Bucket:
+    """Of a `torch.distributed.GradBucket` what the hook uses."""
+
+    values: Any
+    last: bool
+
+    def buffer(self) -> Any:
+        return self.values
+
+    def is_last(self) -> bool:
+        return self.last
+
+
+@needs_torch
+def test_all_buckets_go_into_the_network_together() -> None:
+    import torch  # noqa: PLC0415
+
+    from traffic.training.ddp import Buckets, sum_in_network  # noqa: PLC0415
+
+    class Doubling:
+        def mean(self, gradient: np.ndarray) -> np.ndarray:
+            assert gradient.tolist() == [1, 2, 3]
+            return 2.0 * gradient
+
+    state = Buckets(Doubling())  # type: ignore[arg-type]
+    first = sum_in_network(state, Bucket(torch.tensor([1.0, 2.0]), last=False))
+    assert not first.done()
+    last = sum_in_network(state, Bucket(torch.tensor([3.0]), last=True))
+    assert [future.value().tolist() for future in (first, last)] == [[2, 4], [6]]
+    assert last.value().dtype is torch.float32
+    assert not state.waiting

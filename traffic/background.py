@@ -1,0 +1,68 @@
+"""Background traffic: plain UDP between hosts of the network, sent by tcpreplay at a steady rate."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from math import ceil
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
+
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+from scapy.utils import wrpcap
+
+from planner.background import Flow
+from topo.errors import RunError
+from traffic.port import HostPort
+from traffic.replay import BURSTS_PER_S, check_tcpreplay
+from traffic.sockets import network_namespace, open_sink
+
+DISCARD_PORT = 9
+HEADERS_BYTES = 14 + 20 + 8
+FRAMES_PER_LOOP = 100
+
+
+@contextmanager
+def background(hosts: Sequence[HostPort], flows: Sequence[Flow]) -> Iterator[None]:
+    """Send all flows until the end of the block. Raises `MachineError` without tcpreplay, `RunError` if one ended."""
+    if flows:
+        check_tcpreplay()
+    port_of = {host.name: host for host in hosts}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
+        for destination in dict.fromkeys(flow.destination for flow in flows):
+            with network_namespace(port_of[destination].pid):
+                stack.enter_context(open_sink(DISCARD_PORT))
+        for number, flow in enumerate(flows):
+            pcap = folder / f"{number}.pcap"
+            wrpcap(str(pcap), [frame(port_of[flow.source], port_of[flow.destination], flow)] * FRAMES_PER_LOOP)
+            stack.callback(end, flow, start(port_of[flow.source], pcap, flow))
+        yield
+
+
+def frame(source: HostPort, destination: HostPort, flow: Flow) -> Packet:
+    addresses = Ether(src=source.mac, dst=destination.mac) / IP(src=source.ipv4, dst=destination.ipv4)
+    return addresses / UDP(sport=DISCARD_PORT, dport=DISCARD_PORT) / Raw(bytes(flow.frame_bytes - HEADERS_BYTES))
+
+
+def start(source: HostPort, pcap: Path, flow: Flow) -> Popen[bytes]:
+    """tcpreplay in the sender's namespace, which repeats its frames without end."""
+    rate_fps = flow.rate_bps / (8 * flow.frame_bytes)
+    command = [
+        "tcpreplay", "--quiet", "--no-flow-stats", "--timer=nano", "--preload-pcap", "--loop=0",
+        f"--intf1={source.interface}", f"--pps={rate_fps:.6f}", f"--pps-multi={ceil(rate_fps / BURSTS_PER_S)}",
+        str(pcap),
+    ]  # fmt: skip
+    with network_namespace(source.pid):
+        return Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
+
+
+def end(flow: Flow, process: Popen[bytes]) -> None:
+    status = process.poll()
+    process.kill()
+    said = process.communicate()[1].decode(errors="replace").strip()
+    if status is not None:
+        raise RunError(f"background traffic from '{flow.source}' to '{flow.destination}': tcpreplay ended: {said}")

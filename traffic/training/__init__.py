@@ -1,0 +1,1 @@
+"""A small real model, trained data-parallel with gradients that are summed in the network."""

@@ -1,0 +1,219 @@
+"""PyTorch's DistributedDataParallel, whose gradients go through the emulated network: a communication hook.
+
+    model = DistributedDataParallel(module)
+    model.register_comm_hook(Buckets(Member(address, rank, fixed_point)), sum_in_network)
+
+Beside it stands a process per worker that trains the same model as `traffic.training.parallel`, in 32-bit floats.
+Gloo, on the loopback, only gives the workers the same first parameters. Importing this needs PyTorch.
+"""
+
+import multiprocessing
+import os
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.problem import Job
+from topo.errors import MachineError, RunError
+from traffic.port import FloatArray
+from traffic.training.exchange import Exchange, Member
+from traffic.training.glyphs import Samples
+from traffic.training.parallel import Mean, rounded_mean
+from traffic.training.task import History, Recipe, Task
+
+try:
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+except ImportError as error:
+    raise MachineError(
+        "PyTorch is not installed: `pip install torch` (its CPU build is enough), or train with --framework numpy"
+    ) from error
+
+END_S = 30.0
+"""How long a process may take to end when it has the last sums."""
+
+
+# ---- the hook ----------------------------------------------------------------------------------
+
+
+class Buckets:
+    """The buckets of an iteration so far. What the network sums is the whole gradient, whatever DDP makes of it."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self.waiting: list[tuple[torch.Tensor, torch.futures.Future[torch.Tensor]]] = []
+
+    def sum_up(self) -> None:
+        """Exchange what waits for the mean over all workers."""
+        buffers = [buffer for buffer, _ in self.waiting]
+        gradient = torch.cat(buffers)
+        mean = torch.from_numpy(self.member.mean(gradient.numpy())).to(gradient.dtype)
+        for piece, (_, future) in zip(mean.split([len(buffer) for buffer in buffers]), self.waiting, strict=True):
+            future.set_result(piece)
+        self.waiting = []
+
+
+# PyTorch compares these annotations with its types, so they must not be strings.
+def sum_in_network(state: Buckets, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """A communication hook: the gradients of all buckets go into the network together when the last one is there."""
+    future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+    state.waiting.append((bucket.buffer(), future))
+    if bucket.is_last():
+        state.sum_up()
+    return future
+
+
+# ---- the model ---------------------------------------------------------------------------------
+
+
+def module_of(task: Task) -> torch.nn.Sequential:
+    """The task's perceptron with its first parameters."""
+    modules: list[torch.nn.Module] = []
+    for layer in task.model.layers(task.initial()):
+        linear = torch.nn.Linear(len(layer) - 1, layer.shape[1])
+        with torch.no_grad():
+            linear.weight.copy_(torch.from_numpy(layer[:-1].T))
+            linear.bias.copy_(torch.from_numpy(layer[-1]))
+        modules += [linear, torch.nn.ReLU()]
+    return torch.nn.Sequential(*modules[:-1])
+
+
+def vector_of(module: torch.nn.Sequential) -> FloatArray:
+    """Its parameters as the task's model has them."""
+    layers = [layer for layer in module if isinstance(layer, torch.nn.Linear)]
+    pieces = [torch.vstack([layer.weight.T, layer.bias]).detach().numpy().ravel() for layer in layers]
+    return np.concatenate(pieces, dtype=np.float64)
+
+
+def backward(module: Any, batch: Samples) -> float:
+    """The loss, and its gradient in the parameters of `module`."""
+    scores = module(torch.from_numpy(batch.pictures).float())
+    loss = torch.nn.functional.cross_entropy(scores, torch.from_numpy(batch.labels))
+    loss.backward()
+    return float(loss.item())
+
+
+def optimizer_of(module: Any, recipe: Recipe) -> torch.optim.Optimizer:
+    return torch.optim.SGD(module.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum)
+
+
+# ---- in one process ----------------------------------------------------------------------------
+
+
+def train_alone_in_torch(task: Task, mean: Mean = rounded_mean) -> History:
+    """As `traffic.training.parallel.train_alone`, in PyTorch."""
+    torch.set_num_threads(1)  # as the workers: sums of floats depend on their order
+    module, history = module_of(task), History(task)
+    optimizer = optimizer_of(module, task.recipe)
+    for iteration in range(task.iterations):
+        gradients = []
+        for worker in range(task.workers):
+            optimizer.zero_grad()
+            history.losses[iteration, worker] = backward(module, task.batch(worker, iteration))
+            gradients.append(torch.cat([p.grad.ravel() for p in module.parameters()]).numpy())
+        set_gradient(module, mean(task, gradients))
+        optimizer.step()
+        if task.ends_epoch(iteration):
+            history.snapshots.append(vector_of(module))
+    return history
+
+
+def set_gradient(module: torch.nn.Sequential, gradient: FloatArray) -> None:
+    parameters = list(module.parameters())
+    pieces = torch.from_numpy(gradient).float().split([p.numel() for p in parameters])
+    for parameter, piece in zip(parameters, pieces, strict=True):
+        parameter.grad.copy_(piece.view_as(parameter))
+
+
+# ---- a process per worker ----------------------------------------------------------------------
+
+
+def train_rank(rank: int, recipe: Recipe, workers: int, address: str, folder: Path) -> None:
+    """What a worker's process does: an ordinary DDP script. It leaves its losses and snapshots in `folder`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    torch.set_num_threads(1)
+    task = Task(recipe, workers)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=workers)
+    module, history = module_of(task), History(task)
+    replica = DistributedDataParallel(module)
+    optimizer = optimizer_of(replica, recipe)
+    with Member(address, rank, task.fixed_point) as member:
+        replica.register_comm_hook(Buckets(member), sum_in_network)
+        for iteration in range(task.iterations):
+            optimizer.zero_grad()
+            history.losses[iteration, rank] = backward(replica, task.batch(rank, iteration))
+            optimizer.step()
+            if task.ends_epoch(iteration):
+                history.snapshots.append(vector_of(module))
+    np.savez(folder / f"{rank}.npz", losses=history.losses[:, rank], snapshots=history.snapshots)
+    dist.destroy_process_group()
+
+
+class TorchRanks:
+    """A process per worker, behind an exchange (a `traffic.gradient.Learner`). A context manager."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self.folder = Path(stack.enter_context(TemporaryDirectory(prefix="inakit-")))
+            self.exchange = stack.enter_context(Exchange(self._check))
+            spawn = multiprocessing.get_context("spawn")
+            common = (self.task.recipe, self.task.workers, self.exchange.address, self.folder)
+            self.processes = [
+                spawn.Process(target=train_rank, args=(rank, *common), daemon=True) for rank in range(self.task.workers)
+            ]
+            stack.callback(self._end)
+            for process in self.processes:
+                process.start()
+            for rank in range(self.task.workers):  # starting them keeps a machine busy: not while it emulates
+                self.exchange.meet(rank)
+            self._exits = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._exits.close()
+
+    def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
+        return self.exchange.of(job, worker, iteration)
+
+    def take(self, job: Job, worker: int, iteration: int, sums: NDArray[np.int64]) -> None:
+        self.exchange.take(job, worker, iteration, sums)
+
+    @property
+    def history(self) -> History:
+        """Of all workers, when they have ended. Raises `RunError` for one that has not."""
+        history = History(self.task)
+        for rank, process in enumerate(self.processes):
+            process.join(END_S)
+            if process.exitcode != 0:
+                raise RunError(f"worker {rank} did not end within {END_S:g} s of its last sums: see what it says")
+            with np.load(self.folder / f"{rank}.npz") as left:
+                history.losses[:, rank] = left["losses"]
+                if rank == 0:
+                    history.snapshots = list(left["snapshots"])
+        return history
+
+    def _check(self) -> None:
+        """Raise `RunError` if a process has ended before its time."""
+        for rank, process in enumerate(self.processes):
+            if process.exitcode:
+                raise RunError(f"worker {rank} ended with exit code {process.exitcode}: see what it says")
+
+    def _end(self) -> None:
+        """End the processes that were started and still run."""
+        for process in self.processes:
+            if process.is_alive():
+                process.terminate()
+        for process in self.processes:
+            if process.pid is not None:
+                process.join()
