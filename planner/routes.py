@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import count
 
-from planner.loads import equal_rate_bps
+from planner.loads import sending_rate_bps
 from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from planner.problem import Job, Problem
 from planner.slots import DEFAULT_WINDOW, assign_slots
@@ -30,28 +30,53 @@ def plan_from_paths(
     paths: Mapping[int, Iterable[Path]],
     aggregate_at: Collection[str] = (),
     *,
+    rates_bps: Mapping[tuple[int, str], float] | None = None,
     method: str = "paths",
     outcome: SolverOutcome = HEURISTIC,
     window: int = DEFAULT_WINDOW,
 ) -> Plan:
     """The plan of chosen paths: `paths[job]` has one from every worker to every PS, hosts included.
 
-    A job's gradient is split equally over its PSs, one shard with one tree each. Every flow has the best
-    equal rate. Only the switches in `aggregate_at` sum. Raises `InputError` for a path that is missing.
+    Every PS of a job gets a shard with one tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and
+    a job's gradient is split in proportion; a PS whose rate is 0, or missing, gets no shard and needs no paths. Rates
+    that the links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate,
+    and gradients are split equally. Only the switches in `aggregate_at` sum. Raises `InputError` for a path that is
+    missing, and for a job that has no rate.
     """
-    tasks = [(job, server) for job in problem.jobs for server in job.servers]
-    trees = []
-    for job, server in tasks:
-        number = job.servers.index(server) + 1
-        chosen = job_paths(problem.fabric, job, server, paths)
-        trees.append(tree_from_paths(problem.fabric, number, chosen, aggregate_at))
-    trees = list(assign_slots(problem.fabric, trees, window))
-    rate = equal_rate_bps(problem.fabric, trees)
+    given = equal_rates(problem) if rates_bps is None else rates_bps
+    sums = {job.number: job_sum(job, given) for job in problem.jobs}
+    tasks = [(job, server) for job in problem.jobs for server in job.servers if given.get((job.number, server), 0) > 0]
+    trees = assign_slots(
+        problem.fabric, [task_tree(problem.fabric, *task, paths, aggregate_at) for task in tasks], window
+    )
+    rates = [given[job.number, server] for job, server in tasks]
+    factor = sending_rate_bps(problem.fabric, zip(trees, rates, strict=True))
+    if rates_bps is not None:
+        factor = min(factor, 1.0)
     shards = tuple(
-        Shard(job.number, tree.number, 1 / len(job.servers), rate, (tree,))
-        for (job, _), tree in zip(tasks, trees, strict=True)
+        Shard(job.number, tree.number, rate / sums[job.number], rate * factor, (tree,))
+        for (job, _), tree, rate in zip(tasks, trees, rates, strict=True)
     )
     return Plan(method, problem.fabric.name, shards, outcome)
+
+
+def equal_rates(problem: Problem) -> dict[tuple[int, str], float]:
+    return {(job.number, server): 1.0 for job in problem.jobs for server in job.servers}
+
+
+def job_sum(job: Job, rates: Mapping[tuple[int, str], float]) -> float:
+    """The rate of a job over all its PSs."""
+    total = sum(rates.get((job.number, server), 0.0) for server in job.servers)
+    if not total > 0:
+        raise InputError(f"job {job.number}: its rate is 0 for every PS; give one a rate greater than 0")
+    return total
+
+
+def task_tree(
+    fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterable[Path]], aggregate_at: Collection[str]
+) -> AggregationTree:
+    number = job.servers.index(server) + 1
+    return tree_from_paths(fabric, number, job_paths(fabric, job, server, paths), aggregate_at)
 
 
 def job_paths(fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterable[Path]]) -> list[Path]:

@@ -1,0 +1,27 @@
+"""An aggregation task: the workers of a job, and one of its parameter servers (PSs)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.problem import Job, Problem
+
+TaskKey = tuple[int, str]
+"""The number of the job, and the PS: how `plan_from_paths` names a task."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Task i of the paper; D[i] is `server`, N[i]_w the job's workers."""
+
+    job: Job
+    server: str
+
+    @property
+    def key(self) -> TaskKey:
+        return self.job.number, self.server
+
+
+def tasks_of(problem: Problem) -> tuple[Task, ...]:
+    """All tasks, job by job: T_s, joined over S."""
+    return tuple(Task(job, server) for job in problem.jobs for server in job.servers)
