@@ -1,4 +1,4 @@
-"""The `inakit` command: plan, emulate, train, topo, check, bench, and dump, capture and top for a look inside.
+"""The `inakit` command: plan, design, emulate, train, topo, check, bench, and dump, capture and top for a look inside.
 
 Every error that is a person's to mend ends in one message and the exit code 2; a run whose verdict is
 not VALID ends in 1.
@@ -14,8 +14,10 @@ from rich.console import Console
 
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
-from planner.methods import METHODS
+from planner.methods import METHODS, Options
+from planner.problem import Job
 from topo.errors import InakitError, InputError
+from topo.files import parse_rate
 from topo.running import find_network
 
 app = typer.Typer(
@@ -190,6 +192,29 @@ def plan(
     print_plan(Console(), problem, made)
     if output is not None:
         write_plan(output, problem, made)
+
+
+@app.command()
+def design(
+    aggregators: Annotated[int, typer.Option(help="switches that aggregate")] = 4,
+    common: Annotated[int, typer.Option(help="switches that do not")] = 16,
+    ports: Annotated[int, typer.Option(help="of every switch")] = 24,
+    workers: Annotated[int, typer.Option(help="beside the one parameter server")] = 89,
+    capacity: Annotated[str, typer.Option(help="of every link")] = "100G",
+    layers: Annotated[int, typer.Option(help="the most switches on a way to the parameter server")] = 5,
+    scale: Scale = "1",
+    gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
+    iterations: Iterations = 3,
+    time_limit_s: Annotated[float, typer.Option(help="for what only a solver can settle")] = 60.0,
+    output: Annotated[Path | None, typer.Option(help="folder for fabric, jobs, plan, entries, picture")] = None,
+) -> None:
+    """Find the network itself: topology and routes with the highest rate for a cluster of optical links (ATRO)."""
+    from experiments.design import run_design  # noqa: PLC0415
+    from planner.atro.cluster import Cluster  # noqa: PLC0415
+
+    cluster = Cluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
+    job = Job(1, (), (), gradient_bytes, iterations=iterations)
+    run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Console())
 
 
 @app.command()

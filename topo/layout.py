@@ -36,7 +36,7 @@ class Layout:
             members = [node for node in tiers if tiers[node] == tier]
             place = {node: number for row in rows for number, node in enumerate(row)}
             rows.append(sorted(members, key=lambda node: self.barycenter(node, place)))
-        order = {switch: number for number, switch in enumerate(rows[1])}
+        order = {switch: number for number, switch in enumerate(switch for row in rows[1:] for switch in row)}
         rows[0].sort(key=lambda host: order.get(self.fabric.tor_of(host), 0))
         return [row for row in rows if row]
 
@@ -47,10 +47,14 @@ class Layout:
 
     @cached_property
     def columns(self) -> dict[str, tuple[float, float]]:
-        """Left and right of every lowest switch's column, which is as wide as its hosts need."""
+        """Left and right of every lowest switch's column, which is as wide as its hosts need.
+
+        Hosts of a higher switch have a column too, to the right of those.
+        """
         hosts = Counter(map(self.fabric.tor_of, self.fabric.host_names))
+        higher = [switch for row in self.rows for switch in row if switch in hosts and switch not in self.lowest]
         columns, left = {}, 0.0
-        for switch in self.lowest:
+        for switch in [*self.lowest, *higher]:
             right = left + max(MIN_COLUMN, HOST_SPACING * hosts[switch])
             columns[switch] = (left, right)
             left = right + COLUMN_GAP
@@ -81,7 +85,7 @@ class Layout:
 
     def spread(self, row: list[str]) -> list[float]:
         """Lowest switches stand in their columns, their hosts beneath them; the switches above are spaced evenly."""
-        if row[0] in self.columns:
+        if row == self.lowest:
             return [sum(self.columns[switch]) / 2 for switch in row]
         if row[0] not in self.fabric.host_names:
             pitch = (self.width + COLUMN_GAP) / len(row)

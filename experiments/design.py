@@ -1,0 +1,29 @@
+"""`inakit design`: ATRO's network for a cluster, as files that the other commands read, and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.planning import draw_fabric, print_plan, write_plan
+from planner.atro.cluster import Cluster
+from planner.atro.design import design
+from planner.design import Design
+from planner.methods import Options
+from planner.problem import Job
+from traffic.packet import FRAGMENT
+
+
+def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:
+    """Find the network, print what it is worth, and write it to the folder `output`."""
+    with console.status("designing the network"):
+        designed = design(cluster, FRAGMENT, options, job)
+    print_plan(console, designed.problem, designed.plan)
+    spare = cluster.aggregators + cluster.common - len(designed.fabric.switches)
+    console.print(f"{len(designed.fabric.switches)} switches in use, {spare} spare", highlight=False)
+    if output is not None:
+        write_plan(output, designed.problem, designed.plan)
+        draw_fabric(designed.fabric, designed.problem, designed.plan, output / "fabric")
+        console.print(f"run it: inakit emulate --topo {output}/fabric.yml --jobs {output}/jobs.yml --planners aro")
+    return designed

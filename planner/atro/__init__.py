@@ -1,0 +1,1 @@
+"""ATRO: the topology and the routes of one AllReduce, found together."""

@@ -1,0 +1,182 @@
+"""ATRO: the paper's figures, and equality of bound, construction and both models on small clusters."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from planner_cases import FRAGMENT
+
+from planner.atro import compact, fast, literal
+from planner.atro.bound import most_workers_bound
+from planner.atro.cluster import Cluster, Wiring, check_wiring
+from planner.atro.construct import construct, most_constructed
+from planner.atro.design import design
+from planner.check import check
+from planner.methods import METHODS
+from planner.solve import SolverOptions
+from topo.errors import InputError, PlanError, SolverError
+from topo.routing import is_up_down
+
+LIMIT = SolverOptions(time_limit_s=20)
+CANNOT = 0
+"""Flows per link of a cluster that cannot be wired."""
+
+# The fewest flows on the busiest link for 20 switches of 24 ports: rows are workers, columns 1 to 6 aggregators.
+PAPER = {
+    60: (3, 2, 1, 1, 1, 1),
+    67: (4, 2, 1, 1, 1, 1),
+    68: (4, 2, 2, 1, 1, 1),
+    80: (4, 2, 2, 1, 1, 1),
+    89: (5, 3, 2, 1, 1, 1),
+    90: (5, 3, 2, 2, 1, 1),
+}
+
+
+def paper_cluster(aggregators: int, workers: int) -> Cluster:
+    return Cluster(aggregators, 20 - aggregators, 24, workers)
+
+
+@pytest.mark.parametrize("workers", PAPER)
+def test_the_papers_clusters_are_proven_by_counting(workers: int) -> None:
+    for aggregators, flows in enumerate(PAPER[workers], start=1):
+        cluster = paper_cluster(aggregators, workers)
+        wiring, outcome = fast.optimise(cluster)
+        check_wiring(cluster, wiring)
+        assert (wiring.most_flows, outcome.status, outcome.solver) == (flows, "optimal", "counting")
+
+
+@pytest.mark.parametrize(
+    ("aggregators", "workers", "gbps"), [(4, 89, 100), (4, 90, 50), (5, 90, 100), (2, 90, 100 / 3)]
+)
+def test_aro_agrees_on_the_network_found(aggregators: int, workers: int, gbps: float) -> None:
+    """And the plan is worth what the wiring is: 33 Gbit/s is what two aggregators give 90 workers, four give 50."""
+    designed = design(paper_cluster(aggregators, workers), FRAGMENT)
+    check(designed.problem, designed.plan)
+    assert designed.rate_bps == pytest.approx(gbps * 1e9)
+    assert METHODS["aro"].plan(designed.problem).shards[0].rate_bps == pytest.approx(gbps * 1e9)
+
+
+def test_the_network_is_one_of_optical_links_on_which_all_routes_climb() -> None:
+    designed = design(Cluster(4, 10, 6, 30), FRAGMENT)
+    fabric = designed.fabric
+    assert all(link.optical for link in fabric.links)
+    assert all(len(switch.ports) <= 6 for switch in fabric.switches)
+    tree = designed.plan.shards[0].trees[0]
+    assert all(is_up_down(fabric, tree.way(label)) for label in tree.branch_of)
+    assert {aggregator.switch for aggregator in tree.aggregators} <= {s.name for s in fabric.switches if s.ina}
+
+
+def small_cluster(draw: random.Random, most_switches: int, workers: int) -> Cluster:
+    aggregators = draw.randint(0, most_switches)
+    common = draw.randint(0 if aggregators else 1, most_switches)
+    return Cluster(aggregators, common, draw.randint(2, 6), workers, layers=draw.randint(1, 5))
+
+
+def compare_with_literal(seed: int, draws: int) -> None:
+    """Clusters that the literal model settles: the fast method finds the same, or that there is nothing to find."""
+    draw = random.Random(seed)
+    for _ in range(draws):
+        cluster = small_cluster(draw, 3, draw.randint(1, 8))
+        try:
+            wiring, outcome = literal.optimise(cluster, LIMIT)
+            check_wiring(cluster, wiring)
+            expected = wiring.most_flows if outcome.status == "optimal" else None
+        except SolverError:
+            expected = CANNOT
+        assert expected in (None, flows_found(cluster)), cluster
+
+
+def flows_found(cluster: Cluster) -> int:
+    try:
+        wiring, outcome = fast.optimise(cluster, LIMIT)
+    except SolverError:
+        return CANNOT
+    check_wiring(cluster, wiring)
+    assert outcome.status == "optimal"
+    return wiring.most_flows
+
+
+def compare_with_compact(seed: int, draws: int, most_switches: int) -> None:
+    """The most workers for t flows: construction <= model <= bound, and the first two are equal."""
+    draw = random.Random(seed)
+    for _ in range(draws):
+        cluster, t = small_cluster(draw, most_switches, 40), draw.randint(1, 4)
+        most = compact.most_workers(cluster, t, LIMIT)
+        assert most_constructed(cluster, t) == most <= most_workers_bound(cluster, t), (cluster, t)
+        if most:
+            wiring = construct(replace(cluster, workers=most), t)
+            assert wiring is not None and wiring.most_flows <= t
+            check_wiring(replace(cluster, workers=most), wiring)
+
+
+def test_fast_equals_the_literal_model() -> None:
+    compare_with_literal(seed=1, draws=150)
+
+
+def test_the_construction_carries_what_the_compact_model_does() -> None:
+    compare_with_compact(seed=1, draws=250, most_switches=3)
+
+
+@pytest.mark.long
+def test_fast_equals_the_literal_model_at_length() -> None:
+    compare_with_literal(seed=2, draws=3000)
+
+
+@pytest.mark.long
+def test_the_construction_carries_what_the_compact_model_does_at_length() -> None:
+    compare_with_compact(seed=2, draws=15000, most_switches=3)
+
+
+def test_solvers_agree_on_the_literal_model() -> None:
+    for cluster in (Cluster(1, 1, 4, 5), Cluster(2, 1, 3, 4), Cluster(0, 2, 4, 3)):
+        found = [literal.optimise(cluster, replace(LIMIT, solver=solver))[0].most_flows for solver in ("highs", "cbc")]
+        assert found == [flows_found(cluster)] * 2
+
+
+def test_what_the_construction_misses_the_compact_model_settles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fast, "construct", lambda *_: None)
+    cluster = Cluster(2, 2, 4, 6)
+    wiring, outcome = fast.optimise(cluster, LIMIT)
+    check_wiring(cluster, wiring)
+    assert (wiring.most_flows, outcome.status, outcome.solver) == (2, "optimal", "highs")
+
+
+def test_without_a_proof_nothing_is_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver gives up on 1 and 2 flows, which are thus not excluded."""
+    monkeypatch.setattr(fast, "most_workers_bound", lambda *_: 1000)
+    monkeypatch.setattr(fast, "decide", lambda *_: compact.UNKNOWN)
+    _, outcome = fast.optimise(Cluster(1, 2, 4, 6))
+    assert outcome.status == "feasible"
+    assert outcome.gap == pytest.approx(3 / 1 - 1)
+
+
+def test_a_cluster_that_cannot_be_wired_is_an_error() -> None:
+    with pytest.raises(SolverError, match="cannot be wired"):
+        fast.optimise(Cluster(0, 1, 4, 4))
+    with pytest.raises(SolverError, match="more ports"):
+        literal.optimise(Cluster(0, 1, 4, 4), LIMIT)
+    with pytest.raises(InputError, match="switches = 0"):
+        Cluster(0, 0, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("flows", "layer", "rule"),
+    [
+        ({("w1", "cs1"): 1, ("w2", "cs1"): 1, ("cs1", "ps"): 1}, {"cs1": 1}, "what it gets"),
+        ({("w1", "agg1"): 1, ("w2", "agg1"): 1, ("agg1", "ps"): 2}, {"agg1": 1}, "one flow"),
+        ({("w1", "agg1"): 1, ("agg1", "ps"): 1}, {"agg1": 1}, "worker"),
+        ({("w1", "agg1"): 1, ("w2", "agg1"): 1, ("agg1", "ps"): 1}, {"agg1": 2}, "layer 1"),
+        (
+            {("w1", "cs1"): 1, ("w2", "agg1"): 1, ("cs1", "agg1"): 1, ("agg1", "ps"): 1},
+            {"agg1": 1, "cs1": 1},
+            "lower layer",
+        ),
+    ],
+)
+def test_the_check_of_wirings_names_the_rule(
+    flows: dict[tuple[str, str], int], layer: dict[str, int], rule: str
+) -> None:
+    with pytest.raises(PlanError, match=rule):
+        check_wiring(Cluster(1, 1, 4, 2), Wiring(flows, layer))
