@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,11 +28,11 @@ class TaskGraph:
     @cached_property
     def into(self) -> dict[str, list[DirectedLink]]:
         """The links into every node, by the node's name."""
-        return {node: [link for link in self.links if link[1] == node] for _, node in self.links}
+        return grouped(self.links, end=1)
 
     @cached_property
     def out_of(self) -> dict[str, list[DirectedLink]]:
-        return {node: [link for link in self.links if link[0] == node] for node, _ in self.links}
+        return grouped(self.links, end=0)
 
     @cached_property
     def inps(self) -> dict[Inp, list[DirectedLink]]:
@@ -48,15 +49,68 @@ class TaskGraph:
         return [node for node in self.into if node != self.server and self.fabric.switch_by_name[node].ina]
 
     @cached_property
+    def inps_of(self) -> dict[str, list[Inp]]:
+        """The INPs of each INA switch."""
+        found: dict[str, list[Inp]] = {}
+        for inp in self.inps:
+            found.setdefault(inp[0], []).append(inp)
+        return found
+
+    @cached_property
     def common(self) -> list[str]:
         """The common switches (N_cs): they forward and do not sum."""
-        return [node for node in self.into if node != self.server and node not in self.aggregating]
+        known = {self.server, *self.aggregating}
+        return [node for node in self.into if node not in known]
+
+    @cached_property
+    def most_flows(self) -> dict[str, int]:
+        """The most flows that can leave each worker and switch: one for each INP, or all that enter a common switch."""
+        inps = Counter(switch for switch, _ in self.inps)
+        most = dict.fromkeys(self.workers, 1)
+
+        def count(node: str) -> int:
+            if node not in most:
+                most[node] = inps[node] or min(len(self.workers), sum(count(link[0]) for link in self.into[node]))
+            return most[node]
+
+        return {node: count(node) for node in self.out_of}
+
+    def without(self, switches: Collection[str]) -> TaskGraph | None:
+        """The graph without these switches, and what only leads to them; None where a worker then misses the PS."""
+        left = [link for link in self.links if not {*link} & {*switches}]
+        ending = reached(self.server, [(v, u) for u, v in left])
+        if not ending.issuperset(self.workers):
+            return None
+        begun = set[str]().union(*(reached(worker, left) for worker in self.workers))
+        links = tuple((u, v) for u, v in left if u in begun and v in ending)
+        return TaskGraph(self.fabric, self.workers, self.server, links)
 
     def inp(self, link: DirectedLink) -> Inp | None:
         """The INP that a link enters; None at a common switch or the PS."""
-        if link[1] not in self.aggregating:
+        if link[1] == self.server or not self.fabric.switch_by_name[link[1]].ina:
             return None
         return link[1], self.fabric.ingress_pipeline(link[1], link[0])
+
+
+def reached(start: str, links: Iterable[DirectedLink]) -> set[str]:
+    """The nodes that `links` lead to from `start`, and it."""
+    peers: dict[str, list[str]] = {}
+    for u, v in links:
+        peers.setdefault(u, []).append(v)
+    found, left = {start}, [start]
+    while left:
+        new = [peer for peer in peers.get(left.pop(), ()) if peer not in found]
+        found.update(new)
+        left += new
+    return found
+
+
+def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
+    """The links by the node at one end: 0 is where they begin, 1 where they lead."""
+    found: dict[str, list[DirectedLink]] = {}
+    for link in links:
+        found.setdefault(link[end], []).append(link)
+    return found
 
 
 def task_graph(fabric: Fabric, workers: Sequence[str], server: str) -> TaskGraph:

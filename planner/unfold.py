@@ -31,8 +31,10 @@ class Unfolded:
     def links(self, sources: Iterable[str]) -> tuple[DirectedLink, ...]:
         """The directed links that paths from `sources` can use."""
         nodes = list(dict.fromkeys(sources))
+        known = set(nodes)
         for node in nodes:  # grows while it is walked
-            nodes += [peer for peer in self.next_hops[node] if peer not in nodes]
+            nodes += [peer for peer in self.next_hops[node] if peer not in known]
+            known.update(self.next_hops[node])
         return tuple((node, peer) for node in nodes for peer in self.next_hops[node])
 
     def paths(self, source: str) -> Iterator[Path]:

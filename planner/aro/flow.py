@@ -1,0 +1,181 @@
+"""Whether a task's flows fit at a given t, on any fabric: ARO's model, with x alone integral.
+
+At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use takes in any number of
+flows and gives one away: what is left is a flow through a network of whole capacities, and if there is one, there is
+one in whole numbers. So y may be continuous, and the solver only has to decide on the INPs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from time import monotonic
+from typing import Any
+
+import pulp
+
+from planner.aro.search import flows_within
+from planner.decouple import TaskGraph
+from planner.routes import MAX_CHILDREN, Inp
+from planner.solve import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, run
+from planner.unfold import DirectedLink
+from topo.errors import SolverError
+
+TIDY_GAP = 0.01
+"""How far from the least the number of a task's flows over all links may be."""
+
+WHOLE = 1e-6
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A task's graph, less its workers: the one link of each has one flow.
+
+    `starting[z]` counts the workers at common switch z, `local[inp]` those that send to an INP.
+    """
+
+    graph: TaskGraph
+
+    @cached_property
+    def access(self) -> list[DirectedLink]:
+        """The workers' links."""
+        return [link for worker in self.graph.workers for link in self.graph.out_of[worker]]
+
+    @cached_property
+    def starting(self) -> Counter[str]:
+        return Counter(link[1] for link in self.access if self.graph.inp(link) is None)
+
+    @cached_property
+    def local(self) -> Counter[Inp]:
+        return Counter(inp for inp in map(self.graph.inp, self.access) if inp is not None)
+
+    @cached_property
+    def links(self) -> list[DirectedLink]:
+        access = set(self.access)
+        return [link for link in self.graph.links if link not in access]
+
+    @cached_property
+    def capacities_bps(self) -> dict[DirectedLink, float]:
+        return {link: self.graph.fabric.capacities_bps[link] for link in self.graph.links}
+
+    @cached_property
+    def aggregation_rates_bps(self) -> dict[str, float]:
+        rates = {z: self.graph.fabric.switch_by_name[z].aggregation_rate_bps for z in self.graph.aggregating}
+        return {z: rate for z, rate in rates.items() if rate is not None}
+
+    @cached_property
+    def lowest_t(self) -> float:
+        """What the workers' links need, and all that leave a common switch together."""
+        b = self.capacities_bps
+        of_switches = (count / sum(b[link] for link in self.graph.out_of[z]) for z, count in self.starting.items())
+        return max((*(1 / b[link] for link in self.access), *of_switches))
+
+
+@dataclass(frozen=True)
+class FlowModel:
+    """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: whether the INP may be used."""
+
+    model: pulp.LpProblem
+    y: dict[DirectedLink, Any]
+    x: dict[Inp, Any]
+
+
+def build(demand: Demand, t: float) -> FlowModel:
+    """Constraints (4) to (10) at `t`. An INP that may be used and is not only wastes a flow: (7) needs one side."""
+    graph = demand.graph
+    model = pulp.LpProblem("aro_flows", pulp.LpMinimize)
+
+    # Variables
+    most = {(u, v): min(flows_within(demand.capacities_bps[u, v], t), graph.most_flows[u]) for u, v in demand.links}
+    y = {(u, v): model.add_variable(f"y_{u}_{v}", 0, most[u, v]) for u, v in demand.links}  # (4), (10)
+    x = {
+        (v, p): model.add_variable(f"x_{v}_{p}", int(demand.local[v, p] > 0), 1, pulp.LpInteger) for v, p in graph.inps
+    }  # (6)
+
+    # Constraints
+    for v, p in graph.inps:
+        entering = [link for link in graph.inps[v, p] if link in y]
+        for u, _ in entering:
+            model += y[u, v] <= min(most[u, v], MAX_CHILDREN) * x[v, p], f"is_used_{u}_{v}_{p}"  # (7)
+        if demand.local[v, p] + sum(most[link] for link in entering) > MAX_CHILDREN:
+            model += total(y, entering) + demand.local[v, p] <= MAX_CHILDREN * x[v, p], f"children_{v}_{p}"
+    for z in graph.aggregating:
+        handed = pulp.lpSum(x[inp] for inp in graph.inps_of[z])  # (8)
+        model += handed == total(y, graph.out_of[z]), f"op_forwards_{z}"  # (9)
+    for z in graph.common:
+        received = total(y, graph.into[z]) + demand.starting[z]
+        model += received == total(y, graph.out_of[z]), f"cs_forwards_{z}"  # (9)
+    flows = FlowModel(model, y, x)
+    limit_aggregation(demand, flows, t)
+    return flows
+
+
+def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:
+    """The flows that a switch sums fit its `aggregation_rate_bps`; one that enters an INP alone costs nothing."""
+    model = flows.model
+    most = min(MAX_CHILDREN, len(demand.graph.workers))
+    for z, rate in demand.aggregation_rates_bps.items():
+        summed: Any = 0
+        for v, p in demand.graph.inps_of[z]:
+            entering = total(flows.y, demand.graph.inps[v, p]) + demand.local[v, p]
+            alone = model.add_variable(f"alone_{v}_{p}", cat=pulp.LpBinary)
+            model += entering >= alone, f"alone_is_used_{v}_{p}"
+            model += entering <= most - (most - 1) * alone, f"alone_is_one_{v}_{p}"
+            summed += entering - alone
+        model += summed <= flows_within(rate, t), f"aggregation_rate_{z}"
+
+
+def total(y: dict[DirectedLink, Any], links: Iterable[DirectedLink]) -> Any:
+    return pulp.lpSum(y[link] for link in links if link in y)
+
+
+@dataclass(frozen=True)
+class FlowTest:
+    """Tests for flows at any t, until `deadline`, a time of the monotonic clock."""
+
+    demand: Demand
+    options: SolverOptions
+    deadline: float = inf
+
+    def fits(self, t: float) -> dict[DirectedLink, int] | None:
+        """Flows on all links, in whole numbers; None where there are none. Raises `SolverError` when time is over."""
+        return self.solve(build(self.demand, t), replace(self.options, gap=0.0))
+
+    def tidy(self, t: float) -> dict[DirectedLink, int] | None:
+        """The same with few flows altogether, so that none is in the network that serves nothing."""
+        flows = build(self.demand, t)
+        flows.model.setObjective(pulp.lpSum(flows.y.values()))
+        return self.solve(flows, replace(self.options, gap=TIDY_GAP))
+
+    def solve(self, flows: FlowModel, options: SolverOptions) -> dict[DirectedLink, int] | None:
+        left = min(options.time_limit_s, self.deadline - monotonic())
+        if left <= 0:
+            raise out_of_time(options)
+        status = run(flows.model, replace(options, time_limit_s=left)).status
+        if status == INFEASIBLE:
+            return None
+        if status not in (OPTIMAL, FEASIBLE):
+            raise out_of_time(options)
+        self.make_whole(flows)
+        found = {link: round(y.varValue) for link, y in flows.y.items()}
+        return dict.fromkeys(self.demand.access, 1) | found
+
+    def make_whole(self, flows: FlowModel) -> None:
+        """A vertex of what is left at the solution's x, should the solver have stopped between vertices."""
+        if all(abs(y.varValue - round(y.varValue)) < WHOLE for y in flows.y.values()):
+            return
+        for x in flows.x.values():
+            x.lowBound = x.upBound = round(x.varValue)
+            x.cat = pulp.LpContinuous
+        flows.model.setObjective(pulp.lpSum(flows.y.values()))
+        run(flows.model, self.options)
+
+
+def out_of_time(options: SolverOptions) -> SolverError:
+    return SolverError(
+        f"{options.solver} found no routes in {options.time_limit_s:g} s; "
+        "raise the time limit, or make the problem smaller"
+    )

@@ -1,0 +1,88 @@
+"""ARO for one task (SJST): the routes with the highest rate, proven, by the fastest way that is exact for its fabric.
+
+A leaf-spine with equal links has a closed form (`leafspine`); for all else a solver decides which INPs are used
+(`flow`). Both test whether the flows fit at a given t = 1 / r, and `search` finds the least t at which they do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+from planner.aro.flow import Demand, FlowTest
+from planner.aro.leafspine import Choice, LeafSpine
+from planner.aro.paths import generate_routes
+from planner.aro.recognise import leaf_spine
+from planner.aro.search import Least, Steps, least_t
+from planner.aro.task import Task
+from planner.decouple import task_graph
+from planner.plan import SolverOutcome
+from planner.routes import MAX_CHILDREN
+from planner.solve import FEASIBLE, OPTIMAL, PROVEN_GAP, SolverOptions
+from planner.unfold import DirectedLink, Path
+from topo.errors import SolverError
+from topo.fabric import Fabric
+
+TIDYING_TIME_S = 1.0
+
+
+@dataclass(frozen=True)
+class Routing:
+    """A path for every worker, and how well their rate is proven."""
+
+    paths: list[Path]
+    outcome: SolverOutcome
+
+
+def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> Routing:
+    """The routes with the highest rate. Raises `SolverError` when there are none, or the time limit is too short."""
+    started = monotonic()
+    lowest = 0.0
+    closed = leaf_spine(fabric, task)
+    if closed is not None:
+        choice = best_choice(closed, options)
+        if closed.most_children_at_tor(choice.solution) <= MAX_CHILDREN:
+            return Routing(closed.paths(choice.solution), outcome_of(choice, started))
+        lowest = choice.bound
+    graph = task_graph(fabric, task.job.workers, task.server)
+    test = FlowTest(Demand(graph), options, started + options.time_limit_s)
+    flows = best_flows(test, lowest)
+    return Routing(generate_routes(graph, tidied(test, flows)), outcome_of(flows, started, options.solver))
+
+
+def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice]:
+    """In closed form. There always is one: where all workers share every link."""
+    capacities = closed.capacities_bps
+    highest = closed.workers / min(capacities)
+    least = least_t(closed.fits, Steps(capacities), 1 / closed.worker_bps, highest, options.gap)
+    assert least is not None
+    return least
+
+
+def best_flows(test: FlowTest, lowest: float) -> Least[dict[DirectedLink, int]]:
+    """By the solver. `lowest` is a t below which there is nothing."""
+    demand = test.demand
+    capacities = {*demand.capacities_bps.values(), *demand.aggregation_rates_bps.values()}
+    highest = len(demand.graph.workers) / min(capacities)
+    least = least_t(test.fits, Steps(capacities), max(lowest, demand.lowest_t), highest, test.options.gap)
+    if least is None:
+        raise SolverError(
+            f"one task of {len(demand.graph.workers)} workers is infeasible: an input pipeline sums at most "
+            f"{MAX_CHILDREN} flows; give the switches more pipelines, or the job fewer workers"
+        )
+    return least
+
+
+def tidied(test: FlowTest, least: Least[dict[DirectedLink, int]]) -> dict[DirectedLink, int]:
+    """The flows less those that serve nothing, as far as that is cheap."""
+    deadline = min(test.deadline, monotonic() + TIDYING_TIME_S)
+    try:
+        return replace(test, deadline=deadline).tidy(least.t) or least.solution
+    except SolverError:  # no time for it
+        return least.solution
+
+
+def outcome_of(least: Least[Any], started: float, solver: str | None = None) -> SolverOutcome:
+    proven = least.gap <= PROVEN_GAP
+    return SolverOutcome(OPTIMAL if proven else FEASIBLE, monotonic() - started, 0.0 if proven else least.gap, solver)
