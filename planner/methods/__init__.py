@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from planner.methods import aro, atp, inart, lbmm
+from planner.methods import aro, aro_literal, atp, inart, lbmm
 from planner.methods.method import Method, Options
 from topo.errors import unknown_name
 
@@ -18,6 +19,10 @@ METHODS: dict[str, Method[Any]] = {
     "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
     "atp-tor": Method("atp without its second level at the PS's ToR", Options, atp.plan_tor),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
+    **{
+        name: Method(variant.summary, aro_literal.LiteralOptions, partial(aro_literal.plan_variant, name))
+        for name, variant in aro_literal.VARIANTS.items()
+    },
 }
 
 

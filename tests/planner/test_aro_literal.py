@@ -1,0 +1,272 @@
+"""The literal model against enumeration, its variants against each other, and what its plans promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from aro_cases import CLOS, LEAF_SPINES, UNIT, best_value_bps, random_problem, worth_of_plan
+from planner_cases import FRAGMENT, first_is_server, job, single
+
+from planner.aro.literal import Form, build, task_graphs
+from planner.aro.paths import generate_routes
+from planner.aro.pruning import excluding, first_stage, locations, pre_pruned, take, unevenness
+from planner.aro.task import tasks_of
+from planner.decouple import TaskGraph, task_graph
+from planner.evaluate import evaluate
+from planner.loads import flow_counts
+from planner.methods import METHODS
+from planner.methods.aro_literal import VARIANTS, LiteralOptions, optimise, routes, solve_literal
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.routes import plan_from_paths
+from planner.solve import SolverOptions
+from topo.clos import Cable, fat_tree, leaf_spine, wire
+from topo.errors import InputError
+from topo.fabric import Fabric
+from topo.generators import aro_figure1
+from topo.variations import with_ina, with_pipelines
+
+EXACT = 1e-6
+"""Relative: what the solver takes for equal."""
+
+
+def cases(jobs: int, servers: int, count: int, workers: int, bases: tuple[Fabric, ...] = CLOS) -> dict[str, Problem]:
+    """Every fifth with aggregators of a limited rate."""
+    return {
+        f"{jobs}x{servers} {seed}": random_problem(seed, jobs, servers, workers, bases, limited=seed % 5 == 4)
+        for seed in range(count)
+    }
+
+
+ONE_TASK = cases(1, 1, 40, 5)
+SJMT = cases(1, 2, 16, 4) | cases(1, 3, 8, 3)
+MJMT = cases(2, 1, 16, 4) | cases(2, 2, 5, 3, LEAF_SPINES[:2])
+SEVERAL = SJMT | MJMT
+PROBLEMS = ONE_TASK | SEVERAL
+
+
+def planned(problem: Problem, variant: str = "aro-raw", **options: object) -> Plan:
+    return METHODS[variant].plan(problem, LiteralOptions(**options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_optimum_is_what_enumeration_finds(name: str) -> None:
+    plan = planned(PROBLEMS[name])
+    assert plan.outcome.status == "optimal"
+    assert worth_of_plan(PROBLEMS[name], plan) == pytest.approx(best_value_bps(PROBLEMS[name]), rel=EXACT)
+
+
+@pytest.mark.parametrize("name", list(SEVERAL)[::2])
+def test_two_way_leaves_room_for_the_results(name: str) -> None:
+    """Footnote 3, and that its loads are no less than those of the multicast that is really sent."""
+    problem = PROBLEMS[name]
+    plan = planned(problem, two_way=True)
+    assert worth_of_plan(problem, plan) == pytest.approx(best_value_bps(problem, two_way=True), rel=EXACT)
+    for link, load in evaluate(problem, plan).loads_with_results_bps.items():
+        assert load <= problem.fabric.capacities_bps[link] * (1 + EXACT)
+
+
+def test_two_way_costs_something_in_some_of_them() -> None:
+    def rate(problem: Problem, *, two_way: bool) -> float:
+        return worth_of_plan(problem, planned(problem, two_way=two_way))
+
+    lower = [rate(p, two_way=True) < 0.99 * rate(p, two_way=False) for p in list(SEVERAL.values())[::2]]
+    assert 3 < sum(lower) < len(lower)
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS)[::4])
+@pytest.mark.parametrize("levels", [31, 100])
+def test_quantized_rates_are_the_best_multiples_of_a_step(name: str, levels: int) -> None:
+    problem = PROBLEMS[name]
+    used = {link for graph in task_graphs(problem) for link in graph.links}
+    step = max(problem.fabric.capacities_bps[link] for link in used) / levels  # Eq. (11)
+    plan = planned(problem, "aro-qsr", levels=levels)
+    assert all(shard.rate_bps / step == pytest.approx(round(shard.rate_bps / step)) for shard in plan.shards)
+    found = worth_of_plan(problem, plan)
+    assert found == pytest.approx(best_value_bps(problem, step_bps=step), rel=EXACT)
+    best = worth_of_plan(problem, planned(problem))
+    assert plan.outcome.gap is not None
+    assert found <= best * (1 + EXACT) <= found * (1 + plan.outcome.gap) * (1 + 2 * EXACT)
+
+
+def test_an_uneven_capacity_is_rounded_down_to_whole_steps() -> None:
+    """Eq. (10) with the printed ceiling would give r = 2 of 4 steps on a link of 1.5: more than it carries."""
+    cables = [Cable("w1", "s", UNIT), Cable("w2", "s", UNIT), Cable("ps", "s", UNIT * 0.375)]
+    problem = single(wire("step", ["w1", "w2", "ps"], {"s": 1}, cables), ["w1", "w2"], "ps")
+    assert planned(problem, "aro-qsr", levels=4).shards[0].rate_bps == pytest.approx(UNIT / 4)
+
+
+def test_too_few_levels_are_an_error_that_says_so() -> None:
+    problem = first_is_server(with_ina(leaf_spine(2, 2, 4), ()))
+    with pytest.raises(InputError, match=r"job 1 gets the rate 0: 3 levels are too coarse.*raise levels"):
+        planned(problem, "aro-qsr", levels=3)
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS)[::2])
+def test_the_other_variants_are_no_better_and_claim_nothing(name: str) -> None:
+    problem = PROBLEMS[name]
+    best = worth_of_plan(problem, planned(problem, "aro-qsr", levels=40))
+    for variant in ("aro-acc", "aro-app", "aro-sro"):
+        plan = planned(problem, variant, levels=40)
+        assert worth_of_plan(problem, plan) <= best * (1 + EXACT)
+        assert (plan.outcome.status, plan.outcome.gap) == ("heuristic", None)
+
+
+def test_app_loses_where_every_aggregator_is_needed() -> None:
+    """Three workers on each of two leaves that do not sum: a leaf's flows take two spines or one."""
+    fabric = with_ina(leaf_spine(3, 2, 3), ("spine1", "spine2"))
+    problem = single(fabric, ["h4", "h5", "h6", "h7", "h8", "h9"], "h1")
+    assert worth_of_plan(problem, planned(problem, "aro-qsr")) == pytest.approx(UNIT / 2)
+    assert worth_of_plan(problem, planned(problem, "aro-app", alpha=0.5)) == pytest.approx(UNIT * 0.33)
+    assert worth_of_plan(problem, planned(problem, "aro-app", alpha=1)) == pytest.approx(UNIT / 2)
+
+
+def test_sro_leaves_out_what_its_first_stage_has_not_used() -> None:
+    smaller = 0
+    for problem in PROBLEMS.values():
+        graphs = optimise(problem, VARIANTS["aro-sro"], LiteralOptions()).aro.graphs
+        smaller += any(len(a.links) < len(b.links) for a, b in zip(graphs, task_graphs(problem), strict=True))
+    assert smaller > 5
+
+
+@pytest.mark.parametrize("name", list(SEVERAL)[::4])
+def test_cbc_finds_the_same_optimum(name: str) -> None:
+    problem = SEVERAL[name]
+    highs, cbc = (worth_of_plan(problem, planned(problem, solver=solver)) for solver in ("highs", "cbc"))
+    assert cbc == pytest.approx(highs, rel=10 * EXACT)
+
+
+@pytest.mark.parametrize("name", list(PROBLEMS)[::4])
+def test_routes_load_links_as_the_model_counts_them(name: str) -> None:
+    problem = PROBLEMS[name]
+    aro = optimise(problem, VARIANTS["aro-raw"], LiteralOptions()).aro
+    switches = {switch.name for switch in problem.fabric.switches if switch.ina}
+    trees = [shard.trees[0] for shard in plan_from_paths(problem, routes(aro), switches).shards]
+    for i, tree in enumerate(trees):
+        assert flow_counts([tree]) == Counter({link: count for link, count in aro.counts(i).items() if count})
+
+
+@pytest.mark.parametrize("name", list(SJMT)[::3])
+def test_a_gradient_is_split_in_proportion_to_the_rates(name: str) -> None:
+    plan = planned(SJMT[name])
+    total = sum(shard.rate_bps for shard in plan.shards)
+    assert [shard.share for shard in plan.shards] == pytest.approx([shard.rate_bps / total for shard in plan.shards])
+
+
+def test_rates_of_tasks_are_kept_or_lowered_together() -> None:
+    problem = first_is_server(leaf_spine(2, 1, 2))
+    paths = {
+        1: [("h2", "leaf1", "h1"), ("h3", "leaf2", "spine1", "leaf1", "h1"), ("h4", "leaf2", "spine1", "leaf1", "h1")]
+    }
+    for given, expected in ((UNIT / 9, UNIT / 9), (UNIT * 9, UNIT / 3)):
+        assert plan_from_paths(problem, paths, rates_bps={(1, "h1"): given}).shards[0].rate_bps == pytest.approx(
+            expected
+        )
+
+
+def test_a_server_without_a_rate_gets_no_shard_and_needs_no_paths() -> None:
+    problem = single(leaf_spine(2, 1, 2), ["h3", "h4"], "h1", "h2")
+    paths = {1: [(worker, "leaf2", "spine1", "leaf1", "h2") for worker in ("h3", "h4")]}
+    (shard,) = plan_from_paths(problem, paths, rates_bps={(1, "h2"): UNIT / 4}).shards
+    assert (shard.share, shard.number, shard.trees[0].root) == (1, 2, "h2")
+    with pytest.raises(InputError, match="job 1: its rate is 0 for every PS"):
+        plan_from_paths(problem, paths, rates_bps={})
+
+
+def test_a_job_of_twice_the_weight_gets_half_the_rate() -> None:
+    """Eq. (3) makes beta_s r equal: so beta_s must be the inverse of a model's size, though the paper says its size."""
+    fabric = leaf_spine(1, 1, 4)
+    jobs = (replace(job(["h2"], "h1"), weight=2.0), replace(job(["h3"], "h1"), number=2))
+    rates = [shard.rate_bps for shard in planned(Problem(fabric, jobs, FRAGMENT)).shards]
+    assert rates == pytest.approx([UNIT / 3, UNIT * 2 / 3])
+
+
+def test_the_time_limit_leaves_a_gap_and_no_optimum() -> None:
+    fabric = with_pipelines(with_ina(leaf_spine(6, 6, 6), share=0.3, seed=3), 3)
+    hosts = [host.name for host in fabric.hosts]
+    jobs = tuple(job(hosts[4 + n :: 3], hosts[2 * n], hosts[2 * n + 1], number=n + 1) for n in range(2))
+    jobs = tuple(replace(j, workers=tuple(set(j.workers) - {*hosts[:4]})) for j in jobs)
+    outcome = planned(Problem(fabric, jobs, FRAGMENT), time_limit_s=1.0).outcome
+    assert outcome.status == "feasible"
+    assert outcome.gap is not None
+    assert outcome.gap > EXACT
+
+
+def test_alternatives_are_spines_or_a_pods_switches_or_cores() -> None:
+    assert locations(leaf_spine(3, 2, 2)) == [("spine1", "spine2")]
+    assert [len(names) for names in locations(fat_tree(4))] == [2, 2, 2, 2, 4]
+    assert locations(fat_tree(4))[0] == ("agg1_1", "agg1_2")
+
+
+def figure6() -> TaskGraph:
+    """The paper's Figure 6: two spines that both sum, of two pipelines each; three leaves and six workers."""
+    racks = {"l0": ("w0", "w1", "w2"), "l1": ("w3", "w4", "w5"), "l2": ("w6",), "l3": ("ps",)}
+    cables = [Cable(host, leaf, UNIT) for leaf, rack in racks.items() for host in rack]
+    cables += [Cable(leaf, spine, UNIT) for leaf in racks for spine in ("aa0", "aa1")]
+    tiers = dict.fromkeys(racks, 1) | {"aa0": 2, "aa1": 2}
+    fabric = wire("figure6", [host for rack in racks.values() for host in rack], tiers, cables)
+    groups = {"l0": ((1, 2), (3, 4, 5)), "aa0": ((1, 2, 4), (3,)), "aa1": ((1, 4), (2, 3))}
+    switches = [replace(s, ina=s.name in groups, pipelines=groups.get(s.name, s.pipelines)) for s in fabric.switches]
+    workers = [f"w{i}" for i in range(7)]
+    return task_graph(replace(fabric, switches=tuple(switches)), workers, "ps")
+
+
+def test_app_prefers_the_evener_aggregator_of_figure_6() -> None:
+    graph = figure6()
+    assert (unevenness(graph, "aa0"), unevenness(graph, "aa1")) == (8, 2)
+    (pruned,) = pre_pruned([graph], 0.6)
+    assert "aa0" not in pruned.into
+    assert "aa1" in pruned.into
+
+
+def test_tasks_take_turns_at_the_aggregators() -> None:
+    offered, group = ["a", "b", "c"], ("a", "b", "c")
+    taken = [take(offered, group, group, 2, ord) for _ in range(3)]
+    assert taken == [["a", "b"], ["c", "a"], ["b", "c"]]
+
+
+@pytest.mark.parametrize("fabric", CLOS, ids=lambda fabric: fabric.name)
+def test_what_is_pruned_still_reaches_the_server(fabric: Fabric) -> None:
+    for seed in range(5):
+        problem = first_is_server(with_ina(fabric, share=0.6, seed=seed))
+        (graph,) = task_graphs(problem)
+        everything = [switch.name for switch in fabric.switches]
+        for pruned in (*pre_pruned([graph], 0.1), first_stage(graph), excluding(graph, everything)):
+            assert set(pruned.workers) == set(graph.workers)
+            assert set(pruned.links) <= set(graph.links)
+            full = build(problem, [pruned], Form(), UNIT)
+            solve_literal(full, SolverOptions())
+            for path in generate_routes(pruned, full.counts(0)):
+                assert set(pairwise(path)) <= set(pruned.links)
+
+
+def test_sro_starts_without_common_spines() -> None:
+    (graph,) = task_graphs(single(aro_figure1(), [f"w{i}" for i in range(5)], "ps"))
+    assert "s0" in graph.into
+    assert "s0" not in first_stage(graph).into
+
+
+def test_every_row_of_table_ii_has_a_planner() -> None:
+    assert set(VARIANTS) <= set(METHODS)
+    rows = {(v.sro, v.app, v.qsr) for v in VARIANTS.values()}
+    assert rows == {
+        (True, True, True),
+        (True, False, True),
+        (False, True, True),
+        (False, False, False),
+        (False, False, True),
+    }
+
+
+@pytest.mark.parametrize("options", [{"levels": 0}, {"alpha": 0.0}, {"alpha": 1.5}])
+def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        LiteralOptions(**options)  # type: ignore[arg-type]
+
+
+def test_tasks_are_numbered_job_by_job() -> None:
+    problem = Problem(leaf_spine(2, 1, 4), (job(["h3"], "h1", "h2"), job(["h4"], "h1", number=2)), FRAGMENT)
+    assert [task.key for task in tasks_of(problem)] == [(1, "h1"), (1, "h2"), (2, "h1")]
