@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from planner.methods import aro, aro_literal, atp, inart, lbmm
+from planner.methods import aro, aro_literal, atp, inart, lbmm, overlay, paring, spar
 from planner.methods.method import Method, Options
 from topo.errors import unknown_name
 
@@ -18,6 +18,8 @@ METHODS: dict[str, Method[Any]] = {
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
     "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
     "atp-tor": Method("atp without its second level at the PS's ToR", Options, atp.plan_tor),
+    "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
+    "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
     **{
         name: Method(variant.summary, aro_literal.LiteralOptions, partial(aro_literal.plan_variant, name))

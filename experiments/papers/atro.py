@@ -1,0 +1,256 @@
+"""ATRO's Figures 3 to 5: ATRO on 20 switches against ARO, PARING and SPAR on a leaf-spine and a fat-tree of as many.
+
+Rates are Gbit/s, whole ones for ARO and ATRO: ATRO's r is an integer (1), ARO's is quantised in N = 100 steps.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import floor, inf
+from pathlib import Path
+from statistics import fmean as mean
+from statistics import pstdev as sd
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from rich.console import Console
+from rich.table import Table
+
+from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
+from experiments.report import VALID
+from planner.aro.recognise import leaf_spine as recognise
+from planner.aro.single import best_choice
+from planner.aro.task import tasks_of
+from planner.atro.cluster import Cluster
+from planner.atro.fast import optimise
+from planner.methods import METHODS, paring, spar
+from planner.methods.overlay import OverlayOptions
+from planner.methods.paring import ParingOptions
+from planner.problem import Job, Problem
+from planner.solve import SolverOptions
+from topo.clos import fat_tree, leaf_spine
+from topo.fabric import Fabric
+from topo.variations import with_ina
+from traffic.packet import FRAGMENT
+
+CAPACITY_BPS = 100e9
+QUANTUM_BPS = 1e9
+SWITCHES, PORTS, LAYERS = 20, 24, 5
+WORKERS, AGGREGATORS = 90, 4
+SEEDS, QUICK_SEEDS = 30, 5
+UNPROVEN = "UNPROVEN"
+
+NETWORKS: dict[str, Callable[[], Fabric]] = {
+    "leaf-spine": cache(lambda: leaf_spine(10, 10, 14, capacity_bps=CAPACITY_BPS)),
+    "fat-tree": cache(lambda: fat_tree(4, hosts_per_edge=12, capacity_bps=CAPACITY_BPS)),
+}
+
+Scheme = Callable[[Problem, int], float]
+"""A rate in bit/s, given a problem and a seed."""
+
+
+def aro_rate(problem: Problem, seed: int) -> float:
+    """In closed form where there is one: it knows no most number of flows at an aggregator, as the paper does not."""
+    task, *_ = tasks_of(problem)
+    closed = recognise(problem.fabric, task)
+    if closed is not None:
+        return quantised(1 / best_choice(closed, SolverOptions(seed=seed)).t)
+    return quantised(METHODS["aro"].plan(problem).shards[0].rate_bps)
+
+
+def paring_rate(problem: Problem, seed: int) -> float:
+    return paring.design(problem, ParingOptions(seed=seed, detours=True, degree=inf)).rate_bps
+
+
+def single_paring_rate(problem: Problem, seed: int) -> float:
+    return paring.design(problem, ParingOptions(seed=seed, degree=inf, aggregators=1)).rate_bps
+
+
+def spar_rate(problem: Problem, seed: int) -> float:
+    return spar.design(problem, OverlayOptions(seed=seed, detours=True, degree=inf)).rate_bps
+
+
+def quantised(rate_bps: float) -> float:
+    return floor(rate_bps / QUANTUM_BPS * (1 + 1e-9)) * QUANTUM_BPS
+
+
+ATRO = "ATRO"
+SCHEMES: dict[str, Scheme] = {
+    "ARO": aro_rate,
+    "PARING": paring_rate,
+    "PARING, one aggregator": single_paring_rate,
+    "SPAR": spar_rate,
+}
+COLORS = {
+    ATRO: "#B3261E",
+    "ARO": "#0072B2",
+    "PARING": "#009E73",
+    "PARING, one aggregator": "#56B4E9",
+    "SPAR": "#E69F00",
+}
+
+# Figure 3's text gives ATRO's 50 Gbit/s and how many times the others' rates that is.
+PAPER_GBPS: dict[tuple[str, str], float] = {
+    ("ARO", "leaf-spine"): 50 / 3.77,
+    ("ARO", "fat-tree"): 50 / 9.67,
+    ("PARING", "leaf-spine"): 50 / 7.06,
+    ("PARING", "fat-tree"): 50 / 15.2,
+    ("PARING, one aggregator", "leaf-spine"): 50 / 7.06,
+    ("PARING, one aggregator", "fat-tree"): 50 / 15.2,
+    ("SPAR", "leaf-spine"): 50 / 6.17,
+    ("SPAR", "fat-tree"): 50 / 6.73,
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a figure: a scheme on a network; ATRO has its own."""
+
+    scheme: str
+    network: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.scheme}, {self.network}" if self.network else self.scheme
+
+    def trials(self, point: Trial, seeds: int) -> list[Trial]:
+        """ATRO has no random factors, so one seed."""
+        count = 1 if self.scheme == ATRO else seeds
+        return [{**point, "scheme": self.scheme, "network": self.network, "seed": seed} for seed in range(count)]
+
+
+SERIES = (Series(ATRO), *(Series(scheme, network) for scheme in SCHEMES for network in NETWORKS))
+
+
+def measure(trial: Trial) -> Result:
+    """The rate of one scheme on one network with one seed, and the time that planning took."""
+    workers, aggregators, seed = (int(trial[key]) for key in ("workers", "aggregators", "seed"))
+    if trial["scheme"] == ATRO:
+        cluster = Cluster(aggregators, SWITCHES - aggregators, PORTS, workers, CAPACITY_BPS, LAYERS)
+        wiring, outcome = optimise(cluster)
+        rate = quantised(CAPACITY_BPS / wiring.most_flows)
+        return {"rate_bps": rate, "seconds": outcome.seconds, "status": outcome.status}
+    problem = drawn_problem(NETWORKS[str(trial["network"])](), workers, aggregators, seed)
+    started = time.monotonic()
+    rate = SCHEMES[str(trial["scheme"])](problem, seed)
+    return {"rate_bps": rate, "seconds": time.monotonic() - started}
+
+
+def drawn_problem(fabric: Fabric, workers: int, aggregators: int, seed: int) -> Problem:
+    """INA switches, PS and workers drawn at random, which is where a scheme has them that does not choose them."""
+    draw = random.Random(seed)
+    chosen = draw.sample([switch.name for switch in fabric.switches], aggregators)
+    server, *others = draw.sample([host.name for host in fabric.hosts], workers + 1)
+    job = Job(1, tuple(others), (server,), 4 * FRAGMENT.values)
+    return Problem(with_ina(fabric, chosen), (job,), FRAGMENT)
+
+
+def fig3(console: Console, request: Request) -> str:
+    """Rates at the default setting, as violins."""
+    point = {"workers": WORKERS, "aggregators": AGGREGATORS}
+    measured, seeds = run([point], request, console)
+    table = Table("scheme", "paper", "ours", "ratio", "sd", title="ATRO, Figure 3 (Gbit/s)")
+    for series in SERIES:
+        rates = gbps(measured, series, point, seeds)
+        paper = PAPER_GBPS.get((series.scheme, series.network), 50.0)
+        table.add_row(
+            series.label, f"{paper:.2f}", f"{mean(rates):.2f}", f"{mean(rates) / paper:.2f}", f"{sd(rates):.2f}"
+        )
+    console.print(table)
+
+    def violins(axes: Axes) -> None:
+        for place, series in enumerate(SERIES):
+            rates = gbps(measured, series, point, seeds)
+            if len(set(rates)) > 1:
+                for body in axes.violinplot(rates, [place], showextrema=False)["bodies"]:  # type: ignore[attr-defined]
+                    body.set_facecolor(COLORS[series.scheme])
+            axes.plot([place - 0.2, place + 0.2], [mean(rates)] * 2, color="red")
+        axes.set_xticks(range(len(SERIES)), [s.label.replace(", ", ",\n") for s in SERIES], fontsize=7, rotation=30)
+
+    save(request.results / "atro-fig3", violins, "")
+    return verdict(measured)
+
+
+def fig4(console: Console, request: Request) -> str:
+    """Rates over the number of workers, four aggregators."""
+    points: list[Trial] = [
+        {"workers": workers, "aggregators": AGGREGATORS} for workers in (60, 65, 70, 75, 80, 85, 89, 90)
+    ]
+    paper = dict.fromkeys((60, 65, 70, 75, 80), 100.0) | {90: 50.0}
+    return lines(console, request, "Figure 4", "workers", points, paper)
+
+
+def fig5(console: Console, request: Request) -> str:
+    """Rates over the number of aggregators, 90 workers."""
+    points: list[Trial] = [{"workers": WORKERS, "aggregators": aggregators} for aggregators in range(2, 7)]
+    return lines(console, request, "Figure 5", "aggregators", points, {4: 33.0, 6: 100.0})
+
+
+def lines(
+    console: Console, request: Request, title: str, axis: str, points: Sequence[Trial], paper: Mapping[int, float]
+) -> str:
+    """A line for each scheme and network; `paper` has what the text says of ATRO."""
+    measured, seeds = run(points, request, console)
+    table = Table("scheme", *(str(point[axis]) for point in points), title=f"ATRO, {title} (Gbit/s) over {axis}")
+    table.add_row("ATRO, the paper's text", *(number(paper.get(int(point[axis]))) for point in points))
+    for series in SERIES:
+        table.add_row(series.label, *(number(mean(gbps(measured, series, point, seeds))) for point in points))
+    seconds = [measured.mean("seconds", SERIES[0].trials(point, seeds)) for point in points]
+    table.add_row("ATRO, seconds (the paper: 2 to 330)", *(f"{value:.2f}" for value in seconds))
+    console.print(table)
+
+    def draw(axes: Axes) -> None:
+        for series in SERIES:
+            rates = [mean(gbps(measured, series, point, seeds)) for point in points]
+            style = {"": "-", "leaf-spine": "--", "fat-tree": ":"}[series.network]
+            axes.plot(
+                [int(p[axis]) for p in points],
+                rates,
+                style,
+                marker="o",
+                color=COLORS[series.scheme],
+                label=series.label,
+            )
+        axes.set_yscale("log")
+        axes.legend(fontsize=7)
+
+    save(request.results / f"atro-{title.lower().replace('figure ', 'fig')}", draw, axis)
+    return verdict(measured)
+
+
+def run(points: Sequence[Trial], request: Request, console: Console) -> tuple[Measured, int]:
+    """All schemes at all points, and the number of seeds."""
+    seeds = QUICK_SEEDS if request.quick else SEEDS
+    trials = [trial for point in points for series in SERIES for trial in series.trials(point, seeds)]
+    return sweep(trials, measure, request.results / "atro.jsonl", console), seeds
+
+
+def gbps(measured: Measured, series: Series, point: Trial, seeds: int) -> list[float]:
+    return [rate / 1e9 for rate in measured.of("rate_bps", series.trials(point, seeds))]
+
+
+def verdict(measured: Measured) -> str:
+    """VALID if every rate of ATRO is a proven optimum."""
+    statuses = [result["status"] for result in measured.results.values() if "status" in result]
+    return VALID if all(status == "optimal" for status in statuses) else UNPROVEN
+
+
+def save(path: Path, draw: Callable[[Axes], None], axis: str) -> None:
+    """The figure as PNG and SVG."""
+    canvas = Canvas(figsize=(8, 4.5), layout="constrained")
+    FigureCanvasAgg(canvas)
+    axes = canvas.add_subplot()
+    draw(axes)
+    axes.set_xlabel(axis)
+    axes.set_ylabel("throughput (Gbit/s)")
+    for suffix in (".png", ".svg"):
+        canvas.savefig(path.with_suffix(suffix))
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

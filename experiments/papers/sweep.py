@@ -1,0 +1,75 @@
+"""Sweeps that can be interrupted: every result is a line of JSON, and what is there already is not computed again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+Value = str | int | float
+Trial = Mapping[str, Value]
+"""What is measured: {"network": "fattree", "scheme": "aro", "workers": 90, "seed": 3}."""
+Result = Mapping[str, Value]
+"""What came out: {"rate_bps": 5.2e9, "seconds": 0.01}."""
+
+
+class Request(Protocol):
+    """How a figure is wanted: where its files go, and whether few seeds are enough."""
+
+    @property
+    def results(self) -> Path: ...
+    @property
+    def quick(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The results of a sweep, by trial."""
+
+    results: dict[str, Result]
+
+    def of(self, key: str, trials: Iterable[Trial]) -> list[float]:
+        """The values of `key`, in the order of the trials."""
+        return [float(self.results[name_of(trial)][key]) for trial in trials]
+
+    def mean(self, key: str, trials: Iterable[Trial]) -> float:
+        return fmean(self.of(key, trials))
+
+
+def sweep(trials: Iterable[Trial], measure: Callable[[Trial], Result], file: Path, console: Console) -> Measured:
+    """Measure the trials that `file` does not have, adding each to it at once. Trials may come in any order."""
+    wanted = list({name_of(trial): trial for trial in trials}.values())
+    known = dict(read(file))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as progress, file.open("a") as lines:
+        if lines.tell() and not file.read_bytes().endswith(b"\n"):
+            lines.write("\n")  # behind what an interruption cut off
+        for trial in progress.track(wanted, description=file.stem):
+            if name_of(trial) not in known:
+                known[name_of(trial)] = result = measure(trial)
+                lines.write(json.dumps({"trial": trial, "result": result}) + "\n")
+                lines.flush()
+    return Measured({name_of(trial): known[name_of(trial)] for trial in wanted})
+
+
+def name_of(trial: Trial) -> str:
+    return json.dumps(trial, sort_keys=True)
+
+
+def read(file: Path) -> Iterator[tuple[str, Result]]:
+    """The whole lines of a file; one that an interruption cut off is left out."""
+    if not file.exists():
+        return
+    for line in file.read_text().splitlines():
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        yield name_of(entry["trial"]), entry["result"]

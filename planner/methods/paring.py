@@ -1,0 +1,113 @@
+"""PARING: task placement and routing together, over a Steiner tree of hops (as ATRO's section IV-A describes it).
+
+The overlay's nodes are workers, aggregators and the PS, an edge costs the hops of the shortest path, and workers are
+leaves. A Steiner tree joins all workers to the PS by way of those aggregators that make it cheaper: one by one, the
+aggregator that saves most is added. Capacities and the load of links play no part, which is what ATRO holds against it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+
+from planner.design import Design
+from planner.methods.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
+from planner.plan import Plan
+from planner.problem import Problem
+from topo.fabric import Fabric
+
+Cost = Callable[[Collection[str]], float]
+
+
+@dataclass(frozen=True)
+class ParingOptions(OverlayOptions):
+    """`aggregators`: the most that the tree passes."""
+
+    aggregators: float = inf
+
+
+def plan(problem: Problem, options: ParingOptions) -> Plan:
+    """PARING's routes for hosts that are placed already."""
+    job = single_task("paring", problem)
+    overlay = Overlay(problem.fabric, job.servers[0], options)
+    racks = Counter(map(problem.fabric.tor_of, job.workers))
+    chosen = steiner_nodes(overlay, options, lambda chosen: tree_cost(overlay, chosen, racks))
+    for name in nearest_first(overlay, chosen):
+        overlay.attach(name, [*overlay.parents, overlay.server])
+    for worker in job.workers:
+        overlay.attach(worker, [*chosen, overlay.server])
+    return plan_of("paring", problem, overlay)
+
+
+def design(problem: Problem, options: ParingOptions) -> Design:
+    """The hosts that PARING places the job's tasks on, as many as it has, and its routes between them."""
+    placed = place(problem, options)
+    return Design(placed, plan(placed, options))
+
+
+def place(problem: Problem, options: ParingOptions) -> Problem:
+    """The problem with the job on the hosts for which the Steiner tree is cheapest. Racks are filled one by one."""
+    job, fabric = single_task("paring", problem), problem.fabric
+    first_of_rack = {fabric.tor_of(host.name): host.name for host in reversed(fabric.hosts)}
+    choices = [best_for(fabric, server, len(job.workers), options) for server in first_of_rack.values()]
+    _, server, workers = min(choices, key=lambda choice: choice[0])
+    return replace(problem, jobs=(replace(job, servers=(server,), workers=workers),))
+
+
+def best_for(fabric: Fabric, server: str, count: int, options: ParingOptions) -> tuple[float, str, tuple[str, ...]]:
+    """The cheapest tree for a PS, and the hosts that it joins."""
+    overlay = Overlay(fabric, server, options)
+    free = Counter(fabric.tor_of(host.name) for host in fabric.hosts if host.name != server)
+
+    def nearest_racks(chosen: Collection[str]) -> dict[str, int]:
+        """Workers in each rack, those that reach the tree in the fewest hops first."""
+        left, taken = count, {}
+        for rack in sorted(free, key=lambda rack: overlay.reach(rack, chosen)):
+            taken[rack] = min(left, free[rack])
+            left -= taken[rack]
+        return taken
+
+    def cost(chosen: Collection[str]) -> float:
+        return tree_cost(overlay, chosen, nearest_racks(chosen))
+
+    chosen = steiner_nodes(overlay, options, cost)
+    hosts: dict[str, list[str]] = {}
+    for host in fabric.hosts:
+        if host.name != server:
+            hosts.setdefault(fabric.tor_of(host.name), []).append(host.name)
+    workers = (host for rack, number in nearest_racks(chosen).items() for host in hosts[rack][:number])
+    return cost(chosen), server, tuple(workers)
+
+
+def tree_cost(overlay: Overlay, chosen: Collection[str], racks: Mapping[str, int]) -> float:
+    """The tree's hops: aggregators to one another and to the PS, and all workers of the racks to the nearest."""
+    total, joined = 0.0, list[str]()
+    for name in nearest_first(overlay, chosen):
+        total += overlay.reach(name, joined)
+        joined.append(name)
+    return total + sum(workers * (1 + overlay.reach(rack, chosen)) for rack, workers in racks.items() if workers)
+
+
+def steiner_nodes(overlay: Overlay, options: ParingOptions, cost: Cost) -> list[str]:
+    """The aggregators that the tree passes: each round adds the one that makes it cheapest, while one does."""
+    chosen: list[str] = []
+    least = cost(chosen)
+    while len(chosen) < options.aggregators:
+        trials = {name: cost([*chosen, name]) for name in aggregating(overlay.fabric) if name not in chosen}
+        name = min(trials, key=lambda name: trials[name], default=None)
+        if name is None or trials[name] >= least:
+            break
+        chosen, least = [*chosen, name], trials[name]
+    return chosen
+
+
+def nearest_first(overlay: Overlay, chosen: Collection[str]) -> list[str]:
+    """The aggregators in Prim's order: each is the nearest to those before it and the PS."""
+    joined, left = list[str](), list(chosen)
+    while left:
+        name = min(left, key=lambda name: overlay.reach(name, joined))
+        left.remove(name)
+        joined.append(name)
+    return joined

@@ -1,0 +1,77 @@
+"""Sweeps over seeds go on where they were interrupted; ATRO's figures are sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from experiments.papers import atro
+from experiments.papers.sweep import Trial, sweep
+
+TRIALS: list[Trial] = [{"seed": seed, "scheme": "double"} for seed in range(4)]
+
+
+def silent() -> Console:
+    return Console(file=StringIO(), width=120)
+
+
+class Doubling:
+    """Measures twice the seed, and remembers which; breaks at `breaks_at`."""
+
+    def __init__(self, breaks_at: int | None = None) -> None:
+        self.measured: list[int] = []
+        self.breaks_at = breaks_at
+
+    def __call__(self, trial: Trial) -> dict[str, float]:
+        if trial["seed"] == self.breaks_at:
+            raise KeyboardInterrupt
+        self.measured.append(int(trial["seed"]))
+        return {"value": 2.0 * int(trial["seed"])}
+
+
+def test_what_was_measured_before_an_interruption_is_not_measured_again(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "sweep.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        sweep(TRIALS, Doubling(breaks_at=2), file, silent())
+    again = Doubling()
+    found = sweep(TRIALS, again, file, silent())
+    assert again.measured == [2, 3]
+    assert found.of("value", TRIALS) == [0, 2, 4, 6]
+    assert found.mean("value", TRIALS[2:]) == 5
+
+
+def test_a_line_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.jsonl"
+    sweep(TRIALS, Doubling(), file, silent())
+    whole = file.read_text()
+    file.write_text(whole[:-10])
+    for expected in ([3], []):
+        again = Doubling()
+        assert sweep(TRIALS, again, file, silent()).of("value", TRIALS) == [0, 2, 4, 6]
+        assert again.measured == expected
+
+
+@dataclass
+class Wanted:
+    results: Path
+    quick: bool = True
+
+
+def test_figure_3_is_drawn_and_compared_with_the_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atro, "QUICK_SEEDS", 2)
+    console = Console(file=StringIO(), width=120)
+    assert atro.fig3(console, Wanted(tmp_path)) == "VALID"
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "ATRO" in printed and "13.26" in printed
+    assert {path.name for path in tmp_path.iterdir()} == {"atro-fig3.png", "atro-fig3.svg", "atro.jsonl"}
+
+
+def test_atro_beats_all_schemes_at_the_default_setting() -> None:
+    point: Trial = {"workers": 90, "aggregators": 4}
+    rates = {series: atro.measure(series.trials(point, 1)[0])["rate_bps"] for series in atro.SERIES}
+    assert rates[atro.SERIES[0]] == 50e9
+    assert all(float(rate) < 50e9 for series, rate in rates.items() if series.scheme != atro.ATRO)

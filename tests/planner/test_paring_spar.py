@@ -1,0 +1,108 @@
+"""PARING and SPAR: which aggregators their trees pass, where they place things, and what their detours are worth."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from planner_cases import job, single
+
+from planner.check import check
+from planner.loads import flow_counts
+from planner.methods import METHODS, paring, spar
+from planner.methods.overlay import OverlayOptions
+from planner.methods.paring import ParingOptions
+from planner.plan import Plan
+from planner.problem import Problem
+from topo.clos import fat_tree, leaf_spine
+from topo.errors import InputError, PlanError
+from topo.fabric import Fabric
+from topo.variations import with_ina
+
+UNIT = 20e6
+
+
+def network(*ina: str) -> Fabric:
+    """Four leaves with four hosts each, h1 to h4 under leaf1 and so on, and two spines."""
+    return with_ina(leaf_spine(4, 2, 4, capacity_bps=UNIT), ina)
+
+
+def hosts(first: int, last: int) -> list[str]:
+    return [f"h{i}" for i in range(first, last + 1)]
+
+
+def sums(plan: Plan) -> dict[str, int]:
+    """Flows into every aggregator's switch."""
+    return {aggregator.switch: len(aggregator.children) for aggregator in plan.shards[0].trees[0].aggregators}
+
+
+def busiest(plan: Plan) -> int:
+    return max(flow_counts(plan.shards[0].trees).values())
+
+
+def test_paring_passes_only_aggregators_that_save_hops() -> None:
+    """Either spine would do for the racks of leaf2 and leaf3; the second would cost two hops and save none."""
+    problem = single(network("leaf2", "spine1", "spine2"), hosts(5, 12), "h1")
+    plan = METHODS["paring"].plan(problem)
+    assert sums(plan) == {"leaf2": 4, "spine1": 5}
+    assert busiest(plan) == 4
+
+
+def test_paring_fills_the_racks_that_are_nearest_to_its_tree() -> None:
+    designed = paring.design(single(network("leaf3"), hosts(1, 5), "h16"), ParingOptions())
+    (placed,) = designed.problem.jobs
+    rack = {host for host in (*placed.servers, *placed.workers) if designed.fabric.tor_of(host) == "leaf3"}
+    assert len(rack) == 4
+    assert len(placed.workers) == 5
+    check(designed.problem, designed.plan)
+
+
+def test_paring_keeps_to_its_most_aggregators() -> None:
+    problem = single(network("leaf2", "leaf3", "spine1"), hosts(5, 12), "h1")
+    plan = METHODS["paring"].plan(problem, ParingOptions(aggregators=1))
+    assert len(sums(plan)) == 1
+
+
+def test_detours_are_what_the_papers_count_and_what_check_refuses() -> None:
+    """From leaf4 to the aggregator at leaf2, and from there up again to the PS."""
+    problem = single(network("leaf2"), hosts(5, 16), "h1")
+    published = spar.plan(problem, OverlayOptions(detours=True))
+    assert sums(published) == {"leaf2": 12}
+    with pytest.raises(PlanError, match=r"up-down|forwarding"):
+        check(problem, published)
+    installable = METHODS["spar"].plan(problem)
+    assert sums(installable) == {"leaf2": 4}
+    assert busiest(installable) == 9
+
+
+def test_spar_places_aggregators_where_most_flows_climb() -> None:
+    """Three workers are under the PS's own leaf1, two under leaf2, four under leaf3, one under leaf4."""
+    problem = single(network("spine1", "spine2"), [*hosts(2, 6), *hosts(9, 13)], "h1")
+    placed = spar.place(problem)
+    assert [switch.name for switch in placed.fabric.switches if switch.ina] == ["leaf2", "leaf3"]
+    designed = spar.design(problem, OverlayOptions(detours=True, degree=inf))
+    assert sums(designed.plan) == {"leaf2": 3, "leaf3": 4}
+    assert designed.rate_bps == pytest.approx(UNIT / 5)  # the PS gets two sums and its own rack's three flows
+
+
+@pytest.mark.parametrize("method", ["paring", "spar"])
+@pytest.mark.parametrize("fabric", [fat_tree(4), leaf_spine(3, 2, 5), with_ina(fat_tree(4), share=0.3, seed=2)])
+def test_what_has_no_detours_passes_the_check(method: str, fabric: Fabric) -> None:
+    names = [host.name for host in fabric.hosts]
+    assert METHODS[method].plan(single(fabric, names[1:], names[0])).shards[0].rate_bps > 0
+
+
+@pytest.mark.parametrize("method", ["paring", "spar"])
+def test_an_aggregator_sums_no_more_than_its_degree(method: str) -> None:
+    """70 workers under one leaf that sums: 64 are what a slot's bitmap holds, the others go on to the PS."""
+    fabric = with_ina(leaf_spine(2, 1, 71), ("leaf2",))
+    problem = single(fabric, hosts(72, 141), "h1")
+    assert sums(METHODS[method].plan(problem)) == {"leaf2": 64}
+
+
+@pytest.mark.parametrize("method", ["paring", "spar"])
+def test_two_jobs_are_refused(method: str) -> None:
+    two = single(network(), ["h2"], "h1")
+    two = Problem(two.fabric, (*two.jobs, job(["h3"], "h4", number=2)), two.fragment)
+    with pytest.raises(InputError, match="one job"):
+        METHODS[method].plan(two)
