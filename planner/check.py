@@ -19,7 +19,7 @@ path       a branch follows links over switches, from its label's node to its pa
 cycle      every label comes to the root
 up-down    a label's way to the root climbs, crosses, descends, in that order
 forwarding a label's way passes no switch twice: one next hop per switch and label
-ina        aggregators are on INA switches, in a pipeline that the switch has, one per tree
+ina        aggregators are on INA switches, in a pipeline that the switch has; one per tree if slots are shared
 pipeline   a child's last link arrives in its aggregator's ingress pipeline
 children   an aggregator has 1 to 64 children
 slots      slots lie within the pipeline's
@@ -184,9 +184,13 @@ class TreeCheck:
                 raise self.broken("parent", what, f"child {child} {why}")
 
     def check_one_per_pipeline(self) -> None:
+        """Where trees share slots, one fragment would find the same slot for two aggregators."""
+        if not policy_of(self.tree.policy).shared:
+            return
         for (switch, pipeline), count in Counter((a.switch, a.pipeline) for a in self.tree.aggregators).items():
             if count > 1:
-                raise self.broken("ina", f"switch {switch}", f"{count} aggregators in pipeline {pipeline}, not one")
+                why = f"{count} aggregators in pipeline {pipeline}; under '{self.tree.policy}' one is possible"
+                raise self.broken("ina", f"switch {switch}", why)
 
     def check_parent(self, branch: Branch) -> None:
         what = f"label {branch.label}"

@@ -6,12 +6,13 @@ an INP that sums others of its tree. The sum of an INP goes on as one flow, and 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
 from planner.problem import Job, Problem
-from planner.routes import Inp
+from planner.routes import MAX_CHILDREN, Inp, Summing
 from planner.unfold import Path, Unfolded, unfold, unreachable
 from topo.fabric import Fabric
 
@@ -74,33 +75,42 @@ def ways(fabric: Fabric, task: Task, worker: str) -> Iterator[Way]:
 def tree_of(task: Task, number: int, chosen: Sequence[Way], onward: Mapping[Inp, Path]) -> AggregationTree:
     """The tree of a way for each of the job's workers, in their order; it has no slots yet.
 
-    `onward[inp]` leads from the INP's switch to the PS. An INP that one flow chose sums nothing: the flow
-    is forwarded. Labels count from 1: the workers, then the aggregators.
+    `onward[inp]` leads from the INP's switch to the PS. An INP that one flow chose sums nothing: the flow is
+    forwarded; one that more chose than a slot's bitmap has bits has several aggregators. Labels count from 1: the
+    workers, then the aggregators.
     """
     labels = dict(zip(task.job.workers, range(1, len(chosen) + 1), strict=True))
-    children: dict[Inp, list[int]] = {}
+    arrived: Counter[Inp] = Counter()
+    children: dict[Summing, list[int]] = {}
     for worker, way in zip(task.job.workers, chosen, strict=True):
         if way.inp is not None:
-            children.setdefault(way.inp, []).append(labels[worker])
-    summing = [inp for inp, found in children.items() if len(found) > 1]
-    aggregator = {inp: label for label, inp in enumerate(summing, len(labels) + 1)}
+            children.setdefault(Summing(*way.inp, arrived[way.inp] // MAX_CHILDREN), []).append(labels[worker])
+            arrived[way.inp] += 1
+    kept = {summing: found for summing, found in children.items() if len(found) > 1}
+    aggregator = {summing: label for label, summing in enumerate(kept, len(labels) + 1)}
+    parents = {label: aggregator[summing] for summing, found in kept.items() for label in found}
     branches = [
-        branch(labels[worker], worker, way, aggregator, onward)
+        branch(labels[worker], worker, way, parents, onward)
         for worker, way in zip(task.job.workers, chosen, strict=True)
     ]
-    branches += [Branch(label, ROOT_LABEL, onward[inp]) for inp, label in aggregator.items()]
+    branches += [
+        Branch(label, ROOT_LABEL, onward[summing.switch, summing.pipeline]) for summing, label in aggregator.items()
+    ]
     return AggregationTree(
         number,
         task.server,
         {label: worker for worker, label in labels.items()},
-        tuple(Aggregator(label, *inp, tuple(children[inp]), 0, 0) for inp, label in aggregator.items()),
+        tuple(
+            Aggregator(label, summing.switch, summing.pipeline, tuple(kept[summing]), 0, 0)
+            for summing, label in aggregator.items()
+        ),
         tuple(branches),
     )
 
 
-def branch(label: int, worker: str, way: Way, aggregator: Mapping[Inp, int], onward: Mapping[Inp, Path]) -> Branch:
+def branch(label: int, worker: str, way: Way, parents: Mapping[int, int], onward: Mapping[Inp, Path]) -> Branch:
     """The worker's branch, to its aggregator or, if that has no other child, on to the PS."""
-    if way.inp is not None and way.inp in aggregator:
-        return Branch(label, aggregator[way.inp], (worker, *way.path))
+    if label in parents:
+        return Branch(label, parents[label], (worker, *way.path))
     rest = onward[way.inp][1:] if way.inp else ()
     return Branch(label, ROOT_LABEL, (worker, *way.path, *rest))

@@ -6,8 +6,10 @@ an INP go on as the first one does. An INP that only one flow enters sums nothin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import count
+from typing import NamedTuple
 
 from planner.loads import sending_rate_bps
 from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
@@ -22,6 +24,19 @@ Inp = tuple[str, int]
 """An input pipeline: the switch and the pipeline's number."""
 
 MAX_CHILDREN = 64
+
+
+class Summing(NamedTuple):
+    """Up to `MAX_CHILDREN` flows that an INP sums; the `part`-th such group of it."""
+
+    switch: str
+    pipeline: int
+    part: int
+
+
+Sender = str | Summing
+"""Whose flow it is: a worker's, or a sum's."""
+
 HEURISTIC = SolverOutcome("heuristic", 0.0)
 
 
@@ -95,22 +110,23 @@ def tree_from_paths(
 ) -> AggregationTree:
     """The tree of one path per worker, all to one root; its aggregators have no slots yet.
 
-    Labels count from 1: the workers in the order of `paths`, then the aggregators. Raises `InputError`
-    when an INP would have more children than a slot's bitmap has bits.
+    Labels count from 1: the workers in the order of `paths`, then the aggregators. Where more flows enter an INP
+    than a slot's bitmap has bits, it has several aggregators, each with an outgoing flow of its own.
     """
     merged = merge(fabric, paths, aggregate_at)
-    children = senders(fabric, merged, aggregate_at)
-    kept = [inp for inp, found in children.items() if len(found) > 1]
-    check_children(children)
-    labels: dict[str | Inp, int] = dict(zip((*(path[0] for path in merged), *kept), count(1), strict=False))
+    parents = summed_by(fabric, merged, aggregate_at)
+    children = Counter(parents.values())
+    kept = [summing for summing, number in children.items() if number > 1]
+    labels: dict[Sender, int] = dict(zip((*(path[0] for path in merged), *kept), count(1), strict=False))
     branches: dict[int, Branch] = {}
     for path in merged:
-        for sender, parent, part in pieces(fabric, path, kept):
+        for sender, parent, part in pieces(fabric, path, parents, kept):
             label = labels[sender]
             branches[label] = Branch(label, labels[parent] if parent else ROOT_LABEL, part)
     ordered = tuple(branches[label] for label in sorted(branches))
     aggregators = tuple(
-        Aggregator(labels[inp], *inp, tuple(b.label for b in ordered if b.parent == labels[inp]), 0, 0) for inp in kept
+        Aggregator(label, summing.switch, summing.pipeline, tuple(b.label for b in ordered if b.parent == label), 0, 0)
+        for summing, label in ((summing, labels[summing]) for summing in kept)
     )
     workers = {labels[path[0]]: path[0] for path in merged}
     return AggregationTree(number, merged[0][-1], workers, aggregators, ordered)
@@ -139,32 +155,30 @@ def inps(fabric: Fabric, path: Path, aggregate_at: Collection[str]) -> Iterator[
             yield position, (switch, fabric.ingress_pipeline(switch, path[position - 1]))
 
 
-def senders(fabric: Fabric, merged: list[Path], aggregate_at: Collection[str]) -> dict[Inp, set[str | Inp]]:
-    """For each INP the workers and INPs whose flows come to it next."""
-    found: dict[Inp, set[str | Inp]] = {}
+def summed_by(fabric: Fabric, merged: list[Path], aggregate_at: Collection[str]) -> dict[tuple[Sender, Inp], Summing]:
+    """What sums the flow of each sender at the INP that it comes to next: the first 64 together, then the next."""
+    arrived: Counter[Inp] = Counter()
+    found: dict[tuple[Sender, Inp], Summing] = {}
     for path in merged:
-        sender: str | Inp = path[0]
+        sender: Sender = path[0]
         for _, inp in inps(fabric, path, aggregate_at):
-            found.setdefault(inp, set()).add(sender)
-            sender = inp
+            if (sender, inp) not in found:
+                found[sender, inp] = Summing(*inp, arrived[inp] // MAX_CHILDREN)
+                arrived[inp] += 1
+            sender = found[sender, inp]
     return found
 
 
-def check_children(children: Mapping[Inp, set[str | Inp]]) -> None:
-    for (switch, pipeline), found in children.items():
-        if len(found) > MAX_CHILDREN:
-            raise InputError(
-                f"switch '{switch}', pipeline {pipeline}: {len(found)} flows to aggregate, {MAX_CHILDREN} are "
-                "possible; give the switch more pipelines, or the job fewer workers"
-            )
-
-
-def pieces(fabric: Fabric, path: Path, kept: Collection[Inp]) -> Iterator[tuple[str | Inp, Inp | None, Path]]:
+def pieces(
+    fabric: Fabric, path: Path, parents: Mapping[tuple[Sender, Inp], Summing], kept: Collection[Summing]
+) -> Iterator[tuple[Sender, Summing | None, Path]]:
     """A path cut at the aggregators it passes: (sender, parent or None for the root, nodes between)."""
-    sender: str | Inp = path[0]
+    sender: Sender = path[0]
+    last: Sender = sender  # the last that has a label
     start = 0
-    for position, inp in inps(fabric, path, {switch for switch, _ in kept}):
-        if inp in kept:
-            yield sender, inp, path[start : position + 1]
-            sender, start = inp, position
-    yield sender, None, path[start:]
+    for position, inp in inps(fabric, path, {summing.switch for summing in parents.values()}):
+        sender = parents[sender, inp]
+        if sender in kept:
+            yield last, sender, path[start : position + 1]
+            last, start = sender, position
+    yield last, None, path[start:]

@@ -40,11 +40,17 @@ def assign_slots(
         slots = min(share, window * versions) // versions * versions
         if tree.aggregators and not slots:
             raise too_few(fabric, tree, versions)
-        segments[id(tree)] = tuple(replace(a, first_slot=taken[pipeline_of(a)], slots=slots) for a in tree.aggregators)
-        taken.update({pipeline_of(aggregator): slots for aggregator in tree.aggregators})
+        segments[id(tree)] = tuple(take(taken, aggregator, slots) for aggregator in tree.aggregators)
     for tree in trees:
         segments.setdefault(id(tree), tuple(rest(fabric, taken, aggregator) for aggregator in tree.aggregators))
     return tuple(replace(tree, aggregators=segments[id(tree)]) for tree in trees)
+
+
+def take(taken: Counter[Pipeline], aggregator: Aggregator, slots: int) -> Aggregator:
+    """The aggregator with the next slots of its pipeline."""
+    first = taken[pipeline_of(aggregator)]
+    taken[pipeline_of(aggregator)] += slots
+    return replace(aggregator, first_slot=first, slots=slots)
 
 
 def rest(fabric: Fabric, taken: Counter[Pipeline], aggregator: Aggregator) -> Aggregator:

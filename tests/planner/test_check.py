@@ -205,14 +205,14 @@ def test_a_child_in_another_pipeline_is_named() -> None:
         check(problem, with_tree(plan, aggregators=aggregators))
 
 
-def test_two_aggregators_of_a_tree_in_one_pipeline_are_named() -> None:
+def test_two_aggregators_in_one_pipeline_cannot_share_slots() -> None:
     tree = TREE
     extra = Aggregator(9, "l1", 0, (2,), 256, 256)
     branches = [replace(b, parent=9) if b.label == 2 else b for b in tree.branches]
     branches.append(Branch(9, S1.label, ("l1", "s1")))
     aggregators = (replace(L1, children=(1,)), L2, replace(S1, children=(*S1.children, 9)), extra)
-    with pytest.raises(PlanError, match=r"rule ina broken at .*, switch l1: 2 aggregators in pipeline 0"):
-        check(FIGURE1, with_tree(FULL, branches=tuple(branches), aggregators=aggregators))
+    with pytest.raises(PlanError, match=r"rule ina broken at .*, switch l1: 2 aggregators in pipeline 0; under 'atp'"):
+        check(FIGURE1, with_tree(FULL, branches=tuple(branches), aggregators=aggregators, policy="atp"))
 
 
 def test_more_children_than_a_bitmap_has_bits_are_named() -> None:

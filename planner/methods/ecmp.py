@@ -1,0 +1,123 @@
+"""ARO's baselines RANDOM and AggTree (ARO, section IV-A): routes by hash or by load, summed wherever they meet.
+
+Both see neither which links a sum leaves free nor the pipelines; each task is routed by itself.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import pairwise
+
+from planner.methods.method import Options
+from planner.plan import Plan
+from planner.problem import Job, Problem
+from planner.routes import Inp, inps, plan_from_paths
+from planner.unfold import DirectedLink, Path, unfold, unreachable
+from topo.fabric import Fabric
+
+Loads = Counter[DirectedLink]
+"""Flows that have chosen a link; the PS's is not counted, nobody can avoid it."""
+
+Weigh = Callable[[Loads, Path], int]
+"""How bad a path is, of which a flow is given the part that it decides on."""
+
+Route = Callable[[Fabric, Job, str, random.Random], Iterable[Path]]
+"""A path for each worker of a job to one of its PSs."""
+
+
+def plan_random(problem: Problem, options: Options) -> Plan:
+    """RANDOM: ATP whose tasks each draw one INA switch above the ToRs, and send all they can through it."""
+    return routed(problem, options, "random", through_one_aggregator)
+
+
+def plan_aggtree(problem: Problem, options: Options) -> Plan:
+    """AggTree: each flow that leaves a ToR takes the uplink of it that fewest have taken.
+
+    With equal links its rule, most bandwidth left on the path, says nothing, since the PS's link decides; what is
+    left of it is to balance flows, here at each ToR by itself: 9.5 Gbit/s at the paper's default setting, where 8.76 is
+    printed and spines drawn at random give 8.2.
+    """
+    return routed(problem, options, "aggtree", partial(greedy_paths, weigh=first_uplink))
+
+
+def plan_balanced(problem: Problem, options: Options) -> Plan:
+    """AggTree that looks at all links but the PS's: each flow takes the path whose busiest link is least so.
+
+    At ARO's default setting that alone gives 24.8 Gbit/s, 94 % of the optimum.
+    """
+    return routed(problem, options, "aggtree-balanced", partial(greedy_paths, weigh=busiest_link))
+
+
+def routed(problem: Problem, options: Options, method: str, route: Route) -> Plan:
+    """The plan of one method's routes; every task draws by the seed and its own name."""
+    paths = {
+        job.number: [
+            path
+            for server in job.servers
+            for path in route(problem.fabric, job, server, random.Random(f"{options.seed} {job.number} {server}"))
+        ]
+        for job in problem.jobs
+    }
+    summing = {switch.name for switch in problem.fabric.switches if switch.ina}
+    return plan_from_paths(problem, paths, summing, method=method, window=options.window)
+
+
+def shortest_paths(fabric: Fabric, job: Job, server: str) -> dict[str, list[Path]]:
+    """All shortest up-down paths of each worker. Raises `InputError` for one that has none."""
+    unfolded = unfold(fabric, server)
+    for worker in job.workers:
+        if worker not in unfolded.next_hops:
+            raise unreachable(worker, server)
+    return {worker: list(unfolded.paths(worker)) for worker in job.workers}
+
+
+def through_one_aggregator(fabric: Fabric, job: Job, server: str, draw: random.Random) -> list[Path]:
+    """Each worker's path through the switch that the task draws; drawn by itself where none leads through it."""
+    options = shortest_paths(fabric, job, server)
+    above = {switch for paths in options.values() for path in paths for switch in path[2:-2]}
+    aggregators = sorted(switch for switch in above if fabric.switch_by_name[switch].ina)
+    chosen = draw.choice(aggregators or sorted(above) or [""])
+    return [draw.choice([path for path in paths if chosen in path] or paths) for paths in options.values()]
+
+
+def greedy_paths(fabric: Fabric, job: Job, server: str, draw: random.Random, weigh: Weigh) -> list[Path]:
+    """A path for each worker, one after another in random order: the best one left, or one of the best.
+
+    A flow that enters an INP where flows of its task are summed already has no choice from there.
+    """
+    summing = {switch.name for switch in fabric.switches if switch.ina}
+    options = shortest_paths(fabric, job, server)
+    loads: Loads = Counter()
+    rest: dict[Inp, Path] = {}
+    chosen: dict[str, Path] = {}
+    for worker in draw.sample(job.workers, len(job.workers)):
+        weights = {
+            own: weigh(loads, own) for own in dict.fromkeys(decided(fabric, path, rest) for path in options[worker])
+        }
+        best = min(weights.values())
+        own = draw.choice([own for own, weight in weights.items() if weight == best])
+        loads.update(link for link in pairwise(own) if link[1] != server)
+        path = own if own[-1] == server else own[:-1] + rest[own[-1], fabric.ingress_pipeline(own[-1], own[-2])]
+        rest |= {inp: path[position:] for position, inp in inps(fabric, path, summing)}
+        chosen[worker] = path
+    return [chosen[worker] for worker in job.workers]
+
+
+def decided(fabric: Fabric, path: Path, rest: dict[Inp, Path]) -> Path:
+    """The path up to the first INP that others of the task have come to."""
+    for position, inp in inps(fabric, path, {switch for switch, _ in rest}):
+        if inp in rest:
+            return path[: position + 1]
+    return path
+
+
+def first_uplink(loads: Loads, own: Path) -> int:
+    """The flows on the link that leaves the worker's ToR."""
+    return loads[own[1], own[2]] if len(own) > 2 else 0
+
+
+def busiest_link(loads: Loads, own: Path) -> int:
+    return max(loads[link] for link in pairwise(own))

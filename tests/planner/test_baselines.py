@@ -1,0 +1,71 @@
+"""RANDOM, AggTree and GRID: the figures of ARO's default setting under the readings that the modules state."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from statistics import mean
+
+import pytest
+from planner_cases import job, single
+
+from planner.evaluate import evaluate
+from planner.methods import METHODS, Options
+from planner.problem import Problem
+from topo.clos import fat_tree, leaf_spine
+from topo.variations import with_ina, with_pipelines
+
+SEEDS = range(8)
+
+
+@cache
+def default_setting(seed: int) -> Problem:
+    """24 leaves of 24 hosts, 24 spines, 100 Gbit/s, 9 INA switches of 4 pipelines, 200 workers (ARO, IV-A)."""
+    draw = random.Random(seed)
+    fabric = with_pipelines(leaf_spine(24, 24, 24, capacity_bps=100e9), 4)
+    others = [switch.name for switch in fabric.switches if switch.name != "leaf1"]
+    server, *hosts = (host.name for host in fabric.hosts)
+    return single(with_ina(fabric, ("leaf1", *draw.sample(others, 8))), draw.sample(hosts, 200), server)
+
+
+@cache
+def mean_rate_gbps(method: str) -> float:
+    plans = [METHODS[method].plan(default_setting(seed), Options(seed=seed)) for seed in SEEDS]
+    return mean(plan.shards[0].rate_bps for plan in plans) / 1e9
+
+
+@pytest.mark.parametrize(("method", "printed_gbps"), [("random", 7.92), ("aggtree", 8.76)])
+def test_the_papers_figures(method: str, printed_gbps: float) -> None:
+    assert mean_rate_gbps(method) == pytest.approx(printed_gbps, rel=0.1)
+
+
+def test_grid_is_the_worst_and_balance_is_worth_more_than_twice() -> None:
+    """The order that the paper finds; and what AggTree gains by looking beyond a ToR's own links."""
+    assert mean_rate_gbps("grid") < 0.6 * mean_rate_gbps("random")
+    assert mean_rate_gbps("aggtree-balanced") > 2 * mean_rate_gbps("aggtree")
+
+
+def test_grid_sums_once_and_random_by_one_switch_above_the_tors() -> None:
+    problem = default_setting(0)
+    (shard,) = METHODS["grid"].plan(problem).shards
+    (tree,) = shard.trees
+    assert {tree.branch_of[a.label].parent for a in tree.aggregators} == {0}
+    (shard,) = METHODS["random"].plan(problem).shards
+    crossing = {node for branch in shard.trees[0].branches for node in branch.path if node.startswith("spine")}
+    assert len(crossing) == 1
+    assert problem.fabric.switch_by_name[crossing.pop()].ina
+
+
+@pytest.mark.parametrize("method", ["random", "aggtree", "aggtree-balanced", "grid"])
+def test_plans_are_the_same_for_the_same_seed_and_rates_fit_every_link(method: str) -> None:
+    fabric = with_ina(with_pipelines(fat_tree(4), 2), share=0.5, seed=3)
+    hosts = [host.name for host in fabric.hosts]
+    problem = Problem(
+        fabric,
+        (job(hosts[2:9], "h1", "h16"), job(hosts[9:15], "h2", number=2)),
+        default_setting(0).fragment,
+    )
+    plan = METHODS[method].plan(problem, Options(seed=1))
+    assert plan == METHODS[method].plan(problem, Options(seed=1))
+    loads = evaluate(problem, plan).link_loads_bps
+    assert max(load / fabric.capacities_bps[link] for link, load in loads.items()) == pytest.approx(1)
