@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from planner.methods import aro, aro_literal, atp, inart, lbmm, overlay, paring, spar
+from planner.methods import aro, aro_literal, atp, ecmp, grid, inart, lbmm, overlay, paring, spar
 from planner.methods.method import Method, Options
 from topo.errors import unknown_name
 

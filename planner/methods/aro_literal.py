@@ -15,12 +15,13 @@ import pulp
 from planner.aro.literal import MU, Form, Literal, build, highest_capacity_bps, task_graphs
 from planner.aro.paths import generate_routes
 from planner.aro.pruning import first_stage, pre_pruned, second_stage
+from planner.aro.task import TaskKey
 from planner.decouple import TaskGraph
 from planner.methods.method import Options
 from planner.plan import Plan, SolverOutcome
 from planner.problem import Problem
 from planner.routes import MAX_CHILDREN, plan_from_paths
-from planner.solve import SolverOptions, solve
+from planner.solve import OPTIMAL, SolverOptions, solve
 from topo.errors import InputError, SolverError
 
 MORE_PIPELINES = (
@@ -83,11 +84,11 @@ class Solved:
 
 
 def plan_variant(name: str, problem: Problem, options: LiteralOptions) -> Plan:
-    """The plan of a variant of Table II. Raises `InputError` when N is so small that a job gets no rate."""
+    """The plan of a variant of Table II, by planner name."""
     variant = VARIANTS[name]
     solved = optimise(problem, variant, options)
     rates = dict(zip((task.key for task in solved.aro.tasks), solved.aro.rates_bps, strict=True))
-    check_rates(problem, rates, options)
+    check_rates(solved, rates, options)
     return plan_from_paths(
         problem,
         routes(solved.aro),
@@ -150,12 +151,17 @@ def routes(aro: Literal) -> dict[int, list[tuple[str, ...]]]:
     return paths
 
 
-def check_rates(problem: Problem, rates: dict[tuple[int, str], float], options: LiteralOptions) -> None:
-    for job in problem.jobs:
-        if not any(rates[job.number, server] > 0 for server in job.servers):
-            raise InputError(
-                f"job {job.number} gets the rate 0: {options.levels} levels are too coarse for its flows; raise levels"
-            )
+def check_rates(solved: Solved, rates: dict[TaskKey, float], options: LiteralOptions) -> None:
+    """Raise unless every job has a rate: `SolverError` if time was short, `InputError` if the levels are too coarse."""
+    for job in solved.aro.problem.jobs:
+        if any(rates[job.number, server] > 0 for server in job.servers):
+            continue
+        if solved.outcome.status != OPTIMAL:
+            limit = f"{options.time_limit_s:g} s"
+            raise SolverError(f"job {job.number} has no rate in the best plan of {limit}; raise the time limit")
+        raise InputError(
+            f"job {job.number} gets the rate 0: {options.levels} levels are too coarse for its flows; raise levels"
+        )
 
 
 def judged(solved: Solved, variant: Variant, options: LiteralOptions) -> SolverOutcome:

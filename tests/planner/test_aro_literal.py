@@ -18,13 +18,13 @@ from planner.decouple import TaskGraph, task_graph
 from planner.evaluate import evaluate
 from planner.loads import flow_counts
 from planner.methods import METHODS
-from planner.methods.aro_literal import VARIANTS, LiteralOptions, optimise, routes, solve_literal
+from planner.methods.aro_literal import VARIANTS, LiteralOptions, check_rates, optimise, routes, solve_literal
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.routes import plan_from_paths
 from planner.solve import SolverOptions
 from topo.clos import Cable, fat_tree, leaf_spine, wire
-from topo.errors import InputError
+from topo.errors import InputError, SolverError
 from topo.fabric import Fabric
 from topo.generators import aro_figure1
 from topo.variations import with_ina, with_pipelines
@@ -77,8 +77,9 @@ def test_two_way_costs_something_in_some_of_them() -> None:
     assert 3 < sum(lower) < len(lower)
 
 
-@pytest.mark.parametrize("name", list(PROBLEMS)[::4])
-@pytest.mark.parametrize("levels", [31, 100])
+@pytest.mark.parametrize(
+    ("name", "levels"), [(name, 31) for name in list(PROBLEMS)[::4]] + [(name, 100) for name in list(ONE_TASK)[::4]]
+)
 def test_quantized_rates_are_the_best_multiples_of_a_step(name: str, levels: int) -> None:
     problem = PROBLEMS[name]
     used = {link for graph in task_graphs(problem) for link in graph.links}
@@ -105,6 +106,14 @@ def test_too_few_levels_are_an_error_that_says_so() -> None:
         planned(problem, "aro-qsr", levels=3)
 
 
+def test_a_job_that_has_no_rate_yet_needs_time_not_levels() -> None:
+    solved = optimise(ONE_TASK["1x1 0"], VARIANTS["aro-raw"], LiteralOptions())
+    cut = replace(solved, outcome=replace(solved.outcome, status="feasible", gap=9.0))
+    none = dict.fromkeys((task.key for task in solved.aro.tasks), 0.0)
+    with pytest.raises(SolverError, match=r"job 1 has no rate in the best plan of 60 s; raise the time limit"):
+        check_rates(cut, none, LiteralOptions())
+
+
 @pytest.mark.parametrize("name", list(PROBLEMS)[::2])
 def test_the_other_variants_are_no_better_and_claim_nothing(name: str) -> None:
     problem = PROBLEMS[name]
@@ -126,10 +135,10 @@ def test_app_loses_where_every_aggregator_is_needed() -> None:
 
 def test_sro_leaves_out_what_its_first_stage_has_not_used() -> None:
     smaller = 0
-    for problem in PROBLEMS.values():
+    for problem in list(PROBLEMS.values())[::3]:
         graphs = optimise(problem, VARIANTS["aro-sro"], LiteralOptions()).aro.graphs
         smaller += any(len(a.links) < len(b.links) for a, b in zip(graphs, task_graphs(problem), strict=True))
-    assert smaller > 5
+    assert smaller > 3
 
 
 @pytest.mark.parametrize("name", list(SEVERAL)[::4])
