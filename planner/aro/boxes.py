@@ -1,0 +1,191 @@
+"""The best rates of several tasks: branch and bound on boxes of rates.
+
+Feasible rates are downward closed: whoever can have them can have less. So if nothing above the lower end of a box is
+feasible, the box is empty; and the objective at its upper end bounds it. A box's lower end first rises to what its
+rates need to be worth more than the incumbent. A box not proven empty then is split at a level, a cell is solved.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from math import inf
+from time import monotonic
+
+from planner.aro.cell import best_of_cell
+from planner.aro.program import INFEASIBLE
+from planner.aro.rates import ROUNDING, Box, Rates, Worth, levels
+from planner.aro.reduced import Network, network
+from planner.aro.routing import Ask, Routing, route
+
+IMPROVEMENT = 1e-7
+"""Relative; the search does not look for anything that is better by less."""
+CUT = 0.1
+"""The least part of a box's hope that is tried to be cut off at once."""
+QUICK_S = 0.2
+"""The time for a question about a box that can be split if it is not answered."""
+PROBES = 8
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The best routing so far, with its best rates and their worth."""
+
+    routing: Routing
+    rates: Rates
+    value: float
+
+
+@dataclass
+class Search:
+    """The state of the search: the incumbent, open boxes by their bound, and what is known to be infeasible."""
+
+    net: Network
+    worth: Worth
+    deadline: float
+    gap: float
+    seed: int
+    incumbent: Incumbent
+    open: list[tuple[float, int, Box]] = field(default_factory=list)
+    bound: float = 0.0
+    impossible: list[Ask] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.levels = levels(self.net)
+        self.numbers = count()
+
+    def run(self, high: Rates) -> None:
+        """Search all rates up to `high`. Afterwards nothing is worth more than `bound`."""
+        box = Box((0.0,) * len(high), high)
+        self.descend(box)
+        self.push(box)
+        while self.open and -self.open[0][0] > self.enough and monotonic() < self.deadline:
+            self.process(heapq.heappop(self.open)[2])
+        self.bound = max([self.bound, self.incumbent.value, *(-item[0] for item in self.open)])
+
+    @property
+    def enough(self) -> float:
+        """What a box must be worth more than to be looked at."""
+        return self.incumbent.value * (1 + max(self.gap, IMPROVEMENT))
+
+    def push(self, box: Box) -> None:
+        if all(low < high * (1 - ROUNDING) or low == 0 for low, high in zip(box.low, box.high, strict=True)):
+            _, value = self.worth.best(box.high)
+            if value > self.enough:
+                heapq.heappush(self.open, (-value, next(self.numbers), box))
+
+    def descend(self, box: Box) -> None:
+        """A first good incumbent: rates that are level by level lower, until there is a routing for them."""
+        best, _ = self.worth.best(box.high)
+        least = self.worth.least(best)
+        for _ in range(PROBES):
+            if self.worth.of(self.worth.trim(box, self.levels, least)) <= self.enough:
+                return
+            rates = self.worth.trim(box, self.levels, least)
+            if self.ask(Ask(rates), self.patience) != INFEASIBLE:
+                return
+            hope = least - self.worth.least(self.incumbent.rates)
+            least = min(self.same_cell(box, least), least - CUT * hope)
+
+    def same_cell(self, box: Box, least: float) -> float:
+        """The smallest part of a box worth cutting off: how low its value may go with all lower ends in their cells."""
+        low = self.worth.tighten(box, least)
+        found = [0.0]
+        for job, tasks in self.worth.jobs.items():
+            total = sum(box.high[i] for i in tasks)
+            raised = [i for i in tasks if low[i] > box.low[i]]
+            found += [self.worth.weights[job] * (total - box.high[i] + self.levels.below(i, low[i])) for i in raised]
+        return max(found)
+
+    def process(self, box: Box) -> None:
+        """Drop the box if the part of it that is worth looking at is empty, solve it if it is a cell, else split it."""
+        wanted = self.enough - self.worth.mu * self.worth.ceiling(box.high)
+        low = self.worth.tighten(box, wanted)
+        cut = self.cut_at(low, box.high, wanted)
+        if cut is None:
+            self.solve_cell(Box(low, box.high))
+        elif not self.is_empty(low, box.high, QUICK_S):
+            self.push(box.below(*cut))
+            self.push(box.above(*cut))
+
+    def cut_at(self, low: Rates, high: Rates, least: float) -> tuple[int, float] | None:
+        """Where to split: at a level of the widest side of the job with the least to spare; None within a cell."""
+        spare = {
+            i: self.worth.weights[job] * sum(high[k] for k in tasks) - least
+            for job, tasks in self.worth.jobs.items()
+            for i in tasks
+        }
+        for i in sorted(spare, key=lambda i: (spare[i], low[i] - high[i])):
+            level = self.levels.between(i, low[i], high[i])
+            if level is not None:
+                return i, level
+        return None
+
+    def is_empty(self, low: Rates, high: Rates, time_limit_s: float) -> bool:
+        """Whether it is proven that no rates above `low` are feasible."""
+        if any(one >= other * (1 - ROUNDING) and one > 0 for one, other in zip(low, high, strict=True)):
+            return True
+        return self.known_impossible(low, above=True) or self.ask(Ask(low, above=True), time_limit_s) == INFEASIBLE
+
+    def known_impossible(self, rates: Rates, *, above: bool) -> bool:
+        return any(
+            all(more >= less for more, less in zip(rates, ask.rates, strict=True)) and (above or not ask.above)
+            for ask in self.impossible
+        )
+
+    def ask(self, ask: Ask, time_limit_s: float) -> str:
+        """Ask for a routing, and remember the answer."""
+        status, routing = route(self.net, ask, min(time_limit_s, self.patience), self.seed)
+        self.asked[status] += 1
+        if status == INFEASIBLE:
+            self.impossible.append(ask)
+        if routing is not None:
+            self.consider(routing)
+        return status
+
+    @property
+    def patience(self) -> float:
+        """The time for one question."""
+        return (self.deadline - monotonic()) / 2
+
+    def consider(self, routing: Routing) -> None:
+        found = with_best_rates(self.net, self.worth, routing)
+        if found.value > self.incumbent.value:
+            self.incumbent = found
+
+    def solve_cell(self, cell: Box) -> None:
+        """Drop the cell if it is empty, or its best corner is feasible; else find what is best in it."""
+        if self.is_empty(cell.low, cell.high, self.patience):
+            return
+        best, _ = self.worth.best(cell.high)
+        if not self.known_impossible(best, above=False):
+            self.ask(Ask(best), self.patience)
+        if self.worth.of(best) <= self.enough:
+            return
+        full = network(self.net.fabric, self.worth.tasks, join=False)
+        found = best_of_cell(full, self.worth, cell, self.deadline, self.seed)
+        self.asked["cells"] += 1
+        if found.routing is not None:
+            self.consider(found.routing)
+        self.bound = max(self.bound, found.bound)
+
+
+def with_best_rates(net: Network, worth: Worth, routing: Routing) -> Incumbent:
+    loads = {
+        tuple((i, n / net.fabric.capacities_bps[link]) for i, n in sorted(flows.items()))
+        for link, flows in routing.loads()
+    }
+    high = [inf] * len(worth.tasks)
+    for load in loads:
+        for i, share in load:
+            high[i] = min(high[i], 1 / share)
+    rates, value = worth.best(tuple(high), map(Counter, map(dict, shared(loads))))
+    return Incumbent(routing, rates, value)
+
+
+def shared(loads: Iterable[tuple[tuple[int, float], ...]]) -> list[tuple[tuple[int, float], ...]]:
+    return [load for load in loads if len(load) > 1]

@@ -1,0 +1,167 @@
+"""The rates of several tasks: what they are worth, Eqs. (2) and (3), and boxes of them.
+
+Between two levels of a task's rate, nothing changes for it: a link of capacity b carries floor(b / r) of its flows.
+Rates thus fall into cells, half-open boxes between levels, and only links that tasks share see more of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import floor, inf
+
+from planner.aro.literal import MU
+from planner.aro.program import Program, Term
+from planner.aro.reduced import Network
+from planner.aro.task import Task
+from topo.errors import SolverError
+
+ROUNDING = 1e-9
+
+Rates = tuple[float, ...]
+"""One for each task, in bit/s."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Rates above `low` and up to `high`."""
+
+    low: Rates
+    high: Rates
+
+    def below(self, i: int, rate: float) -> Box:
+        return replace(self, high=changed(self.high, i, rate))
+
+    def above(self, i: int, rate: float) -> Box:
+        return replace(self, low=changed(self.low, i, rate))
+
+
+def changed(rates: Rates, i: int, rate: float) -> Rates:
+    return (*rates[:i], rate, *rates[i + 1 :])
+
+
+@dataclass(frozen=True)
+class Worth:
+    """The objective: min over jobs s of beta_s times the sum of its tasks' rates, plus mu times the total of these.
+
+    With one job it is the sum of the rates, Eq. (2), without beta and mu.
+    """
+
+    tasks: tuple[Task, ...]
+    access: dict[tuple[int, ...], float]
+
+    @cached_property
+    def jobs(self) -> dict[int, list[int]]:
+        """The tasks of each job."""
+        found: dict[int, list[int]] = {}
+        for i, task in enumerate(self.tasks):
+            found.setdefault(task.job.number, []).append(i)
+        return found
+
+    @property
+    def mu(self) -> float:
+        return MU if len(self.jobs) > 1 else 0.0
+
+    @cached_property
+    def weights(self) -> dict[int, float]:
+        if len(self.jobs) == 1:
+            return dict.fromkeys(self.jobs, 1.0)
+        return {task.job.number: task.job.weight for task in self.tasks}
+
+    def throughputs(self, rates: Sequence[float]) -> list[float]:
+        return [self.weights[job] * sum(rates[i] for i in tasks) for job, tasks in self.jobs.items()]
+
+    def least(self, rates: Sequence[float]) -> float:
+        return min(self.throughputs(rates))
+
+    def of(self, rates: Sequence[float]) -> float:
+        weighted = self.throughputs(rates)
+        return min(weighted) + self.mu * sum(weighted)
+
+    def best(self, high: Rates, loads: Iterable[Counter[int]] = ()) -> tuple[Rates, float]:
+        """The best rates up to `high` and their worth.
+
+        Access links must carry them, and links with such `loads`, the flows of each task over the capacity.
+        """
+        unit = max(high)
+        program = Program()
+        r = [program.variable(0, rate / unit) for rate in high]
+        self.add_objective(program, r, unit)
+        for load in loads:
+            program.at_most([(share * unit, r[i]) for i, share in load.items()], 1)
+        solution = program.solve()
+        if not solution.found:
+            raise SolverError(f"the rates of {len(high)} tasks have no best value: the solver says {solution.status}")
+        return tuple(max(0.0, solution.values[column]) * unit for column in r), solution.objective * unit
+
+    def add_objective(self, program: Program, r: Sequence[int], unit: float) -> None:
+        """Eq. (2) or (3) of the rates in the columns `r`, in units of `unit`; and workers' own links."""
+        least = program.variable(0, inf)
+        total: list[Term] = []
+        for job, tasks in self.jobs.items():
+            throughput = [(self.weights[job], r[i]) for i in tasks]
+            program.at_least([*throughput, (-1, least)], 0)
+            total += throughput
+        for together, capacity in self.access.items():
+            program.at_most([(1, r[i]) for i in together], capacity / unit)
+        program.maximise([(1, least), *((self.mu * weight, column) for weight, column in total)])
+
+    def ceiling(self, high: Rates) -> float:
+        """A bound on the total of all weighted throughputs."""
+        found = 0.0
+        for job, tasks in self.jobs.items():
+            links = [capacity for together, capacity in self.access.items() if set(together) >= set(tasks)]
+            found += self.weights[job] * min([sum(high[i] for i in tasks), *links])
+        return found
+
+    def trim(self, box: Box, levels: Levels, least: float) -> Rates:
+        """Low rates of the box with so much least throughput: the highest of a job go first, level by level."""
+        rates = list(box.high)
+        for job, tasks in self.jobs.items():
+            spare = sum(rates[i] for i in tasks) - least / self.weights[job]
+            for i in sorted(tasks, key=lambda i: -rates[i]) * len(tasks):
+                lower = max(box.low[i], levels.below(i, rates[i])) if rates[i] > 0 else 0.0
+                if rates[i] - lower <= spare * (1 + ROUNDING):
+                    spare -= rates[i] - lower
+                    rates[i] = lower
+            i = max(tasks, key=lambda i: rates[i])
+            rates[i] = max(box.low[i], rates[i] - max(0.0, spare))
+        return tuple(rates)
+
+    def tighten(self, box: Box, least: float) -> Rates:
+        """Lower ends without which no rates of the box have so much least throughput."""
+        low = list(box.low)
+        for job, tasks in self.jobs.items():
+            spare = sum(box.high[i] for i in tasks) - least / self.weights[job]
+            for i in tasks:
+                low[i] = max(low[i], box.high[i] - spare)
+        return tuple(low)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Where cells end: rates at which flows of one task alone fill a link, b / n, for n up to its workers; and 0."""
+
+    capacities: tuple[tuple[float, ...], ...]
+    workers: tuple[int, ...]
+
+    def below(self, i: int, rate: float) -> float:
+        """The next level of task i below `rate`, which is not 0: more of its flows fit some link there."""
+        more = ((b, floor(b / rate * (1 + ROUNDING)) + 1) for b in self.capacities[i])
+        return max((b / n for b, n in more if n <= self.workers[i]), default=0.0)
+
+    def between(self, i: int, low: float, high: float) -> float | None:
+        """A level of task i strictly inside, near the middle if there are several."""
+        top = self.below(i, high)
+        if top <= low * (1 + ROUNDING):
+            return None
+        middle = self.below(i, (low + high) / 2)
+        return middle if middle > low * (1 + ROUNDING) else top
+
+
+def levels(net: Network) -> Levels:
+    b = net.fabric.capacities_bps
+    capacities = tuple(tuple({b[link] for link in graph.links}) for graph in net.graphs)
+    return Levels(capacities, tuple(len(graph.task.job.workers) for graph in net.graphs))

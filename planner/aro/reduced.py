@@ -1,0 +1,155 @@
+"""The unfolded graphs of several tasks with what is interchangeable joined: the same routings, far fewer variables.
+
+Workers of a task under one switch (and, where it sums, one pipeline) differ in nothing but their names, so only
+their number counts. Common switches with the same neighbours, capacities and pipelines there are twins: one node
+stands for a class of them, and the flows of the class are dealt out to its members afterwards (`planner.aro.deal`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from planner.aro.task import Task
+from planner.routes import Inp
+from planner.unfold import DirectedLink, unfold, unreachable
+from topo.fabric import Fabric
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """One task's graph. Nodes are switches, classes of twins under the name of their first, and the PS.
+
+    `links` are all that flows may use; `starting[z]` counts the workers' flows that begin in common switch z;
+    `entering[inp]` lists the links into an INP, and `local[inp]` counts the workers that send to it directly.
+    """
+
+    task: Task
+    links: tuple[DirectedLink, ...]
+    starting: Counter[str]
+    local: Counter[Inp]
+    entering: dict[Inp, tuple[DirectedLink, ...]]
+
+    @cached_property
+    def into(self) -> dict[str, list[DirectedLink]]:
+        return grouped(self.links, 1)
+
+    @cached_property
+    def out_of(self) -> dict[str, list[DirectedLink]]:
+        return grouped(self.links, 0)
+
+    @cached_property
+    def aggregating(self) -> list[str]:
+        return list(dict.fromkeys(switch for switch, _ in self.entering))
+
+    @cached_property
+    def sums(self) -> frozenset[str]:
+        """The INA switches of the task, to ask about."""
+        return frozenset(self.aggregating)
+
+    @cached_property
+    def common(self) -> list[str]:
+        known = {*self.aggregating, self.task.server}
+        return [z for z in dict.fromkeys((*self.starting, *self.into)) if z not in known]
+
+
+@dataclass(frozen=True)
+class Network:
+    """All tasks' graphs, and what they share.
+
+    `twins[z]` are the members of the class that node z stands for; `tasks_on[link]` the tasks that may use a link;
+    `access` says which tasks share a worker's own link, and the least capacity of such links.
+    """
+
+    fabric: Fabric
+    graphs: tuple[Reduced, ...]
+    twins: dict[str, tuple[str, ...]]
+    access: dict[tuple[int, ...], float]
+
+    @cached_property
+    def tasks_on(self) -> dict[DirectedLink, list[int]]:
+        found: dict[DirectedLink, list[int]] = defaultdict(list)
+        for i, graph in enumerate(self.graphs):
+            for link in graph.links:
+                found[link].append(i)
+        return dict(found)
+
+    def only(self, i: int) -> Network:
+        """The network of task i alone."""
+        return replace(self, graphs=(self.graphs[i],), access={})
+
+    def width(self, link: DirectedLink) -> int:
+        """The number of links of the fabric that a link stands for."""
+        return len(self.members(link[0])) * len(self.members(link[1]))
+
+    def members(self, node: str) -> tuple[str, ...]:
+        return self.twins.get(node, (node,))
+
+
+def network(fabric: Fabric, tasks: Sequence[Task], *, join: bool = True) -> Network:
+    """The graphs of the tasks; `join=False` keeps twins apart. Raises `InputError` if a worker cannot reach its PS."""
+    hosts = {host for task in tasks for host in (*task.job.workers, task.server)}
+    twins = twin_classes(fabric, {fabric.tor_of(host) for host in hosts}) if join else {}
+    first = {member: node for node, members in twins.items() for member in members}
+    graphs = tuple(reduce_task(fabric, task, first) for task in tasks)
+    return Network(fabric, graphs, twins, access_links(fabric, tasks))
+
+
+def twin_classes(fabric: Fabric, with_hosts: set[str]) -> dict[str, tuple[str, ...]]:
+    """Common switches by what their neighbours see of them; those of hosts in use stay alone."""
+    found: dict[object, list[str]] = defaultdict(list)
+    for switch in fabric.switches:
+        if not switch.ina and switch.name not in with_hosts:
+            found[surroundings(fabric, switch.name)].append(switch.name)
+    return {members[0]: tuple(members) for members in found.values()}
+
+
+def surroundings(fabric: Fabric, switch: str) -> object:
+    def seen_by(peer: str) -> object:
+        sums = peer in fabric.switch_by_name and fabric.switch_by_name[peer].ina
+        capacities = fabric.capacities_bps[switch, peer], fabric.capacities_bps[peer, switch]
+        return peer, *capacities, fabric.ingress_pipeline(peer, switch) if sums else None
+
+    return fabric.switch_by_name[switch].tier, frozenset(seen_by(peer) for peer in fabric.neighbors[switch])
+
+
+def reduce_task(fabric: Fabric, task: Task, first: dict[str, str]) -> Reduced:
+    unfolded = unfold(fabric, task.server)
+    for worker in task.job.workers:
+        if worker not in unfolded.next_hops:
+            raise unreachable(worker, task.server)
+    tors = [fabric.tor_of(worker) for worker in task.job.workers]
+    links = {(first.get(u, u), first.get(v, v)): (u, v) for u, v in unfolded.links(dict.fromkeys(tors))}
+    sums = {switch.name for switch in fabric.switches if switch.ina}
+    entering: dict[Inp, list[DirectedLink]] = defaultdict(list)
+    for link, (u, v) in links.items():
+        if v in sums:
+            entering[v, fabric.ingress_pipeline(v, u)].append(link)
+    local: Counter[Inp] = Counter()
+    for tor, worker in zip(tors, task.job.workers, strict=True):
+        if tor in sums:
+            local[tor, fabric.ingress_pipeline(tor, worker)] += 1
+    inps = {inp: tuple(entering[inp]) for inp in dict.fromkeys((*local, *entering))}
+    return Reduced(task, tuple(links), Counter(tor for tor in tors if tor not in sums), local, inps)
+
+
+def access_links(fabric: Fabric, tasks: Sequence[Task]) -> dict[tuple[int, ...], float]:
+    """The tasks that each worker sends for, and the least capacity of the links of such workers."""
+    sending: dict[str, list[int]] = defaultdict(list)
+    for i, task in enumerate(tasks):
+        for worker in task.job.workers:
+            sending[worker].append(i)
+    found: dict[tuple[int, ...], float] = {}
+    for worker, together in sending.items():
+        capacity = fabric.capacities_bps[worker, fabric.tor_of(worker)]
+        found[tuple(together)] = min(capacity, found.get(tuple(together), capacity))
+    return found
+
+
+def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
+    found: dict[str, list[DirectedLink]] = defaultdict(list)
+    for link in links:
+        found[link[end]].append(link)
+    return found

@@ -1,0 +1,101 @@
+"""ARO for several tasks (SJMT, MJMT): the routes and rates of Eqs. (2) and (3), proven, with continuous rates.
+
+First every task is planned as if it were alone: that bounds its rate, and all these routes together are a plan already.
+Then the best rates of all are searched (`boxes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+
+from planner.aro.boxes import Search, with_best_rates
+from planner.aro.program import INFEASIBLE
+from planner.aro.rates import Worth
+from planner.aro.reduced import Network, network
+from planner.aro.routing import Ask, Routing, route
+from planner.aro.search import Least, Steps, least_t
+from planner.aro.task import Task, tasks_of
+from planner.methods.method import Options
+from planner.plan import Plan, SolverOutcome
+from planner.problem import Problem
+from planner.routes import MAX_CHILDREN, Inp, plan_from_paths
+from planner.solve import FEASIBLE, OPTIMAL, PROVEN_GAP
+from planner.unfold import Path
+from topo.errors import SolverError
+
+
+def several(problem: Problem, options: Options) -> Plan:
+    """The plan that is best by Eq. (3), or (2) for one job; optimal only if proven, else with its gap.
+
+    Raises `InputError` for a worker that cannot reach its PS, `SolverError` if no routes are found in time.
+    """
+    started = monotonic()
+    search = searched(problem, options, started)
+    found = search.incumbent
+    gap = max(0.0, search.bound / found.value - 1)
+    status, gap = (OPTIMAL, 0.0) if gap <= PROVEN_GAP else (FEASIBLE, gap)
+    tasks = search.worth.tasks
+    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
+    for task, pieces in zip(tasks, found.routing.pieces, strict=True):
+        paths[task.job.number] += worker_paths(search.net, task, pieces)
+    return plan_from_paths(
+        problem,
+        paths,
+        {switch.name for switch in problem.fabric.switches if switch.ina},
+        rates_bps={task.key: rate for task, rate in zip(tasks, found.rates, strict=True)},
+        method="aro",
+        outcome=SolverOutcome(status, monotonic() - started, gap, "highs"),
+        window=options.window,
+    )
+
+
+def searched(problem: Problem, options: Options, started: float) -> Search:
+    """The finished search for the best rates of all tasks."""
+    tasks = tasks_of(problem)
+    net = network(problem.fabric, tasks)
+    worth = Worth(tasks, net.access)
+    deadline = started + options.time_limit_s
+    alone = [fastest(net.only(i), deadline, options.seed) for i in range(len(tasks))]
+    together = Routing(tuple(least.solution.pieces[0] for least in alone))
+    search = Search(net, worth, deadline, options.gap, options.seed, with_best_rates(net, worth, together))
+    search.run(tuple(1 / least.bound for least in alone))
+    return search
+
+
+def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
+    """The routing of a single task with the highest rate, 1 / t."""
+    graph = net.graphs[0]
+    b = net.fabric.capacities_bps
+    access = min(b[worker, net.fabric.tor_of(worker)] for worker in graph.task.job.workers)
+    capacities = {access, *(b[link] for link in graph.links)}
+
+    def fits(t: float) -> Routing | None:
+        status, routing = route(net, Ask((1 / t,)), deadline - monotonic(), seed)
+        if routing is None and status != INFEASIBLE:
+            raise SolverError("no routes were found in time: raise the time limit, or make the problem smaller")
+        return routing
+
+    leaving = (n / sum(b[link] * net.width(link) for link in graph.out_of[z]) for z, n in graph.starting.items())
+    lowest = max([1 / access, *leaving])
+    least = least_t(fits, Steps(capacities), lowest, len(graph.task.job.workers) / min(capacities))
+    if least is None:
+        raise SolverError(
+            f"job {graph.task.job.number}, PS '{graph.task.server}': an input pipeline sums at most {MAX_CHILDREN} "
+            "flows; give the switches more pipelines, or the job fewer workers"
+        )
+    return least
+
+
+def worker_paths(net: Network, task: Task, pieces: dict[Inp | str, list[Path]]) -> Iterator[Path]:
+    """A path for every worker: the pieces from its switch on, joined; those of a common switch are used up."""
+    left = {start: list(paths) for start, paths in pieces.items()}
+    fabric = net.fabric
+    for worker in task.job.workers:
+        tor = fabric.tor_of(worker)
+        path: Path = (worker, tor)
+        if not fabric.switch_by_name[tor].ina:
+            path = (worker, *left[tor].pop())
+        while path[-1] != task.server:
+            path += pieces[path[-1], fabric.ingress_pipeline(path[-1], path[-2])][0][1:]
+        yield path

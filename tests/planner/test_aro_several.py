@@ -1,0 +1,72 @@
+"""ARO for several tasks against enumeration, and what its plans promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from aro_cases import CLOS, LEAF_SPINES, best_value_bps, random_problem, worth_of_plan
+
+from planner.aro.several import several
+from planner.check import check
+from planner.methods.method import Options
+from planner.plan import Plan
+from planner.problem import Problem
+
+EXACT = 1e-6
+
+SHAPES = {
+    "one job, two PSs": (1, 2, 4, CLOS),
+    "one job, three PSs": (1, 3, 3, CLOS),
+    "two jobs": (2, 1, 4, CLOS),
+    "three jobs": (3, 1, 3, CLOS),
+    "two jobs, two PSs each": (2, 2, 3, LEAF_SPINES[:2]),
+}
+
+
+def problem(shape: str, seed: int) -> Problem:
+    jobs, servers, workers, bases = SHAPES[shape]
+    return random_problem(seed, jobs, servers, workers, bases)
+
+
+def assert_best(asked: Problem) -> None:
+    plan = several(asked, Options(time_limit_s=300))
+    check(asked, plan)
+    assert plan.outcome.status == "optimal"
+    assert worth_of_plan(asked, plan) == pytest.approx(best_value_bps(asked), rel=EXACT)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(8))
+def test_the_optimum_is_what_enumeration_finds(shape: str, seed: int) -> None:
+    assert_best(problem(shape, seed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(1000, 1200))
+def test_the_optimum_is_what_enumeration_finds_often(shape: str, seed: int) -> None:
+    assert_best(problem(shape, seed))
+
+
+def loads_bps(plan: Plan) -> Counter[tuple[str, str]]:
+    """Counted anew from the branches of the trees alone."""
+    loads: Counter[tuple[str, str]] = Counter()
+    for shard in plan.shards:
+        for tree in shard.trees:
+            for branch in tree.branches:
+                for link in pairwise(branch.path):
+                    loads[link] += shard.rate_bps  # type: ignore[assignment]
+    return loads
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_rate_can_be_raised_alone(seed: int) -> None:
+    """The best rates fill some link of each task, so that what the search counted is what the plan's routes load."""
+    asked = problem("two jobs", seed)
+    plan = several(asked, Options())
+    loads = loads_bps(plan)
+    full = {link for link, load in loads.items() if load > asked.fabric.capacities_bps[link] * (1 - EXACT)}
+    for shard in plan.shards:
+        assert any(link in full for tree in shard.trees for branch in tree.branches for link in pairwise(branch.path))
