@@ -8,7 +8,7 @@ one in whole numbers. So y may be continuous, and the solver only has to decide 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -24,10 +24,19 @@ from planner.solve import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, run
 from planner.unfold import DirectedLink
 from topo.errors import SolverError
 
+ANY_GAP = 1e9
+"""The first solution will do."""
+
 TIDY_GAP = 0.01
 """How far from the least the number of a task's flows over all links may be."""
 
+FEW_INPS = 100
+"""With more INPs in reach, that number is lowered step by step, and not minimised."""
+
 WHOLE = 1e-6
+
+Counts = dict[DirectedLink, int]
+"""Flows by link."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,10 @@ class Demand:
         b = self.capacities_bps
         of_switches = (count / sum(b[link] for link in self.graph.out_of[z]) for z, count in self.starting.items())
         return max((*(1 / b[link] for link in self.access), *of_switches))
+
+    def used(self, found: Counts) -> set[Inp]:
+        """The INPs that flows enter."""
+        return {inp for inp, entering in self.graph.inps.items() if any(found[link] for link in entering)}
 
 
 @dataclass(frozen=True)
@@ -140,17 +153,34 @@ class FlowTest:
     options: SolverOptions
     deadline: float = inf
 
-    def fits(self, t: float) -> dict[DirectedLink, int] | None:
-        """Flows on all links, in whole numbers; None where there are none. Raises `SolverError` when time is over."""
-        return self.solve(build(self.demand, t), replace(self.options, gap=0.0))
+    def fits(self, t: float) -> Counts | None:
+        """Flows on all links, in whole numbers; None where there are none. Raises `SolverError` when time is over.
 
-    def tidy(self, t: float) -> dict[DirectedLink, int] | None:
-        """The same with few flows altogether, so that none is in the network that serves nothing."""
+        The objective only helps to find some: the more INPs are used, the more flows they take in.
+        """
         flows = build(self.demand, t)
+        flows.model.setObjective(-pulp.lpSum(flows.x.values()))
+        return self.solve(flows, replace(self.options, gap=ANY_GAP))
+
+    def tidy(self, t: float, found: Counts) -> Counts:
+        """The same with few flows altogether, so that none is in the network that serves nothing."""
+        if len(self.demand.graph.inps) <= FEW_INPS:
+            return self.fewest(build(self.demand, t)) or found
+        used = self.demand.used(found)
+        while True:
+            flows = build(self.demand, t)
+            fix({x: inp in used for inp, x in flows.x.items()})
+            found = self.fewest(flows) or found
+            left = self.demand.used(found)
+            if left == used:
+                return found
+            used = left
+
+    def fewest(self, flows: FlowModel) -> Counts | None:
         flows.model.setObjective(pulp.lpSum(flows.y.values()))
         return self.solve(flows, replace(self.options, gap=TIDY_GAP))
 
-    def solve(self, flows: FlowModel, options: SolverOptions) -> dict[DirectedLink, int] | None:
+    def solve(self, flows: FlowModel, options: SolverOptions) -> Counts | None:
         left = min(options.time_limit_s, self.deadline - monotonic())
         if left <= 0:
             raise out_of_time(options)
@@ -165,13 +195,17 @@ class FlowTest:
 
     def make_whole(self, flows: FlowModel) -> None:
         """A vertex of what is left at the solution's x, should the solver have stopped between vertices."""
-        if all(abs(y.varValue - round(y.varValue)) < WHOLE for y in flows.y.values()):
-            return
-        for x in flows.x.values():
-            x.lowBound = x.upBound = round(x.varValue)
-            x.cat = pulp.LpContinuous
-        flows.model.setObjective(pulp.lpSum(flows.y.values()))
-        run(flows.model, self.options)
+        if any(abs(y.varValue - round(y.varValue)) > WHOLE for y in flows.y.values()):
+            fix({v: v.varValue for v in flows.model.variables() if v.cat == pulp.LpInteger})
+            flows.model.setObjective(pulp.lpSum(flows.y.values()))
+            run(flows.model, self.options)
+
+
+def fix(values: Mapping[Any, float]) -> None:
+    """Give these variables their values, rounded."""
+    for variable, value in values.items():
+        variable.lowBound = variable.upBound = round(value)
+        variable.cat = pulp.LpContinuous
 
 
 def out_of_time(options: SolverOptions) -> SolverError:

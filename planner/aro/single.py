@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
-from planner.aro.flow import Demand, FlowTest
+from planner.aro.flow import Counts, Demand, FlowTest
 from planner.aro.leafspine import Choice, LeafSpine
 from planner.aro.paths import generate_routes
 from planner.aro.recognise import leaf_spine
@@ -20,11 +20,11 @@ from planner.decouple import task_graph
 from planner.plan import SolverOutcome
 from planner.routes import MAX_CHILDREN
 from planner.solve import FEASIBLE, OPTIMAL, PROVEN_GAP, SolverOptions
-from planner.unfold import DirectedLink, Path
+from planner.unfold import Path
 from topo.errors import SolverError
 from topo.fabric import Fabric
 
-TIDYING_TIME_S = 1.0
+TIDYING_TIME_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice]:
     return least
 
 
-def best_flows(test: FlowTest, lowest: float) -> Least[dict[DirectedLink, int]]:
+def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:
     """By the solver. `lowest` is a t below which there is nothing."""
     demand = test.demand
     capacities = {*demand.capacities_bps.values(), *demand.aggregation_rates_bps.values()}
@@ -74,11 +74,11 @@ def best_flows(test: FlowTest, lowest: float) -> Least[dict[DirectedLink, int]]:
     return least
 
 
-def tidied(test: FlowTest, least: Least[dict[DirectedLink, int]]) -> dict[DirectedLink, int]:
+def tidied(test: FlowTest, least: Least[Counts]) -> Counts:
     """The flows less those that serve nothing, as far as that is cheap."""
     deadline = min(test.deadline, monotonic() + TIDYING_TIME_S)
     try:
-        return replace(test, deadline=deadline).tidy(least.t) or least.solution
+        return replace(test, deadline=deadline).tidy(least.t, least.solution)
     except SolverError:  # no time for it
         return least.solution
 

@@ -1,0 +1,232 @@
+"""ARO's fast methods for one task: on random fabrics their rate is the literal model's, and their routes keep it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from aro_cases import UNIT, random_fabric
+from planner_cases import first_is_server, single
+
+from planner.aro.flow import Demand, FlowTest
+from planner.aro.recognise import leaf_spine as closed_form
+from planner.aro.search import Steps, flows_within, least_t
+from planner.aro.single import best_routing
+from planner.aro.task import tasks_of
+from planner.decouple import task_graph
+from planner.methods import METHODS, Options
+from planner.problem import Problem
+from planner.solve import SolverOptions
+from topo.clos import fat_tree, leaf_spine
+from topo.errors import SolverError
+from topo.fabric import Fabric
+from topo.generators import aro_figure1, goat_testbed
+from topo.variations import with_capacity, with_ina, with_pipelines
+
+LEAF_SPINES = tuple(leaf_spine(leaves, spines, 4) for leaves in range(2, 6) for spines in range(1, 6))
+OTHERS = (fat_tree(4), fat_tree(4, hosts_per_edge=5), fat_tree(6), goat_testbed(3), aro_figure1())
+
+
+def equal_links(draw: random.Random) -> Fabric:
+    """A leaf-spine with equal links, INA on some switches, even pipelines: the closed form's."""
+    fabric = with_pipelines(draw.choice(LEAF_SPINES), draw.randint(1, 5))
+    fabric = with_ina(fabric, share=draw.choice([0.2, 0.4, 0.6, 0.8, 1]), seed=draw.randrange(1000))
+    fabric = with_capacity(fabric, UNIT)
+    if draw.random() < 0.3:
+        return with_host_links(fabric, draw.choice([0.5, 2, 3]) * UNIT)
+    return fabric
+
+
+def with_host_links(fabric: Fabric, capacity_bps: float) -> Fabric:
+    """Another capacity for the links of hosts."""
+    hosts = fabric.host_names
+    links = (
+        replace(link, capacity_ab_bps=capacity_bps, capacity_ba_bps=capacity_bps) if {link.a, link.b} & hosts else link
+        for link in fabric.links
+    )
+    return replace(fabric, links=tuple(links))
+
+
+def anything(draw: random.Random) -> Fabric:
+    """Uneven pipelines, capacities that differ by link and direction, aggregation rates."""
+    return random_fabric(draw, (*LEAF_SPINES, *OTHERS), limited=draw.random() < 0.2)
+
+
+def random_problem(seed: int) -> Problem:
+    draw = random.Random(seed)
+    fabric = equal_links(draw) if seed % 2 else anything(draw)
+    hosts = [host.name for host in fabric.hosts]
+    draw.shuffle(hosts)
+    return single(fabric, hosts[1 : draw.randint(2, len(hosts))], hosts[0])
+
+
+def literal_rate_bps(problem: Problem) -> float:
+    """The optimum of the literal model."""
+    plan = METHODS["aro-raw"].plan(problem)
+    assert plan.outcome.status == "optimal"
+    return plan.shards[0].rate_bps
+
+
+def agrees(problem: Problem) -> None:
+    """The plan has the literal model's rate, says that this is proven, and passes the checker."""
+    plan = METHODS["aro"].plan(problem)
+    assert plan.outcome.status == "optimal"
+    assert plan.shards[0].rate_bps == pytest.approx(literal_rate_bps(problem), rel=1e-6)
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 20) for start in range(0, 300, 20)], ids=str)
+def test_the_rate_is_the_literal_models(seeds: range) -> None:
+    for seed in seeds:
+        agrees(random_problem(seed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seeds", [range(start, start + 100) for start in range(1000, 5000, 100)], ids=str)
+def test_the_rate_is_the_literal_models_on_thousands(seeds: range) -> None:
+    for seed in seeds:
+        agrees(random_problem(seed))
+
+
+def test_both_ways_are_tried() -> None:
+    problems = [random_problem(seed) for seed in range(300)]
+    closed = sum(closed_form(problem.fabric, *tasks_of(problem)) is not None for problem in problems)
+    assert 100 < closed < 200
+
+
+def recounted(problem: Problem) -> Iterator[tuple[tuple[str, str], int]]:
+    """The flows on every link that the routes alone make: an INP's are one."""
+    fabric = problem.fabric
+    flows: dict[tuple[str, str], set[object]] = {}
+    for path in best_routing(fabric, tasks_of(problem)[0], SolverOptions()).paths:
+        flow: object = path[0]
+        for node, peer in pairwise(path):
+            flows.setdefault((node, peer), set()).add(flow)
+            if peer in fabric.switch_by_name and fabric.switch_by_name[peer].ina:
+                flow = (peer, fabric.ingress_pipeline(peer, node))
+    yield from ((link, len(found)) for link, found in flows.items())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_recount_of_the_routes_gives_the_rate(seed: int) -> None:
+    problem = replace_limits(random_problem(seed))
+    rates = (problem.fabric.capacities_bps[link] / count for link, count in recounted(problem))
+    assert min(rates) == pytest.approx(METHODS["aro"].plan(problem).shards[0].rate_bps, rel=1e-9)
+
+
+def replace_limits(problem: Problem) -> Problem:
+    """Without aggregation rates: only links limit then."""
+    switches = tuple(replace(switch, aggregation_rate_bps=None) for switch in problem.fabric.switches)
+    return replace(problem, fabric=replace(problem.fabric, switches=switches))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_solver_finds_what_the_closed_form_does_on_larger_fabrics(seed: int) -> None:
+    """Where the literal model would take long: 12 by 12, up to 100 workers."""
+    draw = random.Random(seed)
+    fabric = with_ina(
+        with_pipelines(with_capacity(leaf_spine(12, 12, 12), UNIT), draw.randint(1, 6)), share=0.3, seed=seed
+    )
+    problem = first_is_server(fabric, workers=draw.randint(20, 100))
+    (task,) = tasks_of(problem)
+    closed = closed_form(fabric, task)
+    assert closed is not None
+    steps = Steps(closed.capacities_bps)
+    test = FlowTest(Demand(task_graph(fabric, task.job.workers, task.server)), SolverOptions())
+    least = least_t(closed.fits, steps, 0, 1)  # 1 s/bit is plenty
+    assert least is not None
+    assert test.fits(least.t) is not None
+    assert least.t <= steps.from_(0) or test.fits(steps.up_to(least.t * (1 - 1e-6))) is None
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+@pytest.mark.parametrize("seed", range(0, 10, 2))
+def test_solvers_agree(solver: str, seed: int) -> None:
+    problem = random_problem(seed)
+    rate = METHODS["aro"].plan(problem, Options(solver=solver)).shards[0].rate_bps
+    assert rate == pytest.approx(literal_rate_bps(problem), rel=1e-6)
+
+
+def test_the_papers_setting() -> None:
+    """24 leaves and spines, 576 servers, 200 workers, 9 INA switches, 4 pipelines: b / 4 or b / 3, proven."""
+    rates = Counter[float]()
+    for seed in range(10):
+        plan = METHODS["aro"].plan(papers_setting(seed))
+        assert plan.outcome.status == "optimal"
+        rates[round(100e9 / plan.shards[0].rate_bps, 6)] += 1
+    assert set(rates) == {3, 4}
+
+
+def papers_setting(seed: int) -> Problem:
+    fabric = with_pipelines(with_capacity(leaf_spine(24, 24, 24), 100e9), 4)
+    draw = random.Random(seed)
+    server, *others = (host.name for host in fabric.hosts)
+    tor = fabric.tor_of(server)
+    chosen = draw.sample([switch.name for switch in fabric.switches if switch.name != tor], 8)
+    return single(with_ina(fabric, (tor, *chosen)), draw.sample(others, 200), server)
+
+
+def test_a_fat_tree_of_320_switches_is_planned_to_the_optimum() -> None:
+    fabric = with_ina(with_pipelines(with_capacity(fat_tree(16), 100e9), 4), share=0.2, seed=1)
+    hosts = random.Random(1).sample([host.name for host in fabric.hosts], 501)
+    assert METHODS["aro"].plan(single(fabric, hosts[1:], hosts[0])).outcome.status == "optimal"
+
+
+def test_an_incumbent_is_not_called_optimal() -> None:
+    """The search is stopped before it has excluded a lower t: the gap says what may be left."""
+    problem = random_problem(0)
+    plan = METHODS["aro"].plan(problem, Options(gap=0.9))
+    best = METHODS["aro"].plan(problem).shards[0].rate_bps
+    found, gap = plan.shards[0].rate_bps, plan.outcome.gap
+    assert gap is not None
+    assert found <= best * (1 + 1e-9) and best <= found / (1 - gap) * (1 + 1e-9)
+    assert (plan.outcome.status == "optimal") == (gap == 0)
+
+
+def test_time_over_before_any_routes_are_found() -> None:
+    with pytest.raises(SolverError, match=r"found no routes in 1e-06 s; raise the time limit"):
+        METHODS["aro"].plan(random_problem(0), Options(time_limit_s=1e-6))
+
+
+def interrupted(t: float) -> str | None:
+    """A test for t that knows 8 and 1 only."""
+    if t not in (1, 2, 4, 8):
+        raise SolverError("time is over")
+    return "found" if t == 8 else None
+
+
+def test_a_search_ends_with_what_it_has() -> None:
+    least = least_t(interrupted, Steps([1.0]), 0.5, 100)
+    assert least is not None
+    assert (least.t, least.bound) == (8, 5)
+    assert least.gap == pytest.approx(3 / 8)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_search_finds_the_first_step_that_fits(seed: int) -> None:
+    draw = random.Random(seed)
+    capacities = [draw.uniform(0.5, 2) for _ in range(draw.randint(1, 5))]
+    steps = Steps(capacities)
+    least_that_fits = draw.choice([n / b for n in range(1, 30) for b in capacities])
+    found = least_t(lambda t: t if t >= least_that_fits * (1 - 1e-12) else None, steps, 0, 1000)
+    assert found is not None
+    assert found.t == pytest.approx(least_that_fits)
+    assert found.gap == 0
+
+
+def test_nothing_fits() -> None:
+    assert least_t(lambda _: None, Steps([1.0, 2.0]), 0, 50) is None
+
+
+def test_between_two_steps_no_link_takes_more() -> None:
+    draw = random.Random(0)
+    capacities = [draw.uniform(0.5, 2) for _ in range(4)]
+    steps, t = Steps(capacities), 0.3
+    for _ in range(50):
+        following = steps.above(t)
+        assert [flows_within(b, following * (1 - 1e-6)) for b in capacities] == [flows_within(b, t) for b in capacities]
+        assert sum(flows_within(b, following) for b in capacities) > sum(flows_within(b, t) for b in capacities)
+        t = following
