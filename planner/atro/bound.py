@@ -11,11 +11,13 @@ Common switches must take those F flows in, one per port. m of them that are joi
 own have m eta - 2 (m - 1) other ports, for K links and F entries; F <= t K, and K <= A m, for two switches have at most
 one link. A PS at a common switch takes one more port, and p <= t of the entries; that switch is in layer 1 and sends to
 nobody else, so K <= A (m - 1). A PS at an aggregator has p = 1. The best division of the common switches into such
-groups, and of the aggregators' ports among them, is found by dynamic programming. Layers are not counted, nor that
-flows must not run in circles: the bound may be missed.
+groups, and of the aggregators' ports among them, is found by dynamic programming. Of layers
+only one or two are counted, and not that flows must not run in circles: the bound may be missed.
 """
 
 from __future__ import annotations
+
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +30,35 @@ Gains = NDArray[np.int64]
 IMPOSSIBLE = -(1 << 40)
 
 
-def most_workers_bound(cluster: Cluster, t: int) -> int:
+def most_workers_bound(cluster: Cluster, t: int) -> float:
     """No wiring with at most `t` flows on every link carries more workers."""
     # An aggregator of one port is worth less than none.
     most = max(with_aggregators(cluster, t, number) for number in {0, cluster.aggregators})
     hosts = (cluster.aggregators + cluster.common) * cluster.ports - 1
-    return max(0, min(most, hosts))
+    return max(0, min(most, hosts, few_layers(cluster, t)))
+
+
+def few_layers(cluster: Cluster, t: int) -> float:
+    """What one or two layers bound: the PS's switch, and under it switches with nothing but workers. Else infinite.
+
+    An aggregator under the PS's switch brings `full` workers for one flow, a common switch no more than its link holds.
+    """
+    full = cluster.ports - 1
+    if cluster.layers == 1:
+        return max(full if cluster.aggregators else 0, min(t, full) if cluster.common else 0)
+    if cluster.layers > 2:
+        return inf
+    at_aggregator = under(full, [full] * (cluster.aggregators - 1) + [min(t, full)] * cluster.common)
+    feeders = [min(t, full)] * (cluster.common - 1)
+    most = min(cluster.aggregators, t, full)
+    at_common = (sums * full + min(t - sums, under(full - sums, feeders)) for sums in range(most + 1))
+    return max(at_aggregator if cluster.aggregators else 0, max(at_common) if cluster.common else 0)
+
+
+def under(ports: int, brought: list[int]) -> int:
+    """The most workers that so many ports bring, each by a switch, or by being a worker's."""
+    best = sorted(brought, reverse=True)[: max(0, ports)]
+    return sum(max(1, workers) for workers in best) + max(0, ports - len(best))
 
 
 def with_aggregators(cluster: Cluster, t: int, aggregators: int) -> int:

@@ -45,13 +45,20 @@ def optimise(cluster: Cluster, options: SolverOptions | None = None) -> tuple[Wi
             unsettled.clear()  # nor is there one for fewer flows
         else:
             unsettled.append(t)
-    raise cannot_be_wired(cluster)
+    raise cannot_be_wired(cluster) if not unsettled else not_found(cluster, options)
 
 
 def least_flows(cluster: Cluster) -> int:
     """The least t that counting does not exclude; more than there are workers if it excludes all."""
     return bisect_left(
         range(cluster.workers + 1), True, lo=1, key=lambda t: most_workers_bound(cluster, t) >= cluster.workers
+    )
+
+
+def not_found(cluster: Cluster, options: SolverOptions) -> SolverError:
+    return SolverError(
+        f"no wiring for {cluster.workers} workers found in {options.time_limit_s:g} s, and no proof that there is none: "
+        "raise the time limit, or add layers"
     )
 
 
