@@ -23,12 +23,13 @@ from rich.table import Table
 
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
 from experiments.report import VALID
-from planner.aro.recognise import leaf_spine as recognise
-from planner.aro.single import best_choice
+from planner.aro.flow import Demand, FlowTest
+from planner.aro.single import best_flows
 from planner.aro.task import tasks_of
 from planner.atro.cluster import Cluster
 from planner.atro.fast import optimise
-from planner.methods import METHODS, paring, spar
+from planner.decouple import task_graph
+from planner.methods import paring, spar
 from planner.methods.overlay import OverlayOptions
 from planner.methods.paring import ParingOptions
 from planner.problem import Job, Problem
@@ -55,12 +56,11 @@ Scheme = Callable[[Problem, int], float]
 
 
 def aro_rate(problem: Problem, seed: int) -> float:
-    """In closed form where there is one: it knows no most number of flows at an aggregator, as the paper does not."""
+    """The model's optimum without the planner's limit of 64 flows at an aggregator, which the paper does not have."""
     task, *_ = tasks_of(problem)
-    closed = recognise(problem.fabric, task)
-    if closed is not None:
-        return quantised(1 / best_choice(closed, SolverOptions(seed=seed)).t)
-    return quantised(METHODS["aro"].plan(problem).shards[0].rate_bps)
+    graph = task_graph(problem.fabric, task.job.workers, task.server)
+    test = FlowTest(Demand(graph, most_children=len(graph.workers)), SolverOptions(seed=seed))
+    return quantised(1 / best_flows(test, 0.0).t)
 
 
 def paring_rate(problem: Problem, seed: int) -> float:

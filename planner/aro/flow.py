@@ -43,10 +43,12 @@ Counts = dict[DirectedLink, int]
 class Demand:
     """A task's graph, less its workers: the one link of each has one flow.
 
-    `starting[z]` counts the workers at common switch z, `local[inp]` those that send to an INP.
+    `starting[z]` counts the workers at common switch z, `local[inp]` those that send to an INP. `most_children` is
+    how many flows an INP sums; the papers have no such limit.
     """
 
     graph: TaskGraph
+    most_children: int = MAX_CHILDREN
 
     @cached_property
     def access(self) -> list[DirectedLink]:
@@ -98,7 +100,7 @@ class FlowModel:
 
 def build(demand: Demand, t: float) -> FlowModel:
     """Constraints (4) to (10) at `t`. An INP that may be used and is not only wastes a flow: (7) needs one side."""
-    graph = demand.graph
+    graph, children = demand.graph, demand.most_children
     model = pulp.LpProblem("aro_flows", pulp.LpMinimize)
 
     # Variables
@@ -112,9 +114,9 @@ def build(demand: Demand, t: float) -> FlowModel:
     for v, p in graph.inps:
         entering = [link for link in graph.inps[v, p] if link in y]
         for u, _ in entering:
-            model += y[u, v] <= min(most[u, v], MAX_CHILDREN) * x[v, p], f"is_used_{u}_{v}_{p}"  # (7)
-        if demand.local[v, p] + sum(most[link] for link in entering) > MAX_CHILDREN:
-            model += total(y, entering) + demand.local[v, p] <= MAX_CHILDREN * x[v, p], f"children_{v}_{p}"
+            model += y[u, v] <= min(most[u, v], children) * x[v, p], f"is_used_{u}_{v}_{p}"  # (7)
+        if demand.local[v, p] + sum(most[link] for link in entering) > children:
+            model += total(y, entering) + demand.local[v, p] <= children * x[v, p], f"children_{v}_{p}"
     for z in graph.aggregating:
         handed = pulp.lpSum(x[inp] for inp in graph.inps_of[z])  # (8)
         model += handed == total(y, graph.out_of[z]), f"op_forwards_{z}"  # (9)
@@ -129,7 +131,7 @@ def build(demand: Demand, t: float) -> FlowModel:
 def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:
     """The flows that a switch sums fit its `aggregation_rate_bps`; one that enters an INP alone costs nothing."""
     model = flows.model
-    most = min(MAX_CHILDREN, len(demand.graph.workers))
+    most = min(demand.most_children, len(demand.graph.workers))
     for z, rate in demand.aggregation_rates_bps.items():
         summed: Any = 0
         for v, p in demand.graph.inps_of[z]:

@@ -57,7 +57,7 @@ def least_flows(cluster: Cluster) -> int:
 
 def not_found(cluster: Cluster, options: SolverOptions) -> SolverError:
     return SolverError(
-        f"no wiring for {cluster.workers} workers found in {options.time_limit_s:g} s, and no proof that there is none: "
+        f"no wiring for {cluster.workers} workers found in {options.time_limit_s:g} s, no proof that there is none: "
         "raise the time limit, or add layers"
     )
 
