@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.planning import draw_fabric, print_plan, write_plan
+from planner.atro.bound import most_workers_bound
 from planner.atro.cluster import Cluster
 from planner.atro.design import design
 from planner.design import Design
@@ -20,6 +21,7 @@ def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None
     with console.status("designing the network"):
         designed = design(cluster, FRAGMENT, options, job)
     print_plan(console, designed.problem, designed.plan)
+    console.print(why(cluster, designed), highlight=False)
     spare = cluster.aggregators + cluster.common - len(designed.fabric.switches)
     console.print(f"{len(designed.fabric.switches)} switches in use, {spare} spare", highlight=False)
     if output is not None:
@@ -27,3 +29,13 @@ def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None
         draw_fabric(designed.fabric, designed.problem, designed.plan, output / "fabric")
         console.print(f"run it: inakit emulate --topo {output}/fabric.yml --jobs {output}/jobs.yml --planners aro")
     return designed
+
+
+def why(cluster: Cluster, designed: Design) -> str:
+    """What keeps the rate from being higher."""
+    flows = round(cluster.capacity_bps / designed.rate_bps)
+    if flows == 1:
+        return "no rate is higher: it is a worker's link's"
+    rate, most = cluster.capacity_bps / (flows - 1), most_workers_bound(cluster, flows - 1)
+    proof = "" if most >= cluster.workers else f": such links carry {most:.0f} workers at most"
+    return f"{flows} flows share a link; the next higher rate is {rate / 1e6:.3f} Mbit/s{proof}"

@@ -19,6 +19,7 @@ def design(at: Path, *arguments: str) -> Path:
     answer = inakit("design", *CLUSTER, "--gradient-bytes", "51200", "--output", str(folder), *arguments, at=at)
     assert answer.code == 0, answer
     assert "optimal" in answer.output
+    assert "such links carry 5 workers at most" in " ".join(answer.output.split())
     return folder
 
 
