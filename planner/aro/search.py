@@ -60,31 +60,28 @@ def least_t(
 ) -> Least[SolutionT] | None:
     """The least step from `lowest` on with a solution, or one within `gap` of it; None if `highest` has none.
 
-    `fits` gives a solution at t, or None where there is none; a `SolverError` of it, when its time is over, ends the
-    search with the best solution so far.
+    `fits` gives a solution at t, or None where there is none. Where it gives up with a `SolverError`, the search goes
+    on above that t, and the bound stays below; the error is the search's if no other t has a solution either.
     """
-    t = bound = steps.from_(lowest)
-    best: Least[SolutionT] | None = None
+    t = low = bound = steps.from_(lowest)
+    best: tuple[SolutionT, float] | None = None
+    failure: SolverError | None = None
     while True:
         try:
             solution = fits(t)
-        except SolverError:
-            if best is None:
-                raise
-            return best
-        if solution is None:
-            bound = steps.above(t)
-        best = improved(best, solution, t, bound)
-        if best is None and t >= highest:
-            return None
-        if best is not None and best.gap <= max(gap, ROUNDING):
-            return best
-        t = steps.from_(max(2 * t, bound)) if best is None else steps.up_to((bound + best.t) / 2)
-
-
-def improved(
-    best: Least[SolutionT] | None, solution: SolutionT | None, t: float, bound: float
-) -> Least[SolutionT] | None:
-    if solution is not None:
-        return Least(solution, t, bound)
-    return best and Least(best.solution, best.t, bound)
+            if solution is None:
+                bound = steps.above(t)
+        except SolverError as error:
+            solution, failure = None, error
+        if solution is not None:
+            best = solution, t
+        elif best is None and t >= highest:
+            break
+        else:
+            low = steps.above(t)
+        if best is not None and (low >= best[1] * (1 - ROUNDING) or 1 - bound / best[1] <= gap):
+            return Least(*best, bound)
+        t = steps.from_(max(2 * t, low)) if best is None else steps.up_to((low + best[1]) / 2)
+    if failure is not None:
+        raise failure
+    return None

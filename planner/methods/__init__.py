@@ -12,7 +12,7 @@ from topo.errors import unknown_name
 __all__ = ["METHODS", "Method", "Options", "find_method"]
 
 METHODS: dict[str, Method[Any]] = {
-    "aro": Method("aggregator-aware routing, exact (ARO, SJST)", aro.AroOptions, aro.plan),
+    "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
     "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),

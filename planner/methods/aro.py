@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
+from planner.aro.several import several
 from planner.aro.single import best_routing
-from planner.aro.task import Task, tasks_of
+from planner.aro.task import tasks_of
 from planner.methods.method import Options
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.routes import plan_from_paths
-from topo.errors import InputError
+from planner.unfold import Path
 from topo.fabric import Fabric
 
 
@@ -26,17 +27,24 @@ class AroOptions(Options):
 
 
 def plan(problem: Problem, options: AroOptions) -> Plan:
-    """The plan with the highest throughput. Raises `InputError` for more than one job or PS."""
-    task = single_task(problem)
-    fabric = problem.fabric if options.pipeline_aware else without_pipelines(problem.fabric)
-    routing = best_routing(fabric, task, options.for_solver)
-    outcome = routing.outcome
+    """The plan with the highest throughput: Eq. (1) for one task, (2) for one job, (3) for several."""
+    if options.pipeline_aware:
+        return plan_aware(problem, options)
+    known = replace(problem, fabric=without_pipelines(problem.fabric))
+    return with_real_pipelines(problem, plan_aware(known, options), options)
+
+
+def plan_aware(problem: Problem, options: AroOptions) -> Plan:
+    task, *others = tasks_of(problem)
+    if others:
+        return several(problem, options)
+    routing = best_routing(problem.fabric, task, options.for_solver)
     return plan_from_paths(
         problem,
         {task.job.number: routing.paths},
-        {switch.name for switch in problem.fabric.switches if switch.ina},
+        aggregating(problem.fabric),
         method="aro",
-        outcome=outcome if options.pipeline_aware else replace(outcome, status="heuristic", gap=None),
+        outcome=routing.outcome,
         window=options.window,
     )
 
@@ -47,14 +55,25 @@ def plan_unaware(problem: Problem, options: Options) -> Plan:
     return replace(made, method="aro-unaware")
 
 
-def single_task(problem: Problem) -> Task:
-    first, *others = tasks_of(problem)
-    if others:
-        raise InputError(
-            f"aro plans a single task, {1 + len(others)} are given: give one job with one parameter server, "
-            "or take planner 'atp' or 'lbmm'"
-        )
-    return first
+def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
+    """The routes of a plan for other pipelines, at the rates that the real ones leave."""
+    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
+    for shard in plan.shards:
+        for tree in shard.trees:
+            paths[shard.job] += [tree.way(label) for label in tree.workers]
+    return plan_from_paths(
+        problem,
+        paths,
+        aggregating(problem.fabric),
+        rates_bps={(shard.job, tree.root): shard.rate_bps for shard in plan.shards for tree in shard.trees},
+        method=plan.method,
+        outcome=replace(plan.outcome, status="heuristic", gap=None),
+        window=options.window,
+    )
+
+
+def aggregating(fabric: Fabric) -> set[str]:
+    return {switch.name for switch in fabric.switches if switch.ina}
 
 
 def without_pipelines(fabric: Fabric) -> Fabric:

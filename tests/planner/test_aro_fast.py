@@ -205,6 +205,28 @@ def test_a_search_ends_with_what_it_has() -> None:
     assert least.gap == pytest.approx(3 / 8)
 
 
+def undecided(t: float) -> str | None:
+    """A test for t that knows nothing of 1 to 4."""
+    if t <= 4:
+        raise SolverError("time is over")
+    return "found" if t >= 6 else None
+
+
+def test_a_search_goes_on_above_what_it_cannot_decide() -> None:
+    """Nothing fits at 5, so nothing fits at 1 to 4 either: what was left open is proven after all."""
+    least = least_t(undecided, Steps([1.0]), 0.5, 100)
+    assert least is not None
+    assert (least.t, least.gap) == (6, 0)
+
+
+def test_a_search_that_decides_nothing_says_why() -> None:
+    def never(_: float) -> None:
+        raise SolverError("time is over")
+
+    with pytest.raises(SolverError, match="time is over"):
+        least_t(never, Steps([1.0]), 0.5, 100)
+
+
 @pytest.mark.parametrize("seed", range(50))
 def test_the_search_finds_the_first_step_that_fits(seed: int) -> None:
     draw = random.Random(seed)
