@@ -43,6 +43,7 @@ class Overlay:
     parents: dict[str, str] = field(default_factory=dict)
     children: Counter[str] = field(default_factory=Counter)
     hops: dict[str, dict[str, float]] = field(default_factory=dict)
+    drawn: dict[tuple[str, str], Path] = field(default_factory=dict)
 
     def distance(self, source: str, target: str) -> float:
         """Hops of the shortest up-down paths; infinite where there is none."""
@@ -66,24 +67,29 @@ class Overlay:
         return self.distance(source, target) + self.distance(target, self.server) == direct
 
     def attach(self, node: str, candidates: Iterable[str]) -> None:
-        """Let `node` send to the nearest of the candidates, the first of those that are equally near.
-
-        Where it may send to none of them, it sends to the PS.
-        """
-        free = [name for name in candidates if self.allows(node, name) and self.has_room(name)]
-        parent = min(free, key=lambda name: self.distance(node, name), default=self.server)
+        """Let `node` send to the nearest of the candidates that has room."""
+        parent = self.nearest(node, candidates)
         self.parents[node] = parent
         self.children[parent] += 1
 
     def has_room(self, parent: str) -> bool:
         return parent == self.server or self.children[parent] < self.options.degree
 
-    def path(self, node: str) -> Path:
-        """The shortest path from a node to its parent that a hash of seed and pair draws."""
-        paths = up_down_paths(self.fabric, node, self.parents[node])
-        if not paths:
-            raise unreachable(node, self.parents[node])
-        return random.Random(f"{self.options.seed} {node} {self.parents[node]}").choice(paths)
+    def nearest(self, node: str, candidates: Iterable[str]) -> str:
+        """The nearest of the candidates, the first of those that are equally near; the PS if it may send to none."""
+        free = [name for name in candidates if self.allows(node, name) and self.has_room(name)]
+        return min(free, key=lambda name: self.distance(node, name), default=self.server)
+
+    def path(self, node: str, parent: str) -> Path:
+        """The shortest path that a hash of seed, rack and `parent` draws: a rack's flows go together."""
+        if node in self.fabric.host_names:
+            return (node, *self.path(self.fabric.tor_of(node), parent))
+        if (node, parent) not in self.drawn:
+            paths = up_down_paths(self.fabric, node, parent)
+            if not paths:
+                raise unreachable(node, parent)
+            self.drawn[node, parent] = random.Random(f"{self.options.seed} {node} {parent}").choice(paths)
+        return self.drawn[node, parent]
 
     def depth(self, node: str) -> int:
         return 0 if node == self.server else 1 + self.depth(self.parents[node])
@@ -96,7 +102,7 @@ def tree_of(overlay: Overlay, number: int, workers: Collection[str]) -> Aggregat
     branches: list[Branch] = []
 
     def send(sender: str | Inp, node: str) -> None:
-        path, parent = overlay.path(node), ROOT_LABEL
+        path, parent = overlay.path(node, overlay.parents[node]), ROOT_LABEL
         if path[-1] != overlay.server:
             inp = path[-1], overlay.fabric.ingress_pipeline(path[-1], path[-2])
             parent = labels.setdefault(inp, len(labels) + 1)

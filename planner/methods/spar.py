@@ -1,49 +1,83 @@
 """SPAR: aggregator placement and routing together, greedily, at top-of-rack (ToR) switches (ATRO's section IV-A).
 
-Workers under the PS's ToR send to the PS, all others to the nearest aggregator, of those equally near to the one with
-fewest workers; aggregators send to the PS. They are placed one by one at the ToR from which most flows climb, which is
-the pressure they relieve. From the PS's own ToR none climbs: it is never chosen, and its workers' flows stay apart.
+Racks send to the nearest aggregator, the PS's own to the PS where its ToR is none; aggregators send to the PS. They are
+placed one by one where the rate becomes highest. Which of several shortest paths the network will take between two
+elements is not SPAR's to decide, so it judges a place by a draw of its own.
 """
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from planner.design import Design
 from planner.methods.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
 from planner.plan import Plan
 from planner.problem import Problem
+from planner.unfold import Path
 from topo.variations import with_ina
+
+GUESS = 7919
+"""Between the seed of the paths by which SPAR judges and the seed of those that are taken."""
 
 
 def plan(problem: Problem, options: OverlayOptions) -> Plan:
     """SPAR's routes for aggregators that are placed already; those that are not at a ToR are not used."""
     job = single_task("spar", problem)
-    fabric, server = problem.fabric, job.servers[0]
-    overlay = Overlay(fabric, server, options)
-    tors = {fabric.tor_of(host) for host in fabric.host_names}
-    chosen = [name for name in aggregating(fabric) if name in tors]
+    overlay = Overlay(problem.fabric, job.servers[0], options)
+    tors = {problem.fabric.tor_of(host) for host in problem.fabric.host_names}
+    chosen = [name for name in aggregating(problem.fabric) if name in tors]
     for name in chosen:
         overlay.attach(name, ())
     for worker in job.workers:
-        own = fabric.tor_of(worker)
-        apart = own == fabric.tor_of(server) and own not in chosen
-        overlay.attach(worker, () if apart else sorted(chosen, key=lambda name: overlay.children[name]))
+        overlay.attach(worker, candidates(overlay, problem.fabric.tor_of(worker), chosen))
     return plan_of("spar", problem, overlay)
 
 
 def design(problem: Problem, options: OverlayOptions) -> Design:
     """The ToRs that SPAR makes aggregators, as many as the fabric has, and its routes."""
-    placed = place(problem)
+    placed = place(problem, options)
     return Design(placed, plan(placed, options))
 
 
-def place(problem: Problem) -> Problem:
-    """The problem with its aggregators at the ToRs that have most workers; the PS's are not counted."""
-    job = single_task("spar", problem)
-    fabric = problem.fabric
-    climbing = Counter(map(fabric.tor_of, job.workers))
-    del climbing[fabric.tor_of(job.servers[0])]
-    chosen = [tor for tor, _ in climbing.most_common(len(aggregating(fabric)))]
+def place(problem: Problem, options: OverlayOptions) -> Problem:
+    """The problem with its aggregators at other ToRs: each at the one that leaves the busiest link least to carry.
+
+    Of equals it takes the one with most workers.
+    """
+    job, fabric = single_task("spar", problem), problem.fabric
+    overlay = Overlay(fabric, job.servers[0], replace(options, seed=options.seed + GUESS))
+    racks = Counter(map(fabric.tor_of, job.workers))
+    tors = list(dict.fromkeys(fabric.tor_of(host.name) for host in fabric.hosts))
+    chosen: list[str] = []
+    for _ in range(min(len(tors), len(aggregating(fabric)))):
+        left = [tor for tor in tors if tor not in chosen]
+        chosen.append(min(left, key=lambda tor: (busiest_s(overlay, racks, [*chosen, tor]), -racks[tor])))
     return replace(problem, fabric=with_ina(fabric, chosen))
+
+
+def candidates(overlay: Overlay, rack: str, chosen: Collection[str]) -> list[str]:
+    """The aggregators that a rack's workers may send to; a draw decides between those that are equally near."""
+    if rack == overlay.fabric.tor_of(overlay.server) and rack not in chosen:
+        return []
+    return sorted(chosen, key=lambda name: random.Random(f"{overlay.options.seed} {rack} {name}").random())
+
+
+def busiest_s(overlay: Overlay, racks: Mapping[str, int], chosen: Collection[str]) -> float:
+    """Seconds that the busiest link takes for a bit of every flow on it: the inverse of the rate."""
+    flows: Counter[tuple[str, str]] = Counter()
+    for path, count in routes(overlay, racks, chosen):
+        for link in pairwise(path):
+            flows[link] += count
+    return max(count / overlay.fabric.capacities_bps[link] for link, count in flows.items())
+
+
+def routes(overlay: Overlay, racks: Mapping[str, int], chosen: Collection[str]) -> Iterator[tuple[Path, int]]:
+    """The path of every rack and aggregator, and the flows on it."""
+    for name in chosen:
+        yield overlay.path(name, overlay.server), 1
+    for rack, workers in racks.items():
+        yield overlay.path(rack, overlay.nearest(rack, candidates(overlay, rack, chosen))), workers
