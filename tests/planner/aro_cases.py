@@ -199,6 +199,6 @@ def value_bps(
                 used[resource[1], resource[0]].append(count * r[i])
     for resource, terms in used.items():
         model += pulp.lpSum(terms) <= capacity_of(problem.fabric, resource) / unit
-    model.solve(pulp.HiGHS(msg=False))
+    model.solve(pulp.HiGHS(msg=False, gapRel=0.0, gapAbs=0.0))
     assert model.status == pulp.LpStatusOptimal
     return float(pulp.value(model.objective)) * unit
