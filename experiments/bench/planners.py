@@ -1,0 +1,135 @@
+"""How long ARO takes for one task: the fast method beside the literal model, in the same run, on the same problems."""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import mean, median
+
+from rich.console import Console
+from rich.table import Table
+
+from planner.methods import METHODS, Options
+from planner.plan import Plan
+from planner.problem import Job, Problem
+from topo.clos import fat_tree, leaf_spine
+from topo.fabric import Fabric
+from topo.variations import with_capacity, with_ina, with_pipelines
+from traffic.packet import FRAGMENT
+
+CAPACITY_BPS = 100e9
+PIPELINES = 4
+GRADIENT_BYTES = 100_000_000
+LITERAL_TIME_S = 60.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fabric with `share` of its switches INA, the PS's ToR among them, and workers at random hosts.
+
+    The first `literal` seeds are planned with the literal model, too.
+    """
+
+    name: str
+    fabric: Callable[[], Fabric]
+    workers: int
+    share: float
+    seeds: int
+    literal: int
+
+    def problem(self, seed: int) -> Problem:
+        draw = random.Random(seed)
+        fabric = with_pipelines(with_capacity(self.fabric(), CAPACITY_BPS), PIPELINES)
+        server, *others = (host.name for host in fabric.hosts)
+        tor = fabric.tor_of(server)
+        switches = [switch.name for switch in fabric.switches if switch.name != tor]
+        aggregating = int(self.share * (len(switches) + 1))
+        fabric = with_ina(fabric, (tor, *draw.sample(switches, aggregating - 1)))
+        job = Job(1, tuple(draw.sample(others, self.workers)), (server,), GRADIENT_BYTES)
+        return Problem(fabric, (job,), FRAGMENT)
+
+
+CASES = (
+    Case("leaf-spine 24x24, 200 workers", lambda: leaf_spine(24, 24, 24), 200, 0.2, seeds=30, literal=5),
+    Case("fat-tree k=16, 500 workers", lambda: fat_tree(16), 500, 0.2, seeds=5, literal=1),
+    Case("fat-tree k=32, 8191 workers", lambda: fat_tree(32), 8191, 0.2, seeds=1, literal=0),
+)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One problem: the best rate and its proven gap; seconds of the search, of plan and check, of the literal model."""
+
+    rate_bps: float
+    gap: float
+    search_s: float
+    objects_s: float
+    literal: Plan | None
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer the literal model takes."""
+        return self.literal.outcome.seconds / self.search_s if self.literal else 0.0
+
+
+def timing(case: Case, seed: int) -> Timing:
+    problem = case.problem(seed)
+    with no_collection():
+        started = time.perf_counter()
+        plan = METHODS["aro"].plan(problem)
+        took = time.perf_counter() - started
+    literal = None
+    if seed < case.literal:
+        literal = METHODS["aro-raw"].plan(problem, Options(time_limit_s=LITERAL_TIME_S))
+    outcome = plan.outcome
+    return Timing(plan.shards[0].rate_bps, outcome.gap or 0.0, outcome.seconds, took - outcome.seconds, literal)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Without Python's collection of garbage, whose time is that of all objects in memory, the planner's or not."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def bench_planners(console: Console, cases: Sequence[Case] = CASES) -> Table:
+    """Every case with all its seeds, as a table."""
+    table = Table(title="ARO with one task", caption=CAPTION, caption_justify="left")
+    table.add_column("case")
+    for heading in ("seeds", "mean Gbit/s", "worst gap", "search (ms)", "plan, check (ms)", "literal (s)", "ratio"):
+        table.add_column(heading, justify="right")
+    timing(cases[0], 0)  # so that nothing is loaded while the clock runs
+    for case in cases:
+        with console.status(case.name):
+            table.add_row(case.name, *cells([timing(case, seed) for seed in range(case.seeds)]))
+    return table
+
+
+CAPTION = (
+    "Search: from the problem to a path for every worker, with the proof; median and worst. Literal: the paper's model "
+    f"on the first seeds, median, {LITERAL_TIME_S:g} s at most. Ratio: literal to search, least and median."
+)
+
+
+def cells(timings: Sequence[Timing]) -> list[str]:
+    both = [timing for timing in timings if timing.literal]
+    searches = [1e3 * timing.search_s for timing in timings]
+    literal = [timing.literal.outcome.seconds for timing in both if timing.literal]
+    ratios = [timing.ratio for timing in both]
+    return [
+        str(len(timings)),
+        f"{mean(timing.rate_bps for timing in timings) / 1e9:.2f}",
+        f"{max(timing.gap for timing in timings):.1%}",
+        f"{median(searches):.1f}, {max(searches):.1f}",
+        f"{median(1e3 * timing.objects_s for timing in timings):.1f}",
+        f"{median(literal):.2f}" if both else "-",
+        f"{min(ratios):.0f}, {median(ratios):.0f}" if both else "-",
+    ]

@@ -1,0 +1,34 @@
+"""`inakit bench --planners` on a small case: a row with the rate, the times and their ratio."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from experiments.bench.planners import Case, bench_planners, timing
+from topo.clos import leaf_spine
+
+SMALL = Case("small", lambda: leaf_spine(4, 4, 4), workers=10, share=0.5, seeds=3, literal=2)
+
+
+def test_a_case_is_planned_by_both() -> None:
+    timed = timing(SMALL, 0)
+    assert timed.literal is not None
+    assert timed.gap == 0
+    assert abs(timed.literal.shards[0].rate_bps / timed.rate_bps - 1) < 1e-6
+    assert timed.ratio == timed.literal.outcome.seconds / timed.search_s
+
+
+def test_only_the_first_seeds_are_planned_literally() -> None:
+    assert timing(SMALL, 2).literal is None
+
+
+def test_the_table_has_a_row_for_each_case() -> None:
+    table = bench_planners(Console(quiet=True), [SMALL, SMALL])
+    assert table.row_count == 2
+
+
+def test_the_servers_switch_always_sums() -> None:
+    problem = SMALL.problem(1)
+    tor = problem.fabric.tor_of(problem.jobs[0].servers[0])
+    assert problem.fabric.switch_by_name[tor].ina
+    assert sum(switch.ina for switch in problem.fabric.switches) == 4
