@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
 
@@ -119,12 +119,21 @@ def tree_of(overlay: Overlay, number: int, workers: Collection[str]) -> Aggregat
     return AggregationTree(number, overlay.server, {labels[w]: w for w in workers}, aggregators, tuple(branches))
 
 
-def plan_of(method: str, problem: Problem, overlay: Overlay) -> Plan:
-    """The plan of the problem's only task, with the best rate that its links allow."""
-    job = single_task(method, problem)
-    (tree,) = assign_slots(problem.fabric, [tree_of(overlay, 1, job.workers)], overlay.options.window)
-    shard = Shard(job.number, 1, 1.0, equal_rate_bps(problem.fabric, [tree]), (tree,))
-    return Plan(method, problem.fabric.name, (shard,), SolverOutcome("heuristic", 0.0))
+def plan_of(method: str, problem: Problem, options: OverlayOptions, grow: Callable[[Job, Overlay], None]) -> Plan:
+    """The plan of trees that `grow` attaches a job's workers to, one for each PS, all flows at the best equal rate."""
+    tasks = [(job, server) for job in problem.jobs for server in job.servers]
+    trees = []
+    for job, server in tasks:
+        overlay = Overlay(problem.fabric, server, options)
+        grow(job, overlay)
+        trees.append(tree_of(overlay, job.servers.index(server) + 1, job.workers))
+    placed = assign_slots(problem.fabric, trees, options.window)
+    rate = equal_rate_bps(problem.fabric, placed)
+    shards = tuple(
+        Shard(job.number, tree.number, 1 / len(job.servers), rate, (tree,))
+        for (job, _), tree in zip(tasks, placed, strict=True)
+    )
+    return Plan(method, problem.fabric.name, shards, SolverOutcome("heuristic", 0.0))
 
 
 def single_task(method: str, problem: Problem) -> Job:
@@ -132,8 +141,8 @@ def single_task(method: str, problem: Problem) -> Job:
     job = problem.jobs[0]
     if len(problem.jobs) > 1 or len(job.servers) > 1:
         raise InputError(
-            f"{method} plans one job with one parameter server, {len(problem.jobs)} jobs with "
-            f"{sum(len(job.servers) for job in problem.jobs)} are given: give one, or take planner 'atp' or 'lbmm'"
+            f"{method} places one job with one parameter server, {len(problem.jobs)} jobs with "
+            f"{sum(len(job.servers) for job in problem.jobs)} are given: give one"
         )
     return job
 

@@ -15,7 +15,7 @@ from math import inf
 from planner.design import Design
 from planner.methods.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
 from planner.plan import Plan
-from planner.problem import Problem
+from planner.problem import Job, Problem
 from topo.fabric import Fabric
 
 Cost = Callable[[Collection[str]], float]
@@ -30,15 +30,16 @@ class ParingOptions(OverlayOptions):
 
 def plan(problem: Problem, options: ParingOptions) -> Plan:
     """PARING's routes for hosts that are placed already."""
-    job = single_task("paring", problem)
-    overlay = Overlay(problem.fabric, job.servers[0], options)
-    racks = Counter(map(problem.fabric.tor_of, job.workers))
-    chosen = steiner_nodes(overlay, options, lambda chosen: tree_cost(overlay, chosen, racks))
-    for name in nearest_first(overlay, chosen):
-        overlay.attach(name, [*overlay.parents, overlay.server])
-    for worker in job.workers:
-        overlay.attach(worker, [*chosen, overlay.server])
-    return plan_of("paring", problem, overlay)
+
+    def grow(job: Job, overlay: Overlay) -> None:
+        racks = Counter(map(problem.fabric.tor_of, job.workers))
+        chosen = steiner_nodes(overlay, options, lambda chosen: tree_cost(overlay, chosen, racks))
+        for name in nearest_first(overlay, chosen):
+            overlay.attach(name, [*overlay.parents, overlay.server])
+        for worker in job.workers:
+            overlay.attach(worker, [*chosen, overlay.server])
+
+    return plan_of("paring", problem, options, grow)
 
 
 def design(problem: Problem, options: ParingOptions) -> Design:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from planner.design import Design
 from planner.methods.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
 from planner.plan import Plan
-from planner.problem import Problem
+from planner.problem import Job, Problem
 from planner.unfold import Path
 from topo.variations import with_ina
 
@@ -26,15 +26,16 @@ GUESS = 7919
 
 def plan(problem: Problem, options: OverlayOptions) -> Plan:
     """SPAR's routes for aggregators that are placed already; those that are not at a ToR are not used."""
-    job = single_task("spar", problem)
-    overlay = Overlay(problem.fabric, job.servers[0], options)
     tors = {problem.fabric.tor_of(host) for host in problem.fabric.host_names}
     chosen = [name for name in aggregating(problem.fabric) if name in tors]
-    for name in chosen:
-        overlay.attach(name, ())
-    for worker in job.workers:
-        overlay.attach(worker, candidates(overlay, problem.fabric.tor_of(worker), chosen))
-    return plan_of("spar", problem, overlay)
+
+    def grow(job: Job, overlay: Overlay) -> None:
+        for name in chosen:
+            overlay.attach(name, ())
+        for worker in job.workers:
+            overlay.attach(worker, candidates(overlay, problem.fabric.tor_of(worker), chosen))
+
+    return plan_of("spar", problem, options, grow)
 
 
 def design(problem: Problem, options: OverlayOptions) -> Design:

@@ -100,9 +100,12 @@ def test_an_aggregator_sums_no_more_than_its_degree(method: str) -> None:
     assert sums(METHODS[method].plan(problem)) == {"leaf2": 64}
 
 
-@pytest.mark.parametrize("method", ["paring", "spar"])
-def test_two_jobs_are_refused(method: str) -> None:
-    two = single(network(), ["h2"], "h1")
-    two = Problem(two.fabric, (*two.jobs, job(["h3"], "h4", number=2)), two.fragment)
-    with pytest.raises(InputError, match="one job"):
-        METHODS[method].plan(two)
+def test_two_jobs_are_planned_but_not_placed() -> None:
+    two = single(network("leaf1", "leaf2", "spine1"), hosts(5, 8), "h1")
+    two = Problem(two.fabric, (*two.jobs, job(hosts(9, 12), "h2", "h3", number=2)), two.fragment)
+    for method in ("paring", "spar"):
+        assert [shard.share for shard in METHODS[method].plan(two).shards] == [1, 0.5, 0.5]
+    with pytest.raises(InputError, match="places one job"):
+        paring.design(two, ParingOptions())
+    with pytest.raises(InputError, match="places one job"):
+        spar.design(two, OverlayOptions())
