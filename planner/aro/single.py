@@ -42,22 +42,20 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> Routing:
     closed = leaf_spine(fabric, task)
     if closed is not None:
         choice = best_choice(closed, options)
-        if closed.most_children_at_tor(choice.solution) <= MAX_CHILDREN:
+        if choice is not None and closed.most_children_at_tor(choice.solution) <= MAX_CHILDREN:
             return Routing(closed.paths(choice.solution), outcome_of(choice, started))
-        lowest = choice.bound
+        lowest = choice.bound if choice is not None else 0.0
     graph = task_graph(fabric, task.job.workers, task.server)
     test = FlowTest(Demand(graph), options, started + options.time_limit_s)
     flows = best_flows(test, lowest)
     return Routing(generate_routes(graph, tidied(test, flows)), outcome_of(flows, started, options.solver))
 
 
-def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice]:
-    """In closed form. There always is one: where all workers share every link."""
+def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice] | None:
+    """In closed form; None if so many flows have to enter an INP that they do not fit at any t."""
     capacities = closed.capacities_bps
     highest = closed.workers / min(capacities)
-    least = least_t(closed.fits, Steps(capacities), 1 / closed.worker_bps, highest, options.gap)
-    assert least is not None
-    return least
+    return least_t(closed.fits, Steps(capacities), 1 / closed.worker_bps, highest, options.gap)
 
 
 def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:

@@ -15,7 +15,7 @@ from planner_cases import first_is_server, single
 from planner.aro.flow import Demand, FlowTest
 from planner.aro.recognise import leaf_spine as closed_form
 from planner.aro.search import Steps, flows_within, least_t
-from planner.aro.single import best_routing
+from planner.aro.single import best_choice, best_routing
 from planner.aro.task import tasks_of
 from planner.decouple import task_graph
 from planner.methods import METHODS, Options
@@ -140,6 +140,26 @@ def test_the_solver_finds_what_the_closed_form_does_on_larger_fabrics(seed: int)
     assert least is not None
     assert test.fits(least.t) is not None
     assert least.t <= steps.from_(0) or test.fits(steps.up_to(least.t * (1 - 1e-6))) is None
+
+
+@pytest.mark.parametrize("fabric", [leaf_spine(3, 4, 40), leaf_spine(2, 8, 60)])
+@pytest.mark.parametrize("aggregating", [("leaf1", "spine1"), ("leaf1", "spine1", "spine2")])
+def test_where_the_servers_leaf_has_not_enough_bits_the_solver_decides(
+    fabric: Fabric, aggregating: tuple[str, ...]
+) -> None:
+    """More than 64 flows could enter its pipeline in the closed form's routes."""
+    problem = first_is_server(with_ina(with_capacity(fabric, UNIT), aggregating))
+    closed = closed_form(problem.fabric, tasks_of(problem)[0])
+    assert closed is not None
+    choice = best_choice(closed, SolverOptions())
+    assert choice is None or closed.most_children_at_tor(choice.solution) > 64
+    agrees(problem)
+
+
+def test_more_flows_than_bits_have_no_solution() -> None:
+    problem = first_is_server(with_ina(leaf_spine(4, 1, 30), ("spine1",)))
+    with pytest.raises(SolverError, match=r"infeasible.*sums at most 64 flows"):
+        METHODS["aro"].plan(problem)
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
