@@ -7,6 +7,7 @@ one location, of which a flow could take any. A switch without which a worker wo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from math import floor
 
 from planner.aro.literal import Literal
@@ -45,7 +46,7 @@ def pre_pruned(graphs: Sequence[TaskGraph], alpha: float) -> list[TaskGraph]:
         for group in groups:
             candidates = [name for name in group if name in graph.into]
             count = max(1, floor(alpha * len(candidates) + ROUNDING))
-            chosen = take(offered[group], group, candidates, count, lambda name: unevenness(graph, name))  # noqa: B023
+            chosen = take(offered[group], group, candidates, count, partial(unevenness, graph))
             kept = excluding(kept, [name for name in candidates if name not in chosen])
         pruned.append(kept)
     return pruned
