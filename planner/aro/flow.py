@@ -170,7 +170,8 @@ class FlowTest:
         graph = self.demand.graph
         if any(link[0] in graph.aggregating for link in graph.into[graph.server]):
             return -pulp.lpSum(flows.x.values())
-        return pulp.lpSum(y for (_, v), y in flows.y.items() if v in graph.common)
+        common = set(graph.common)
+        return pulp.lpSum(y for (_, v), y in flows.y.items() if v in common)
 
     def tidy(self, t: float, found: Counts) -> Counts:
         """The same with few flows altogether, so that none is in the network that serves nothing."""
@@ -191,7 +192,7 @@ class FlowTest:
         return self.solve(flows, replace(self.options, gap=TIDY_GAP))
 
     def solve(self, flows: FlowModel, options: SolverOptions) -> Counts | None:
-        left = (self.deadline - monotonic()) / 2  # the rest is for greater t
+        left = min(options.time_limit_s, (self.deadline - monotonic()) / 2)  # the rest is for greater t
         if left <= 0:
             raise out_of_time(options)
         status = run(flows.model, replace(options, time_limit_s=left)).status
