@@ -41,9 +41,9 @@ def cases(jobs: int, servers: int, count: int, workers: int, bases: tuple[Fabric
     }
 
 
-ONE_TASK = cases(1, 1, 40, 5)
-SJMT = cases(1, 2, 16, 4) | cases(1, 3, 8, 3)
-MJMT = cases(2, 1, 16, 4) | cases(2, 2, 5, 3, LEAF_SPINES[:2])
+ONE_TASK = cases(1, 1, 32, 5)
+SJMT = cases(1, 2, 12, 4) | cases(1, 3, 6, 3)
+MJMT = cases(2, 1, 12, 4) | cases(2, 2, 5, 3, LEAF_SPINES[:2])
 SEVERAL = SJMT | MJMT
 PROBLEMS = ONE_TASK | SEVERAL
 
@@ -135,10 +135,10 @@ def test_app_loses_where_every_aggregator_is_needed() -> None:
 
 def test_sro_leaves_out_what_its_first_stage_has_not_used() -> None:
     smaller = 0
-    for problem in list(PROBLEMS.values())[::3]:
+    for problem in list(PROBLEMS.values())[::2]:
         graphs = optimise(problem, VARIANTS["aro-sro"], LiteralOptions()).aro.graphs
         smaller += any(len(a.links) < len(b.links) for a, b in zip(graphs, task_graphs(problem), strict=True))
-    assert smaller > 3
+    assert smaller > 2
 
 
 @pytest.mark.parametrize("name", list(SEVERAL)[::4])
