@@ -31,12 +31,16 @@ STATUS = {
 
 @dataclass(frozen=True)
 class Solution:
-    """What the solver found. `status` is optimal, feasible, infeasible, or unknown; `bound` holds for all solutions."""
+    """What the solver found. `status` is optimal, feasible, infeasible, or unknown; `bound` holds for all solutions.
+
+    `duals` has, for each row of a linear program, what the objective gains when the row's bound rises by 1.
+    """
 
     status: str
     values: list[float]
     objective: float
     bound: float
+    duals: list[float]
 
     @property
     def found(self) -> bool:
@@ -124,7 +128,8 @@ class Program:
         if status == UNKNOWN and feasible:
             status = FEASIBLE
         bound = info.mip_dual_bound if any(self.integral) else info.objective_function_value
-        return Solution(status, list(solver.getSolution().col_value), info.objective_function_value, bound)
+        found = solver.getSolution()
+        return Solution(status, list(found.col_value), info.objective_function_value, bound, list(found.row_dual))
 
 
 def merge(row: list[Term]) -> dict[int, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from planner.methods import aro, aro_literal, atp, ecmp, grid, inart, lbmm, overlay, paring, spar
+from planner.methods import aro, aro_literal, atp, ecmp, forest, grid, inart, lbmm, overlay, paring, spar
 from planner.methods.method import Method, Options
 from topo.errors import unknown_name
 
@@ -14,6 +14,7 @@ __all__ = ["METHODS", "Method", "Options", "find_method"]
 METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
     "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
+    "forest": Method("several trees per task, each with a share of the gradient", forest.ForestOptions, forest.plan),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
     "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),

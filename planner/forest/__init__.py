@@ -1,0 +1,1 @@
+"""Several aggregation trees for each task: fractional tree packing, exact or rounded to a few trees."""

@@ -1,0 +1,81 @@
+"""A forest for a problem: ARO's trees first, then more, each time packed anew; and how close it is to the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
+
+from planner.aro.flow import Demand
+from planner.aro.recognise import leaf_spine
+from planner.aro.several import several
+from planner.aro.single import best_routing
+from planner.aro.task import tasks_of
+from planner.forest.bound import relax
+from planner.forest.columns import TIGHT, Generated, generate
+from planner.forest.model import demands
+from planner.forest.packing import Column, Forest, Ground, pack
+from planner.forest.spread import MOST_TREES, rate_bound, spread
+from planner.methods.method import Options
+from planner.plan import SolverOutcome
+from planner.problem import Problem
+from planner.solve import FEASIBLE, OPTIMAL
+
+
+@dataclass(frozen=True)
+class Grown:
+    """The best forest found, and what none exceeds in worth."""
+
+    ground: Ground
+    forest: Forest
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        return max(0.0, self.bound / self.forest.value - 1)
+
+    def outcome(self, started: float) -> SolverOutcome:
+        proven = self.gap <= 2 * TIGHT
+        return SolverOutcome(
+            OPTIMAL if proven else FEASIBLE, monotonic() - started, 0.0 if proven else self.gap, "highs"
+        )
+
+
+def grow(problem: Problem, most: float, options: Options) -> Grown:
+    """At most so many trees for each task. Raises `SolverError` where even one cannot be found."""
+    deadline = monotonic() + options.time_limit_s
+    ground = Ground(problem.fabric, tasks_of(problem))
+    columns = aro_trees(ground, problem, options)
+    closed = [leaf_spine(ground.fabric, task) for task in ground.tasks]
+    for task, shape in enumerate(closed):
+        if shape is not None and most > 1:
+            columns += [ground.column(task, tree.paths) for tree in spread(shape, int(min(most, MOST_TREES)))]
+    bound = rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf
+    best = Grown(ground, pack(ground, columns, most), bound)
+    if best.gap <= max(options.gap, TIGHT):
+        return best
+    graphs = demands(ground)
+    best = replace(best, bound=min(bound, relax(ground, graphs, deadline - monotonic()).value))
+    if most == 1 or (most < inf and None not in closed):
+        return best  # one tree is ARO's, and closed forms are good at a few
+    return searched(best, graphs, columns, most, options, deadline)
+
+
+def searched(
+    best: Grown, graphs: Sequence[Demand], columns: Sequence[Column], most: float, options: Options, deadline: float
+) -> Grown:
+    """The best of the trees that column generation adds."""
+    ground = best.ground
+    generated = generate(ground, graphs, Generated(tuple(columns), best.bound), deadline, options.gap)
+    found = pack(ground, generated.columns, most)
+    return Grown(ground, max(best.forest, found, key=lambda forest: forest.value), generated.bound)
+
+
+def aro_trees(ground: Ground, problem: Problem, options: Options) -> list[Column]:
+    """The best single tree of each task."""
+    if len(ground.tasks) == 1:
+        return [ground.column(0, best_routing(ground.fabric, ground.tasks[0], options.for_solver).paths)]
+    plan = several(problem, replace(options, time_limit_s=options.time_limit_s / 2))
+    keys = [task.key for task in ground.tasks]
+    return [ground.column_of(keys.index((shard.job, tree.root)), tree) for shard in plan.shards for tree in shard.trees]

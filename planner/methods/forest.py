@@ -1,0 +1,33 @@
+"""Several aggregation trees for each task, each with a share of the gradient: beyond ARO's one tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
+
+from planner.forest.emit import plan_of
+from planner.forest.grow import grow
+from planner.methods.method import Options
+from planner.plan import Plan
+from planner.problem import Problem
+from topo.errors import InputError
+
+
+@dataclass(frozen=True)
+class ForestOptions(Options):
+    """`trees`: the most for each task; 0 for any number. The gap is always to the best with any number."""
+
+    trees: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.trees < 0:
+            raise InputError(f"trees {self.trees}: at least 1 is expected, or 0 for any number")
+
+
+def plan(problem: Problem, options: ForestOptions) -> Plan:
+    """The plan whose tasks' rates are worth most; a task's rate is the sum of its trees'."""
+    started = monotonic()
+    grown = grow(problem, options.trees or inf, options)
+    return plan_of(grown.ground, grown.forest, grown.outcome(started), options.window)

@@ -1,0 +1,108 @@
+"""Forests against enumeration: all trees of a task, packed by a linear program of its own."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pulp
+import pytest
+from aro_cases import CLOS, LEAF_SPINES, UNIT, Resource, capacity_of, random_problem, routings, worth_of_plan
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planner_cases import single
+
+from planner.methods import METHODS
+from planner.methods.forest import ForestOptions
+from planner.plan import Plan
+from planner.problem import Problem
+from topo.clos import leaf_spine
+from topo.variations import with_capacity, with_ina, with_pipelines
+
+EXACT = 1e-6
+MU = 0.001
+FEW = settings(max_examples=10, deadline=None)
+
+SHAPES = {
+    "one task": (1, 1, 5, CLOS),
+    "one job, two PSs": (1, 2, 4, CLOS),
+    "two jobs": (2, 1, 3, CLOS),
+    "two jobs, two PSs each": (2, 2, 3, LEAF_SPINES[:2]),
+}
+
+
+def problem_of(shape: str, seed: int) -> Problem:
+    jobs, servers, workers, bases = SHAPES[shape]
+    return random_problem(seed, jobs, servers, workers, bases)
+
+
+def planned(problem: Problem, trees: int) -> Plan:
+    """`Method.plan` also has it checked."""
+    return METHODS["forest"].plan(problem, ForestOptions(trees=trees))
+
+
+def best_packing(problem: Problem) -> float:
+    """Eq. (3), or (2), of all tasks' trees together, over all that there are."""
+    model = pulp.LpProblem("packing", pulp.LpMaximize)
+    throughputs: list[Any] = []
+    used: dict[Resource, list[Any]] = {}
+    for job in problem.jobs:
+        rates = []
+        for server in job.servers:
+            for k, loads in enumerate(routings(problem.fabric, job, server)):
+                rates.append(model.add_variable(f"r_{job.number}_{server}_{k}", 0))
+                for resource, count in loads:
+                    used.setdefault(resource, []).append(count * rates[-1])
+        throughputs.append(pulp.lpSum(rates) * (job.weight if len(problem.jobs) > 1 else 1))
+    least = model.add_variable("least")
+    model += least + (MU * pulp.lpSum(throughputs) if len(throughputs) > 1 else 0)
+    for throughput in throughputs:
+        model += least <= throughput
+    for resource, terms in used.items():
+        model += pulp.lpSum(terms) <= capacity_of(problem.fabric, resource) / UNIT
+    model.solve(pulp.HiGHS(msg=False))
+    return float(pulp.value(model.objective)) * UNIT
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(10))
+def test_any_number_of_trees_reaches_the_best_packing_of_all(shape: str, seed: int) -> None:
+    problem = problem_of(shape, seed)
+    plan = planned(problem, 0)
+    assert plan.outcome.status == "optimal"
+    assert worth_of_plan(problem, plan) == pytest.approx(best_packing(problem), rel=EXACT)
+
+
+@FEW
+@given(st.sampled_from(sorted(SHAPES)), st.integers(0, 10_000))
+def test_more_trees_are_never_worth_less(shape: str, seed: int) -> None:
+    """From ARO's optimum on; and what the gap of a few says of any number is true."""
+    problem = problem_of(shape, seed)
+    single, one, two, every = (
+        worth_of_plan(problem, plan)
+        for plan in (METHODS["aro"].plan(problem), *(planned(problem, trees) for trees in (1, 2, 0)))
+    )
+    assert single <= one * (1 + EXACT) <= two * (1 + EXACT) ** 2 <= every * (1 + EXACT) ** 3
+    gap = planned(problem, 2).outcome.gap
+    assert gap is not None
+    assert every <= two * (1 + gap) * (1 + EXACT)
+
+
+def papers_setting(seed: int) -> Problem:
+    """ARO's default: 24 leaves and spines, 200 workers, 9 INA switches with 4 pipelines, one of them the PS's leaf."""
+    fabric = with_pipelines(with_capacity(leaf_spine(24, 24, 24), 100e9), 4)
+    draw = random.Random(seed)
+    server, *others = (host.name for host in fabric.hosts)
+    tor = fabric.tor_of(server)
+    chosen = draw.sample([switch.name for switch in fabric.switches if switch.name != tor], 8)
+    return single(with_ina(fabric, (tor, *chosen)), draw.sample(others, 200), server)
+
+
+def test_two_trees_gain_a_fifth_in_the_papers_setting() -> None:
+    problems = [papers_setting(seed) for seed in range(10)]
+    one = [worth_of_plan(problem, METHODS["aro"].plan(problem)) for problem in problems]
+    plans = [planned(problem, 2) for problem in problems]
+    two = [worth_of_plan(problem, plan) for problem, plan in zip(problems, plans, strict=True)]
+    assert sum(two) >= 1.2 * sum(one)
+    assert sum(plan.outcome.status == "optimal" for plan in plans) >= 8
+    assert all(1 <= len(plan.shards) <= 2 for plan in plans)
