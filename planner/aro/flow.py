@@ -149,11 +149,15 @@ def total(y: dict[DirectedLink, Any], links: Iterable[DirectedLink]) -> Any:
 
 @dataclass(frozen=True)
 class FlowTest:
-    """Tests for flows at any t, until `deadline`, a time of the monotonic clock."""
+    """Tests for flows at any t, until `deadline`, a time of the monotonic clock. Each may take `share` of what is left.
+
+    So a t that is hard to decide leaves time for greater ones.
+    """
 
     demand: Demand
     options: SolverOptions
     deadline: float = inf
+    share: float = 0.5
 
     def fits(self, t: float) -> Counts | None:
         """Flows on all links, in whole numbers; None where there are none. Raises `SolverError` when time is over."""
@@ -192,7 +196,7 @@ class FlowTest:
         return self.solve(flows, replace(self.options, gap=TIDY_GAP))
 
     def solve(self, flows: FlowModel, options: SolverOptions) -> Counts | None:
-        left = min(options.time_limit_s, (self.deadline - monotonic()) / 2)  # the rest is for greater t
+        left = min(options.time_limit_s, self.share * (self.deadline - monotonic()))
         if left <= 0:
             raise out_of_time(options)
         status = run(flows.model, replace(options, time_limit_s=left)).status

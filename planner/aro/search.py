@@ -56,15 +56,22 @@ class Steps:
 
 
 def least_t(
-    fits: Callable[[float], SolutionT | None], steps: Steps, lowest: float, highest: float, gap: float = 0.0
+    fits: Callable[[float], SolutionT | None],
+    steps: Steps,
+    lowest: float,
+    highest: float,
+    gap: float = 0.0,
+    known: Least[SolutionT] | None = None,
 ) -> Least[SolutionT] | None:
     """The least step from `lowest` on with a solution, or one within `gap` of it; None if `highest` has none.
 
     `fits` gives a solution at t, or None where there is none. Where it gives up with a `SolverError`, the search goes
-    on above that t, and the bound stays below; the error is the search's if no other t has a solution either.
+    on above that t, and the bound stays below; the error is the search's if no other t has a solution either. `known`
+    is a solution to start from.
     """
-    t = low = bound = steps.from_(lowest)
-    best: tuple[SolutionT, float] | None = None
+    low = bound = steps.from_(lowest)
+    best = (known.solution, known.t) if known else None
+    t = low if best is None else steps.up_to((low + best[1]) / 2)
     failure: SolverError | None = None
     while True:
         try:

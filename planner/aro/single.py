@@ -62,8 +62,10 @@ def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:
     """By the solver. `lowest` is a t below which there is nothing."""
     demand = test.demand
     capacities = {*demand.capacities_bps.values(), *demand.aggregation_rates_bps.values()}
-    highest = len(demand.graph.workers) / min(capacities)
-    least = least_t(test.fits, Steps(capacities), max(lowest, demand.lowest_t), highest, test.options.gap)
+    steps, highest, gap = Steps(capacities), len(demand.graph.workers) / min(capacities), test.options.gap
+    least = least_t(test.fits, steps, max(lowest, demand.lowest_t), highest, gap)
+    if least is not None and least.gap > max(gap, PROVEN_GAP):  # now what is undecided may take all the time left
+        least = least_t(replace(test, share=1.0).fits, steps, least.bound, highest, gap, known=least)
     if least is None:
         raise SolverError(
             f"one task of {len(demand.graph.workers)} workers is infeasible: an input pipeline sums at most "

@@ -244,6 +244,14 @@ def test_a_search_goes_on_above_what_it_cannot_decide() -> None:
     assert (least.t, least.gap) == (6, 0)
 
 
+def test_a_search_goes_on_from_what_it_has() -> None:
+    known = least_t(interrupted, Steps([1.0]), 0.5, 100)
+    least = least_t(lambda t: "better" if t >= 7 else None, Steps([1.0]), 5, 100, known=known)
+    assert least is not None
+    assert (least.solution, least.t, least.gap) == ("better", 7, 0)
+    assert least_t(lambda _: None, Steps([1.0]), 5, 100, known=known) == replace(known or least, bound=8)
+
+
 def test_a_search_that_decides_nothing_says_why() -> None:
     def never(_: float) -> None:
         raise SolverError("time is over")
