@@ -7,7 +7,7 @@ not VALID ends in 1.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,8 +15,13 @@ from rich.console import Console
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS
+from planner.policies import POLICIES
+from planner.problem import Problem
 from topo.errors import InakitError, InputError
 from topo.running import find_network
+
+if TYPE_CHECKING:
+    from experiments.faults import FaultPlan
 
 app = typer.Typer(
     name="inakit",
@@ -48,6 +53,13 @@ Planners = Annotated[
     typer.Option(help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them"),
 ]
 Planner = Annotated[str, typer.Option(help="a planner by name")]
+Policies = Annotated[
+    str,
+    typer.Option(
+        "--policy", help="slot policies, comma between: " + ", ".join(POLICIES) + "; default: the planner's own"
+    ),
+]
+FaultsFile = Annotated[Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")]
 Run = Annotated[str | None, typer.Option(help="which network, where several are running: its four-letter id")]
 Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
@@ -89,31 +101,39 @@ def emulate(
     mode: Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")] = "reliable",
     seed: Seed = 0,
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
-    faults: Annotated[
-        Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")
-    ] = None,
+    policy: Policies = "",
+    faults: FaultsFile = None,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from experiments.capture import capture_places  # noqa: PLC0415
     from experiments.emulate import Emulation, run  # noqa: PLC0415, the network needs Mininet; planning does not
-    from experiments.faults import load_faults  # noqa: PLC0415
     from experiments.presets import PresetRun, run_preset  # noqa: PLC0415
 
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
-    names = None if planners is None else tuple(name.strip() for name in planners.split(",") if name.strip())
+    names = None if planners is None else split_names(planners)
     if preset:
-        if faults is not None:
-            raise InputError(f"--faults {faults} with --preset {preset}: a preset has none; describe its jobs instead")
+        for option, value in (("faults", faults), ("policy", policy)):
+            if value:
+                why = "a preset has none; describe its jobs instead"
+                raise InputError(f"--{option} {value} with --preset {preset}: {why}")
         chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale))
         raise typer.Exit(exit_code(run_preset(chosen, Console())))
     job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
     names = DEFAULT_PLANNERS if names is None else names
     problem = build_problem(fabric, job)
     captures = capture_places(problem.fabric, pcap)
-    planned_faults = None if faults is None else load_faults(faults, problem)
-    emulation = Emulation(problem, names, switch, mode, seed, results, parse_scale(scale), captures, planned_faults)
+    emulation = Emulation(
+        problem, names, switch, mode, seed, results, parse_scale(scale), captures, faults_of(faults, problem),
+        split_names(policy),
+    )  # fmt: skip
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
+
+
+def faults_of(path: Path | None, problem: Problem) -> FaultPlan | None:
+    from experiments.faults import load_faults  # noqa: PLC0415
+
+    return None if path is None else load_faults(path, problem)
 
 
 def exit_code(verdict: str) -> int:
@@ -143,6 +163,8 @@ def train(
     ] = 0.05,
     framework: Annotated[str, typer.Option(help="numpy, or torch (DDP with a communication hook)")] = "numpy",
     switch: Switch = "auto",
+    policy: Policies = "",
+    faults: FaultsFile = None,
     seed: Seed = 0,
     results: Results = Path("results"),
 ) -> None:
@@ -155,8 +177,10 @@ def train(
     recipe = Recipe(parse_layers(hidden), epochs, batch, seed=seed)
     chosen = build_problem(fabric, JobChoice(None, workers, servers, seed=seed))
     problem, task = training_problem(chosen, recipe, compute_s)
-    names = tuple(name.strip() for name in planners.split(",") if name.strip())
-    emulation = Emulation(problem, names, switch, "reliable", seed, results, parse_scale(scale))
+    emulation = Emulation(
+        problem, split_names(planners), switch, "reliable", seed, results, parse_scale(scale),
+        faults=faults_of(faults, problem), policies=split_names(policy),
+    )  # fmt: skip
     raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))
 
 
@@ -270,8 +294,9 @@ def exactness(
     raise typer.Exit(0 if all(tried.exact for tried in found) else 1)
 
 
-def split_names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def split_names(text: str) -> tuple[str, ...]:
+    """What commas separate, without what is empty."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 @app.command()

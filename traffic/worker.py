@@ -83,7 +83,7 @@ class Workers:
         rules = [rule_of(layout.parts[tree].tree.policy) for tree in streams.tree]
         self.gap = np.array([rule.gap for rule in rules], np.int64)
         self.yields = np.array([rule.yields for rule in rules], np.bool_)
-        self.wanted: list[IntArray] = []  # rows that are done here, and that a PS asks for
+        self.wanted = np.empty(0, np.int64)  # rows that are done here, and that a PS asks for
         self.active = np.zeros(count, np.bool_)
         self.cut_at = np.zeros(count)
         self.round_trip = np.full(count, np.nan)
@@ -118,7 +118,7 @@ class Workers:
     def end(self, job_index: int) -> None:
         """The job's gradients may change from now on: nothing more is sent of them."""
         self.active[self.layout.streams_of(job_index)] = False
-        self.wanted = [rows[self.active[self.stream_of_row[rows]]] for rows in self.wanted]
+        self.wanted = self.wanted[self.active[self.stream_of_row[self.wanted]]]
 
     def complete_heads(self, rows: IntArray) -> None:
         """Write what is an iteration's own into the heads of `rows`."""
@@ -225,12 +225,11 @@ class Workers:
 
     def with_wanted(self, stream: IntArray, fragment: IntArray) -> tuple[IntArray, IntArray]:
         """With what a PS has asked for though its result is here, sorted by stream."""
-        if not self.wanted:
+        if not self.wanted.size:
             return stream, fragment
-        rows = np.unique(np.concatenate(self.wanted))
-        more = self.stream_of_row[rows]
+        more = self.stream_of_row[self.wanted]
         stream = np.concatenate((stream, more))
-        fragment = np.concatenate((fragment, rows - self.layout.streams.first_row[more]))
+        fragment = np.concatenate((fragment, self.wanted - self.layout.streams.first_row[more]))
         order = np.argsort(stream, kind="stable")
         return stream[order], fragment[order]
 
@@ -256,9 +255,8 @@ class Workers:
         self.credit -= per_stream
         self.sent += per_stream
         self.retransmitted += again
-        if self.wanted:
-            left = np.setdiff1d(np.concatenate(self.wanted), rows[batch.again])
-            self.wanted = [left] if left.size else []
+        if self.wanted.size:
+            self.wanted = np.setdiff1d(self.wanted, rows[batch.again])
         active = per_stream > 0
         self.last_sent_at[active] = now
         self.first_sent_at[active & np.isnan(self.first_sent_at)] = now
@@ -291,8 +289,7 @@ class Workers:
         fresh = rows[~self.noticed[rows] & ~done]
         self.noticed[rows[asked | ~done]] = True
         self.sent_at[fresh] = -np.inf
-        if (asked & done).any():
-            self.wanted.append(rows[asked & done])
+        self.wanted = np.union1d(self.wanted, rows[asked & done])
         self.scan_at = 0.0
 
     def take_results(self, packets: Packets, stream: IntArray, fragment: IntArray, now: float) -> None:
