@@ -308,4 +308,5 @@ class Loop:
             iterations=tuple(self.iterations[key] for key in sorted(self.iterations)),
             late_s={host.name: float(s) for host, s in zip(self.layout.hosts, late, strict=True) if s > 0},
             problems=dict(self.ports.problems()),
+            strangers=self.servers.strangers + self.workers.strangers,
         )

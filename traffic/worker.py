@@ -98,6 +98,7 @@ class Workers:
         self.retransmitted = np.zeros(count, np.int64)
         self.late_s = np.zeros(count)
         self.refused = np.zeros(len(layout.hosts), np.int64)
+        self.strangers = 0
 
     # -- iterations
 
@@ -268,6 +269,7 @@ class Workers:
         ina = packets.heads["ina"]
         tree = self.layout.tree_index(ina["job"], ina["tree"])
         stream = np.where(tree >= 0, self.layout.stream_of[packets.hosts, tree], -1)
+        self.strangers += int((stream < 0).sum())
         fragment = (ina["seq"] - self.first_seq[stream]) & 0xFFFFFFFF
         mine = (stream >= 0) & self.active[stream] & (fragment < self.next[stream])
         rows = self.layout.streams.first_row[stream] + np.where(mine, fragment, 0)
