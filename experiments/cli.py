@@ -300,6 +300,24 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 @app.command()
+def reproduce(
+    paper: Annotated[str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it")] = None,
+    figure: Annotated[str | None, typer.Argument(help="one of the paper's; listed without it")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")] = False,
+    switch: Switch = "auto",
+    results: Results = Path("results"),
+) -> None:
+    """Run a figure or a claim of a paper: table, CSV and plot."""
+    from experiments.papers import Request, figures, find_figure  # noqa: PLC0415
+
+    if paper is None or figure is None:
+        for names, found in figures(paper):
+            print(f"{names:28} {found.summary}")
+        return
+    raise typer.Exit(exit_code(find_figure(paper, figure).run(Console(), Request(results, quick, switch))))
+
+
+@app.command()
 def dump(
     switch: Annotated[str, typer.Argument(help="a switch of a running network, by name")],
     table: Annotated[str | None, typer.Option(help="only this table, such as aggregation")] = None,
