@@ -88,8 +88,8 @@ class Setting:
     def trial(self) -> Trial:
         problem = testbed()
         workers = frozenset(worker for job in problem.jobs for worker in job.workers)
-        # Who waits for somebody slower is behind his pace, and no machine's load is to blame.
-        excuses = Excuses(hosts=workers if self.spread else frozenset(), rates=bool(self.spread))
+        # Windows that shrink lower the rates, and who waits for somebody slower is behind his pace: no machine's fault.
+        excuses = Excuses(hosts=workers if self.spread else frozenset(), rates=True)
         return Trial(
             f"{self.policy}-spread{self.spread:g}-window{self.window}-draw{self.draw}",
             problem,
