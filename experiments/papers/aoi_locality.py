@@ -168,7 +168,7 @@ def run(console: Console, request: Request) -> str:
     console.print(crossings_table(found))
     crossed = sum(each.measured_bytes for each in found if SCENES[each.scene].claim)
     console.print(judgement(crossed, done.verdict))
-    console.print(f"everything of these runs: {done.folder.path}", highlight=False)
+    done.tell(console)
     return WRONG if crossed and done.verdict == VALID else done.verdict
 
 

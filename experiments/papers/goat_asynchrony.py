@@ -182,7 +182,7 @@ def run(console: Console, request: Request) -> str:
     console.print(points_table(points))
     for line in conclusion(points):
         console.print(line, highlight=False)
-    console.print(f"everything of these runs: {done.folder.path}", highlight=False)
+    done.tell(console)
     return done.verdict
 
 

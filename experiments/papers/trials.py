@@ -13,6 +13,7 @@ from experiments.emulate import bar, completing, overall
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.papers import Request
 from experiments.record import RunFolder, RunRecord
+from experiments.report import VERDICT_STYLES, shortened
 from planner.entries import entries
 from planner.evaluate import evaluate
 from planner.files import save_plan
@@ -47,6 +48,14 @@ class Trials:
     folder: RunFolder
     outcomes: tuple[Outcome, ...]
     verdict: str
+    reasons: tuple[str, ...]
+
+    def tell(self, console: Console) -> None:
+        """Print the verdict of all runs together, why, and where everything is."""
+        console.print(f"verdict: [{VERDICT_STYLES.get(self.verdict, 'bold yellow')}]{self.verdict}[/]", highlight=False)
+        for reason in shortened(self.reasons):
+            console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"everything of these runs: {self.folder.path}", highlight=False)
 
 
 def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: Console) -> Trials:
@@ -64,7 +73,7 @@ def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: 
             record.planners[trial.name] |= outcome.as_json()
             folder.write_record(record)
         record.finish(*overall(record.planners))
-    return Trials(folder, tuple(outcomes), record.verdict)
+    return Trials(folder, tuple(outcomes), record.verdict, tuple(record.reasons))
 
 
 def part_of(progress: Progress, number: int, count: int) -> Progress:
