@@ -27,7 +27,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.reader import Reader, of_type
 from planner.background import Flow
@@ -38,6 +38,9 @@ from topo.document import RATE, duration, rate
 from topo.errors import InputError, unknown_name
 from traffic.faults import Stragglers
 from traffic.replay import check_tcpreplay
+
+if TYPE_CHECKING:
+    from traffic.reliable import Loop
 
 SHARE = "a share from 0 to 1, or such as 5%"
 TIME = "a time in seconds that is not negative, or such as 500ms"
@@ -61,6 +64,12 @@ class Moment:
     seconds: float | None = None
     iteration: int = 0
     job: int = 0
+
+    def has_come(self, loop: Loop, now: float) -> bool:
+        """Whether it has, in a run that is at `now`."""
+        if self.seconds is None:
+            return (self.job, self.iteration) in loop.begun
+        return now - loop.started_at >= self.seconds
 
 
 @dataclass(frozen=True)

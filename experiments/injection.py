@@ -12,7 +12,7 @@ from math import inf
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.faults import Event, FaultPlan, Link, Moment
+from experiments.faults import Event, FaultPlan, Link
 from experiments.outcome import Outcome, watch
 from planner.background import background_routes, flow_links, with_background
 from planner.faults import doubled_by_hosts, with_faults
@@ -94,7 +94,7 @@ class Injection:
     def act(self, loop: Loop, now: float) -> None:
         """Have happen what is due."""
         self.check()
-        for event in [event for event in self.pending if is_due(event.at, loop, now)]:
+        for event in [event for event in self.pending if event.at.has_come(loop, now)]:
             self.pending.remove(event)
             self.happened.append(f"{event} at {now - loop.started_at:.2f} s")
             ACTIONS[event.kind](self, event, loop, now)
@@ -205,12 +205,6 @@ ACTIONS: Mapping[str, Callable[[Injection, Event, Loop, float], None]] = {
     "pause": Injection.pause,
     "kill": Injection.pause,
 }
-
-
-def is_due(at: Moment, loop: Loop, now: float) -> bool:
-    if at.seconds is None:
-        return (at.job, at.iteration) in loop.begun
-    return now - loop.started_at >= at.seconds
 
 
 def injected(monitor: Monitor) -> Iterator[tuple[str, int]]:
