@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from experiments.faults import Event, FaultPlan, Link
 from experiments.outcome import Outcome, watch
-from planner.background import background_routes, flow_links, with_background
+from planner.background import Flow, background_routes, flow_links, with_background
 from planner.faults import doubled_by_hosts, with_faults
 from planner.plan import Plan
 from planner.problem import Problem
@@ -24,7 +24,8 @@ from topo.network import Network
 from traffic.background import background
 from traffic.faults import FaultyPorts, with_shares
 from traffic.fidelity import Excuses, Monitor, difference
-from traffic.layout import Layout
+from traffic.hostile import hostile
+from traffic.layout import Layout, lay_out
 from traffic.measure import Measured
 from traffic.packet import Event as PacketEvent
 from traffic.port import HostPort, Ports
@@ -36,9 +37,16 @@ AT_ONCE = 16
 
 
 def faulty_entries(problem: Problem, plan: Plan, installed: Entries, faults: FaultPlan) -> Entries:
-    """A plan's entries, and what the faults and the background traffic need besides."""
-    routed = with_background(problem, installed, background_routes(problem, plan, faults.background))
+    """A plan's entries, and what the faults and other traffic need besides."""
+    routed = with_background(problem, installed, background_routes(problem, plan, flows_of(problem, faults)))
     return with_faults(problem.fabric, routed, faults.links, faults.seed)
+
+
+def flows_of(problem: Problem, faults: FaultPlan) -> tuple[Flow, ...]:
+    """What crosses the network as other IPv4: background traffic, and hostile packets disguised as such."""
+    servers = {job.number: job.servers for job in problem.jobs}
+    disguised = (Flow(each.host, server, each.rate_bps) for each in faults.hostile for server in servers[each.job])
+    return (*faults.background, *disguised)
 
 
 @dataclass(frozen=True)
@@ -53,12 +61,12 @@ class Scene:
 
 
 class Injection:
-    """One run's faults, as `traffic.faults.Interference`. A context manager: its background traffic ends with it."""
+    """One run's faults, as `traffic.faults.Interference`. A context manager: its traffic ends with it."""
 
     def __init__(self, scene: Scene, faults: FaultPlan) -> None:
         self.scene, self.faults = scene, faults
         self.pending = list(faults.events)
-        self.happened: list[str] = []
+        self.happened = [str(attack) for attack in faults.hostile]
         self.ports: FaultyPorts
         self.over = threading.Event()
         self._work: list[Future[None]] = []
@@ -67,6 +75,8 @@ class Injection:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(background(self.scene.hosts, self.faults.background))
+            layout = lay_out(self.scene.problem, self.scene.plan, self.scene.hosts)
+            stack.enter_context(hostile(self.scene.hosts, layout, self.faults.hostile, self.faults.seed))
             self._executor = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
             stack.callback(self.over.set)
             self._resources = stack.pop_all()
@@ -154,19 +164,22 @@ class Injection:
     def excuses(self) -> Excuses:
         """What these faults account for."""
         fabric = self.scene.problem.fabric
-        routes = background_routes(self.scene.problem, self.scene.plan, self.faults.background)
-        links: list[Link] = [
-            link for flow in self.faults.background for link in flow_links(self.scene.problem, routes, flow)
-        ]
+        flows = flows_of(self.scene.problem, self.faults)
+        routes = background_routes(self.scene.problem, self.scene.plan, flows)
+        links: list[Link] = [link for flow in flows for link in flow_links(self.scene.problem, routes, flow)]
+        # Besides the switch there is its machine, which knows nothing to do with a frame of no protocol.
+        links += [(fabric.tor_of(attack.host), attack.host) for attack in self.faults.hostile]
         for event in self.faults.events:
             if event.kind == "down":
                 links += [event.nodes, event.nodes[::-1]]  # type: ignore[list-item]
             elif event.nodes[0] in fabric.switch_by_name:
                 links += [link for link in fabric.capacities_bps if event.nodes[0] in link]
         hosts = {event.nodes[0] for event in self.faults.events if event.kind in ("pause", "kill")}
-        if self.faults.background:  # it leaves less of a link than was planned with
+        if flows:  # they leave less of a link than was planned with
             hosts |= {worker for job in self.scene.problem.jobs for worker in job.workers}
-        return Excuses(frozenset(map(self.interface, links)), frozenset(hosts), rates=True)
+        return Excuses(
+            frozenset(map(self.interface, links)), frozenset(hosts), rates=True, hostile=bool(self.faults.hostile)
+        )
 
     def interface(self, link: Link) -> str:
         """What the monitor calls the interface by which the first node sends to the second."""

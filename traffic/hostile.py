@@ -37,7 +37,7 @@ NO_OPERATION = bytes([1] * 4)
 
 @dataclass(frozen=True)
 class Attack:
-    """A host sends frames of these `kinds` (keys of `KINDS`) against a job, given by its number, while a run lasts."""
+    """A host sends frames of these `kinds` (keys of `ATTACKS`) against the job of a number, while a run lasts."""
 
     host: str
     job: int
@@ -48,21 +48,21 @@ class Attack:
         return f"{self.host} attacks job {self.job} at {self.rate_bps / 1e6:g} Mbit/s: {', '.join(self.kinds)}"
 
 
-def kinds_of(problem: Problem, host: str, job: int, wanted: Collection[str] = ()) -> tuple[str, ...]:
+def possible_attacks(problem: Problem, host: str, job: int, wanted: Collection[str] = ()) -> tuple[str, ...]:
     """The attacks that a host can carry out against a job, or of those the `wanted` ones.
 
     Raises `InputError` for an unknown one, for a host that has a part in the job and for one that lacks a job.
     """
     for name in wanted:
-        if name not in KINDS:
-            raise unknown_name("attack", name, KINDS)
+        if name not in ATTACKS:
+            raise unknown_name("attack", name, ATTACKS)
     parts = {each.number: {*each.workers, *each.servers} for each in problem.jobs}
     if host in parts[job]:
         raise InputError(f"host '{host}' has a part in job {job}, whose sums it may set as it likes: choose another")
     is_worker = any(host in each.workers for each in problem.jobs)
     if "abuse" in wanted and not is_worker:
         raise InputError(f"host '{host}' is no worker of another job, whose labels it could abuse: leave 'abuse' out")
-    return tuple(kind for kind in KINDS if kind in (wanted or KINDS) and (is_worker or kind != "abuse"))
+    return tuple(kind for kind in ATTACKS if kind in (wanted or ATTACKS) and (is_worker or kind != "abuse"))
 
 
 # ---- what a host can know ----------------------------------------------------------------------
@@ -201,7 +201,7 @@ def abuse(known: Knowledge) -> bytes:
     return on_wire(frame).ljust(random.choice((0, 0, LONGEST)), b"\1")
 
 
-KINDS: Mapping[str, Callable[[Knowledge], bytes]] = {
+ATTACKS: Mapping[str, Callable[[Knowledge], bytes]] = {
     "replay": replay,
     "spoof": spoof,
     "forge": forge,
@@ -243,7 +243,7 @@ def hostile_frames(layout: Layout, attack: Attack, seed: int, count: int = DIFFE
     """Frames of all of an attack's kinds, in random order."""
     random = Random(f"{seed} {attack.host} {attack.job}")
     known = Knowledge(layout, attack.host, attack.job, random)
-    return [KINDS[random.choice(attack.kinds)](known) for _ in range(count)]
+    return [ATTACKS[random.choice(attack.kinds)](known) for _ in range(count)]
 
 
 @contextmanager

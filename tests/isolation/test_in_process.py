@@ -21,7 +21,7 @@ from planner.problem import Problem
 from switch.entries import SwitchEntries, TableEntry
 from topo.errors import RunError
 from traffic.gradient import RandomGradients
-from traffic.hostile import DISGUISES, KINDS, Attack, Knowledge, forge, on_wire, spoof
+from traffic.hostile import ATTACKS, DISGUISES, Attack, Knowledge, forge, on_wire, spoof
 from traffic.layout import lay_out
 from traffic.packet import FRAME, Event, Kind
 from traffic.sockets import INA_FILTER, JUMP_ANY_BIT
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
 )
 
-OUTSIDE = tuple(kind for kind in KINDS if kind != "abuse")
+OUTSIDE = tuple(kind for kind in ATTACKS if kind != "abuse")
 ALL_EXACT = {1: True, 2: True}
 
 
@@ -50,7 +50,7 @@ def test_workers_of_one_job_change_no_sum_of_another(policy: str) -> None:
     """They may use their own job's labels, and with these every shared slot at the highest priority."""
     problem, plan = two_jobs(policy)
     network = AttackedNetwork(problem, plan)
-    attacks = [Attack(host, 1, tuple(KINDS), 10e6) for host in ("b1", "b3")]
+    attacks = [Attack(host, 1, tuple(ATTACKS), 10e6) for host in ("b1", "b3")]
     assert exact_by_job(run(network, problem, plan, attacks)) == ALL_EXACT
     assert {("leaf1", "b1"), ("leaf2", "b3")} <= set(network.rejected())
 
