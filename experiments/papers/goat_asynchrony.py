@@ -41,9 +41,10 @@ SLOTS = FRAGMENTS * 20 // 44
 CAPACITY_BPS = 50e6
 RATE_BPS = 5.2e6
 """2000 fragments a second; all eight workers' fit the link to the PS unaggregated, so no queue adds to the spread."""
-OPTIONS = ReliableOptions(WorkerOptions(first_timeout_s=2.5, max_timeout_s=2.5), tick_s=0.001)
-"""The slowest straggler possible is 2.4 s late. A slot waits for a tick at least: the fewer fragments in it, the
-nearer are equal rates to all arriving at once."""
+TICK_S = 0.001
+"""A slot waits for a tick at least: the fewer fragments in it, the nearer are equal rates to all arriving at once."""
+MARGIN = 1.25
+"""Of timeouts over how late stragglers are."""
 ESA_PRIORITY = 16
 """That of all fragments. One that is refused halves what holds the slot, so that the next one preempts it."""
 
@@ -86,7 +87,7 @@ class Setting:
     window: int = FRAGMENTS
 
     def trial(self) -> Trial:
-        problem = testbed()
+        problem, stragglers = testbed(), Stragglers(self.spread, seed=self.draw)
         workers = frozenset(worker for job in problem.jobs for worker in job.workers)
         # Windows that shrink lower the rates, and who waits for somebody slower is behind his pace: no machine's fault.
         excuses = Excuses(hosts=workers if self.spread else frozenset(), rates=True)
@@ -95,10 +96,19 @@ class Setting:
             problem,
             PLANS[self.policy](problem),
             asdict(self),
-            OPTIONS,
-            Asynchrony(Stragglers(self.spread, seed=self.draw), self.window),
+            patient(min(stragglers.shares(problem).values())),
+            Asynchrony(stragglers, self.window),
             excuses,
         )
+
+
+def patient(slowest: float) -> ReliableOptions:
+    """Timeouts as ever, but none shorter than the slowest worker's last fragment is late behind the fastest's."""
+    usual = WorkerOptions()
+    late_s = FRAGMENTS * 8 * FRAGMENT.wire_bytes / RATE_BPS * (1 / slowest - 1)
+    longest_s = max(usual.first_timeout_s, MARGIN * late_s)
+    worker = replace(usual, first_timeout_s=longest_s, max_timeout_s=max(usual.max_timeout_s, longest_s))
+    return ReliableOptions(worker, tick_s=TICK_S)
 
 
 def settings(*, quick: bool) -> Iterator[Setting]:
