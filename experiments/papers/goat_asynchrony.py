@@ -16,7 +16,7 @@ from rich.console import Console
 
 from experiments.outcome import Outcome, measured_figures, switch_events
 from experiments.papers import Request
-from experiments.papers.goat_report import Point, conclusion, draw_points, points_table
+from experiments.papers.goat_report import Point, conclusion, draw_points, means_table, over_spread, over_window
 from experiments.papers.trials import Trial, run_trials
 from planner.adapt import with_policy
 from planner.methods import find_method
@@ -189,7 +189,9 @@ def run(console: Console, request: Request) -> str:
     names = [column.name for column in fields(Point)]
     done.folder.write_rows("points.csv", names, [list(asdict(found).values()) for found in points])
     draw_points(points, unaggregated()).savefig(done.folder.path / "figure.png", dpi=150)
-    console.print(points_table(points))
+    for axis, found in (("spread", over_spread(points)), ("window", over_window(points))):
+        if found:
+            console.print(means_table(axis, found))
     for line in conclusion(points):
         console.print(line, highlight=False)
     done.tell(console)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from statistics import fmean
 
 from matplotlib.axes import Axes
@@ -16,6 +15,9 @@ from experiments.report import VALID
 from topo.draw import TREE_COLORS
 
 GREY = "#9AA5B1"
+POLICIES = ("atp", "esa", "goat", "shadow-copy")
+COLORS = dict(zip(POLICIES, TREE_COLORS, strict=False))
+MARKERS = dict(zip(POLICIES, ("o-", "s-", "^-", "x:"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,10 @@ class Point:
     exact: bool
     verdict: str
 
-    @property
-    def place(self) -> tuple[int, float, str]:
-        """What it shares with the other draws."""
-        return self.window, self.spread, self.policy
-
 
 @dataclass(frozen=True)
 class Mean:
-    """The runs of one place, of which only valid ones count."""
+    """The draws of one place in the figure, of which only valid ones count."""
 
     policy: str
     spread: float
@@ -60,51 +57,60 @@ class Mean:
         return fmean(map(value, self.valid))
 
 
-def means(points: Sequence[Point]) -> list[Mean]:
-    """In the order of the points: the draws of a place lie side by side."""
-    found = []
-    for (window, spread, policy), group in groupby(points, lambda point: point.place):
-        runs = list(group)
-        found.append(Mean(policy, spread, window, tuple(run for run in runs if run.verdict == VALID), len(runs)))
-    return found
+def means(points: Iterable[Point]) -> list[Mean]:
+    """One for each place, in the order of the first points there."""
+    places: dict[tuple[str, float, int], list[Point]] = {}
+    for point in points:
+        places.setdefault((point.policy, point.spread, point.window), []).append(point)
+    return [
+        Mean(*place, tuple(point for point in found if point.verdict == VALID), len(found))
+        for place, found in places.items()
+    ]
+
+
+def over_spread(points: Sequence[Point]) -> list[Mean]:
+    """The figure itself: what was measured with the widest window."""
+    widest = max(point.window for point in points)
+    return means(point for point in points if point.window == widest)
+
+
+def over_window(points: Sequence[Point]) -> list[Mean]:
+    """What was measured where there are narrower windows too, by window; empty where there are none."""
+    widest = max(point.window for point in points)
+    spreads = {point.spread for point in points if point.window < widest}
+    return sorted(means(point for point in points if point.spread in spreads), key=lambda mean: mean.window)
 
 
 # ---- table -------------------------------------------------------------------------------------
 
 COLUMNS: tuple[tuple[str, Callable[[Point], float], str], ...] = (
-    ("overhead\n(kB)", lambda point: point.overhead_bytes / 1e3, ".0f"),
-    ("transfers per\nfragment", lambda point: point.transfers, ".2f"),
-    ("INA amount\n(kB)", lambda point: point.aggregated_bytes / 1e3, ".0f"),
-    ("PS ingress\n(kB)", lambda point: point.ps_ingress_bytes / 1e3, ".0f"),
-    ("collisions", lambda point: point.collisions, ".0f"),
+    ("links\n(kB)", lambda point: point.overhead_bytes / 1e3, ".0f"),
+    ("links/\nfragm.", lambda point: point.transfers, ".2f"),
+    ("INA\n(kB)", lambda point: point.aggregated_bytes / 1e3, ".0f"),
+    ("PS\n(kB)", lambda point: point.ps_ingress_bytes / 1e3, ".0f"),
+    ("colli-\nsions", lambda point: point.collisions, ".0f"),
     ("sent\nagain", lambda point: point.retransmissions, ".0f"),
-    ("comm. time\n(ms)", lambda point: point.communication_time_s * 1e3, ".0f"),
+    ("time\n(ms)", lambda point: point.communication_time_s * 1e3, ".0f"),
 )
 
 
-def points_table(points: Sequence[Point]) -> Table:
-    """A row for each window, spread and policy. What is overloaded is counted, and is no result."""
-    table = Table(
-        title="GOAT, Figure 13, measured: means over draws of the workers' rates",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for heading in ("window", "spread"):
-        table.add_column(heading, justify="right", no_wrap=True)
+def means_table(axis: str, found: Sequence[Mean]) -> Table:
+    """A row for each mean; `axis` ("spread", "window") is what sets rows apart. What was overloaded is no result."""
+    caption = "on all links, links that a fragment takes; aggregated in the network; PS ingress"
+    table = Table(caption=caption, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(axis, justify="right", no_wrap=True)
     table.add_column("policy", no_wrap=True)
     for heading, _, _ in COLUMNS:
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column(VALID, justify="right", no_wrap=True)
-    found = means(points)
-    for number, mean in enumerate(found):
-        last = number + 1 == len(found) or found[number + 1].spread != mean.spread
-        table.add_row(*cells(mean), end_section=last)
+    table.add_column("valid", justify="right", no_wrap=True)
+    following = [*(getattr(mean, axis) for mean in found[1:]), None]
+    for mean, after in zip(found, following, strict=True):
+        own = getattr(mean, axis)
+        table.add_row(f"{own:g}", mean.policy, *cells(mean), end_section=own != after)
     return table
 
 
 def cells(mean: Mean) -> Iterator[str]:
-    yield from (str(mean.window), f"{mean.spread:g}", mean.policy)
     for _, value, form in COLUMNS:
         yield format(mean.of(value), form) if mean.valid else "-"
     style = "green" if len(mean.valid) == mean.runs else "bold red"
@@ -112,62 +118,58 @@ def cells(mean: Mean) -> Iterator[str]:
 
 
 def conclusion(points: Sequence[Point]) -> Iterator[str]:
-    """By policy, how the overhead at the widest spread compares with that at none."""
-    for policy, curve in curves(points).items():
+    """By policy, how the overhead at the widest spread compares with that at equal rates."""
+    for policy, curve in curves(over_spread(points), "spread", transfers).items():
         (_, first), (spread, last) = curve[0], curve[-1]
         change = f"{last / first - 1:+.0%}"
         yield f"{policy}: {first:.2f} transfers per fragment at equal rates, {last:.2f} at spread {spread:g} ({change})"
 
 
-def curves(
-    points: Sequence[Point], value: Callable[[Point], float] = lambda point: point.transfers
-) -> dict[str, list[tuple[float, float]]]:
-    """By policy, a value over the spread, with the widest window."""
-    widest = max(point.window for point in points)
-    found: dict[str, list[tuple[float, float]]] = {}
-    for mean in means(points):
-        if mean.window == widest and mean.valid:
-            found.setdefault(mean.policy, []).append((mean.spread, mean.of(value)))
-    return found
+def transfers(point: Point) -> float:
+    return point.transfers
+
+
+def ingress_kb(point: Point) -> float:
+    return point.ps_ingress_bytes / 1e3
+
+
+def curves(found: Sequence[Mean], axis: str, value: Callable[[Point], float]) -> dict[str, list[tuple[float, float]]]:
+    """By policy, its valid means over `axis`."""
+    result: dict[str, list[tuple[float, float]]] = {}
+    for mean in found:
+        if mean.valid:
+            result.setdefault(mean.policy, []).append((getattr(mean, axis), mean.of(value)))
+    return result
 
 
 # ---- plot --------------------------------------------------------------------------------------
 
+OVERHEAD = "communication overhead\n(transfers per fragment)"
+SPREAD = "standard deviation of the workers' rates"
+
 
 def draw_points(points: Sequence[Point], unaggregated: int) -> Figure:
-    """The paper's figure, the PS's part of it, and where more than one was measured, the overhead over the window."""
+    """The paper's figure, the PS's part of it, and where several windows were measured, the overhead over these.
+
+    `unaggregated`: transfers of a fragment without any aggregation.
+    """
     windows = over_window(points)
     figure = Figure(figsize=(14 if windows else 9.5, 3.6), layout="constrained")
     overhead, ingress, *rest = figure.subplots(1, 3 if windows else 2)
-    draw_curves(overhead, curves(points))
+    draw_curves(overhead, curves(over_spread(points), "spread", transfers), SPREAD, OVERHEAD)
     overhead.axhline(unaggregated, color=GREY, linestyle="--", label="no aggregation")
-    label(overhead, "standard deviation of rates", "communication overhead\n(transfers per fragment)")
-    draw_curves(ingress, curves(points, lambda point: point.ps_ingress_bytes / 1e3))
-    label(ingress, "standard deviation of rates", "aggregation overhead of the PS (kB)")
-    for axes in rest:
-        draw_curves(axes, windows)
-        axes.set_xscale("log", base=2)
-        label(axes, "window (fragments)", "communication overhead\n(transfers per fragment)")
     overhead.legend(fontsize="small")
+    draw_curves(ingress, curves(over_spread(points), "spread", ingress_kb), SPREAD, "PS ingress (kB)")
+    for axes in rest:
+        axes.set_xscale("log", base=2)
+        draw_curves(axes, curves(windows, "window", transfers), "window (fragments)", OVERHEAD)
+        axes.set_title(f"at a standard deviation of {windows[0].spread:g}", fontsize="small")
     return figure
 
 
-def over_window(points: Sequence[Point]) -> dict[str, list[tuple[float, float]]]:
-    """By policy, transfers over the window, at the spread at which more than one was measured."""
-    narrow = {point.spread for point in points if point.window < max(p.window for p in points)}
-    found: dict[str, list[tuple[float, float]]] = {}
-    for mean in sorted(means(points), key=lambda mean: mean.window):
-        if mean.spread in narrow and mean.valid:
-            found.setdefault(mean.policy, []).append((mean.window, mean.of(lambda point: point.transfers)))
-    return found
-
-
-def draw_curves(axes: Axes, found: dict[str, list[tuple[float, float]]]) -> None:
-    for color, (policy, curve) in zip(TREE_COLORS, found.items(), strict=False):
-        axes.plot(*zip(*curve, strict=True), "o-", color=color, label=policy)
-
-
-def label(axes: Axes, x: str, y: str) -> None:
+def draw_curves(axes: Axes, found: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str) -> None:
+    for policy, curve in found.items():
+        axes.plot(*zip(*curve, strict=True), MARKERS[policy], color=COLORS[policy], label=policy)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_ylim(bottom=0)

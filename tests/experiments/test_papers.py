@@ -14,7 +14,7 @@ from command import inakit, nothing_left
 from rich.console import Console
 
 from experiments.papers import FIGURES, Request, figures, find_figure
-from experiments.papers.goat_report import Point, conclusion, draw_points, points_table
+from experiments.papers.goat_report import Point, conclusion, draw_points, means_table, over_spread, over_window
 from experiments.report import VALID
 from planner.check import check
 from planner.evaluate import evaluate
@@ -59,14 +59,15 @@ def point(policy: str, spread: float, transfers: float, verdict: str = VALID, wi
 POINTS = [
     point("atp", 0.0, 11.0), point("goat", 0.0, 14.0),
     point("atp", 0.2, 22.0), point("atp", 0.2, 99.0, "OVERLOADED"), point("goat", 0.2, 77.0, "OVERLOADED"),
-    point("atp", 0.2, 13.0, window=16),
+    point("atp", 0.2, 13.0, window=16), point("shadow-copy", 0.2, 11.0, window=16),
 ]  # fmt: skip
 
 
 def test_what_was_overloaded_is_no_result() -> None:
-    console = Console(width=100, record=True, file=StringIO())
-    console.print(points_table(POINTS))
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(means_table("spread", over_spread(POINTS)), means_table("window", over_window(POINTS)))
     text = console.export_text()
+    assert "…" not in text
     assert "22.00" in text
     assert "1/2" in text
     assert "99.00" not in text
