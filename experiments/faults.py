@@ -326,7 +326,8 @@ def attack_of(line: Reader, problem: Problem) -> Attack:
     job = line.take("job", whole, WHOLE)
     if job not in numbers:
         raise line.error("job", f"{job}: expected one of {', '.join(map(str, numbers))}")
-    wanted = line.get("attacks", names, f"a list of {', '.join(ATTACKS)}", [])
+    everything: list[str] = []
+    wanted = line.get("attacks", names, f"a list of {', '.join(ATTACKS)}", everything)
     try:
         kinds = possible_attacks(problem, host, job, wanted)
     except InputError as error:

@@ -53,6 +53,9 @@ def stranger_lines(record: Mapping[str, Any]) -> Iterator[str]:
                 f"{name}: {away['switch']} turned away {away['packets']:,} packets that came from {away['sender']} "
                 f"(port {away['port']}): not admitted"
             )
+        for switch, figures in entry.get("switches", {}).items():
+            if figures["malformed"]:
+                yield f"{name}: {switch} dropped {figures['malformed']:,} packets that are neither INA nor IPv4"
         if entry.get("ignored_by_endpoints"):
             yield f"{name}: workers and servers ignored {entry['ignored_by_endpoints']:,} packets of trees not theirs"
 

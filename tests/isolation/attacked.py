@@ -21,7 +21,8 @@ from traffic.sockets import INA_FILTER, JUMP_ANY_BIT, JUMP_EQUAL, LOAD_BYTE, LOA
 
 PER_ROUND = 2
 """Hostile frames of each host, which makes some 10 Mbit/s."""
-STALL_S = 10.0
+DIFFERENT = 800
+STALL_S = 5.0
 """Of the network's own time."""
 Filter = Sequence[tuple[int, int, int, int]]
 
@@ -89,7 +90,7 @@ def passes(program: Filter, packet: bytes) -> bool:
 def attack(network: AttackedNetwork, layout: Layout, attacks: Sequence[Attack], seed: int = 0) -> None:
     """Let the hosts attack from now on."""
     for each in attacks:
-        network.attackers[each.host] = cycle(hostile_frames(layout, each, seed))
+        network.attackers[each.host] = cycle(hostile_frames(layout, each, seed, DIFFERENT))
 
 
 def run(

@@ -1,4 +1,4 @@
-"""Two jobs whose trees share all switches, and two hosts that have a part in neither, for tests of isolation."""
+"""Two jobs whose trees share all switches and a PS, and two hosts that have a part in neither."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ SPINE = "spine"
 AT = {
     "leaf1": ("a1", "a2", "b1", "b2", "outsider"),
     "leaf2": ("a3", "a4", "b3"),
-    "spine": ("ps1", "ps2", "stranger"),
+    "spine": ("ps1", "ps2", "ps3", "stranger"),
 }
 WORKERS = {1: ("a1", "a2", "a3", "a4"), 2: ("b1", "b2", "b3")}
+SERVERS = {1: ("ps1", "ps2"), 2: ("ps2", "ps3")}
+"""A tree of each job ends at each of its servers."""
 CAPACITY_BPS = 20e6
 SUMS = {"leaf1": 101, "leaf2": 102, "spine": 103}
 """The labels of the aggregators, in every tree."""
@@ -38,7 +40,7 @@ def fabric_of() -> Fabric:
     return Fabric("shared", hosts, switches, tuple(links))
 
 
-def tree_of(job: int, priority: int) -> AggregationTree:
+def tree_of(job: int, number: int) -> AggregationTree:
     """Every switch sums. Its slots are not yet assigned."""
     labels = dict(enumerate(WORKERS[job], start=1))
     below = {leaf: tuple(label for label, worker in labels.items() if worker in AT[leaf]) for leaf in LEAVES}
@@ -46,14 +48,17 @@ def tree_of(job: int, priority: int) -> AggregationTree:
     aggregators.append(Aggregator(SUMS[SPINE], SPINE, 0, tuple(SUMS[leaf] for leaf in LEAVES), 0, 1))
     branches = [Branch(label, SUMS[leaf], (labels[label], leaf)) for leaf in LEAVES for label in below[leaf]]
     branches += [Branch(SUMS[leaf], SUMS[SPINE], (leaf, SPINE)) for leaf in LEAVES]
-    branches.append(Branch(SUMS[SPINE], 0, (SPINE, f"ps{job}")))
-    return AggregationTree(1, f"ps{job}", labels, tuple(aggregators), tuple(branches), priority=priority)
+    server = SERVERS[job][number - 1]
+    branches.append(Branch(SUMS[SPINE], 0, (SPINE, server)))
+    return AggregationTree(number, server, labels, tuple(aggregators), tuple(branches), priority=job)
 
 
-def two_jobs(policy: str, *, fragments: int = 60, iterations: int = 2, rate_bps: float = 2e6) -> tuple[Problem, Plan]:
-    """A job of four workers and one of three, each with a PS and one tree over all three switches."""
+def two_jobs(policy: str, *, fragments: int = 40, iterations: int = 2, rate_bps: float = 2e6) -> tuple[Problem, Plan]:
+    """A job of four workers and one of three, each with two shards, whose trees are over all three switches."""
     size = fragments * 4 * FRAGMENT.values
-    jobs = tuple(Job(job, WORKERS[job], (f"ps{job}",), size, iterations=iterations) for job in WORKERS)
-    shards = tuple(Shard(job, 0, 1.0, rate_bps, (tree_of(job, priority=job),)) for job in WORKERS)
+    jobs = tuple(Job(job, WORKERS[job], SERVERS[job], size, iterations=iterations) for job in WORKERS)
+    shards = tuple(
+        Shard(job, number, 0.5, rate_bps / 2, (tree_of(job, number),)) for job in WORKERS for number in (1, 2)
+    )
     problem = Problem(fabric_of(), jobs, FRAGMENT)
     return problem, with_policy(problem, Plan("by hand", "shared", shards, SolverOutcome("heuristic", 0.0)), policy)
