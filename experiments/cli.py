@@ -299,7 +299,7 @@ def exactness(
         split_names(policies) or [*POLICIES],
         parse_levels(levels),
         split_names(conditions) or [*CONDITIONS],
-        chosen_worlds(split_names(switch)),
+        chosen_worlds(split_names(switch) or ["process"]),
     )
     if long and fragments:
         raise InputError(f"--long and --fragments {fragments}: choose one; --long shares 10^6 out by itself")

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-import numpy as np
 import psutil
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -20,14 +19,15 @@ from rich.table import Table
 
 from experiments.exactness.conditions import CONDITIONS, HEAVY
 from experiments.exactness.networks import case
-from experiments.exactness.worlds import WORLDS, Ran
+from experiments.exactness.worlds import WORLDS
 from planner.policies import POLICIES
 from planner.problem import Problem
 from topo.errors import InputError, MachineError, RunError, unknown_name
+from traffic.gradient import RandomGradients
 from traffic.packet import FRAGMENT
-from traffic.reliable import Loop
 
 LEVELS = (1, 2, 3)
+GRADIENTS = RandomGradients(1)
 LONG = 1_000_000
 """Fragments of the long form, over all cells of a switch."""
 
@@ -65,7 +65,11 @@ class Tried:
         return not self.failure
 
     def __str__(self) -> str:
-        return f"{self.time_s:.1f} s +{self.again:.0%}" if self.exact else "[bold red]FAILED[/]"
+        return f"{short(self.time_s)}s ×{short(1 + self.again)}" if self.exact else "[bold red]FAILED[/]"
+
+
+def short(number: float) -> str:
+    return f"{number:.0f}" if number >= 10 else f"{number:.1f}"
 
 
 def cells(
@@ -135,37 +139,14 @@ def attempt(cell: Cell, fragments: int | None = None) -> Tried:
     problem, plan = case(cell.policy, cell.levels, fragments=count, slots=world.slots, rate_bps=world.rate_bps)
     check_memory(problem)
     sending_s = 8 * FRAGMENT.wire_bytes * count / world.rate_bps
+    faults = CONDITIONS[cell.condition].faults(problem.fabric, sending_s)
     try:
-        ran = world.run(problem, plan, CONDITIONS[cell.condition].faults(problem.fabric, sending_s), world.options)
+        ran = world.run(problem, plan, faults, GRADIENTS, world.options)
     except RunError as error:
         return Tried(cell, count, str(error))
     (iteration,) = ran.measured.iterations
     again = iteration.retransmissions / (count * len(problem.jobs[0].workers))
-    return Tried(cell, count, failure_of(ran), iteration.communication_time_s, again, ran.counts)
-
-
-def failure_of(ran: Ran) -> str:
-    if not ran.measured.exact:
-        return wrong_sums(ran.loop)
-    if ran.not_reached:
-        return f"it ended before {', '.join(ran.not_reached)} could happen: choose more --fragments"
-    return ""
-
-
-def wrong_sums(loop: Loop) -> str:
-    """Which worker has wrong sums, and of what."""
-    memory, layout = loop.memory, loop.layout
-    found = []
-    for stream, (host, tree) in enumerate(zip(layout.streams.host, layout.streams.tree, strict=True)):
-        part = layout.parts[tree]
-        differs = memory.sums(memory.rows(stream)) != memory.cut(memory.expected[part.job_index], tree)
-        wrong = np.flatnonzero(differs.any(axis=1))
-        if wrong.size:
-            found.append(
-                f"worker {layout.hosts[host].name} has {wrong.size} wrong sums of tree {part.tree.number}, "
-                f"the first of fragment {wrong[0]}"
-            )
-    return "; ".join(found) or "a worker lacks a result"
+    return Tried(cell, count, ran.failure, iteration.communication_time_s, again, ran.counts)
 
 
 def run_matrix(wanted: Sequence[Cell], fragments: int | None, console: Console) -> list[Tried]:
@@ -181,17 +162,19 @@ def run_matrix(wanted: Sequence[Cell], fragments: int | None, console: Console) 
 
 
 def matrix_table(found: Sequence[Tried]) -> Table:
-    """A row per switch, policy and levels, a column per condition: the time, and how much was sent again."""
+    """A section per switch and levels, a row per condition, a column per policy."""
     exact, fragments = sum(tried.exact for tried in found), sum(tried.fragments for tried in found)
-    conditions = list(dict.fromkeys(tried.cell.condition for tried in found))
-    caption = f"{exact} of {len(found)} exact, {fragments:,} fragments in all; communication time, and gradients again"
-    table = Table(caption=caption, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("switch", "policy", "levels", *conditions):
-        table.add_column(heading, no_wrap=heading not in conditions)
-    rows: dict[tuple[str, str, int], dict[str, str]] = {}
-    for tried in found:
-        cell = tried.cell
-        rows.setdefault((cell.switch, cell.policy, cell.levels), {})[cell.condition] = str(tried)
-    for (switch, policy, levels), row in rows.items():
-        table.add_row(switch, policy, str(levels), *(row.get(condition, "") for condition in conditions))
+    caption = f"{exact} of {len(found)} exact, {fragments:,} fragments in all; communication time, times each was sent"
+    table = Table(caption=caption, box=SIMPLE_HEAD, show_edge=False, padding=0)
+    policies = dict.fromkeys(tried.cell.policy for tried in found)
+    for heading in ("", *policies):
+        table.add_column(heading, no_wrap=True)
+    tried_of = {tried.cell: tried for tried in found}
+    conditions = dict.fromkeys(tried.cell.condition for tried in found)
+    for switch, levels in dict.fromkeys((tried.cell.switch, tried.cell.levels) for tried in found):
+        table.add_row(f"[bold]{switch}, {levels} level{'s'[: levels > 1]}[/]")
+        for condition in conditions:
+            row = (tried_of.get(Cell(policy, levels, condition, switch)) for policy in policies)
+            table.add_row(condition, *(str(tried or "") for tried in row))
+        table.add_section()
     return table

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.exactness.ran import Ran, befallen
 from experiments.faults import Event, FaultPlan
 from planner.entries import entries
 from planner.faults import doubled_by_hosts, with_faults
@@ -24,10 +25,11 @@ from switch.fast.inprocess import InProcessSwitch
 from switch.read import read_program
 from topo.addresses import addresses
 from traffic.faults import FaultyPorts
-from traffic.layout import Layout, head_of
+from traffic.gradient import Gradients
+from traffic.layout import Layout, head_of, lay_out
 from traffic.packet import BARE_FRAME, FRAME, PROGRAM
 from traffic.port import HostPort, IntArray, Outgoing, Packets, Ports
-from traffic.reliable import Loop
+from traffic.reliable import Loop, ReliableOptions
 
 ROUND_S = 0.0005
 AT_ONCE = 512
@@ -160,6 +162,18 @@ class Inline(Executor):
         future: Future[Any] = Future()
         future.set_result(work(*args, **named))
         return future
+
+
+def run_virtual(problem: Problem, plan: Plan, faults: FaultPlan, gradients: Gradients, options: ReliableOptions) -> Ran:
+    """Run on a network of its own. Raises `RunError` when the run stalls."""
+    network = VirtualNetwork(problem, plan, faults)
+    calendar = Calendar(network, faults)
+    used = calendar.prepare(lay_out(problem, plan, network.hosts), network)
+    loop = Loop(*used, gradients, options, Inline())
+    loop.interference = calendar
+    measured = loop.run(lambda _: None)
+    counts = befallen(network.switches.values(), calendar.ports)
+    return Ran(measured, loop, counts, tuple(map(str, calendar.pending)))
 
 
 def host_ports_of(problem: Problem) -> list[HostPort]:

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.root
 
 CASES = [
     ("atp", 2, "1 % loss", 1000, ("lost", "added", "completed")),
-    ("esa", 1, "duplicates", 600, ("doubled", "added", "completed")),
+    ("esa", 1, "duplicates", 600, ("doubled", "evicted", "completed")),
     ("switchml", 1, "reordering", 600, ("overtaken", "added", "sent_multicast")),
     ("goat", 3, "switches wiped", 600, ("added", "completed")),
     ("p4inc-aoi", 1, "PS restarted", 400, ("lost", "added", "completed")),
