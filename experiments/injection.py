@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -70,6 +71,9 @@ class Injection:
         self.ports: FaultyPorts
         self.over = threading.Event()
         self._work: list[Future[None]] = []
+        # Events of one switch may overlap; its control plane hears one at a time.
+        self._turns = {name: threading.Lock() for name in scene.network.switches}
+        self._keepers: Counter[tuple[str, int]] = Counter()
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -141,13 +145,21 @@ class Injection:
 
     def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:
         """Take links of a switch down, `act`, and take them up again in the end."""
-        switch, numbers = self.scene.network.switches[node], self.scene.problem.fabric.port_numbers
-        for peer in peers:
-            switch.set_port(numbers[node, peer], up=False)
-        act()
+        ports = [self.scene.problem.fabric.port_numbers[node, peer] for peer in peers]
+        with self._turns[node]:
+            self.keep_down(node, ports, 1)
+            act()
         self.over.wait(lasting_s)
-        for peer in peers:
-            switch.set_port(numbers[node, peer], up=True)
+        with self._turns[node]:
+            self.keep_down(node, ports, -1)
+
+    def keep_down(self, node: str, ports: Sequence[int], more: int) -> None:
+        """So many more events than before keep these links down; without any a link is up."""
+        for port in ports:
+            before = self._keepers[node, port]
+            self._keepers[node, port] += more
+            if 0 in (before, before + more):
+                self.scene.network.switches[node].set_port(port, up=before > 0)
 
     def wipe(self, name: str) -> None:
         """A switch's registers as they were at first, once it has nothing more to do: its ports are down."""
