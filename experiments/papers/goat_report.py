@@ -22,7 +22,7 @@ MARKERS = dict(zip(POLICIES, ("o-", "s-", "^-", "x:"), strict=True))
 
 @dataclass(frozen=True)
 class Point:
-    """One run, bytes of whole frames.
+    """One run, by iteration, bytes of whole frames.
 
     `transfers`: over how many links a fragment goes, in all and those sent again. `collisions`: how often one found
     its slot taken, and went on alone or put out what was there.
@@ -37,8 +37,8 @@ class Point:
     aggregated_bytes: float
     ps_ingress_bytes: float
     communication_time_s: float
-    collisions: int
-    retransmissions: int
+    collisions: float
+    retransmissions: float
     exact: bool
     verdict: str
 
