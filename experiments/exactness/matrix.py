@@ -157,15 +157,16 @@ def run_matrix(wanted: Sequence[Cell], fragments: int | None, console: Console) 
             found.append(attempt(cell, fragments))
         if not found[-1].exact:
             console.print(f"{cell}: {found[-1].failure}", highlight=False, markup=False)
+    exact, carried = sum(each.exact for each in found), sum(each.fragments for each in found)
     console.print(matrix_table(found))
+    console.print(f"communication time and sendings per gradient; {carried:,} fragments in all", highlight=False)
+    console.print(f"{exact} of {len(found)} exact", highlight=False)
     return found
 
 
 def matrix_table(found: Sequence[Tried]) -> Table:
-    """A section per switch and levels, a row per condition, a column per policy."""
-    exact, fragments = sum(tried.exact for tried in found), sum(tried.fragments for tried in found)
-    caption = f"{exact} of {len(found)} exact, {fragments:,} fragments in all; communication time, times each was sent"
-    table = Table(caption=caption, box=SIMPLE_HEAD, show_edge=False, padding=0)
+    """Sections by switch and levels, a row per condition, a column per policy: time, and sendings per gradient."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
     policies = dict.fromkeys(tried.cell.policy for tried in found)
     for heading in ("", *policies):
         table.add_column(heading, no_wrap=True)

@@ -16,6 +16,7 @@ from experiments.exactness.networks import case
 from experiments.exactness.virtual import run_virtual
 from experiments.exactness.worlds import chosen_worlds
 from experiments.faults import Event, FaultPlan, Moment
+from planner.policies import POLICIES
 from topo.errors import InputError, MachineError
 from traffic.reliable import ReliableOptions
 
@@ -80,11 +81,11 @@ def test_conditions_are_possible_and_within_the_run(name: str) -> None:
 
 
 def test_the_table_has_a_cell_for_each_and_fits_a_terminal() -> None:
-    wanted = cells(["atp", "goat"], [1, 2], ["no loss", "1 % loss"], ["fast"])
+    wanted = cells([*POLICIES], [1, 2], ["no loss", "switches wiped"], ["process"])
     found = [Tried(cell, 10, time_s=12.34, again=0.5) for cell in wanted]
     found[0] = replace(found[0], failure="why")
     text = StringIO()
     Console(width=80, file=text).print(matrix_table(found))
-    assert text.getvalue().count("12s ×1.5") == 7
+    assert text.getvalue().count("12s ×1.5") == len(wanted) - 1
     assert text.getvalue().count("FAILED") == 1
-    assert "7 of 8 exact, 80 fragments in all" in text.getvalue()
+    assert "…" not in text.getvalue()
