@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from types import TracebackType
@@ -21,6 +21,7 @@ from planner.plan import Plan
 from planner.problem import Problem
 from switch.entries import Entries, SwitchEntries
 from topo.errors import RunError
+from topo.netlink import index_of, inside, set_rate
 from topo.network import Network
 from traffic.background import background
 from traffic.faults import FaultyPorts, with_shares
@@ -34,6 +35,8 @@ from traffic.reliable import Loop
 
 QUIET_S = 0.02
 """A switch that received nothing for so long has nothing left to work on."""
+HUSHED_BPS = 20e3
+"""A packet takes longer than `QUIET_S`, and still not so long that a link would be late when it is free again."""
 AT_ONCE = 16
 
 
@@ -147,11 +150,33 @@ class Injection:
         """Take links of a switch down, `act`, and take them up again in the end."""
         ports = [self.scene.problem.fabric.port_numbers[node, peer] for peer in peers]
         with self._turns[node]:
-            self.keep_down(node, ports, 1)
+            with self.hushed(node):
+                self.keep_down(node, ports, 1)
             act()
         self.over.wait(lasting_s)
         with self._turns[node]:
             self.keep_down(node, ports, -1)
+
+    @contextmanager
+    def hushed(self, node: str) -> Iterator[None]:
+        """Hardly a packet arrives at a switch that may hang if one does while it gives up a port."""
+        fabric = self.scene.network.fabric
+        hangs = getattr(self.scene.network.switches[node], "needs_silence", False)
+        arriving = [(peer, node) for peer in fabric.neighbors[node]] if hangs else []
+        self.set_rates(dict.fromkeys(arriving, HUSHED_BPS))
+        try:
+            if hangs:
+                time.sleep(QUIET_S)
+            yield
+        finally:
+            self.set_rates({link: fabric.capacities_bps[link] for link in arriving})
+
+    def set_rates(self, rates_bps: Mapping[Link, float]) -> None:
+        """Shape directions of links."""
+        for link, rate_bps in rates_bps.items():
+            interface = self.scene.network.interface(*link)
+            with inside(interface.pid) as netlink:
+                set_rate(netlink, index_of(interface.name), rate_bps)
 
     def keep_down(self, node: str, ports: Sequence[int], more: int) -> None:
         """So many more events than before keep these links down; without any a link is up."""

@@ -27,6 +27,10 @@ from topo.ledger import Ledger
 class Bmv2Switch(P4Switch):  # type: ignore[misc]
     """A `simple_switch` with a control port of its own. Its log is in `run_dir`, or, without one, goes when it goes."""
 
+    needs_silence = True
+    """To give up a port, BMv2 takes the lock of all ports and then waits for its receiving thread to answer. If a
+    packet has just woken that thread, it waits for the lock first, and both wait for ever."""
+
     def __init__(
         self,
         name: str,

@@ -30,6 +30,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.switches = {"s1": Switch()}
+        self.fabric = case("goat", 1, fragments=2, slots=4, rate_bps=1e6)[0].fabric
 
 
 def injection_at(stage: Stage) -> Any:
