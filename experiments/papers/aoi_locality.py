@@ -29,7 +29,7 @@ from topo.clos import Cable, wire
 from topo.fabric import Fabric
 from traffic.packet import FRAGMENT
 
-CAPACITY_BPS = 20e6
+CAPACITY_BPS = 5e6
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 548_000, 64_000
 IN_NETWORK = "p4inc-aoi"
 

@@ -8,6 +8,7 @@ from statistics import fmean
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
@@ -22,7 +23,7 @@ MARKERS = dict(zip(POLICIES, ("o-", "s-", "^-", "x:"), strict=True))
 
 @dataclass(frozen=True)
 class Point:
-    """One run, by iteration, bytes of whole frames.
+    """One run, bytes of whole frames.
 
     `transfers`: over how many links a fragment goes, in all and those sent again. `collisions`: how often one found
     its slot taken, and went on alone or put out what was there.
@@ -37,8 +38,8 @@ class Point:
     aggregated_bytes: float
     ps_ingress_bytes: float
     communication_time_s: float
-    collisions: float
-    retransmissions: float
+    collisions: int
+    retransmissions: int
     exact: bool
     verdict: str
 
@@ -162,6 +163,7 @@ def draw_points(points: Sequence[Point], unaggregated: int) -> Figure:
     draw_curves(ingress, curves(over_spread(points), "spread", ingress_kb), SPREAD, "PS ingress (kB)")
     for axes in rest:
         axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(ScalarFormatter())
         draw_curves(axes, curves(windows, "window", transfers), "window (fragments)", OVERHEAD)
         axes.set_title(f"at a standard deviation of {windows[0].spread:g}", fontsize="small")
     return figure

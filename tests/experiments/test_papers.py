@@ -121,13 +121,11 @@ def test_the_sub_models_places_are_the_optimum_of_equation_1() -> None:
 
 
 @pytest.mark.root
-def test_atp_and_esa_degrade_with_the_spread_and_goat_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counts, not times; and slowly, so that rates are nearly equal on a busy machine too where they are to be."""
+def test_atp_and_esa_degrade_with_the_spread_and_goat_does_not(tmp_path: Path) -> None:
+    """Counts, not times: on a busy machine equal rates are only nearly equal."""
     from experiments.papers import goat_asynchrony  # noqa: PLC0415, needs Mininet
     from experiments.papers.trials import run_trials  # noqa: PLC0415
 
-    for name, value in (("ITERATIONS", 1), ("RATE_BPS", 1.3e6), ("TICK_S", 0.004)):
-        monkeypatch.setattr(goat_asynchrony, name, value)
     settings = [goat_asynchrony.Setting(policy, spread) for policy in ("atp", "esa", "goat") for spread in (0.0, 0.3)]
     trials = [
         replace(setting.trial(), options=NEVER_AGAIN) if setting.policy == "goat" else setting.trial()
