@@ -2,7 +2,8 @@
 
 For each fragment a server keeps the 64-bit sum and the set of workers that it covers. What covers more takes
 its place; what else overlaps it is discarded: the workers that are still missing send theirs again, one by one.
-A server that stands by for a root in the network, or that has been restarted, asks all for what it lacks.
+Where an aggregator would go on to answer with the same sum, it asks them. A server that stands by for a root in
+the network, or that has been restarted, asks all for what it lacks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.plan import ROOT_LABEL
+from planner.policies import policy_of
 from traffic.layout import Layout, head_of, is_prefix, pick
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, IntArray, Outgoing, Packets
@@ -42,6 +44,7 @@ class Servers:
         self.covered = np.zeros((rows, self.members.width), np.bool_)
         self.done = np.ones(rows, np.bool_)
         self.asks = layout.trees.stands_by.copy()  # trees whose workers do not send by themselves
+        self.hides = np.array([policy_of(part.tree.policy).keeps_sums for part in layout.parts], np.bool_)
         self.asked_at = np.full(rows, -np.inf)
         self.first_seq = np.full(trees, first_seq, np.int64)
         self.waiting: list[NDArray[np.void]] = []
@@ -112,9 +115,17 @@ class Servers:
         self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
         if use.any():
             self.add_up(row[use], tree[use], members[use], packets.values[use])
-        lacking: BoolArray = self.asks[tree] & ((flags & Flag.DIRECT) != 0) & ~self.done[row]
+        clashes = self.hides[tree] & self.clashes(row, members)
+        asked_for: BoolArray = clashes | (self.asks[tree] & ((flags & Flag.DIRECT) != 0))
+        lacking: BoolArray = asked_for & ~self.done[row]
         if lacking.any():
             self.ask(row[lacking], tree[lacking], now)
+
+    def clashes(self, row: IntArray, members: BoolArray) -> BoolArray:
+        """Which packets bring something new, and could not be added because of what else they bring."""
+        covered = self.covered[row]
+        clashes: BoolArray = np.any(members & covered, axis=1) & np.any(members & ~covered, axis=1)
+        return clashes
 
     def add_up(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
         """Add packets to their rows, as often as it takes for no two of one row to overlap."""
