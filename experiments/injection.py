@@ -212,7 +212,7 @@ class Injection:
             elif event.nodes[0] in fabric.switch_by_name:
                 links += [link for link in fabric.capacities_bps if event.nodes[0] in link]
         hosts = {event.nodes[0] for event in self.faults.events if event.kind in ("pause", "kill")}
-        if flows:  # they leave less of a link than was planned with
+        if flows or self.faults.stragglers:  # less of a link is left than was planned with, or all wait for the slowest
             hosts |= {worker for job in self.scene.problem.jobs for worker in job.workers}
         return Excuses(
             frozenset(map(self.interface, links)), frozenset(hosts), rates=True, hostile=bool(self.faults.hostile)

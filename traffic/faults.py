@@ -38,7 +38,7 @@ class Interference(Protocol):
 
 @dataclass(frozen=True)
 class Stragglers:
-    """Workers' shares of their planned rate: a normal distribution, cut off at 1 and just above 0 (GOAT, section V-B).
+    """Workers' shares of their planned rate: a normal distribution, cut off at 1 and just above 0 (GOAT, section IV-C).
 
     GOAT's mean is the planned rate; its spread is 0.2.
     """
