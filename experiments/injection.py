@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import inf
 from types import TracebackType
@@ -21,7 +21,6 @@ from planner.plan import Plan
 from planner.problem import Problem
 from switch.entries import Entries, SwitchEntries
 from topo.errors import RunError
-from topo.netlink import index_of, inside, set_rate
 from topo.network import Network
 from traffic.background import background
 from traffic.faults import FaultyPorts, with_shares
@@ -35,7 +34,6 @@ from traffic.reliable import Loop
 
 QUIET_S = 0.02
 """A switch that received nothing for so long has nothing left to work on."""
-HUSHED_BPS = 20e3
 """A packet takes longer than `QUIET_S`, and still not so long that a link would be late when it is free again."""
 AT_ONCE = 16
 
@@ -76,7 +74,8 @@ class Injection:
         self._work: list[Future[None]] = []
         # Events of one switch may overlap; its control plane hears one at a time.
         self._turns = {name: threading.Lock() for name in scene.network.switches}
-        self._keepers: Counter[tuple[str, int]] = Counter()
+        self._keepers: Counter[Link] = Counter()
+        self._changing = threading.Lock()
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -148,43 +147,27 @@ class Injection:
 
     def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:
         """Take links of a switch down, `act`, and take them up again in the end."""
-        ports = [self.scene.problem.fabric.port_numbers[node, peer] for peer in peers]
         with self._turns[node]:
-            with self.hushed(node):
-                self.keep_down(node, ports, 1)
+            self.keep_down(node, peers, 1)
             act()
         self.over.wait(lasting_s)
-        with self._turns[node]:
-            self.keep_down(node, ports, -1)
+        self.keep_down(node, peers, -1)
 
-    @contextmanager
-    def hushed(self, node: str) -> Iterator[None]:
-        """Hardly a packet arrives at a switch that may hang if one does while it gives up a port."""
-        fabric = self.scene.network.fabric
-        hangs = getattr(self.scene.network.switches[node], "needs_silence", False)
-        arriving = [(peer, node) for peer in fabric.neighbors[node]] if hangs else []
-        self.set_rates(dict.fromkeys(arriving, HUSHED_BPS))
-        try:
-            if hangs:
-                time.sleep(QUIET_S)
-            yield
-        finally:
-            self.set_rates({link: fabric.capacities_bps[link] for link in arriving})
-
-    def set_rates(self, rates_bps: Mapping[Link, float]) -> None:
-        """Shape directions of links."""
-        for link, rate_bps in rates_bps.items():
-            interface = self.scene.network.interface(*link)
-            with inside(interface.pid) as netlink:
-                set_rate(netlink, index_of(interface.name), rate_bps)
-
-    def keep_down(self, node: str, ports: Sequence[int], more: int) -> None:
+    def keep_down(self, node: str, peers: Sequence[str], more: int) -> None:
         """So many more events than before keep these links down; without any a link is up."""
-        for port in ports:
-            before = self._keepers[node, port]
-            self._keepers[node, port] += more
-            if 0 in (before, before + more):
-                self.scene.network.switches[node].set_port(port, up=before > 0)
+        with self._changing:
+            for peer in peers:
+                link = min((node, peer), (peer, node))
+                before = self._keepers[link]
+                self._keepers[link] += more
+                if 0 in (before, before + more):
+                    self.set_link(link, up=before > 0)
+
+    def set_link(self, link: Link, *, up: bool) -> None:
+        """A host first: its link, were it down, would refuse what it sends, and no host learns of a loss so soon."""
+        for host in set(link) & self.scene.problem.fabric.host_names:
+            self.ports.cut(host, off=not up)
+        self.scene.network.set_link(*link, up=up)
 
     def wipe(self, name: str) -> None:
         """A switch's registers as they were at first, once it has nothing more to do: its ports are down."""

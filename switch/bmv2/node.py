@@ -27,10 +27,6 @@ from topo.ledger import Ledger
 class Bmv2Switch(P4Switch):  # type: ignore[misc]
     """A `simple_switch` with a control port of its own. Its log is in `run_dir`, or, without one, goes when it goes."""
 
-    needs_silence = True
-    """To give up a port, BMv2 takes the lock of all ports and then waits for its receiving thread to answer. If a
-    packet has just woken that thread, it waits for the lock first, and both wait for ever."""
-
     def __init__(
         self,
         name: str,
@@ -81,11 +77,6 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
         with self._talking() as runtime:
             runtime.install(entries)
-
-    def set_port(self, port: int, *, up: bool) -> None:
-        """Let a port carry packets, or drop whatever arrives there or would leave by it."""
-        with self._talking() as runtime:
-            runtime.set_port(port, self.intfs[port].name if up else None)
 
     def wipe(self) -> None:
         """Set all registers to 0, as a restart does. No packet may pass meanwhile."""

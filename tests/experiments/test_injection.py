@@ -10,27 +10,21 @@ import pytest
 
 from experiments.exactness.networks import case
 from experiments.faults import FaultPlan
+from traffic.faults import FaultyPorts
 
 pytestmark = pytest.mark.root
 """Injection imports Mininet."""
 
 
-class Switch:
-    """Remembers what its ports were told."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[int, bool]] = []
-
-    def set_port(self, port: int, *, up: bool) -> None:
-        self.told.append((port, up))
-
-
 class Stage:
-    """A network of one switch."""
+    """A network of one switch; remembers what its links were told."""
 
     def __init__(self) -> None:
-        self.switches = {"s1": Switch()}
-        self.fabric = case("goat", 1, fragments=2, slots=4, rate_bps=1e6)[0].fabric
+        self.switches = {"s1": None}
+        self.told: list[tuple[str, bool]] = []
+
+    def set_link(self, node: str, peer: str, *, up: bool) -> None:
+        self.told.append((node if peer == "s1" else peer, up))
 
 
 def injection_at(stage: Stage) -> Any:
@@ -38,21 +32,25 @@ def injection_at(stage: Stage) -> Any:
 
     problem, plan = case("goat", 1, fragments=2, slots=4, rate_bps=1e6)
     scene: Any = Scene(stage, [], problem, plan, None)  # type: ignore[arg-type]
-    return Injection(scene, FaultPlan())
+    injection = Injection(scene, FaultPlan())
+    injection.ports = FaultyPorts(None, ["ps", "w1", "w2"], {})  # type: ignore[arg-type]
+    return injection
 
 
 def test_a_link_is_down_until_its_last_event_is_over() -> None:
     stage, between = Stage(), Signal()
     injection = injection_at(stage)
-    told = stage.switches["s1"].told
+    told = stage.told
     first = Thread(target=injection.without_links, args=("s1", ["ps", "w1"], None, between.set))
     first.start()
     assert between.wait(5)
     injection.without_links("s1", ["w1", "w2"], 0.0, lambda: None)
-    assert told == [(1, False), (2, False), (3, False), (3, True)]
+    assert told == [("ps", False), ("w1", False), ("w2", False), ("w2", True)]
+    assert injection.ports.cut_off.tolist() == [True, True, False]
     injection.over.set()
     first.join()
-    assert told[4:] == [(1, True), (2, True)]
+    assert not injection.ports.cut_off.any()
+    assert told[4:] == [("ps", True), ("w1", True)]
 
 
 def test_one_switch_does_one_thing_at_a_time() -> None:
@@ -71,4 +69,4 @@ def test_one_switch_does_one_thing_at_a_time() -> None:
     for work in works:
         work.join()
     assert inside == ["in", "out"] * 4
-    assert stage.switches["s1"].told[-1] == (2, True)
+    assert stage.told[-1] == ("w1", True)
