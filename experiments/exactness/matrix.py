@@ -28,6 +28,7 @@ from traffic.packet import FRAGMENT
 
 LEVELS = (1, 2, 3)
 GRADIENTS = RandomGradients(1)
+COMPARED = "no loss", "1 % loss"
 LONG = 1_000_000
 """Fragments of the long form, over all cells of a switch."""
 
@@ -177,5 +178,16 @@ def matrix_table(found: Sequence[Tried]) -> Table:
         for condition in conditions:
             row = (tried_of.get(Cell(policy, levels, condition, switch)) for policy in policies)
             table.add_row(condition, *(str(tried or "") for tried in row))
+        pairs = [[tried_of.get(Cell(policy, levels, name, switch)) for name in COMPARED] for policy in policies]
+        if any(all(pair) for pair in pairs):
+            table.add_row("rate kept at 1 %", *(kept(*pair) for pair in pairs))
         table.add_section()
     return table
+
+
+def kept(lossless: Tried | None, lossy: Tried | None) -> str:
+    """The rate with loss as a share of that without."""
+    if not lossless or not lossy or not (lossless.exact and lossy.exact):
+        return ""
+    rate, kept_rate = (tried.fragments / tried.time_s for tried in (lossless, lossy))
+    return f"{kept_rate / rate:.0%}"

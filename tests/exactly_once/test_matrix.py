@@ -52,6 +52,19 @@ def test_a_run_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "w1" in tried.failure
 
 
+def test_the_table_says_how_much_of_the_rate_is_kept() -> None:
+    found = [
+        Tried(Cell("goat", 1, "no loss"), 1000, time_s=2.0),
+        Tried(Cell("goat", 1, "1 % loss"), 1000, time_s=2.5),
+        Tried(Cell("atp", 1, "no loss"), 1000, time_s=2.0),
+        Tried(Cell("atp", 1, "1 % loss"), 1000, failure="it stalled"),
+    ]
+    console = Console(file=StringIO(), width=80)
+    console.print(matrix_table(found))
+    (row,) = [line for line in console.file.getvalue().splitlines() if "rate kept" in line]  # type: ignore[attr-defined]
+    assert row.split() == ["rate", "kept", "at", "1", "%", "80%"]
+
+
 def test_the_long_form_has_a_million_fragments_on_each_switch() -> None:
     wanted = cells(["atp", "goat"], [1, 2], ["no loss", "30 % loss"], ["fast", "bmv2"])
     each = shared_out(LONG, wanted)
