@@ -14,7 +14,7 @@ PACKAGES := python3-venv mininet iproute2 clang gcc libc6-dev libbpf-dev linux-l
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: emulate train test bench calibrate curve lint p4 setup clean help
+.PHONY: emulate train test bench exactness calibrate curve lint p4 setup clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "sudo make train TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast] [PLANNERS=aro,atp]   a model, trained through the network"
 	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
 	@echo "sudo make bench     packets per second of every installed switch target"
+	@echo "sudo make exactness [SWITCH=auto|process|fast|bmv2] [ARGS=--long]   slot policies x faults x levels: are all sums exact?"
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
 	@echo "sudo make curve     the same of fat-trees with k = 4, 6, 8, 10, 12: table, CSV and plot"
 	@echo "     make lint      ruff and mypy"
@@ -40,6 +41,9 @@ test: setup
 
 bench: setup
 	$(BIN)/inakit bench $(ARGS)
+
+exactness: setup
+	$(BIN)/inakit exactness --switch $(SWITCH) $(ARGS)
 
 calibrate: setup
 	$(BIN)/inakit calibrate --topo $(TOPO) --k $(K) --switch $(SWITCH) $(ARGS)

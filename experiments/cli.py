@@ -7,7 +7,7 @@ not VALID ends in 1.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,10 +15,14 @@ from rich.console import Console
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS, Options
-from planner.problem import Job
+from planner.policies import POLICIES
+from planner.problem import Job, Problem
 from topo.errors import InakitError, InputError
 from topo.files import parse_rate
 from topo.running import find_network
+
+if TYPE_CHECKING:
+    from experiments.faults import FaultPlan
 
 app = typer.Typer(
     name="inakit",
@@ -50,6 +54,13 @@ Planners = Annotated[
     typer.Option(help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them"),
 ]
 Planner = Annotated[str, typer.Option(help="a planner by name")]
+Policies = Annotated[
+    str,
+    typer.Option(
+        "--policy", help="slot policies, comma between: " + ", ".join(POLICIES) + "; default: the planner's own"
+    ),
+]
+FaultsFile = Annotated[Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")]
 Run = Annotated[str | None, typer.Option(help="which network, where several are running: its four-letter id")]
 Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
@@ -91,31 +102,39 @@ def emulate(
     mode: Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")] = "reliable",
     seed: Seed = 0,
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
-    faults: Annotated[
-        Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")
-    ] = None,
+    policy: Policies = "",
+    faults: FaultsFile = None,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from experiments.capture import capture_places  # noqa: PLC0415
     from experiments.emulate import Emulation, run  # noqa: PLC0415, the network needs Mininet; planning does not
-    from experiments.faults import load_faults  # noqa: PLC0415
     from experiments.presets import PresetRun, run_preset  # noqa: PLC0415
 
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
-    names = None if planners is None else tuple(name.strip() for name in planners.split(",") if name.strip())
+    names = None if planners is None else split_names(planners)
     if preset:
-        if faults is not None:
-            raise InputError(f"--faults {faults} with --preset {preset}: a preset has none; describe its jobs instead")
+        for option, value in (("faults", faults), ("policy", policy)):
+            if value:
+                why = "a preset has none; describe its jobs instead"
+                raise InputError(f"--{option} {value} with --preset {preset}: {why}")
         chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale))
         raise typer.Exit(exit_code(run_preset(chosen, Console())))
     job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
     names = DEFAULT_PLANNERS if names is None else names
     problem = build_problem(fabric, job)
     captures = capture_places(problem.fabric, pcap)
-    planned_faults = None if faults is None else load_faults(faults, problem)
-    emulation = Emulation(problem, names, switch, mode, seed, results, parse_scale(scale), captures, planned_faults)
+    emulation = Emulation(
+        problem, names, switch, mode, seed, results, parse_scale(scale), captures, faults_of(faults, problem),
+        split_names(policy),
+    )  # fmt: skip
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
+
+
+def faults_of(path: Path | None, problem: Problem) -> FaultPlan | None:
+    from experiments.faults import load_faults  # noqa: PLC0415
+
+    return None if path is None else load_faults(path, problem)
 
 
 def exit_code(verdict: str) -> int:
@@ -145,6 +164,8 @@ def train(
     ] = 0.05,
     framework: Annotated[str, typer.Option(help="numpy, or torch (DDP with a communication hook)")] = "numpy",
     switch: Switch = "auto",
+    policy: Policies = "",
+    faults: FaultsFile = None,
     seed: Seed = 0,
     results: Results = Path("results"),
 ) -> None:
@@ -157,8 +178,10 @@ def train(
     recipe = Recipe(parse_layers(hidden), epochs, batch, seed=seed)
     chosen = build_problem(fabric, JobChoice(None, workers, servers, seed=seed))
     problem, task = training_problem(chosen, recipe, compute_s)
-    names = tuple(name.strip() for name in planners.split(",") if name.strip())
-    emulation = Emulation(problem, names, switch, "reliable", seed, results, parse_scale(scale))
+    emulation = Emulation(
+        problem, split_names(planners), switch, "reliable", seed, results, parse_scale(scale),
+        faults=faults_of(faults, problem), policies=split_names(policy),
+    )  # fmt: skip
     raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))
 
 
@@ -286,23 +309,55 @@ def bench(
 
 @app.command()
 def exactness(
+    switch: Annotated[
+        str, typer.Option(help="process (here, without root), fast or bmv2 (a Mininet network each), auto: both")
+    ] = "process",
     policies: Annotated[str, typer.Option(help="slot policies, separated by commas; all without it")] = "",
     levels: Annotated[str, typer.Option(help="levels of aggregation")] = "1,2,3",
     conditions: Annotated[str, typer.Option(help="conditions such as '1 % loss,worker paused'; all without it")] = "",
-    fragments: Annotated[int, typer.Option(help="fragments of each run's gradient")] = 400,
+    fragments: Annotated[
+        int | None, typer.Option(min=2, help="of each run's gradient; default: 400, 2000 on fast, 200 on bmv2")
+    ] = None,
+    long: Annotated[bool, typer.Option("--long", help="10^6 fragments on each switch, over all its runs")] = False,
 ) -> None:
     """Whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
     from experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
-    from experiments.exactness.matrix import cells, parse_levels, run_matrix  # noqa: PLC0415
-    from planner.policies import POLICIES  # noqa: PLC0415
+    from experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out  # noqa: PLC0415
+    from experiments.exactness.worlds import chosen_worlds  # noqa: PLC0415
 
-    chosen = cells(split_names(policies) or [*POLICIES], parse_levels(levels), split_names(conditions) or [*CONDITIONS])
-    found = run_matrix(chosen, fragments, Console())
+    chosen = cells(
+        split_names(policies) or [*POLICIES],
+        parse_levels(levels),
+        split_names(conditions) or [*CONDITIONS],
+        chosen_worlds(split_names(switch) or ["process"]),
+    )
+    if long and fragments:
+        raise InputError(f"--long and --fragments {fragments}: choose one; --long shares 10^6 out by itself")
+    found = run_matrix(chosen, shared_out(LONG, chosen) if long else fragments, Console())
     raise typer.Exit(0 if all(tried.exact for tried in found) else 1)
 
 
-def split_names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def split_names(text: str) -> tuple[str, ...]:
+    """What commas separate, without what is empty."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it")] = None,
+    figure: Annotated[str | None, typer.Argument(help="one of the paper's; listed without it")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")] = False,
+    switch: Switch = "auto",
+    results: Results = Path("results"),
+) -> None:
+    """Run a figure or a claim of a paper: table, CSV and plot."""
+    from experiments.papers import Request, figures, find_figure  # noqa: PLC0415
+
+    if paper is None or figure is None:
+        for names, found in figures(paper):
+            print(f"{names:28} {found.summary}")
+        return
+    raise typer.Exit(exit_code(find_figure(paper, figure).run(Console(), Request(results, quick, switch))))
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -21,9 +21,11 @@ from experiments.outcome import Outcome, planned_figures, watch
 from experiments.planning import make_plan, write_plan
 from experiments.record import RunFolder, RunRecord
 from experiments.report import VALID, print_report
+from planner.adapt import with_policy
 from planner.entries import entries
 from planner.evaluate import evaluate
 from planner.plan import Plan
+from planner.policies import policy_of
 from planner.problem import Problem
 from planner.results import with_room_for_results
 from switch.target import Target, choose_target
@@ -52,7 +54,8 @@ MODES = {"reliable": Mode(run_reliable, lambda: None), "replay": Mode(run_replay
 class Emulation:
     """What is to be run. `planners` are measured one after another, each on a network of its own.
 
-    `captures` are the switch ports whose packets are kept as pcap files. `faults` are for every planner the same.
+    `policies` are slot policies that every plan is tried with; without any it keeps its method's. `captures` are the
+    switch ports whose packets are kept as pcap files. `faults` are for every planner the same.
     """
 
     problem: Problem
@@ -64,6 +67,7 @@ class Emulation:
     scale: float = 1.0
     captures: tuple[Place, ...] = ()
     faults: FaultPlan | None = None
+    policies: tuple[str, ...] = ()
 
 
 def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
@@ -108,17 +112,34 @@ def check(emulation: Emulation) -> Target:
         check_tcpdump()
     if emulation.faults is not None:
         check_faults(emulation.faults, emulation.mode)
+    for policy in emulation.policies:
+        if policy_of(policy).needs_root and emulation.mode != "reliable":
+            raise InputError(
+                f"slot policy '{policy}' in mode '{emulation.mode}': no PS would get a sum; choose reliable"
+            )
     return target
 
 
 def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
-    """The planners' plans. In a closed loop results flow while gradients do, and a plan leaves room for them."""
+    """The planners' plans, under every slot policy that is asked for.
+
+    In a closed loop results flow while gradients do, and a plan leaves room for them.
+    """
     problem, plans = emulation.problem, {}
     for name in dict.fromkeys(emulation.planners):
         with console.status(f"{name}: planning"):
-            plan = make_plan(problem, name, emulation.seed)
-        plans[name] = with_room_for_results(problem, plan) if emulation.mode == "reliable" else plan
+            made = make_plan(problem, name, emulation.seed)
+        for full_name, plan in under_policies(problem, name, made, emulation.policies):
+            plans[full_name] = with_room_for_results(problem, plan) if emulation.mode == "reliable" else plan
     return plans
+
+
+def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[str]) -> Iterator[tuple[str, Plan]]:
+    """The plan under each slot policy, its name with it where there are several; without any, as it is."""
+    if not policies:
+        yield name, plan
+    for policy in dict.fromkeys(policies):
+        yield f"{name}+{policy}" if len(policies) > 1 else name, with_policy(problem, plan, policy)
 
 
 def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) -> RunRecord:
@@ -139,6 +160,7 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) 
         seed=emulation.seed,
         configuration={
             "planners": list(plans),
+            "policies": list(emulation.policies),
             "jobs": [asdict(job) for job in problem.jobs],
             "faults": None if emulation.faults is None else emulation.faults.document,
         },

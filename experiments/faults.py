@@ -16,6 +16,8 @@
     stragglers: {mean: 1.0, spread: 0.2, seed: 1}    # of the planned rate, by GOAT's normal distribution
     background:
       - {from: h3, to: h7, rate: 5M, frame_bytes: 1000}
+    hostile:                                         # all the time, against the sums of the job of this number
+      - {host: h7, job: 1, rate: 2M, attacks: [spoof, replay]}  # without `attacks` all that `traffic/hostile.py` has
 
 Duplicates of a multicast happen on all its links at once, with the largest of their shares. Only switches let
 packets overtake: on the way to a host none does, and `all` leaves those links out.
@@ -27,7 +29,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.reader import Reader, of_type
 from planner.background import Flow
@@ -37,18 +39,24 @@ from planner.problem import Problem
 from topo.document import RATE, duration, rate
 from topo.errors import InputError, unknown_name
 from traffic.faults import Stragglers
+from traffic.hostile import ATTACKS, Attack, possible_attacks
 from traffic.replay import check_tcpreplay
+
+if TYPE_CHECKING:
+    from traffic.reliable import Loop
 
 SHARE = "a share from 0 to 1, or such as 5%"
 TIME = "a time in seconds that is not negative, or such as 500ms"
 LINK = "two neighbours such as [leaf1, h3], or a switch and a port number such as [leaf1, 4]"
 WHOLE = "a whole number that is not negative"
+HOST = "the name of a host"
 FRAME = range(64, 1515)
 
-KEYS = ("version", "seed", "links", "events", "stragglers", "background")
+KEYS = ("version", "seed", "links", "events", "stragglers", "background", "hostile")
 LINK_KEYS = ("link", "one_way", "drop", "reorder", "duplicate")
 STRAGGLER_KEYS = ("mean", "spread", "seed")
 FLOW_KEYS = ("from", "to", "rate", "frame_bytes")
+HOSTILE_KEYS = ("host", "job", "rate", "attacks")
 
 Link = tuple[str, str]
 """One direction: from a node to a neighbour."""
@@ -61,6 +69,12 @@ class Moment:
     seconds: float | None = None
     iteration: int = 0
     job: int = 0
+
+    def has_come(self, loop: Loop, now: float) -> bool:
+        """Whether it has, in a run that is at `now`."""
+        if self.seconds is None:
+            return (self.job, self.iteration) in loop.begun
+        return now - loop.started_at >= self.seconds
 
 
 @dataclass(frozen=True)
@@ -87,6 +101,7 @@ class FaultPlan:
     events: tuple[Event, ...] = ()
     stragglers: Stragglers | None = None
     background: tuple[Flow, ...] = ()
+    hostile: tuple[Attack, ...] = ()
 
 
 def load_faults(path: Path, problem: Problem) -> FaultPlan:
@@ -100,6 +115,7 @@ def load_faults(path: Path, problem: Problem) -> FaultPlan:
         events=tuple(event_of(each, problem) for each in reader.each("events", ("at", "for", *KINDS))),
         stragglers=stragglers_of(reader.part("stragglers", STRAGGLER_KEYS)) if "stragglers" in reader else None,
         background=tuple(flow_of(each, problem) for each in reader.each("background", FLOW_KEYS)),
+        hostile=tuple(attack_of(each, problem) for each in reader.each("hostile", HOSTILE_KEYS)),
     )
 
 
@@ -107,7 +123,7 @@ def check_faults(faults: FaultPlan, mode: str) -> None:
     """Raise `InakitError` unless a run in this mode can have these faults on this machine."""
     if mode != "reliable":
         raise InputError(f"faults in mode '{mode}': nothing would be sent again; choose --mode reliable")
-    if faults.background:
+    if faults.background or faults.hostile:
         check_tcpreplay()
 
 
@@ -133,6 +149,10 @@ def share(value: object) -> float:
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
         raise ValueError
     return float(found)
+
+
+def names(value: object) -> list[str]:
+    return [of_type(str)(name) for name in of_type(list)(value)]
 
 
 def mean(value: object) -> float:
@@ -288,13 +308,28 @@ def stragglers_of(part: Reader) -> Stragglers:
 
 
 def flow_of(line: Reader, problem: Problem) -> Flow:
-    host = choice("host", (host.name for host in problem.fabric.hosts))
+    host = choice("host", problem.fabric.host_names)
     flow = Flow(
-        source=line.take("from", host, "the name of a host"),
-        destination=line.take("to", host, "the name of a host"),
+        source=line.take("from", host, HOST),
+        destination=line.take("to", host, HOST),
         rate_bps=line.take("rate", rate, RATE),
         frame_bytes=line.get("frame_bytes", frame_bytes, f"a whole number from {FRAME[0]} to {FRAME[-1]}", 1000),
     )
     if flow.source == flow.destination:
         raise line.error("to", f"'{flow.source}' is where the traffic comes from: name another host")
     return flow
+
+
+def attack_of(line: Reader, problem: Problem) -> Attack:
+    numbers = [job.number for job in problem.jobs]
+    host = line.take("host", choice("host", problem.fabric.host_names), HOST)
+    job = line.take("job", whole, WHOLE)
+    if job not in numbers:
+        raise line.error("job", f"{job}: expected one of {', '.join(map(str, numbers))}")
+    everything: list[str] = []
+    wanted = line.get("attacks", names, f"a list of {', '.join(ATTACKS)}", everything)
+    try:
+        kinds = possible_attacks(problem, host, job, wanted)
+    except InputError as error:
+        raise line.error("", str(error)) from None
+    return Attack(host, job, kinds, line.take("rate", rate, RATE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -12,9 +13,9 @@ from math import inf
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.faults import Event, FaultPlan, Link, Moment
+from experiments.faults import Event, FaultPlan, Link
 from experiments.outcome import Outcome, watch
-from planner.background import background_routes, flow_links, with_background
+from planner.background import Flow, background_routes, flow_links, with_background
 from planner.faults import doubled_by_hosts, with_faults
 from planner.plan import Plan
 from planner.problem import Problem
@@ -24,7 +25,8 @@ from topo.network import Network
 from traffic.background import background
 from traffic.faults import FaultyPorts, with_shares
 from traffic.fidelity import Excuses, Monitor, difference
-from traffic.layout import Layout
+from traffic.hostile import hostile
+from traffic.layout import Layout, lay_out
 from traffic.measure import Measured
 from traffic.packet import Event as PacketEvent
 from traffic.port import HostPort, Ports
@@ -32,13 +34,21 @@ from traffic.reliable import Loop
 
 QUIET_S = 0.02
 """A switch that received nothing for so long has nothing left to work on."""
+"""A packet takes longer than `QUIET_S`, and still not so long that a link would be late when it is free again."""
 AT_ONCE = 16
 
 
 def faulty_entries(problem: Problem, plan: Plan, installed: Entries, faults: FaultPlan) -> Entries:
-    """A plan's entries, and what the faults and the background traffic need besides."""
-    routed = with_background(problem, installed, background_routes(problem, plan, faults.background))
+    """A plan's entries, and what the faults and other traffic need besides."""
+    routed = with_background(problem, installed, background_routes(problem, plan, flows_of(problem, faults)))
     return with_faults(problem.fabric, routed, faults.links, faults.seed)
+
+
+def flows_of(problem: Problem, faults: FaultPlan) -> tuple[Flow, ...]:
+    """What crosses the network as other IPv4: background traffic, and hostile packets disguised as such."""
+    servers = {job.number: job.servers for job in problem.jobs}
+    disguised = (Flow(each.host, server, each.rate_bps) for each in faults.hostile for server in servers[each.job])
+    return (*faults.background, *disguised)
 
 
 @dataclass(frozen=True)
@@ -53,20 +63,26 @@ class Scene:
 
 
 class Injection:
-    """One run's faults, as `traffic.faults.Interference`. A context manager: its background traffic ends with it."""
+    """One run's faults, as `traffic.faults.Interference`. A context manager: its traffic ends with it."""
 
     def __init__(self, scene: Scene, faults: FaultPlan) -> None:
         self.scene, self.faults = scene, faults
         self.pending = list(faults.events)
-        self.happened: list[str] = []
+        self.happened = [str(attack) for attack in faults.hostile]
         self.ports: FaultyPorts
         self.over = threading.Event()
         self._work: list[Future[None]] = []
+        # Events of one switch may overlap; its control plane hears one at a time.
+        self._turns = {name: threading.Lock() for name in scene.network.switches}
+        self._keepers: Counter[Link] = Counter()
+        self._changing = threading.Lock()
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(background(self.scene.hosts, self.faults.background))
+            layout = lay_out(self.scene.problem, self.scene.plan, self.scene.hosts)
+            stack.enter_context(hostile(self.scene.hosts, layout, self.faults.hostile, self.faults.seed))
             self._executor = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
             stack.callback(self.over.set)
             self._resources = stack.pop_all()
@@ -94,7 +110,7 @@ class Injection:
     def act(self, loop: Loop, now: float) -> None:
         """Have happen what is due."""
         self.check()
-        for event in [event for event in self.pending if is_due(event.at, loop, now)]:
+        for event in [event for event in self.pending if event.at.has_come(loop, now)]:
             self.pending.remove(event)
             self.happened.append(f"{event} at {now - loop.started_at:.2f} s")
             ACTIONS[event.kind](self, event, loop, now)
@@ -131,13 +147,27 @@ class Injection:
 
     def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:
         """Take links of a switch down, `act`, and take them up again in the end."""
-        switch, numbers = self.scene.network.switches[node], self.scene.problem.fabric.port_numbers
-        for peer in peers:
-            switch.set_port(numbers[node, peer], up=False)
-        act()
+        with self._turns[node]:
+            self.keep_down(node, peers, 1)
+            act()
         self.over.wait(lasting_s)
-        for peer in peers:
-            switch.set_port(numbers[node, peer], up=True)
+        self.keep_down(node, peers, -1)
+
+    def keep_down(self, node: str, peers: Sequence[str], more: int) -> None:
+        """So many more events than before keep these links down; without any a link is up."""
+        with self._changing:
+            for peer in peers:
+                link = min((node, peer), (peer, node))
+                before = self._keepers[link]
+                self._keepers[link] += more
+                if 0 in (before, before + more):
+                    self.set_link(link, up=before > 0)
+
+    def set_link(self, link: Link, *, up: bool) -> None:
+        """A host first: its link, were it down, would refuse what it sends, and no host learns of a loss so soon."""
+        for host in set(link) & self.scene.problem.fabric.host_names:
+            self.ports.cut(host, off=not up)
+        self.scene.network.set_link(*link, up=up)
 
     def wipe(self, name: str) -> None:
         """A switch's registers as they were at first, once it has nothing more to do: its ports are down."""
@@ -154,19 +184,22 @@ class Injection:
     def excuses(self) -> Excuses:
         """What these faults account for."""
         fabric = self.scene.problem.fabric
-        routes = background_routes(self.scene.problem, self.scene.plan, self.faults.background)
-        links: list[Link] = [
-            link for flow in self.faults.background for link in flow_links(self.scene.problem, routes, flow)
-        ]
+        flows = flows_of(self.scene.problem, self.faults)
+        routes = background_routes(self.scene.problem, self.scene.plan, flows)
+        links: list[Link] = [link for flow in flows for link in flow_links(self.scene.problem, routes, flow)]
+        # Besides the switch there is its machine, which knows nothing to do with a frame of no protocol.
+        links += [(fabric.tor_of(attack.host), attack.host) for attack in self.faults.hostile]
         for event in self.faults.events:
             if event.kind == "down":
                 links += [event.nodes, event.nodes[::-1]]  # type: ignore[list-item]
             elif event.nodes[0] in fabric.switch_by_name:
                 links += [link for link in fabric.capacities_bps if event.nodes[0] in link]
         hosts = {event.nodes[0] for event in self.faults.events if event.kind in ("pause", "kill")}
-        if self.faults.background:  # it leaves less of a link than was planned with
+        if flows or self.faults.stragglers:  # less of a link is left than was planned with, or all wait for the slowest
             hosts |= {worker for job in self.scene.problem.jobs for worker in job.workers}
-        return Excuses(frozenset(map(self.interface, links)), frozenset(hosts), rates=True)
+        return Excuses(
+            frozenset(map(self.interface, links)), frozenset(hosts), rates=True, hostile=bool(self.faults.hostile)
+        )
 
     def interface(self, link: Link) -> str:
         """What the monitor calls the interface by which the first node sends to the second."""
@@ -205,12 +238,6 @@ ACTIONS: Mapping[str, Callable[[Injection, Event, Loop, float], None]] = {
     "pause": Injection.pause,
     "kill": Injection.pause,
 }
-
-
-def is_due(at: Moment, loop: Loop, now: float) -> bool:
-    if at.seconds is None:
-        return (at.job, at.iteration) in loop.begun
-    return now - loop.started_at >= at.seconds
 
 
 def injected(monitor: Monitor) -> Iterator[tuple[str, int]]:

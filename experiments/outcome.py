@@ -12,7 +12,7 @@ from experiments.report import VALID
 from planner.evaluate import Prediction
 from planner.plan import Plan
 from topo.network import Network
-from traffic.fidelity import Excuses, Monitor, Watched, difference, judge
+from traffic.fidelity import Excuses, Monitor, Watched, difference, judge, turned_away
 from traffic.measure import Measured, aggregated, gradient_bytes_on_links, link_rows
 from traffic.packet import FRAGMENT, Event
 from traffic.port import HostPort
@@ -45,6 +45,8 @@ class Outcome:
             "verdict": self.verdict,
             "reasons": list(self.reasons),
             "switches": dict(switch_figures(self.monitor)),
+            "turned_away": [asdict(away) for away in turned_away(self.monitor)],
+            "ignored_by_endpoints": self.measured.strangers,
             "captures": {name: asdict(counts) for name, counts in self.captured.items()},
         } | ({} if self.faults is None else {"faults": self.faults})
 
@@ -76,10 +78,12 @@ def watch(
 def watched(network: Network, hosts: list[HostPort]) -> Watched:
     """Every host's and every switch port's interface."""
     ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
+    peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}
     for (node, peer), port in network.fabric.port_numbers.items():
         if node in ports:
             ports[node][port] = network.interface(node, peer).name
-    return Watched(hosts, network.switches, ports)
+            peers[node][port] = peer
+    return Watched(hosts, network.switches, ports, peers)
 
 
 def planned_figures(prediction: Prediction) -> dict[str, Any]:

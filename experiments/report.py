@@ -21,7 +21,7 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
     if fabric_scale(record) != 1:
         console.print(scale_line(record), highlight=False)
-    for line in fault_lines(record):
+    for line in (*fault_lines(record), *stranger_lines(record)):
         console.print(line, highlight=False)
     console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
     for reason in shortened(record["reasons"]):
@@ -43,6 +43,21 @@ def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
             )
             yield from (f"  {event}" for event in entry["faults"]["events"])
             yield from (f"  not reached: {event}" for event in entry["faults"]["not_reached"])
+
+
+def stranger_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """Who sent packets that switches turned away, and what got as far as an endpoint and was nothing to it."""
+    for name, entry in record["planners"].items():
+        for away in entry.get("turned_away", ()):
+            yield (
+                f"{name}: {away['switch']} turned away {away['packets']:,} packets that came from {away['sender']} "
+                f"(port {away['port']}): not admitted"
+            )
+        for switch, figures in entry.get("switches", {}).items():
+            if figures["malformed"]:
+                yield f"{name}: {switch} dropped {figures['malformed']:,} packets that are neither INA nor IPv4"
+        if entry.get("ignored_by_endpoints"):
+            yield f"{name}: workers and servers ignored {entry['ignored_by_endpoints']:,} packets of trees not theirs"
 
 
 def shortened(reasons: Sequence[str]) -> Iterator[str]:

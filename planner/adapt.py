@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from planner.plan import ROOT_LABEL, AggregationTree, Branch, Plan
@@ -16,15 +17,20 @@ def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
 
     Raises `InputError` for an unknown name and `PlanError` for a tree that cannot have its root in the network.
     """
-    needs_root = policy_of(name).needs_root
-    trees = [
-        replace(rooted_in_network(shard.job, tree) if needs_root else tree, policy=name)
-        for shard in plan.shards
-        for tree in shard.trees
-    ]
+    return with_policies(problem, plan, {job.number: name for job in problem.jobs})
+
+
+def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Plan:
+    """As `with_policy`, with a policy for each job by its number."""
+    trees = [under(names[shard.job], shard.job, tree) for shard in plan.shards for tree in shard.trees]
     assigned = iter(assign_slots(problem.fabric, trees))
     shards = tuple(replace(shard, trees=tuple(next(assigned) for _ in shard.trees)) for shard in plan.shards)
     return replace(plan, shards=shards)
+
+
+def under(name: str, job: int, tree: AggregationTree) -> AggregationTree:
+    """A job's tree with the policy of that name, and the root that this needs; its slots are yet to be assigned."""
+    return replace(rooted_in_network(job, tree) if policy_of(name).needs_root else tree, policy=name)
 
 
 def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from planner.entries import Routes, add_route, route_rows, unicast_routes
+from planner.entries import Routes, add_route, route_rows, unicast_path, unicast_routes
 from planner.plan import Plan
 from planner.problem import Problem
 from switch.entries import Entries, SwitchEntries, TableEntry
@@ -56,7 +56,4 @@ def with_rows(entries: SwitchEntries, rows: Iterable[TableEntry]) -> SwitchEntri
 
 def flow_links(problem: Problem, routes: Routes, flow: Flow) -> tuple[tuple[str, str], ...]:
     """The directed links that a flow takes."""
-    path = [flow.source, problem.fabric.tor_of(flow.source)]
-    while path[-1] != flow.destination:
-        path.append(routes[path[-1], flow.destination])
-    return tuple(pairwise(path))
+    return tuple(pairwise(unicast_path(problem.fabric, flow.source, flow.destination, routes)))

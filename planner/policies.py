@@ -30,6 +30,11 @@ class SlotPolicy:
     needs_root: bool = False
     until_result: bool = False
 
+    @property
+    def keeps_sums(self) -> bool:
+        """Aggregators answer what is sent again with a sum that they keep, which hides whose it was."""
+        return bool(self.bits & SHADOW) or self.until_result
+
 
 POLICIES = {
     "shadow-copy": SlotPolicy(HOLD | SHADOW, versions=2),

@@ -55,10 +55,6 @@ class RunningSwitch(SwitchView, Protocol):
         """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
         ...
 
-    def set_port(self, port: int, *, up: bool) -> None:
-        """Let a port carry packets, or drop whatever arrives there or would leave by it."""
-        ...
-
     def wipe(self) -> None:
         """Set all registers to 0, as a restart does. No packet may pass meanwhile: it would meet with half a state."""
         ...

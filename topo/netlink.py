@@ -103,12 +103,23 @@ def shape(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, del
     """
     add_qdisc(netlink, "htb", index, handle=HTB_ROOT, default=HTB_CLASS & 0xFFFF)
     set_rate(netlink, index, rate_bps, "add-class")
+    kind, options = queue(rate_bps, queue_packets, delay_s)
+    add_qdisc(netlink, kind, index, **options)
+
+
+def let_pass(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, delay_s: float, *, up: bool) -> None:
+    """Let a shaper, made with these values, send again; or, not `up`, drop whatever comes to it from now on."""
+    kind, options = queue(rate_bps, queue_packets, delay_s)
+    netlink.tc("change", kind, index, **(options if up else options | {"limit": 0}))
+
+
+def queue(rate_bps: float, queue_packets: int, delay_s: float) -> tuple[str, dict[str, float]]:
+    """The qdisc in which packets wait for a shaper, and its options. What a delay has under way needs room too."""
+    place = {"handle": QUEUE, "parent": HTB_CLASS}
     if delay_s > 0:
         under_way = math.ceil(rate_bps * delay_s / (8 * SMALLEST_FRAME))
-        limit = queue_packets + under_way
-        add_qdisc(netlink, "netem", index, handle=QUEUE, parent=HTB_CLASS, delay=round(delay_s * 1e6), limit=limit)
-    else:
-        add_qdisc(netlink, "pfifo", index, handle=QUEUE, parent=HTB_CLASS, limit=queue_packets)
+        return "netem", {**place, "delay": round(delay_s * 1e6), "limit": queue_packets + under_way}
+    return "pfifo", {**place, "limit": queue_packets}
 
 
 def set_rate(netlink: IPRoute, index: int, rate_bps: float, command: str = "change-class") -> None:

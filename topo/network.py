@@ -118,6 +118,15 @@ class Network:
         name = mininet_node.intfs[self.fabric.port_numbers[node, peer]].name
         return Interface(name, mininet_node.pid if mininet_node.inNamespace else None)
 
+    def set_link(self, node: str, peer: str, *, up: bool) -> None:
+        """Let a link carry packets, or drop whatever is sent over it, in both directions.
+
+        What waits in a queue before the link is not lost. Of an interface that is taken down, or away from its
+        switch, BMv2 may never hear again; here it keeps what it has.
+        """
+        for one, other in ((node, peer), (peer, node)):
+            self.mininet[one].intfs[self.fabric.port_numbers[one, other]].let_pass(up=up)
+
     def set_capacities(self, fabric: Fabric) -> None:
         """Shape every link as `fabric` says, which differs from this network's in nothing but the capacities."""
         rates: dict[int | None, list[tuple[str, float]]] = defaultdict(list)

@@ -12,7 +12,18 @@ from mininet.link import TCIntf, TCLink
 from mininet.node import Host
 
 from topo.errors import MachineError
-from topo.netlink import End, create_pair, index_of, inside, remove_shaping, set_address, set_up, shape, silence
+from topo.netlink import (
+    End,
+    create_pair,
+    index_of,
+    inside,
+    let_pass,
+    remove_shaping,
+    set_address,
+    set_up,
+    shape,
+    silence,
+)
 
 DELAY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -46,14 +57,19 @@ class FabricIntf(TCIntf):  # type: ignore[misc]
             silence(self.name)
             if bw is not None:
                 remove_shaping(netlink, index)
-                queue = max_queue_size or queue_length(netlink, index)
-                shape(netlink, index, bw * 1e6, queue, seconds(delay))
+                self.shaping = bw * 1e6, max_queue_size or queue_length(netlink, index), seconds(delay)
+                shape(netlink, index, *self.shaping)
             if ip is not None:
                 set_address(netlink, index, ip)
                 self.ip, self.prefixLen = ip.split("/")
             if up:
                 set_up(netlink, index)
         return super().config(up=None, **params) if any(params.values()) else {}
+
+    def let_pass(self, *, up: bool) -> None:
+        """Send again; or, not `up`, drop whatever is sent."""
+        with inside(namespace_pid(self.node)) as netlink:
+            let_pass(netlink, index_of(self.name), *self.shaping, up=up)
 
     def delete(self) -> None:
         """Forget the interface; the kernel's goes with its pair, which the run's ledger removes."""

@@ -39,7 +39,9 @@ def background(hosts: Sequence[HostPort], flows: Sequence[Flow]) -> Iterator[Non
         for number, flow in enumerate(flows):
             pcap = folder / f"{number}.pcap"
             wrpcap(str(pcap), [frame(port_of[flow.source], port_of[flow.destination], flow)] * FRAMES_PER_LOOP)
-            stack.callback(end, flow, start(port_of[flow.source], pcap, flow))
+            what = f"background traffic from '{flow.source}' to '{flow.destination}'"
+            rate_fps = flow.rate_bps / (8 * flow.frame_bytes)
+            stack.callback(end, what, repeat_without_end(port_of[flow.source], pcap, rate_fps))
         yield
 
 
@@ -48,9 +50,8 @@ def frame(source: HostPort, destination: HostPort, flow: Flow) -> Packet:
     return addresses / UDP(sport=DISCARD_PORT, dport=DISCARD_PORT) / Raw(bytes(flow.frame_bytes - HEADERS_BYTES))
 
 
-def start(source: HostPort, pcap: Path, flow: Flow) -> Popen[bytes]:
-    """tcpreplay in the sender's namespace, which repeats its frames without end."""
-    rate_fps = flow.rate_bps / (8 * flow.frame_bytes)
+def repeat_without_end(source: HostPort, pcap: Path, rate_fps: float) -> Popen[bytes]:
+    """tcpreplay in the sender's namespace, which sends the frames of a file again and again."""
     command = [
         "tcpreplay", "--quiet", "--no-flow-stats", "--timer=nano", "--preload-pcap", "--loop=0",
         f"--intf1={source.interface}", f"--pps={rate_fps:.6f}", f"--pps-multi={ceil(rate_fps / BURSTS_PER_S)}",
@@ -60,9 +61,10 @@ def start(source: HostPort, pcap: Path, flow: Flow) -> Popen[bytes]:
         return Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
 
 
-def end(flow: Flow, process: Popen[bytes]) -> None:
+def end(what: str, process: Popen[bytes]) -> None:
+    """End what `repeat_without_end` has started. Raises `RunError` if it ended by itself."""
     status = process.poll()
     process.kill()
     said = process.communicate()[1].decode(errors="replace").strip()
     if status is not None:
-        raise RunError(f"background traffic from '{flow.source}' to '{flow.destination}': tcpreplay ended: {said}")
+        raise RunError(f"{what}: tcpreplay ended: {said}")

@@ -3,6 +3,7 @@
 P4INC-AOI (section VI-B) describes one window per worker, which grows by a fragment per result up to a threshold,
 and halves, threshold included, when a notice with ECN comes; beyond the threshold it grows by a fragment per window.
 ATP, from which it comes, takes three results of newer fragments for a loss and halves then too.
+Where a plan has shared out the links already, a window that was halved grows back as fast as it can.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.port import FloatArray, IntArray
+from traffic.port import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
 class WindowRule:
-    """`gap`: so many newer results say that a fragment is lost. `yields`: a loss is a sign of congestion."""
+    """`gap`: so many newer results say that a fragment is lost. `yields`: a loss is a sign of congestion.
+
+    `returns`: a halved window grows by a fragment per result all the way, its threshold stays.
+    """
 
     gap: int
     yields: bool
+    returns: bool = False
 
 
-PLANNED = WindowRule(gap=3, yields=False)
+PLANNED = WindowRule(gap=3, yields=False, returns=True)
 P4INC_AOI = WindowRule(gap=1, yields=False)
 ATP = WindowRule(gap=3, yields=True)
 RULE_OF_POLICY = {"atp": ATP, "esa": ATP, "p4inc-aoi": P4INC_AOI}
@@ -36,8 +41,8 @@ def rule_of(policy: str) -> WindowRule:
 class Windows:
     """The windows of all streams, in fragments: from `least` to `limit`, which is what slots and rates allow."""
 
-    def __init__(self, limit: IntArray, least: FloatArray) -> None:
-        self.limit, self.least = limit, least
+    def __init__(self, limit: IntArray, least: FloatArray, returns: BoolArray) -> None:
+        self.limit, self.least, self.returns = limit, least, returns
         self.size: FloatArray = limit.astype(np.float64)
         self.threshold: FloatArray = limit.astype(np.float64)
 
@@ -52,4 +57,6 @@ class Windows:
         self.size[streams] = np.minimum(grown, self.limit[streams])
 
     def halve(self, streams: IntArray) -> None:
-        self.size[streams] = self.threshold[streams] = np.maximum(self.size[streams] / 2, self.least[streams])
+        self.size[streams] = np.maximum(self.size[streams] / 2, self.least[streams])
+        lasting = streams[~self.returns[streams]]
+        self.threshold[lasting] = self.size[lasting]

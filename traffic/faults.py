@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from random import Random
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -38,7 +39,7 @@ class Interference(Protocol):
 
 @dataclass(frozen=True)
 class Stragglers:
-    """Workers' shares of their planned rate: a normal distribution, cut off at 1 and just above 0 (GOAT, section V-B).
+    """Workers' shares of their planned rate: a normal distribution, cut off at 1 and just above 0 (GOAT, section IV-C).
 
     GOAT's mean is the planned rate; its spread is 0.2.
     """
@@ -71,6 +72,8 @@ class FaultyPorts:
         self.inner = inner
         self.index = {name: number for number, name in enumerate(hosts)}
         self.silent_until = np.full(len(hosts), -inf)
+        self.cut_off = np.zeros(len(hosts), np.bool_)
+        self._sending = Lock()
         self.shares = np.array([doubled.get(name, 0.0) for name in hosts])
         self.random = np.random.default_rng(seed)
         # to be read
@@ -81,10 +84,20 @@ class FaultyPorts:
         """Let `host` be silent up to a moment of `now`."""
         self.silent_until[self.index[host]] = until
 
+    def cut(self, host: str, *, off: bool) -> None:
+        """Let `host`, whose link goes down or up, be silent from now on until told otherwise. From any thread."""
+        if host in self.index:
+            with self._sending:
+                self.cut_off[self.index[host]] = off
+
     # -- as `Ports`
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
         """Nothing of silent hosts is accepted. What is doubled goes a second time behind all that goes once."""
+        with self._sending:
+            return self.send_audible(batches)
+
+    def send_audible(self, batches: Sequence[Outgoing]) -> list[IntArray]:
         if self.silent().any():
             batches = [without(batch, self.silent()) for batch in batches]
         accepted = self.inner.send(batches)
@@ -114,7 +127,7 @@ class FaultyPorts:
     # -- which
 
     def silent(self) -> BoolArray:
-        found: BoolArray = self.silent_until > self.inner.now()
+        found: BoolArray = self.cut_off | (self.silent_until > self.inner.now())
         return found
 
     def some_of(self, batch: Outgoing, sent: IntArray) -> Outgoing:

@@ -25,8 +25,6 @@ from traffic.measure import LinkSample, Measured
 from traffic.packet import TERMINAL, Event
 from traffic.port import HostPort
 
-UNPLANNED = (Event.REJECTED, Event.UNROUTABLE)
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -47,12 +45,14 @@ class Limits:
 class Excuses:
     """What faults on demand account for, and no overload does.
 
-    `interfaces` may drop packets, `hosts` may be late, and sending `rates` may be other than planned.
+    `interfaces` may drop packets, `hosts` may be late, and sending `rates` may be other than planned. A `hostile`
+    host may have sent what no switch, or not every switch, has an entry for.
     """
 
     interfaces: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
     rates: bool = False
+    hostile: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class SwitchCounters:
-    """What a switch's program counted: events by number, packets by port. `lost`: on demand, instead of being sent."""
+    """What a switch's program counted: events by number, packets by port.
+
+    `lost`: on demand, instead of being sent. `rejected`: of those received, by the port that does not admit them.
+    """
 
     events: Mapping[int, int]
     received: Mapping[int, int]
     sent: Mapping[int, int]
     replicated: Mapping[int, int]
     lost: Mapping[int, int] = field(default_factory=dict)
+    rejected: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class CounterReader(Protocol):
 
 @dataclass(frozen=True)
 class Watched:
-    """The network that is watched. `ports[switch][number]` is an interface of the root namespace.
+    """The network that is watched. `ports[switch][number]` is an interface of the root namespace, in `peers` its node.
 
     Interfaces go by their names, those of hosts by `host:interface`.
     """
@@ -112,6 +116,7 @@ class Watched:
     hosts: Sequence[HostPort]
     switches: Mapping[str, CounterReader] = field(default_factory=dict)
     ports: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    peers: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     def links(self) -> dict[str, Interface]:
         """The counters of all interfaces of the network."""
@@ -147,6 +152,7 @@ def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCo
         sent=packets("InaEgress.sent", list(ports)),
         replicated=packets("InaEgress.replicated", list(ports)),
         lost=packets("InaEgress.lost", list(ports)),
+        rejected=packets("InaIngress.rejected", list(ports)),
     )
 
 
@@ -210,6 +216,7 @@ def judge(
             *drops(before, after, excuses.interfaces),
             *(f"{what}: {count}" for what, count in measured.problems.items()),
             *(reason for name in after.switches for reason in unaccounted(name, before, after)),
+            *(() if excuses.hostile else disagreements(monitor)),
             *lost_on_the_way(monitor.watched, before, after, excuses.interfaces),
         )
     )
@@ -271,7 +278,7 @@ def drops(before: Snapshot, after: Snapshot, excused: Collection[str] = ()) -> I
 
 
 def unaccounted(switch: str, before: Snapshot, after: Snapshot) -> Iterator[str]:
-    """Packets of a switch that its counters do not account for, or that the plan has no place for."""
+    """Packets of a switch that its counters do not account for."""
     then, now = before.switches[switch], after.switches[switch]
     events = difference(then.events, now.events)
     received, sent = difference(then.received, now.received), difference(then.sent, now.sent)
@@ -282,9 +289,49 @@ def unaccounted(switch: str, before: Snapshot, after: Snapshot) -> Iterator[str]
     leaving = events[Event.SENT_UNICAST] + sum(difference(then.replicated, now.replicated).values())
     if leaving != sent_or_lost:
         yield f"switch {switch} was to send {leaving} packets and sent {sent_or_lost}"
-    for event in UNPLANNED:
-        if events[event]:
-            yield f"switch {switch}: {events[event]} packets {event.name.lower()}"
+    by_port = sum(difference(then.rejected, now.rejected).values())
+    if events[Event.REJECTED] != by_port:
+        yield f"switch {switch} turned away {events[Event.REJECTED]} packets, by its ports {by_port}"
+
+
+@dataclass(frozen=True)
+class TurnedAway:
+    """Packets that a switch did not admit at a port, and who is there: a host, or a switch that let them through."""
+
+    switch: str
+    port: int
+    sender: str
+    by_host: bool
+    packets: int
+
+
+def turned_away(monitor: Monitor) -> Iterator[TurnedAway]:
+    """Whose packets were not admitted, by every port where that happened."""
+    watched, hosts = monitor.watched, {host.name for host in monitor.watched.hosts}
+    for switch, after in monitor.after.switches.items():
+        rejected = difference(monitor.before.switches[switch].rejected, after.rejected)
+        for port, packets in rejected.items():
+            if packets:
+                sender = watched.peers[switch][port]
+                yield TurnedAway(switch, port, sender, sender in hosts, packets)
+
+
+def disagreements(monitor: Monitor) -> Iterator[str]:
+    """Packets that the plan's entries admit at one switch and have no place for at another.
+
+    What a switch does not admit from a host is that host's doing: it is lost on purpose and changes no figure. (A
+    worker whose own packets no entry admits never ends.)
+    """
+    for away in turned_away(monitor):
+        if not away.by_host:
+            yield (
+                f"switch {away.switch} turned away {away.packets} packets that switch {away.sender} let through "
+                f"(port {away.port})"
+            )
+    for switch, after in monitor.after.switches.items():
+        lost = difference(monitor.before.switches[switch].events, after.events)[Event.UNROUTABLE]
+        if lost:
+            yield f"switch {switch}: {lost} packets unroutable"
 
 
 def difference(then: Mapping[int, int], now: Mapping[int, int]) -> dict[int, int]:

@@ -38,13 +38,15 @@ class Measured:
     """What traffic of one run measured.
 
     `late_s`: by worker, how much of its rate (in seconds' worth) it could not keep up with.
-    `problems`: what went wrong at the endpoints, each with how often.
+    `problems`: what went wrong at the endpoints, each with how often. `strangers`: packets that came to an endpoint
+    which has no part in their tree.
     """
 
     mode: str
     iterations: tuple[Iteration, ...]
     late_s: Mapping[str, float] = field(default_factory=dict)
     problems: Mapping[str, int] = field(default_factory=dict)
+    strangers: int = 0
 
     @property
     def exact(self) -> bool | None:

@@ -203,8 +203,8 @@ class Loop:
         where = f"tree {part.tree.number}, fragment {fragment}"
         if absent:
             others = f" and {len(absent) - NAMED} more" if len(absent) > NAMED else ""
-            return f"{where}: PS {part.tree.root} still lacks {', '.join(absent[:NAMED])}{others}"
-        return f"{where}: PS {part.tree.root} has the sum, worker {host.name} has not received it"
+            return f"{where}: PS {part.tree.server} still lacks {', '.join(absent[:NAMED])}{others}"
+        return f"{where}: PS {part.tree.server} has the sum, worker {host.name} has not received it"
 
     def note_exactness(self, job: JobState) -> None:
         exact = job.loading.result()
@@ -308,4 +308,5 @@ class Loop:
             iterations=tuple(self.iterations[key] for key in sorted(self.iterations)),
             late_s={host.name: float(s) for host, s in zip(self.layout.hosts, late, strict=True) if s > 0},
             problems=dict(self.ports.problems()),
+            strangers=self.servers.strangers + self.workers.strangers,
         )

@@ -296,7 +296,7 @@ class Replay:
             part, rows = self.layout.parts[tree], self.servers.rows(tree)
             incomplete = int((~self.servers.done[rows]).sum())
             if incomplete:
-                what = f"PS {part.tree.root}, job {part.job.number}, tree {part.tree.number}: incomplete fragments"
+                what = f"PS {part.tree.server}, job {part.job.number}, tree {part.tree.number}: incomplete fragments"
                 self.missing[what] = self.missing.get(what, 0) + incomplete
             exact &= not incomplete and self.memory.equals_expected(self.servers.sums[rows], tree)
         return exact

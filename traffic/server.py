@@ -2,7 +2,8 @@
 
 For each fragment a server keeps the 64-bit sum and the set of workers that it covers. What covers more takes
 its place; what else overlaps it is discarded: the workers that are still missing send theirs again, one by one.
-A server that stands by for a root in the network, or that has been restarted, asks all for what it lacks.
+Where an aggregator would go on to answer with the same sum, it asks them. A server that stands by for a root in
+the network, or that has been restarted, asks all for what it lacks.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.plan import ROOT_LABEL
+from planner.policies import policy_of
 from traffic.layout import Layout, head_of, is_prefix, pick
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, IntArray, Outgoing, Packets
@@ -37,11 +39,12 @@ class Servers:
         self.layout = layout
         self.start_seq = first_seq
         self.members = Membership(layout)
-        self.templates = answer_templates(layout)
+        self.templates = Templates(layout)
         self.sums = np.zeros((rows, layout.problem.fragment.values), np.int64)
         self.covered = np.zeros((rows, self.members.width), np.bool_)
         self.done = np.ones(rows, np.bool_)
         self.asks = layout.trees.stands_by.copy()  # trees whose workers do not send by themselves
+        self.hides = np.array([policy_of(part.tree.policy).keeps_sums for part in layout.parts], np.bool_)
         self.asked_at = np.full(rows, -np.inf)
         self.first_seq = np.full(trees, first_seq, np.int64)
         self.waiting: list[NDArray[np.void]] = []
@@ -112,9 +115,17 @@ class Servers:
         self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
         if use.any():
             self.add_up(row[use], tree[use], members[use], packets.values[use])
-        lacking: BoolArray = self.asks[tree] & ((flags & Flag.DIRECT) != 0) & ~self.done[row]
+        clashes = self.hides[tree] & self.clashes(row, members)
+        asked_for: BoolArray = clashes | (self.asks[tree] & ((flags & Flag.DIRECT) != 0))
+        lacking: BoolArray = asked_for & ~self.done[row]
         if lacking.any():
             self.ask(row[lacking], tree[lacking], now)
+
+    def clashes(self, row: IntArray, members: BoolArray) -> BoolArray:
+        """Which packets bring something new, and could not be added because of what else they bring."""
+        covered = self.covered[row]
+        clashes: BoolArray = np.any(members & covered, axis=1) & np.any(members & ~covered, axis=1)
+        return clashes
 
     def add_up(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
         """Add packets to their rows, as often as it takes for no two of one row to overlap."""
@@ -153,14 +164,13 @@ class Servers:
         by_tree = ~self.layout.trees.stands_by[tree]
         self.answer(row[by_tree], tree[by_tree], tree[by_tree])
         row, tree = row[~by_tree], tree[~by_tree]
-        which, worker = np.nonzero(self.members.everyone[tree])
-        stream = self.members.stream_of_worker[tree[which], worker]
-        self.answer(row[which], tree[which], len(self.layout.parts) + stream)
+        which, stream = self.members.streams(tree, self.members.everyone[tree])
+        self.answer(row[which], tree[which], self.templates.result_to[stream])
 
     def answer_again(self, row: IntArray, tree: IntArray, label: IntArray) -> None:
         """The result once more: to the one worker that asked, or to all where a sum hides who did."""
         stream = self.members.stream[tree, label]
-        self.answer(row, tree, np.where(stream >= 0, len(self.layout.parts) + stream, tree))
+        self.answer(row, tree, np.where(stream >= 0, self.templates.result_to[stream], tree))
 
     def ask(self, row: IntArray, tree: IntArray, now: float) -> None:
         """Tell the workers that rows do not cover to send theirs directly, past all slots."""
@@ -168,17 +178,15 @@ class Servers:
         due = now - self.asked_at[row] > ASK_AGAIN_S
         row, tree = row[due], tree[first][due]
         self.asked_at[row] = now
-        absent = self.members.everyone[tree] & ~self.covered[row]
-        which, worker = np.nonzero(absent)
-        stream = self.members.stream_of_worker[tree[which], worker]
-        self.queue(row[which], tree[which], len(self.layout.parts) + len(self.layout.streams.host) + stream, 0)
+        which, stream = self.members.streams(tree, self.members.everyone[tree] & ~self.covered[row])
+        self.queue(row[which], tree[which], self.templates.ask[stream], 0)
 
     def give_notice(self, row: IntArray, tree: IntArray) -> None:
         """Tell all workers of the trees that the sums of these rows left 32 bits."""
         row, first = np.unique(row, return_index=True)
         tree = tree[first]
         self.notices += np.bincount(tree, minlength=len(self.notices))
-        self.queue(row, tree, len(self.templates) - len(self.layout.parts) + tree, 0)
+        self.queue(row, tree, self.templates.notice[tree], 0)
 
     def answer(self, row: IntArray, tree: IntArray, template: IntArray) -> None:
         """Queue results: one packet, or two for a sum that needs more than 32 bits."""
@@ -216,7 +224,7 @@ class Servers:
 
     def heads(self, answers: NDArray[np.void]) -> Frames:
         row, tree = answers["row"], answers["tree"]
-        heads = pick(self.templates, answers["template"])
+        heads = pick(self.templates.heads, answers["template"])
         ina = heads["ina"]
         ina["seq"] = (self.first_seq[tree] + row - self.layout.trees.first_row[tree]) & 0xFFFFFFFF
         ina["part"] = answers["part"]
@@ -268,6 +276,11 @@ class Membership:
         inside = label < self.sets.shape[1]
         return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
 
+    def streams(self, tree: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray]:
+        """For every chosen worker (`chosen[i, worker]`, of tree `tree[i]`): its i, and its stream."""
+        which, worker = np.nonzero(chosen)
+        return which, self.stream_of_worker[tree[which], worker]
+
     def of(self, heads: Frames, tree: IntArray) -> BoolArray:
         """The workers that each packet covers; a partial sum's are those that its bitmap stands for."""
         ina = heads["ina"]
@@ -305,19 +318,31 @@ def without_overlap(row: IntArray, members: BoolArray) -> Iterator[BoolArray]:
 # ---- templates ---------------------------------------------------------------------------------
 
 
-def answer_templates(layout: Layout) -> Frames:
-    """Results to all workers of each tree, then to the worker of each stream; notices to these, then to those."""
-    to_all = [head_to(layout, tree, Kind.RESULT, 0, None) for tree in range(len(layout.parts))]
-    to_one, ask_one = (
-        [
-            head_to(layout, int(tree), kind, int(Flag.RETRANSMITTED), int(host))
-            for host, tree in zip(layout.streams.host, layout.streams.tree, strict=True)
-        ]
-        for kind in (Kind.RESULT, Kind.NOTICE)
-    )
-    notices = [head_to(layout, tree, Kind.NOTICE, int(Flag.OVERFLOW), None) for tree in range(len(layout.parts))]
-    # Without its type told, NumPy would make the fields' bytes those of this machine.
-    return np.concatenate(to_all + to_one + ask_one + notices, dtype=BARE_FRAME)
+class Templates:
+    """The heads of all that servers send, and where in `heads` each is.
+
+    That of the result to all workers of a tree is in the tree's own place; `notice[tree]` goes to all of them too,
+    `result_to[stream]` and `ask[stream]` to the worker of a stream.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        trees, streams = range(len(layout.parts)), layout.streams
+        to_all, notices = (
+            [head_to(layout, tree, kind, flags, None) for tree in trees]
+            for kind, flags in ((Kind.RESULT, 0), (Kind.NOTICE, int(Flag.OVERFLOW)))
+        )
+        to_one, ask_one = (
+            [
+                head_to(layout, int(tree), kind, int(Flag.RETRANSMITTED), int(host))
+                for host, tree in zip(streams.host, streams.tree, strict=True)
+            ]
+            for kind in (Kind.RESULT, Kind.NOTICE)
+        )
+        # Without its type told, NumPy would make the fields' bytes those of this machine.
+        self.heads: Frames = np.concatenate(to_all + notices + to_one + ask_one, dtype=BARE_FRAME)
+        self.notice = len(trees) + np.arange(len(trees))
+        self.result_to = 2 * len(trees) + np.arange(len(streams.host))
+        self.ask = self.result_to + len(streams.host)
 
 
 def head_to(layout: Layout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:

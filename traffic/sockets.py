@@ -30,6 +30,7 @@ from traffic.rings import PACKET_STATISTICS, SOL_PACKET, ReceiveRings
 
 CLONE_NEWNET = 0x40000000
 ETH_P_IP = 0x0800
+FRAGMENT_OFFSET = 0x1FFF
 SO_ATTACH_FILTER, SO_SNDBUFFORCE = 26, 32
 
 SEND_BUFFER_FRAMES = 384
@@ -110,7 +111,7 @@ def open_sink(port: int = UDP_PORT) -> socket.socket:
 # ---- the filter: classic BPF (code, jump if true, jump if false, operand) ----------------------
 
 LOAD_BYTE, LOAD_HALF, LOAD_LENGTH = 0x30, 0x28, 0x80
-JUMP_EQUAL, RETURN = 0x15, 0x06
+JUMP_EQUAL, JUMP_ANY_BIT, RETURN = 0x15, 0x45, 0x06
 
 
 def offset_of(*path: str) -> int:
@@ -123,17 +124,22 @@ def offset_of(*path: str) -> int:
 
 
 def ina_filter() -> list[tuple[int, int, int, int]]:
-    """Accept whole INA frames over UDP over IPv4 without options; a frame without values is a notice."""
-    wanted = [
-        (LOAD_HALF, offset_of("ethernet", "ethertype"), ETH_P_IP),
-        (LOAD_BYTE, offset_of("ipv4", "version_ihl"), 0x45),
-        (LOAD_BYTE, offset_of("ipv4", "protocol"), socket.IPPROTO_UDP),
-        (LOAD_HALF, offset_of("udp", "dst_port"), UDP_PORT),
+    """Accept whole INA frames over UDP over IPv4 without options; a frame without values is a notice.
+
+    It accepts nothing that the switches' parser takes for other IPv4: that crosses them without admission.
+    """
+    tests = [
+        (LOAD_HALF, offset_of("ethernet", "ethertype"), JUMP_EQUAL, ETH_P_IP),
+        (LOAD_BYTE, offset_of("ipv4", "version_ihl"), JUMP_EQUAL, 0x45),
+        (LOAD_HALF, offset_of("ipv4", "ip_flags_fragment_offset"), JUMP_ANY_BIT, FRAGMENT_OFFSET),
+        (LOAD_BYTE, offset_of("ipv4", "protocol"), JUMP_EQUAL, socket.IPPROTO_UDP),
+        (LOAD_HALF, offset_of("udp", "dst_port"), JUMP_EQUAL, UDP_PORT),
     ]
-    end = 2 * len(wanted) + 6
+    end = 2 * len(tests) + 6
     program = []
-    for number, (load, offset, value) in enumerate(wanted):
-        program += [(load, 0, 0, offset), (JUMP_EQUAL, 0, end - (2 * number + 2), value)]
+    for number, (load, offset, test, value) in enumerate(tests):
+        out = end - (2 * number + 2)
+        program += [(load, 0, 0, offset), (test, *((0, out) if test == JUMP_EQUAL else (out, 0)), value)]
     return [
         *program,
         (LOAD_LENGTH, 0, 0, 0),

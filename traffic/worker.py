@@ -11,13 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from traffic.congestion import Windows, rule_of
-from traffic.layout import Layout, before, head_of, is_prefix, pick, ragged
+from traffic.layout import Layout, before, head_of, is_prefix, pick, ragged, spread
 from traffic.memory import WHOLE, Memory
 from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, FloatArray, IntArray, Outgoing, Packets
 
 LEAST_WINDOW = 2
 MAX_BACKOFF = 6
+TURNS = 4
+"""Workers ask for a lost fragment in turn, so that what the first one gets spares others the question: one more result
+each, as long as that is no more than this part of their window."""
+RETRY_S = 0.03
+"""The shortest time-out of what has been sent again: it is known to be lost, and its stream may stand still for it."""
 LOOK_AHEAD = 64
 TIMEOUTS_BY_AGGREGATORS = 3
 """What is still missed after so many goes directly to the PS: an aggregator may have forgotten its part."""
@@ -78,12 +83,13 @@ class Workers:
         fair = streams.rate_fps * options.min_timeout_s / crowd
         fair = np.maximum(fair, 1 / (1 << MAX_BACKOFF))
         least = np.minimum(np.maximum(fair, LEAST_WINDOW), streams.in_flight)
-        self.windows = Windows(streams.in_flight, least)
-        self.max_backoff = np.clip(np.ceil(np.log2(least / fair)), 1, MAX_BACKOFF).astype(np.int64)
         rules = [rule_of(layout.parts[tree].tree.policy) for tree in streams.tree]
+        self.windows = Windows(streams.in_flight, least, np.array([rule.returns for rule in rules], np.bool_))
+        self.max_backoff = np.clip(np.ceil(np.log2(least / fair)), 1, MAX_BACKOFF).astype(np.int64)
         self.gap = np.array([rule.gap for rule in rules], np.int64)
+        self.turns = np.clip(streams.in_flight // TURNS, 1, crowd)
         self.yields = np.array([rule.yields for rule in rules], np.bool_)
-        self.wanted: list[IntArray] = []  # rows that are done here, and that a PS asks for
+        self.wanted = np.empty(0, np.int64)  # rows that are done here, and that a PS asks for
         self.active = np.zeros(count, np.bool_)
         self.cut_at = np.zeros(count)
         self.round_trip = np.full(count, np.nan)
@@ -98,6 +104,7 @@ class Workers:
         self.retransmitted = np.zeros(count, np.int64)
         self.late_s = np.zeros(count)
         self.refused = np.zeros(len(layout.hosts), np.int64)
+        self.strangers = 0
 
     # -- iterations
 
@@ -118,7 +125,7 @@ class Workers:
     def end(self, job_index: int) -> None:
         """The job's gradients may change from now on: nothing more is sent of them."""
         self.active[self.layout.streams_of(job_index)] = False
-        self.wanted = [rows[self.active[self.stream_of_row[rows]]] for rows in self.wanted]
+        self.wanted = self.wanted[self.active[self.stream_of_row[self.wanted]]]
 
     def complete_heads(self, rows: IntArray) -> None:
         """Write what is an iteration's own into the heads of `rows`."""
@@ -194,13 +201,11 @@ class Workers:
         none = np.empty(0, np.int64)
         if now < self.scan_at:
             return none, none, credit
-        self.scan_at = now + self.options.min_timeout_s / 2
+        self.scan_at = now + RETRY_S / 2
         stream, fragment = ragged(self.base, self.next - self.base)
         rows = self.layout.streams.first_row[stream] + fragment
-        backoff = 1 << np.minimum(self.tries[rows] - 1, self.max_backoff[stream]).astype(np.int64)
-        patience = np.minimum(self.timeouts()[stream] * backoff, self.options.max_timeout_s)
-        late = now - self.sent_at[rows] > patience
-        overtaken = self.order[rows] + self.gap[stream] <= self.newest_order[stream]
+        late = now - self.sent_at[rows] > self.patience(rows, stream)
+        overtaken = self.order[rows] + self.gap[stream] + self.turn(stream, fragment) <= self.newest_order[stream]
         missing = self.memory.parts[rows] != WHOLE
         congested = missing & ~self.noticed[rows] & (late | (overtaken & self.yields[stream]))
         self.shrink_windows(np.unique(stream[congested]), now)
@@ -210,6 +215,18 @@ class Workers:
         counts = np.bincount(stream, minlength=len(credit))
         allowed = np.arange(len(stream)) - np.repeat(before(counts), counts) < credit[stream]
         return stream[allowed], fragment[allowed], credit - np.minimum(counts, credit)
+
+    def turn(self, stream: IntArray, fragment: IntArray) -> IntArray:
+        """How many more results each worker lets overtake a fragment than its rule says, before it asks."""
+        seq = self.first_seq[stream] + fragment
+        return spread(self.layout.streams.label[stream], seq) % self.turns[stream]
+
+    def patience(self, rows: IntArray, stream: IntArray) -> FloatArray:
+        """How long each row waits for its result before it is sent again, twice as long each time."""
+        timeouts = self.timeouts()[stream]
+        timeouts = np.where(self.tries[rows] > 1, np.minimum(timeouts, RETRY_S), timeouts)
+        backoff = 1 << np.minimum(self.tries[rows] - 1, self.max_backoff[stream]).astype(np.int64)
+        return np.minimum(timeouts * backoff, self.options.max_timeout_s)
 
     def timeouts(self) -> FloatArray:
         """How long each stream waits for a result. A round trip contains waiting for other workers, hence its bound."""
@@ -225,12 +242,11 @@ class Workers:
 
     def with_wanted(self, stream: IntArray, fragment: IntArray) -> tuple[IntArray, IntArray]:
         """With what a PS has asked for though its result is here, sorted by stream."""
-        if not self.wanted:
+        if not self.wanted.size:
             return stream, fragment
-        rows = np.unique(np.concatenate(self.wanted))
-        more = self.stream_of_row[rows]
+        more = self.stream_of_row[self.wanted]
         stream = np.concatenate((stream, more))
-        fragment = np.concatenate((fragment, rows - self.layout.streams.first_row[more]))
+        fragment = np.concatenate((fragment, self.wanted - self.layout.streams.first_row[more]))
         order = np.argsort(stream, kind="stable")
         return stream[order], fragment[order]
 
@@ -238,7 +254,7 @@ class Workers:
         """Mark what is sent again, and what is to pass all slots."""
         rows = rows[again]
         if rows.size:
-            patience = TIMEOUTS_BY_AGGREGATORS * self.timeouts()[self.stream_of_row[rows]]
+            patience = TIMEOUTS_BY_AGGREGATORS * self.options.first_timeout_s
             direct = self.noticed[rows] | (self.chosen_at - self.begun_at[rows] > patience)
             self.heads["ina"]["flags"][rows] = Flag.RETRANSMITTED | np.where(direct, Flag.DIRECT, 0)
 
@@ -256,9 +272,8 @@ class Workers:
         self.credit -= per_stream
         self.sent += per_stream
         self.retransmitted += again
-        if self.wanted:
-            left = np.setdiff1d(np.concatenate(self.wanted), rows[batch.again])
-            self.wanted = [left] if left.size else []
+        if self.wanted.size:
+            self.wanted = np.setdiff1d(self.wanted, rows[batch.again])
         active = per_stream > 0
         self.last_sent_at[active] = now
         self.first_sent_at[active & np.isnan(self.first_sent_at)] = now
@@ -270,6 +285,7 @@ class Workers:
         ina = packets.heads["ina"]
         tree = self.layout.tree_index(ina["job"], ina["tree"])
         stream = np.where(tree >= 0, self.layout.stream_of[packets.hosts, tree], -1)
+        self.strangers += int((stream < 0).sum())
         fragment = (ina["seq"] - self.first_seq[stream]) & 0xFFFFFFFF
         mine = (stream >= 0) & self.active[stream] & (fragment < self.next[stream])
         rows = self.layout.streams.first_row[stream] + np.where(mine, fragment, 0)
@@ -291,8 +307,7 @@ class Workers:
         fresh = rows[~self.noticed[rows] & ~done]
         self.noticed[rows[asked | ~done]] = True
         self.sent_at[fresh] = -np.inf
-        if (asked & done).any():
-            self.wanted.append(rows[asked & done])
+        self.wanted = np.union1d(self.wanted, rows[asked & done])
         self.scan_at = 0.0
 
     def take_results(self, packets: Packets, stream: IntArray, fragment: IntArray, now: float) -> None:

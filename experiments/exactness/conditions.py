@@ -1,58 +1,70 @@
-"""What is done to a network while gradients cross it: faults of every link, and events at a time of their own."""
+"""What befalls gradients on their way, the same in every network: faults of all links, and events."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
-from experiments.exactness.networks import SERVER, last_switch
-from experiments.exactness.virtual import NO_FAULTS, ROUND_S, Faults, VirtualNetwork
-from traffic.reliable import Loop
+from experiments.exactness.networks import SERVER
+from experiments.faults import Event, FaultPlan, Moment
+from planner.faults import LinkFaults
+from topo.fabric import Fabric
 
-Event = Callable[[VirtualNetwork, Loop], None]
+Events = Callable[[Fabric, float], tuple[Event, ...]]
+"""What happens in a network whose workers, without faults, send for so many seconds."""
 
-WIPES_S, PAUSE_S, PAUSED_S, RESTART_S = (0.2, 0.3), 0.2, 5.0, 0.2
-PAUSED = "w1"
+WIPED_AT, PAUSED_AT, RESTARTED_AT = (0.3, 0.5), 0.4, 0.4
+"""When, as shares of the time for which workers send."""
+PAUSED, PAUSED_S = "w1", 5.0
+NO_FAULTS = LinkFaults()
+
+
+def switches_wiped(fabric: Fabric, sending_s: float) -> tuple[Event, ...]:
+    """The top switch, and then one at the leaves, forget everything while fragments are under way."""
+    ends = (fabric.switches[0], fabric.switches[-1])
+    return tuple(
+        Event(Moment(at * sending_s), "restart", (switch.name,)) for at, switch in zip(WIPED_AT, ends, strict=True)
+    )
+
+
+def worker_paused(_: Fabric, sending_s: float) -> tuple[Event, ...]:
+    """One worker neither sends nor hears anything for 5 s."""
+    return (Event(Moment(PAUSED_AT * sending_s), "pause", (PAUSED,), PAUSED_S),)
+
+
+def server_restarted(_: Fabric, sending_s: float) -> tuple[Event, ...]:
+    """The PS forgets all that it has summed."""
+    return (Event(Moment(RESTARTED_AT * sending_s), "restart", (SERVER,)),)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Faults all the time, and what `prepare` puts on the network's calendar."""
+    """Shares of the packets in each direction of every link that are dropped and so on; and events."""
 
-    faults: Faults = NO_FAULTS
-    prepare: Event | None = None
+    links: LinkFaults = NO_FAULTS
+    events: Events = lambda _fabric, _sending_s: ()
 
-
-def wipe_switches(network: VirtualNetwork, _: Loop) -> None:
-    """The top switch, and then one at the leaves, forget everything while fragments are under way."""
-    for switch, at_s in zip(("s1", last_switch(network.switches)), WIPES_S, strict=True):
-        network.at[round(at_s / ROUND_S)].append(partial(network.wipe, switch))
-
-
-def pause_worker(network: VirtualNetwork, _: Loop) -> None:
-    """One worker neither sends nor hears anything for 5 s."""
-    network.at[round(PAUSE_S / ROUND_S)].append(partial(network.silent.add, PAUSED))
-    network.at[round((PAUSE_S + PAUSED_S) / ROUND_S)].append(partial(network.silent.remove, PAUSED))
-
-
-def restart_server(network: VirtualNetwork, loop: Loop) -> None:
-    """The PS forgets all that it has summed."""
-    server = [host.name for host in loop.layout.hosts].index(SERVER)
-    network.at[round(RESTART_S / ROUND_S)].append(partial(loop.servers.restart, server))
+    def faults(self, fabric: Fabric, sending_s: float) -> FaultPlan:
+        """The same for this fabric. (On the way to a host no packet overtakes.)"""
+        to_hosts = replace(self.links, reorder=0.0)
+        links = {
+            (node, peer): to_hosts if peer in fabric.host_names else self.links for node, peer in fabric.capacities_bps
+        }
+        return FaultPlan(links=links, events=self.events(fabric, sending_s))
 
 
 CONDITIONS = {
     "no loss": Condition(),
-    "1 % loss": Condition(Faults(lose=0.01)),
-    "10 % loss": Condition(Faults(lose=0.1)),
-    "30 % loss": Condition(Faults(lose=0.3)),
-    "duplicates": Condition(Faults(repeat=0.1)),
-    "reordering": Condition(Faults(delay=0.1)),
-    "switches wiped": Condition(prepare=wipe_switches),
-    "worker paused": Condition(prepare=pause_worker),
-    "PS restarted": Condition(Faults(lose=0.01), restart_server),
-    "all at once": Condition(Faults(lose=0.05, repeat=0.05, delay=0.05), restart_server),
+    "1 % loss": Condition(LinkFaults(drop=0.01)),
+    "10 % loss": Condition(LinkFaults(drop=0.1)),
+    "30 % loss": Condition(LinkFaults(drop=0.3)),
+    "duplicates": Condition(LinkFaults(duplicate=0.1)),
+    "reordering": Condition(LinkFaults(reorder=0.1)),
+    "switches wiped": Condition(events=switches_wiped),
+    "worker paused": Condition(events=worker_paused),
+    "PS restarted": Condition(LinkFaults(drop=0.01), server_restarted),
+    "all at once": Condition(LinkFaults(drop=0.05, duplicate=0.05, reorder=0.05), server_restarted),
 }
-HEAVY = {"30 % loss": 6}
-"""Conditions that are tried with so many times fewer fragments: of eight links in a row a packet survives 6 %."""
+HEAVY = {"10 % loss": 10, "30 % loss": 50, "all at once": 5}
+"""Conditions that are tried with so many times fewer fragments: of eight links in a row with 30 % loss a packet
+survives 6 %, and windows stay small."""

@@ -1,76 +1,88 @@
 """`inakit exactness`: every slot policy, over several levels of aggregation, under every condition, on real switches.
 
-The switches run `p4/ina.p4` in this process, as target `fast` does in the kernel, and time is the network's own:
-so it needs no root, and every run is the same again.
+On the switch `process` they run `p4/ina.p4` in this process, as target `fast` does in the kernel, and time is the
+network's own: that needs no root, and every run is the same again. On a switch target each cell has a Mininet network
+of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
 
+import psutil
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from experiments.exactness.conditions import CONDITIONS, HEAVY
 from experiments.exactness.networks import case
-from experiments.exactness.virtual import VirtualNetwork
+from experiments.exactness.worlds import WORLDS
 from planner.policies import POLICIES
-from topo.errors import InputError, RunError, unknown_name
+from planner.problem import Problem
+from topo.errors import InputError, MachineError, RunError, unknown_name
 from traffic.gradient import RandomGradients
-from traffic.layout import lay_out
-from traffic.packet import Event
-from traffic.reliable import Loop, ReliableOptions
+from traffic.packet import FRAGMENT
 
 LEVELS = (1, 2, 3)
-STALL_S = 120.0
-"""Of the network's own time."""
+GRADIENTS = RandomGradients(1)
+COMPARED = "no loss", "1 % loss"
+LONG = 1_000_000
+"""Fragments of the long form, over all cells of a switch."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is tried."""
+    """What is tried, and on which switch of `WORLDS`."""
 
     policy: str
     levels: int
     condition: str
+    switch: str = "process"
+
+    def __str__(self) -> str:
+        return f"{self.switch}, {self.policy}, {self.levels} levels, {self.condition}"
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of it. `again`: gradients sent again, per gradient. `failure`: why it did not end."""
+    """What came of it.
+
+    `again`: gradients sent again, per gradient. `counts`: what befell packets, see `worlds.befallen`. `failure`: why
+    sums are not exact, or nothing can be said of them.
+    """
 
     cell: Cell
-    exact: bool
+    fragments: int
+    failure: str = ""
     time_s: float = 0.0
     again: float = 0.0
-    summed: int = 0
-    failure: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def exact(self) -> bool:
+        return not self.failure
 
     def __str__(self) -> str:
-        if self.failure:
-            return "[bold red]stalled[/]"
-        return f"{self.time_s:.1f} s +{self.again:.0%}" if self.exact else "[bold red]WRONG[/]"
+        return f"{short(self.time_s)}s ×{short(1 + self.again)}" if self.exact else "[bold red]FAILED[/]"
 
 
-class Inline(Executor):
-    """Runs what is submitted at once, so that a run is the same every time."""
-
-    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(work(*args, **named))
-        return future
+def short(number: float) -> str:
+    return f"{number:.0f}" if number >= 10 else f"{number:.1f}"
 
 
-def cells(policies: Sequence[str], levels: Sequence[int], conditions: Sequence[str]) -> Iterator[Cell]:
+def cells(
+    policies: Sequence[str], levels: Sequence[int], conditions: Sequence[str], switches: Sequence[str] = ("process",)
+) -> list[Cell]:
     """All combinations. Raises `InputError` for an unknown name."""
     check_known("slot policy", policies, POLICIES)
     check_known("condition", conditions, CONDITIONS)
-    return (Cell(*chosen) for chosen in product(policies, levels, conditions))
+    return [
+        Cell(policy, level, condition, switch)
+        for switch, policy, level, condition in product(switches, policies, levels, conditions)
+    ]
 
 
 def parse_levels(text: str) -> list[int]:
@@ -90,51 +102,92 @@ def check_known(what: str, names: Sequence[str], known: Collection[str]) -> None
             raise unknown_name(what, name, known)
 
 
-def attempt(cell: Cell, fragments: int) -> Tried:
-    """Run one cell's iteration of so many fragments to its end."""
-    condition = CONDITIONS[cell.condition]
-    problem, plan = case(cell.policy, cell.levels, fragments=max(2, fragments // HEAVY.get(cell.condition, 1)))
-    network = VirtualNetwork(problem, plan, condition.faults)
-    layout, options = lay_out(problem, plan, network.hosts), ReliableOptions(stall_s=STALL_S)
-    loop = Loop(layout, network, RandomGradients(1), options, Inline())
-    if condition.prepare:
-        condition.prepare(network, loop)
+# ---- how much ----------------------------------------------------------------------------------
+
+
+def weight(cell: Cell) -> float:
+    """The share that a cell gets of the fragments that others get."""
+    return 1 / HEAVY.get(cell.condition, 1)
+
+
+def shared_out(total: int, wanted: Sequence[Cell]) -> int:
+    """How many fragments a cell is to be tried with, for all cells of each switch to have `total`."""
+    of_one = sum(weight(cell) for cell in wanted if cell.switch == wanted[0].switch)
+    return math.ceil(total / of_one)
+
+
+def check_memory(problem: Problem) -> None:
+    """Raise `MachineError` if the gradients and the sums of a run do not fit this machine."""
+    (job,) = problem.jobs
+    # Each worker has its gradient twice and its sums, and a head for each packet; there are 64-bit sums
+    # of PS and of the check, which takes as much again.
+    needed = job.gradient_bytes * (len(job.workers) * 3.5 + 8)
+    available = psutil.virtual_memory().available
+    if needed > available:
+        raise MachineError(
+            f"gradients of {job.gradient_bytes / 1e6:,.0f} MB at {len(job.workers)} workers take {needed / 1e9:.1f} GB "
+            f"in all, and {available / 1e9:.1f} GB are free: choose fewer --fragments, or more cells to share them"
+        )
+
+
+# ---- trying ------------------------------------------------------------------------------------
+
+
+def attempt(cell: Cell, fragments: int | None = None) -> Tried:
+    """Run one cell's iteration of so many fragments, by default its world's, to its end."""
+    world = WORLDS[cell.switch]
+    count = max(2, math.ceil((fragments or world.fragments) * weight(cell)))
+    problem, plan = case(cell.policy, cell.levels, fragments=count, slots=world.slots, rate_bps=world.rate_bps)
+    check_memory(problem)
+    sending_s = 8 * FRAGMENT.wire_bytes * count / world.rate_bps
+    faults = CONDITIONS[cell.condition].faults(problem.fabric, sending_s)
     try:
-        measured = loop.run(lambda _: None)
+        ran = world.run(problem, plan, faults, GRADIENTS, world.options)
     except RunError as error:
-        return Tried(cell, False, failure=str(error))
-    (iteration,) = measured.iterations
-    return Tried(
-        cell,
-        exact=bool(measured.exact),
-        time_s=iteration.communication_time_s,
-        again=iteration.retransmissions / int(layout.streams.count.sum()),
-        summed=sum(network.events(switch)[Event.ADDED] for switch in network.switches),
-    )
+        return Tried(cell, count, str(error))
+    (iteration,) = ran.measured.iterations
+    again = iteration.retransmissions / (count * len(problem.jobs[0].workers))
+    return Tried(cell, count, ran.failure, iteration.communication_time_s, again, ran.counts)
 
 
-def run_matrix(wanted: Iterable[Cell], fragments: int, console: Console) -> list[Tried]:
+def run_matrix(wanted: Sequence[Cell], fragments: int | None, console: Console) -> list[Tried]:
     """Try every cell, print the matrix, and return what was found."""
     found = []
-    for cell in wanted:
-        with console.status(f"{cell.policy}, {cell.levels} levels, {cell.condition}"):
+    for number, cell in enumerate(wanted, start=1):
+        with console.status(f"{number} of {len(wanted)}: {cell}"):
             found.append(attempt(cell, fragments))
         if not found[-1].exact:
-            why = found[-1].failure or "a sum is not exact"
-            console.print(f"{cell.policy}, {cell.levels} levels, {cell.condition}: {why}", highlight=False)
+            console.print(f"{cell}: {found[-1].failure}", highlight=False, markup=False)
+    exact, carried = sum(each.exact for each in found), sum(each.fragments for each in found)
     console.print(matrix_table(found))
+    console.print(f"communication time and sendings per gradient; {carried:,} fragments in all", highlight=False)
+    console.print(f"{exact} of {len(found)} exact", highlight=False)
     return found
 
 
-def matrix_table(found: list[Tried]) -> Table:
-    """A row per policy and levels, a column per condition: the network's own time, and how much was sent again."""
-    exact = sum(tried.exact for tried in found)
-    conditions = list(dict.fromkeys(tried.cell.condition for tried in found))
-    caption = f"{exact} of {len(found)} exact; communication time of the network, and gradients sent again"
-    table = Table(caption=caption, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("policy", "levels", *conditions):
-        table.add_column(heading, no_wrap=heading not in conditions)
-    for policy, levels in dict.fromkeys((tried.cell.policy, tried.cell.levels) for tried in found):
-        row = {t.cell.condition: str(t) for t in found if (t.cell.policy, t.cell.levels) == (policy, levels)}
-        table.add_row(policy, str(levels), *(row.get(condition, "") for condition in conditions))
+def matrix_table(found: Sequence[Tried]) -> Table:
+    """Sections by switch and levels, a row per condition, a column per policy: time, and sendings per gradient."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
+    policies = dict.fromkeys(tried.cell.policy for tried in found)
+    for heading in ("", *policies):
+        table.add_column(heading, no_wrap=True)
+    tried_of = {tried.cell: tried for tried in found}
+    conditions = dict.fromkeys(tried.cell.condition for tried in found)
+    for switch, levels in dict.fromkeys((tried.cell.switch, tried.cell.levels) for tried in found):
+        table.add_row(f"[bold]{switch}, {levels} level{'s'[: levels > 1]}[/]")
+        for condition in conditions:
+            row = (tried_of.get(Cell(policy, levels, condition, switch)) for policy in policies)
+            table.add_row(condition, *(str(tried or "") for tried in row))
+        pairs = [[tried_of.get(Cell(policy, levels, name, switch)) for name in COMPARED] for policy in policies]
+        if any(all(pair) for pair in pairs):
+            table.add_row("rate kept at 1 %", *(kept(*pair) for pair in pairs))
+        table.add_section()
     return table
+
+
+def kept(lossless: Tried | None, lossy: Tried | None) -> str:
+    """The rate with loss as a share of that without."""
+    if not lossless or not lossy or not (lossless.exact and lossy.exact):
+        return ""
+    rate, kept_rate = (tried.fragments / tried.time_s for tried in (lossless, lossy))
+    return f"{kept_rate / rate:.0%}"

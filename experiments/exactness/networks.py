@@ -12,6 +12,8 @@ from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from traffic.packet import FRAGMENT
 
 FANOUT, SERVER = 2, "ps"
+CAPACITY = 10
+"""Of a link, in sending rates of a worker."""
 UP, FIRST_CHILD = 1, 2
 """Every switch's port towards the PS, and the first of those away from it."""
 
@@ -70,10 +72,13 @@ def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
 
 
 def case(
-    policy: str, levels: int, *, fragments: int, trees: int = 2, slots: int = 32, rate_bps: float = 2e6
+    policy: str, levels: int, *, fragments: int, slots: int, rate_bps: float, trees: int = 2
 ) -> tuple[Problem, Plan]:
-    """One job, whose gradient of so many fragments `trees` trees share, each of another priority."""
-    fabric = fabric_of(levels, slots, capacity_bps=20e6)
+    """One job, whose gradient of so many fragments `trees` trees share, each of another priority.
+
+    Every link has room for what all workers send at `rate_bps` each, unaggregated.
+    """
+    fabric = fabric_of(levels, slots, capacity_bps=CAPACITY * rate_bps)
     job = Job(1, tuple(worker_names(levels)), (SERVER,), fragments * 4 * FRAGMENT.values)
     shards = tuple(
         Shard(1, number, 1 / trees, rate_bps / trees, (tree_of(levels, number, number),))

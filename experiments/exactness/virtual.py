@@ -1,70 +1,61 @@
 """A whole network in this process: the endpoints of a run, real switches running `p4/ina.p4`, and a clock of its own.
 
-A packet takes one round of `ROUND_S` for a link. Links lose, repeat and delay packets on request; everything is
-decided by one seed, so that a run can be had again.
+A packet takes one round of `ROUND_S` for a link. What is lost, doubled or overtaken is so by the switches' own fault
+tables, as in an emulated network, and all of it is decided by one seed, so that a run can be had again.
 """
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Executor, Future
+from math import inf
+from typing import Any
 
 import numpy as np
 
+from experiments.exactness.ran import Ran, befallen
+from experiments.faults import Event, FaultPlan
 from planner.entries import entries
+from planner.faults import doubled_by_hosts, with_faults
 from planner.plan import Plan
 from planner.problem import Problem
+from switch.entries import SwitchEntries
 from switch.fast.inprocess import InProcessSwitch
 from switch.read import read_program
 from topo.addresses import addresses
-from traffic.layout import head_of
+from traffic.faults import FaultyPorts
+from traffic.gradient import Gradients
+from traffic.layout import Layout, head_of, lay_out
 from traffic.packet import BARE_FRAME, FRAME, PROGRAM
-from traffic.port import HostPort, IntArray, Outgoing, Packets
+from traffic.port import HostPort, IntArray, Outgoing, Packets, Ports
+from traffic.reliable import Loop, ReliableOptions
 
 ROUND_S = 0.0005
 AT_ONCE = 512
 """Packets that one call takes through a switch, so that their copies have room."""
 
-Link = tuple[str, str]
 Flight = tuple[str, int, bytes]
 """A packet that comes to a node by a port in some round."""
 
-
-@dataclass(frozen=True)
-class Faults:
-    """Chances per link, and by how many rounds at most a delayed packet is late."""
-
-    lose: float = 0.0
-    repeat: float = 0.0
-    delay: float = 0.0
-    rounds: int = 8
-    seed: int = 0
-
-
-NO_FAULTS = Faults()
+NO_FAULTS = FaultPlan()
 
 
 class VirtualNetwork:
-    """The `Ports` of a plan's hosts. `at[round]` are things to be done then; `silent` hosts neither send nor hear."""
+    """The `Ports` of a plan's hosts, in which the faults of links happen. Its events are a `Calendar`'s."""
 
-    def __init__(self, problem: Problem, plan: Plan, faults: Faults = NO_FAULTS) -> None:
-        self.fabric, self.faults = problem.fabric, faults
-        self.random = random.Random(faults.seed)
+    def __init__(self, problem: Problem, plan: Plan, faults: FaultPlan = NO_FAULTS) -> None:
+        self.fabric = problem.fabric
+        self.installed = with_faults(problem.fabric, entries(problem, plan), faults.links, faults.seed)
         program = read_program(PROGRAM)
-        installed = entries(problem, plan)
-        self.switches = {switch.switch: InProcessSwitch(program, switch.switch) for switch in installed.switches}
-        for switch in installed.switches:
+        self.switches = {switch.switch: InProcessSwitch(program, switch.switch) for switch in self.installed.switches}
+        for switch in self.installed.switches:
             self.switches[switch.switch].install(switch)
         self.peer_of = {(node, port): peer for (node, peer), port in self.fabric.port_numbers.items()}
         self.hosts = host_ports_of(problem)
         self.round = 0
         self.flights: dict[int, list[Flight]] = defaultdict(list)
         self.arrived: list[tuple[str, bytes]] = []
-        self.at: dict[int, list[Callable[[], None]]] = defaultdict(list)
-        self.silent: set[str] = set()
-        self.carried = 0
 
     # -- as `Ports`
 
@@ -98,44 +89,91 @@ class VirtualNetwork:
     # -- the network
 
     def leave(self, host: str, packet: bytes) -> None:
-        if host not in self.silent:
-            self.cross((host, self.fabric.tor_of(host)), packet)
+        self.cross(host, self.fabric.tor_of(host), packet)
 
-    def cross(self, link: Link, packet: bytes) -> None:
-        """Put a packet on a link, unless that loses it; perhaps twice, perhaps late."""
-        faults, chance = self.faults, self.random.random
-        self.carried += 1
-        if faults.lose and chance() < faults.lose:
-            return
-        for _ in range(2 if faults.repeat and chance() < faults.repeat else 1):
-            late = self.random.randrange(1, faults.rounds + 1) if faults.delay and chance() < faults.delay else 0
-            node, peer = link
-            self.flights[self.round + 1 + late].append((peer, self.fabric.port_numbers.get((peer, node), 0), packet))
+    def cross(self, node: str, peer: str, packet: bytes) -> None:
+        """Put a packet on a link."""
+        self.flights[self.round + 1].append((peer, self.fabric.port_numbers.get((peer, node), 0), packet))
 
     def advance(self) -> None:
         """One round: what has crossed a link comes to its end, and through the switch there."""
         self.round += 1
-        for act in self.at.pop(self.round, ()):
-            act()
         by_switch: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
         for node, port, packet in self.flights.pop(self.round, ()):
             if node in self.switches:
                 by_switch[node].append((port, packet))
-            elif node not in self.silent:
+            else:
                 self.arrived.append((node, packet))
         for switch, packets in by_switch.items():
             for start in range(0, len(packets), AT_ONCE):
                 for port, packet in self.switches[switch].inject_all(packets[start : start + AT_ONCE]):
-                    self.cross((switch, self.peer_of[switch, port]), packet)
+                    self.cross(switch, self.peer_of[switch, port], packet)
 
-    def wipe(self, switch: str) -> None:
-        """A switch starts again: its entries are installed anew, its registers are empty."""
-        running = self.switches[switch]
-        for name in running.state.program.registers:
-            running.state.column(name)[:] = 0
+    def wipe(self, name: str) -> None:
+        """A switch starts again: its entries are installed anew, its registers are as they were at first."""
+        self.switches[name].wipe()
+        self.switches[name].install(SwitchEntries(name, registers=self.installed.of(name).registers))
 
     def events(self, switch: str) -> list[int]:
         return [int(count) for count in self.switches[switch].read_counter("InaIngress.events")[0]]
+
+
+class Calendar:
+    """Has the events of a fault plan happen in the network's own time: `traffic.faults.Interference`."""
+
+    def __init__(self, network: VirtualNetwork, faults: FaultPlan) -> None:
+        self.network, self.faults = network, faults
+        self.pending = list(faults.events)
+        self.ports: FaultyPorts
+
+    def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
+        doubled = doubled_by_hosts(self.network.fabric, self.faults.links)
+        self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], doubled, self.faults.seed)
+        return layout, self.ports
+
+    def act(self, loop: Loop, now: float) -> None:
+        for event in [event for event in self.pending if event.at.has_come(loop, now)]:
+            self.pending.remove(event)
+            ACTIONS[event.kind](self, event, loop, now)
+
+    def restart(self, event: Event, loop: Loop, _now: float) -> None:
+        """A switch loses its registers, a parameter server its sums, at once."""
+        (name,) = event.nodes
+        if name in self.network.switches:
+            self.network.wipe(name)
+        else:
+            loop.servers.restart(self.ports.index[name])
+
+    def pause(self, event: Event, _loop: Loop, now: float) -> None:
+        self.ports.silence(event.nodes[0], now + (inf if event.lasting_s is None else event.lasting_s))
+
+
+ACTIONS: Mapping[str, Callable[[Calendar, Event, Loop, float], None]] = {
+    "restart": Calendar.restart,
+    "pause": Calendar.pause,
+    "kill": Calendar.pause,
+}
+
+
+class Inline(Executor):
+    """Runs what is submitted at once, so that a run is the same every time."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(work(*args, **named))
+        return future
+
+
+def run_virtual(problem: Problem, plan: Plan, faults: FaultPlan, gradients: Gradients, options: ReliableOptions) -> Ran:
+    """Run on a network of its own. Raises `RunError` when the run stalls."""
+    network = VirtualNetwork(problem, plan, faults)
+    calendar = Calendar(network, faults)
+    used = calendar.prepare(lay_out(problem, plan, network.hosts), network)
+    loop = Loop(*used, gradients, options, Inline())
+    loop.interference = calendar
+    measured = loop.run(lambda _: None)
+    counts = befallen(network.switches.values(), calendar.ports)
+    return Ran(measured, loop, counts, tuple(map(str, calendar.pending)))
 
 
 def host_ports_of(problem: Problem) -> list[HostPort]:

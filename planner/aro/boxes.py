@@ -53,6 +53,7 @@ class Search:
     bound: float = 0.0
     impossible: list[Ask] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
+    parts: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.levels = levels(self.net)
@@ -138,14 +139,24 @@ class Search:
         )
 
     def ask(self, ask: Ask, time_limit_s: float) -> str:
-        """Ask for a routing, and remember the answer."""
-        status, routing = route(self.net, ask, min(time_limit_s, self.patience), self.seed)
-        self.asked[status] += 1
-        if status == INFEASIBLE:
-            self.impossible.append(ask)
-        if routing is not None:
+        """Ask for a routing, and remember the answer. At exact rates, a class that cannot be dealt out is halved."""
+        while True:
+            status, routing = route(self.net, ask, min(time_limit_s, self.patience), self.seed)
+            self.asked[status] += 1
+            if status == INFEASIBLE:
+                self.impossible.append(ask)
+            if routing is None:
+                return status
             self.consider(routing)
-        return status
+            if ask.above or not routing.overloaded:
+                return status
+            self.halve(routing.overloaded)
+
+    def halve(self, nodes: Iterable[str]) -> None:
+        """Twice as many nodes for the classes of `nodes`: up to one for each member, when nothing is left to deal."""
+        for z in {self.net.class_of[node] for node in nodes}:
+            self.parts[z] = 2 * self.parts.get(z, 1)
+        self.net = network(self.net.fabric, self.worth.tasks, self.parts)
 
     @property
     def patience(self) -> float:
@@ -166,11 +177,14 @@ class Search:
             self.ask(Ask(best), self.patience)
         if self.worth.of(best) <= self.enough:
             return
-        full = network(self.net.fabric, self.worth.tasks, join=False)
-        found = best_of_cell(full, self.worth, cell, self.deadline, self.seed)
+        found = best_of_cell(self.net, self.worth, cell, self.deadline, self.seed)
         self.asked["cells"] += 1
         if found.routing is not None:
             self.consider(found.routing)
+            if found.routing.overloaded and self.incumbent.value < found.bound:
+                self.halve(found.routing.overloaded)
+                self.solve_cell(cell)
+                return
         self.bound = max(self.bound, found.bound)
 
 

@@ -29,7 +29,7 @@ class Best:
 
 
 def best_of_cell(net: Network, worth: Worth, box: Box, deadline: float, seed: int = 0) -> Best:
-    """`net` must have no twins joined. At the deadline the best bound so far, without a routing."""
+    """The routing is the best if its twins are not overloaded. At the deadline the best bound so far, without one."""
     cell = Cell(net, worth, box)
     while True:
         solution = cell.program.solve(deadline - monotonic(), seed)
@@ -61,19 +61,22 @@ class Cell:
         ]
         worth.add_objective(program, self.r, self.unit)
 
+    def capacity(self, link: DirectedLink) -> float:
+        return self.net.fabric.capacities_bps[link] * self.net.width(link)
+
     def broken(self, values: Sequence[float], rates: Rates | list[float]) -> list[tuple[DirectedLink, Counter[int]]]:
         """Links with more than they carry, and their flows."""
         found = []
         for link, tasks in self.net.tasks_on.items():
             flows = Counter({i: round(values[self.columns[i].y[link]]) for i in tasks})
             load = sum(rates[i] * n for i, n in flows.items())
-            if load > self.net.fabric.capacities_bps[link] * (1 + TOLERANCE):
+            if load > self.capacity(link) * (1 + TOLERANCE):
                 found.append((link, +flows))
         return found
 
     def fit(self, link: DirectedLink, flows: Counter[int]) -> None:
         """(10) for so many flows or more on the link: `at_least[i]` is 1 if task i has its number."""
-        capacity = self.net.fabric.capacities_bps[link] / self.unit
+        capacity = self.capacity(link) / self.unit
         excess = sum(n * self.box.high[i] for i, n in flows.items()) / self.unit - capacity
         terms: list[Term] = []
         for i, n in flows.items():

@@ -8,9 +8,10 @@ stands for a class of them, and the flows of the class are dealt out to its memb
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 
 from planner.aro.task import Task
 from planner.routes import Inp
@@ -59,13 +60,14 @@ class Reduced:
 class Network:
     """All tasks' graphs, and what they share.
 
-    `twins[z]` are the members of the class that node z stands for; `tasks_on[link]` the tasks that may use a link;
-    `access` says which tasks share a worker's own link, and the least capacity of such links.
+    `twins[z]` are the members that node z stands for, all of the class `class_of[z]`; `tasks_on[link]` the tasks that
+    may use a link; `access` says which tasks share a worker's own link, and the least capacity of such links.
     """
 
     fabric: Fabric
     graphs: tuple[Reduced, ...]
     twins: dict[str, tuple[str, ...]]
+    class_of: dict[str, str]
     access: dict[tuple[int, ...], float]
 
     @cached_property
@@ -84,35 +86,56 @@ class Network:
         """The number of links of the fabric that a link stands for."""
         return len(self.members(link[0])) * len(self.members(link[1]))
 
+    def size(self, node: str) -> int:
+        return len(self.members(node))
+
     def members(self, node: str) -> tuple[str, ...]:
         return self.twins.get(node, (node,))
 
 
-def network(fabric: Fabric, tasks: Sequence[Task], *, join: bool = True) -> Network:
-    """The graphs of the tasks; `join=False` keeps twins apart. Raises `InputError` if a worker cannot reach its PS."""
+def network(fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | None = None) -> Network:
+    """The graphs of the tasks. A class is one node, or `parts[its name]` nodes.
+
+    Raises `InputError` when a worker cannot reach its PS.
+    """
     hosts = {host for task in tasks for host in (*task.job.workers, task.server)}
-    twins = twin_classes(fabric, {fabric.tor_of(host) for host in hosts}) if join else {}
+    classes = twin_classes(fabric, {fabric.tor_of(host) for host in hosts})
+    twins = {
+        part[0]: part
+        for z, members in classes.items()
+        for part in cut(members, 1 if parts is None else parts.get(z, 1))
+    }
     first = {member: node for node, members in twins.items() for member in members}
     graphs = tuple(reduce_task(fabric, task, first) for task in tasks)
-    return Network(fabric, graphs, twins, access_links(fabric, tasks))
+    class_of = {member: z for z, members in classes.items() for member in members}
+    return Network(fabric, graphs, twins, class_of, access_links(fabric, tasks))
+
+
+def cut(members: tuple[str, ...], parts: int) -> Iterator[tuple[str, ...]]:
+    size = ceil(len(members) / parts)
+    return (members[start : start + size] for start in range(0, len(members), size))
 
 
 def twin_classes(fabric: Fabric, with_hosts: set[str]) -> dict[str, tuple[str, ...]]:
-    """Common switches by what their neighbours see of them; those of hosts in use stay alone."""
+    """Switches by what they and their neighbours see of each other; those of hosts in use stay alone."""
     found: dict[object, list[str]] = defaultdict(list)
     for switch in fabric.switches:
-        if not switch.ina and switch.name not in with_hosts:
+        if switch.name not in with_hosts:
             found[surroundings(fabric, switch.name)].append(switch.name)
     return {members[0]: tuple(members) for members in found.values()}
 
 
 def surroundings(fabric: Fabric, switch: str) -> object:
-    def seen_by(peer: str) -> object:
-        sums = peer in fabric.switch_by_name and fabric.switch_by_name[peer].ina
-        capacities = fabric.capacities_bps[switch, peer], fabric.capacities_bps[peer, switch]
-        return peer, *capacities, fabric.ingress_pipeline(peer, switch) if sums else None
+    def pipeline(one: str, other: str) -> int | None:
+        sums = one in fabric.switch_by_name and fabric.switch_by_name[one].ina
+        return fabric.ingress_pipeline(one, other) if sums else None
 
-    return fabric.switch_by_name[switch].tier, frozenset(seen_by(peer) for peer in fabric.neighbors[switch])
+    def link(peer: str) -> object:
+        capacities = fabric.capacities_bps[switch, peer], fabric.capacities_bps[peer, switch]
+        return peer, *capacities, pipeline(peer, switch), pipeline(switch, peer)
+
+    kind = fabric.switch_by_name[switch]
+    return kind.tier, kind.ina, frozenset(link(peer) for peer in fabric.neighbors[switch])
 
 
 def reduce_task(fabric: Fabric, task: Task, first: dict[str, str]) -> Reduced:
@@ -126,7 +149,7 @@ def reduce_task(fabric: Fabric, task: Task, first: dict[str, str]) -> Reduced:
     entering: dict[Inp, list[DirectedLink]] = defaultdict(list)
     for link, (u, v) in links.items():
         if v in sums:
-            entering[v, fabric.ingress_pipeline(v, u)].append(link)
+            entering[link[1], fabric.ingress_pipeline(v, u)].append(link)
     local: Counter[Inp] = Counter()
     for tor, worker in zip(tors, task.job.workers, strict=True):
         if tor in sums:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor
 
-from planner.aro.deal import deal
+from planner.aro.deal import Flows, deal
 from planner.aro.program import Program
-from planner.aro.reduced import Network, Reduced
+from planner.aro.reduced import Network, Reduced, grouped
 from planner.routes import MAX_CHILDREN, Inp
 from planner.unfold import DirectedLink, Path
+from topo.fabric import Fabric
 
 ROUNDING = 1e-9
 STRICT = 1e-7
@@ -47,10 +48,12 @@ class Columns:
 class Routing:
     """`pieces[i][start]`: what leaves a start of task i, as paths to the next INP or the PS.
 
-    A start is an INP, with one path, or a common switch with workers, with one for each.
+    A start is an INP, with one path, or a common switch with workers, with one for each. The classes of twins in
+    `overloaded` could not be dealt out at the rates that were asked for.
     """
 
     pieces: tuple[dict[Inp | str, list[Path]], ...]
+    overloaded: tuple[str, ...] = ()
 
     def loads(self) -> Iterator[tuple[DirectedLink, Counter[int]]]:
         """Every link's flows, by task."""
@@ -66,7 +69,7 @@ class Routing:
 def route(net: Network, ask: Ask, time_limit_s: float, seed: int = 0) -> tuple[str, Routing | None]:
     """Ask it of the solver: its status, and a routing of the fabric's own links if there is one.
 
-    A routing of the reduced network is dealt out to the twins as evenly as it goes, which may overload one of them.
+    A routing of the reduced network is dealt out to the twins, as far as that goes.
     """
     program = Program()
     columns = [task_columns(program, net, i, ask) for i in range(len(net.graphs))]
@@ -81,12 +84,12 @@ def task_columns(program: Program, net: Network, i: int, ask: Ask) -> Columns:
     """Variables and constraints (4) to (9) of a task."""
     graph = net.graphs[i]
     y = {link: program.variable(0, own_capacity(net, i, link, ask), integral=True) for link in graph.links}
-    x = {inp: program.variable(1 if graph.local[inp] else 0, 1, integral=True) for inp in graph.entering}
+    x = {inp: program.variable(min(1, graph.local[inp]), net.size(inp[0]), integral=True) for inp in graph.entering}
     for inp, entering in graph.entering.items():
         room = MAX_CHILDREN - graph.local[inp]
         program.at_most([(1, y[link]) for link in entering] + [(-room, x[inp])], 0)  # (7)
         for link in entering:
-            program.at_most([(1, y[link]), (-program.upper[y[link]], x[inp])], 0)  # (7), link by link
+            program.at_most([(1, y[link]), (-program.upper[y[link]] / net.size(inp[0]), x[inp])], 0)  # (7), by link
     for z in graph.aggregating:
         out = [(-1.0, y[link]) for link in graph.out_of[z]]
         program.equal([(1.0, column) for inp, column in x.items() if inp[0] == z] + out, 0)  # (8), (9)
@@ -120,26 +123,25 @@ def share_capacity(program: Program, net: Network, columns: Sequence[Columns], a
 
 def extract(net: Network, columns: Sequence[Columns], values: Sequence[float], rates: Sequence[float]) -> Routing:
     """The solved y as pieces of paths: the paper's Algorithm 1, up to the next INP."""
-    pieces = []
-    for graph, column in zip(net.graphs, columns, strict=True):
-        y = {link: round(values[k]) for link, k in column.y.items()}
-        pieces.append({start: [walk(graph, start, y) for _ in range(n)] for start, n in list(starts(graph, y))})
-    return Routing(deal(net, tuple(pieces), rates, DEALING_TIME_S))
+    flows = [+Counter({link: round(values[k]) for link, k in column.y.items()}) for column in columns]
+    dealt, overloaded = deal(net, flows, rates, DEALING_TIME_S)
+    pieces = tuple(cut_up(net.fabric, graph, y) for graph, y in zip(net.graphs, dealt, strict=True))
+    return Routing(pieces, overloaded)
 
 
-def starts(graph: Reduced, y: dict[DirectedLink, int]) -> Iterator[tuple[Inp | str, int]]:
-    """Where flows of the task begin, and how many: at every INP in use one, at a common switch its workers'."""
-    for inp, entering in graph.entering.items():
-        if graph.local[inp] or any(y[link] for link in entering):
-            yield inp, 1
-    yield from graph.starting.items()
+def cut_up(fabric: Fabric, graph: Reduced, y: Flows) -> dict[Inp | str, list[Path]]:
+    """All flows of a task, by where they start; they use up y."""
+    sums = {node for link in y for node in link if node in fabric.switch_by_name and fabric.switch_by_name[node].ina}
+    inps = {(v, fabric.ingress_pipeline(v, u)) for u, v in y if v in sums} | set(graph.local)
+    starts: list[tuple[Inp | str, int]] = [*((inp, 1) for inp in inps), *graph.starting.items()]
+    out_of = grouped(y, 0)
 
-
-def walk(graph: Reduced, start: Inp | str, y: dict[DirectedLink, int]) -> Path:
-    """One flow's nodes from a start to the next INP's switch, or the PS; it is taken out of y."""
-    path: Path = (start if isinstance(start, str) else start[0],)
-    while path[-1] != graph.task.server and (len(path) == 1 or path[-1] not in graph.sums):
-        link = next(link for link in graph.out_of[path[-1]] if y[link] > 0)
+    def walk(path: Path) -> Path:
+        last = path[-1]
+        if last == graph.task.server or (len(path) > 1 and last in sums):
+            return path
+        link = next(link for link in out_of[last] if y[link] > 0)
         y[link] -= 1
-        path = (*path, link[1])
-    return path
+        return walk((*path, link[1]))
+
+    return {start: [walk((start if isinstance(start, str) else start[0],)) for _ in range(n)] for start, n in starts}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from planner.aro.boxes import Search, with_best_rates
 from planner.aro.program import INFEASIBLE
@@ -16,13 +17,15 @@ from planner.aro.reduced import Network, network
 from planner.aro.routing import Ask, Routing, route
 from planner.aro.search import Least, Steps, least_t
 from planner.aro.task import Task, tasks_of
-from planner.methods.method import Options
 from planner.plan import Plan, SolverOutcome
 from planner.problem import Problem
 from planner.routes import MAX_CHILDREN, Inp, plan_from_paths
 from planner.solve import FEASIBLE, OPTIMAL, PROVEN_GAP
 from planner.unfold import Path
 from topo.errors import SolverError
+
+if TYPE_CHECKING:
+    from planner.methods.method import Options
 
 
 def several(problem: Problem, options: Options) -> Plan:

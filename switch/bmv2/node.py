@@ -78,11 +78,6 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         with self._talking() as runtime:
             runtime.install(entries)
 
-    def set_port(self, port: int, *, up: bool) -> None:
-        """Let a port carry packets, or drop whatever arrives there or would leave by it."""
-        with self._talking() as runtime:
-            runtime.set_port(port, self.intfs[port].name if up else None)
-
     def wipe(self) -> None:
         """Set all registers to 0, as a restart does. No packet may pass meanwhile."""
         with self._talking() as runtime:

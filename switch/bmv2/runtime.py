@@ -101,13 +101,6 @@ class Runtime(RuntimeView):
         for group in entries.groups:
             self._add_group(group)
 
-    def set_port(self, port: int, interface: str | None) -> None:
-        """Attach a port to an interface, or, with None, take it away."""
-        if interface is None:
-            self._standard.bm_dev_mgr_remove_port(port)
-        else:
-            self._standard.bm_dev_mgr_add_port(interface, port, "")
-
     def wipe(self) -> None:
         """Set all registers to 0."""
         pipeline(self._standard, "bm_register_reset", ((CONTEXT, name) for name in self._program.registers))

@@ -22,7 +22,7 @@ from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.attach import IngressFilter
 from switch.fast.build import EBPF, build
 from switch.fast.generate import Generated, generate
-from switch.fast.layout import ARRIVALS, DROP_PORT, GROUPS, PORTS
+from switch.fast.layout import ARRIVALS, DROP_PORT, GROUPS
 from switch.fast.libbpf import (
     BpfObject,
     failure,
@@ -117,21 +117,13 @@ class KernelSwitch:
             raise InputError(f"switch '{self.name}': port {port} is '{self.interfaces[port]}' already")
         ifindex = socket.if_nametoindex(interface)
         steer(interface, self.cpu)
-        self.interfaces[port] = interface
-        self.set_port(port, up=True)
+        update_map(self.loaded.map_fd(PORT_MAP), [(ifindex.to_bytes(4, "little"), port.to_bytes(4, "little"))])
+        self.state.layout.view(self.state.memory, "ports")["ifindex"][port] = ifindex
         arrival = self.state.layout.view(self.state.memory, "arrivals")[ifindex % ARRIVALS]
         if not arrival["ifindex"]:
             arrival["port"], arrival["ifindex"] = port, ifindex
         self.filters[port] = IngressFilter(ifindex, self.loaded.program_fd(PROGRAM))
-
-    def set_port(self, port: int, *, up: bool) -> None:
-        """Let a port carry packets, or drop whatever arrives there or would leave by it."""
-        ifindex, number = socket.if_nametoindex(self.interfaces[port]), port if up else PORTS
-        update_map(self.loaded.map_fd(PORT_MAP), [(ifindex.to_bytes(4, "little"), number.to_bytes(4, "little"))])
-        arrival = self.state.layout.view(self.state.memory, "arrivals")[ifindex % ARRIVALS]
-        if arrival["ifindex"] == ifindex:
-            arrival["port"] = number
-        self.state.layout.view(self.state.memory, "ports")["ifindex"][port] = ifindex if up else 0
+        self.interfaces[port] = interface
 
     @property
     def instructions(self) -> int:

@@ -68,10 +68,6 @@ class FastSwitch(MininetSwitch):  # type: ignore[misc]
         """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
         self.kernel.install(entries)
 
-    def set_port(self, port: int, *, up: bool) -> None:
-        """Let a port carry packets, or drop whatever arrives there or would leave by it."""
-        self.kernel.set_port(port, up=up)
-
     def wipe(self) -> None:
         """Set all registers to 0, as a restart does. No packet may pass meanwhile."""
         self.kernel.wipe()

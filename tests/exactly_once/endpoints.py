@@ -14,7 +14,7 @@ from nodes import TIMEOUT, Node, Sent, SwitchNode
 from numpy.typing import NDArray
 from small import Setting
 
-from planner.policies import HOLD, policy_of
+from planner.policies import policy_of
 from switch.program import Program
 from topo.addresses import addresses
 from traffic.layout import Layout, head_of, lay_out
@@ -66,15 +66,15 @@ class WorkerNode(Node):
                 "newest", "newest_order", "begun_at")  # fmt: skip
 
     def __init__(self, setting: Setting, host: str) -> None:
-        self.host, self.layout = host, layout_of(setting)
+        self.host, self.layout, self.slots = host, layout_of(setting), setting.slots
         streams, jobs = self.layout.streams, range(len(setting.problem.jobs))
         self.memory = loaded(setting, self.layout)
         self.fits = all((np.abs(total) < 1 << 31).all() for total in self.memory.expected.values())
         self.workers = Workers(self.layout, self.memory, WorkerOptions(paced=False, first_seq=setting.first_seq))
         self.workers.gap[:] = NEVER
-        # Only where aggregators hold what is sent again does it matter how often that was.
-        holds = any(policy_of(tree.policy).bits & HOLD for _, tree in setting.trees)
-        self.tries_told_apart = PATIENT_TRIES if holds else 1
+        # Only where an aggregator may answer what is sent again does it matter how often that was.
+        answered = any(policy_of(tree.policy).keeps_sums for _, tree in setting.trees)
+        self.tries_told_apart = PATIENT_TRIES if answered else 1
         for job in jobs:
             self.workers.begin(job, 0)
         self.mine = np.array([self.layout.hosts[number].name == host for number in streams.host])
@@ -95,7 +95,7 @@ class WorkerNode(Node):
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
         if packet == TIMEOUT:
-            of_slot = self.workers.heads["ina"]["slot"] == port
+            of_slot = self.workers.heads["ina"]["slot"] % self.slots == port
             self.workers.sent_at[of_slot] = -np.inf
             self.workers.begun_at[of_slot & (self.workers.tries >= PATIENT_TRIES)] = -np.inf
             self.workers.scan_at = 0.0
@@ -121,7 +121,7 @@ class WorkerNode(Node):
         self.restore(state)
         sent = self.workers.next[self.workers.stream_of_row] > self.fragment_of_row
         lacking = sent & (self.memory.parts != WHOLE) & self.mine[self.workers.stream_of_row]
-        return set(self.workers.heads["ina"]["slot"][lacking].tolist())
+        return set((self.workers.heads["ina"]["slot"][lacking] % self.slots).tolist())
 
     def mute(self, state: bytes) -> bool:
         """All is sent, and no notice can come, as none does of sums that fit and to a PS that asks for nothing."""
@@ -147,7 +147,7 @@ class WorkerNode(Node):
 class ServerNode(Node):
     """A PS, with all trees that end there."""
 
-    FIXED = ("layout", "members", "templates", "start_seq", "at_once", "chosen", "later")
+    FIXED = ("layout", "members", "templates", "hides", "start_seq", "at_once", "chosen", "later")
     COUNTERS = ("ingress_frames", "last_arrival_at", "discarded", "notices", "strangers", "asked_at")
 
     def __init__(self, setting: Setting, host: str) -> None:

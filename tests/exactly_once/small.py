@@ -70,10 +70,13 @@ class Setting:
     both_ways: bool = False
     """Switches answer what comes from below, so that it does not commute with what comes from above."""
 
+    in_order: bool = False
+    """A slot is used again after others, for whose fragments its own may have to wait."""
+
     @property
     def slots(self) -> int:
-        """Of each aggregator; fragment i is in slot i modulo that."""
-        return min(tree.slots or 1 for _, tree in self.trees)
+        """Of each aggregator, as far as they have a life of their own; fragment i is in slot i modulo that."""
+        return 1 if self.in_order else min(tree.slots or 1 for _, tree in self.trees)
 
     @property
     def trees(self) -> list[tuple[int, AggregationTree]]:
@@ -101,8 +104,12 @@ def fabric_of(children: Children) -> Fabric:
     return Fabric("small", hosts, switches, tuple(links))
 
 
-def tree_of(children: Children, first_slot: int, slots: int, policy: str) -> AggregationTree:
-    """Every switch an aggregator, the PS its root. Labels: workers from 1, aggregators from 101."""
+def tree_of(children: Children, number: int, slots: int, policy: str) -> AggregationTree:
+    """Every switch an aggregator, the PS its root. Labels: workers from 1, aggregators from 101.
+
+    Tree `number`, from 0, has slots of its own or shares them with all others, as the policy says, and that priority.
+    """
+    first_slot = 0 if policy_of(policy).shared else number * slots
     above = {below: switch for switch, those in children.items() for below in those} | {"spine": SERVER}
     workers = dict(enumerate(sorted(set(above) - set(children)), start=1))
     label_of = {name: label for label, name in (workers | dict(enumerate(children, start=101))).items()}
@@ -112,7 +119,7 @@ def tree_of(children: Children, first_slot: int, slots: int, policy: str) -> Agg
         for switch, below in children.items()
     )
     branches = tuple(Branch(label_of[a], label_of[b], (a, b)) for a, b in above.items())
-    return AggregationTree(1, SERVER, workers, aggregators, branches, policy=policy)
+    return AggregationTree(1, SERVER, workers, aggregators, branches, policy=policy, priority=number)
 
 
 def setting(
@@ -125,9 +132,9 @@ def setting(
     first_seq: int = 0,
     policy: str = "goat",
 ) -> Setting:
-    """Every job of all workers, each with slots of its own."""
+    """Every job of all workers, with a tree for each."""
     fabric = fabric_of(children)
-    trees = [tree_of(children, slots * number, slots, policy) for number in range(jobs)]
+    trees = [tree_of(children, number, slots, policy) for number in range(jobs)]
     size = 4 * FRAGMENT.values * fragments
     every_job = tuple(Job(n, tuple(tree.workers.values()), (SERVER,), size) for n, tree in enumerate(trees, start=1))
     problem = Problem(fabric, every_job, FRAGMENT)
@@ -142,6 +149,16 @@ def setting(
 def remembering(forgetful: Setting) -> Setting:
     """What a slot holds of a finished sum matters, and a switch may answer."""
     return replace(forgetful, remembers=True, both_ways=forgetful.plan.shards[0].trees[0].in_network_root)
+
+
+def again(once: Setting) -> Setting:
+    """More fragments than slots, of which a window is only a part: what a slot remembers gives way to another."""
+    return replace(once, in_order=True)
+
+
+def sharing(apart: Setting) -> Setting:
+    """The policy lets all trees have the same slots, and what a slot holds may leave when a result passes."""
+    return replace(apart, collides=True, both_ways=policy_of(apart.trees[0][1].policy).until_result)
 
 
 def with_shared_slots(apart: Setting) -> Setting:
@@ -169,5 +186,10 @@ SETTINGS: dict[str, Callable[[], Setting]] = {
     "numbers wrap": lambda: setting(LEAF_AND_SPINE, slots=1, fragments=2, first_seq=(1 << 32) - 1),
     "shadow copies": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="shadow-copy")),
     "root in the network": lambda: remembering(setting(LEAF_AND_SPINE, slots=2, fragments=1, policy="switchml")),
+    "copies again": lambda: again(remembering(setting(LEAF_AND_SPINE, slots=2, fragments=3, policy="shadow-copy"))),
+    "root again": lambda: again(remembering(setting(LEAF_AND_SPINE, slots=2, fragments=3, policy="switchml"))),
+    "atp": lambda: sharing(setting(LEAF_AND_SPINE, slots=1, fragments=1, jobs=2, policy="atp")),
+    "atp again": lambda: sharing(setting(LEAF_AND_SPINE, slots=1, fragments=2, policy="atp")),
+    "esa": lambda: sharing(setting(LEAF_AND_SPINE, slots=1, fragments=1, jobs=2, policy="esa")),
     "shared slot": lambda: with_shared_slots(setting(LEAF_AND_SPINE, slots=1, fragments=1, jobs=2)),
 }

@@ -43,6 +43,11 @@ MOST_FAULTS = {
     "shared slot": (1, 2),
     "shadow copies": (2, 4),
     "root in the network": (2, 3),
+    "copies again": (1, 2),
+    "root again": (1, 2),
+    "atp": (1, 1),
+    "atp again": (1, 1),
+    "esa": (1, 2),
 }
 EVERYTHING = (*NETWORK_FAULTS, "impatience", "wipes")
 LIVE_KINDS = (*NETWORK_FAULTS, "impatience")
@@ -83,7 +88,7 @@ def test_the_same_with_more_faults(program: Program, name: str) -> None:
 
 # ---- the exploration finds mistakes ------------------------------------------------------------
 
-WRONG, STUCK = "a wrong sum", "no progress"
+WRONG, STUCK, IN_VAIN = "a wrong sum", "no progress", "patience lost though nothing was"
 MUTANTS: dict[str, tuple[Mutation, str, str]] = {
     "a child is not noted": (without("add", "meta.slot_bitmap ="), "shared slot", WRONG),
     "any tree matches": (swapped("meta.matches = (", "==", ">=", 0), "shared slot", WRONG),
@@ -94,6 +99,13 @@ MUTANTS: dict[str, tuple[Mutation, str, str]] = {
         "one slot",
         WRONG,
     ),
+    "what evicts is taken for the other's": (without("evict", "hdr.ina.job ="), "esa", WRONG),
+    "who evicts is not noted": (without("evict", "slot_bitmap.write"), "esa", WRONG),
+    "an evicted sum is not told to be partial": (without("evict", "hdr.ina.flags ="), "esa", WRONG),
+    "a result that passes is any tree's": (swapped("meta.matches = (", "==", ">=", 0), "atp", WRONG),
+    "a result that passes is any fragment's": (swapped("meta.matches = (", "==", ">=", 1), "atp again", WRONG),
+    "a copy is taken for a newer fragment's": (swapped("meta.matches = (", "==", ">=", 1), "copies again", IN_VAIN),
+    "a root's copy is taken for a newer one's": (swapped("meta.matches = (", "==", ">=", 1), "root again", IN_VAIN),
     "an overflow is not told": (without("become_sum", "hdr.ina.flags ="), "overflow", WRONG),
 }
 
@@ -109,6 +121,15 @@ def test_a_server_that_does_not_answer_again_is_noticed(program: Program, monkey
     found = explored(program, "one slot", 1)
     assert found.startswith(STUCK)
     assert "is lost" in found
+
+
+def test_a_server_that_nobody_tells_what_a_sum_hides_is_noticed(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With ATP a slot keeps the sum of two workers, of whom the PS has one; it must ask the other, or be asked."""
+    monkeypatch.setattr("traffic.worker.TIMEOUTS_BY_AGGREGATORS", np.inf)
+    monkeypatch.setattr(Servers, "clashes", lambda _, row, __: np.zeros(len(row), np.bool_))
+    assert explored(program, "atp", 1).startswith(IN_VAIN)
 
 
 def test_the_command_prints_a_table_and_what_is_wrong(

@@ -45,6 +45,14 @@ MISTAKES = (
     Mistake(
         "unknown switch", (*ON_FILES, "--switch", "bmv3"), ("unknown switch target 'bmv3'", "did you mean 'bmv2'?")
     ),
+    Mistake(
+        "unknown slot policy", (*ON_FILES, "--policy", "atq"), ("unknown slot policy 'atq'", "did you mean 'atp'?")
+    ),
+    Mistake(
+        "a root in the network without a closed loop",
+        (*ON_FILES, "--mode", "replay", "--policy", "switchml"),
+        ("slot policy 'switchml' in mode 'replay'", "choose reliable"),
+    ),
     Mistake("odd k", ("--k", "5"), ("5", "even")),
     Mistake("too many workers", ("--workers", "16"), ("16 workers", "choose 1 to 15")),
     Mistake("no worker left", ("--servers", "16"), ("16 parameter servers", "choose 1 to 15")),

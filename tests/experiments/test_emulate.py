@@ -82,6 +82,20 @@ def test_every_worker_of_a_fat_tree_ends_with_the_exact_sum(switch: str, tmp_pat
     assert [entry["measured"]["exact"] for entry in run["planners"].values()] == [True, True]
 
 
+@pytest.mark.parametrize("switch", TARGETS)
+def test_a_plan_under_several_slot_policies(switch: str, tmp_path: Path) -> None:
+    """GOAT's and ESA's slots below a PS, SwitchML's with the root in the network: the PS then gets nothing."""
+    _, run = emulate(
+        tmp_path, "--topo", "aro-figure3a", "--switch", switch, "--planners", "aro", "--policy", "goat,esa,switchml",
+        "--capacity", "2M", *SMALL,
+    )  # fmt: skip
+    ingress = {name: entry["measured"]["ps_ingress_bytes"] for name, entry in run["planners"].items()}
+    assert all(entry["measured"]["exact"] for entry in run["planners"].values())
+    assert list(ingress) == ["aro+goat", "aro+esa", "aro+switchml"]
+    assert ingress["aro+switchml"] == 0 < ingress["aro+goat"]
+    assert (tmp_path / "latest" / "aro+esa" / "plan.json").exists()
+
+
 def test_replay_reaches_the_planned_rate_and_ingress(tmp_path: Path) -> None:
     run = valid_run(
         tmp_path, "--topo", "aro-figure1", "--switch", "fast", "--planners", "aro", "--mode", "replay",

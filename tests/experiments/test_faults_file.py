@@ -14,6 +14,7 @@ from planner.problem import FragmentFormat, Job, Problem
 from topo.errors import InputError
 from topo.generators import named_fabric
 from traffic.faults import Stragglers
+from traffic.hostile import Attack
 
 FABRIC = named_fabric("leafspine", leaves=2, spines=2, hosts_per_leaf=4)
 PROBLEM = Problem(FABRIC, (Job(1, ("h2", "h3", "h4"), ("h1",), 4000),), FragmentFormat(64, 326))
@@ -43,6 +44,7 @@ def test_the_example_of_the_manual_is_read(tmp_path: Path) -> None:
     )
     assert faults.stragglers == Stragglers(spread=0.2, mean=1.0, seed=1)
     assert faults.background == (Flow("h3", "h7", 5e6, 1000),)
+    assert faults.hostile == (Attack("h7", 1, ("replay", "spoof"), 2e6),)
 
 
 def test_all_links_leave_out_overtaking_on_the_way_to_hosts(tmp_path: Path) -> None:
@@ -102,6 +104,20 @@ WRONG_PARTS = {
     "a frame too large": (
         "background: [{from: h2, to: h1, rate: 1M, frame_bytes: 9000}]",
         "background[0].frame_bytes: 9000: expected a whole number from 64 to 1514",
+    ),
+    "no job to attack": ("hostile: [{host: h7, job: 2, rate: 1M}]", "hostile[0].job: 2: expected one of 1"),
+    "a worker of the job": ("hostile: [{host: h2, job: 1, rate: 1M}]", "hostile[0]: host 'h2' has a part in job 1"),
+    "an unknown attack": (
+        "hostile: [{host: h7, job: 1, rate: 1M, attacks: [spof]}]",
+        "hostile[0]: unknown attack 'spof': did you mean 'spoof'?",
+    ),
+    "one attack, not in a list": (
+        "hostile: [{host: h7, job: 1, rate: 1M, attacks: spoof}]",
+        "hostile[0].attacks: 'spoof': expected a list of replay, spoof",
+    ),
+    "no labels to abuse": (
+        "hostile: [{host: h7, job: 1, rate: 1M, attacks: [abuse]}]",
+        "hostile[0]: host 'h7' is no worker of another job",
     ),
 }
 

@@ -108,6 +108,19 @@ def test_training_through_switches_is_training_in_one_process(tmp_path: Path) ->
 
 
 @pytest.mark.root
+def test_training_bears_loss_under_any_slot_policy(tmp_path: Path) -> None:
+    (tmp_path / "faults.yml").write_text("version: 1\nlinks: [{link: all, drop: 2%}]")
+    run = train(
+        tmp_path, "--switch", "fast", "--planners", "aro", "--policy", "p4inc-aoi,atp", "--hidden", "24",
+        "--epochs", "1", "--batch", "128", "--faults", "faults.yml",
+    )  # fmt: skip
+    assert list(run["planners"]) == ["aro+p4inc-aoi", "aro+atp"]
+    for planner in run["planners"].values():
+        assert planner["training"]["as_one_process"]
+        assert planner["faults"]["counts"]["lost_on_arrival"] > 0
+
+
+@pytest.mark.root
 @pytest.mark.bmv2
 def test_bmv2_trains_as_well(tmp_path: Path) -> None:
     run = train(

@@ -15,6 +15,7 @@ import pytest
 from entries_model import GRADIENT, NOTICE, RESULT, Network, Packet, Slot
 from planner_cases import first_is_server, job, single
 
+from planner import policies
 from planner.entries import KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, MOST_PORTS, SLOTS_PER_PIPELINE, entries
 from planner.evaluate import evaluate
 from planner.loads import flow_counts
@@ -326,6 +327,8 @@ def test_the_limits_are_the_programs() -> None:
     assert defined(r"KIND_GRADIENT = (\w+);") == KIND_GRADIENT == GRADIENT
     assert defined(r"KIND_RESULT = (\w+);") == KIND_RESULT == RESULT
     assert defined(r"KIND_NOTICE = (\w+);") == KIND_NOTICE == NOTICE
+    for name in ("ROOT", "HOLD", "SHADOW", "EVICT", "NOTIFY"):
+        assert defined(rf"POLICY_{name} = (\w+);") == getattr(policies, name)
 
 
 def test_slots_beyond_the_programs_are_refused() -> None:

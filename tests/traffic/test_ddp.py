@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from examples import ports_of
 from model import Faults, ModelPorts
-from test_reliable import Inline
 from test_training import SMALL, job_of
 
+from experiments.exactness.virtual import Inline
 from topo.errors import MachineError, RunError
 from traffic.layout import lay_out
 from traffic.measure import Measured

@@ -10,9 +10,10 @@ import pytest
 from examples import one_job
 
 from traffic.counters import CpuTime, Interface
-from traffic.fidelity import Limits, Snapshot, SwitchCounters, Verdict, Watched, judge
+from traffic.fidelity import Excuses, Limits, Snapshot, SwitchCounters, Verdict, Watched, judge, turned_away
 from traffic.measure import Iteration, Measured
 from traffic.packet import Event
+from traffic.port import HostPort
 
 PROBLEM, PLAN = one_job(workers=2)
 WORKERS = PROBLEM.jobs[0].workers
@@ -33,9 +34,16 @@ ITERATION = Iteration(1, 0, 0.0, 2.0, dict.fromkeys(WORKERS, 20e6), dict.fromkey
 MEASURED = Measured("reliable", (ITERATION,))
 
 
+HOST = HostPort("w0", 0, "eth0", "02:00:00:00:00:01", "10.0.0.1")
+
+
+def monitor_of(after: Snapshot, cpu: list[tuple[float, CpuTime]] = CPU, peer: str = "w0") -> Any:
+    watched = Watched((HOST,), {}, {"s1": {1: "s1-1"}}, {"s1": {1: peer}})
+    return SimpleNamespace(before=BEFORE, after=after, cpu=cpu, watched=watched)
+
+
 def verdict(after: Snapshot = AFTER, measured: Measured = MEASURED, cpu: list[tuple[float, CpuTime]] = CPU) -> Verdict:
-    monitor: Any = SimpleNamespace(before=BEFORE, after=after, cpu=cpu, watched=Watched((), {}, {"s1": {1: "s1-1"}}))
-    return judge(monitor, measured, PLAN, Limits())
+    return judge(monitor_of(after, cpu), measured, PLAN, Limits())
 
 
 def test_an_undisturbed_run_is_valid() -> None:
@@ -61,14 +69,29 @@ def with_switch(**counters: Any) -> Snapshot:
         (with_switch(events=EVENTS | {Event.ABSORBED: 3}), "switch s1 received 10 packets and finished 9"),
         (with_switch(sent={1: 7}), "switch s1 was to send 8 packets and sent 7"),
         (with_interface("s1-1", received_packets=11), "switch s1, port 1: 11 packets arrived, its program saw 10"),
+        (with_switch(events=EVENTS | {Event.ABSORBED: 3, Event.UNROUTABLE: 1}), "switch s1: 1 packets unroutable"),
         (
             with_switch(events=EVENTS | {Event.ABSORBED: 3, Event.REJECTED: 1}),
-            "switch s1: 1 packets rejected",
+            "switch s1 turned away 1 packets, by its ports 0",
         ),
     ],
 )
 def test_each_counter_has_its_reason(after: Snapshot, reason: str) -> None:
     assert verdict(after).reasons == (reason,)
+
+
+def test_what_a_host_sends_and_nobody_admits_is_named_and_breaks_nothing() -> None:
+    after = with_switch(events=EVENTS | {Event.ABSORBED: 3, Event.REJECTED: 1}, rejected={1: 1})
+    assert verdict(after).valid
+    (away,) = turned_away(monitor_of(after))
+    assert (away.switch, away.port, away.sender, away.by_host, away.packets) == ("s1", 1, "w0", True, 1)
+
+
+def test_what_a_switch_lets_through_and_the_next_does_not_admit_is_a_reason() -> None:
+    after = with_switch(events=EVENTS | {Event.ABSORBED: 3, Event.REJECTED: 1}, rejected={1: 1})
+    found = judge(monitor_of(after, peer="s2"), MEASURED, PLAN)
+    assert found.reasons == ("switch s1 turned away 1 packets that switch s2 let through (port 1)",)
+    assert judge(monitor_of(after, peer="s2"), MEASURED, PLAN, excuses=Excuses(hostile=True)).valid
 
 
 def test_a_second_without_idle_time() -> None:

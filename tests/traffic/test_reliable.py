@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model import Faults, ModelPorts
 
+from experiments.exactness.virtual import Inline
 from planner.adapt import with_policy
 from planner.plan import Plan, Shard
 from planner.problem import Job, Problem
@@ -24,15 +22,6 @@ from traffic.measure import Measured
 from traffic.packet import FRAGMENT
 from traffic.reliable import Loop, ReliableOptions
 from traffic.worker import WorkerOptions
-
-
-class Inline(Executor):
-    """Runs what is submitted at once, so that a test is the same every time."""
-
-    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(work(*args, **named))
-        return future
 
 
 def run(

@@ -99,15 +99,16 @@ def test_a_batch_arrives_whole_and_in_order(pair: list[HostPort]) -> None:
 
 
 def test_the_filter_lets_only_whole_ina_packets_in(pair: list[HostPort]) -> None:
-    frames = new_frames(4, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
+    frames = new_frames(5, src_mac=pair[0].mac, dst_mac=pair[1].mac, src_ip=pair[0].ipv4, dst_ip=pair[1].ipv4)
     heads = head_of(frames)
-    heads["ina"]["kind"] = Kind.GRADIENT, Kind.GRADIENT, Kind.NOTICE, Kind.NOTICE
+    heads["ina"]["kind"] = Kind.GRADIENT, Kind.GRADIENT, Kind.NOTICE, Kind.NOTICE, Kind.GRADIENT
     heads["udp"]["dst_port"][1] = 53
     heads["ipv4"]["protocol"][3] = 6
+    heads["ipv4"]["ip_flags_fragment_offset"][4] = 1
     heads["ipv4"]["dst"][[1, 3]] += 1  # not the host's own address: its kernel ignores them
-    values = np.zeros((4, FRAGMENT.values), ">i4")
+    values = np.zeros((5, FRAGMENT.values), ">i4")
     with SocketPorts(pair) as ports:
-        ports.send([Outgoing(heads, values, np.arange(4), np.array([4, 0]))])
+        ports.send([Outgoing(heads, values, np.arange(5), np.array([5, 0]))])
         ports.sleep(0.05)
         assert ports.receive().heads["ina"]["kind"].tolist() == [Kind.GRADIENT, Kind.NOTICE]
     # No host has answered that nobody listens, not even to what the filter let pass.

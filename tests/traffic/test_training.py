@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from examples import one_job, ports_of
 from model import Faults, ModelPorts
-from test_reliable import Inline
 
+from experiments.exactness.virtual import Inline
 from planner.plan import Plan
 from planner.problem import Problem
 from topo.errors import InputError

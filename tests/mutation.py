@@ -16,11 +16,16 @@ Mutation = Callable[[Any], None]
 
 def mutant(mutate: Mutation, folder: Path) -> Program:
     """The program with a mistake."""
-    compiled = json.loads(PROGRAM.read_text())
+    compiled = compiled_program()
     mutate(compiled)
     path = folder / "mutant.json"
     path.write_text(json.dumps(compiled))
     return read_program(path)
+
+
+def compiled_program() -> Any:
+    """A copy that may be changed."""
+    return json.loads(PROGRAM.read_text())
 
 
 def without(action: str, line: str) -> Mutation:
@@ -35,8 +40,11 @@ def without(action: str, line: str) -> Mutation:
     return mutate
 
 
-def swapped(line: str, old: str, new: str, which: int = 0) -> Mutation:
-    """Another operator in every condition or statement that the P4 source calls `line`, of those that are `old`."""
+def swapped(line: str, old: str, new: str, which: int | None = None) -> Mutation:
+    """Another operator in every condition or statement that the P4 source calls `line`: of those that are `old`.
+
+    That is the only one there, or the one numbered `which`.
+    """
 
     def mutate(program: Any) -> None:
         conditions = [each for pipeline in program["pipelines"] for each in pipeline["conditionals"]]
@@ -45,8 +53,18 @@ def swapped(line: str, old: str, new: str, which: int = 0) -> Mutation:
         assert places, f"the program has no '{line}'"
         for place in places:
             operations = [each for each in operations_in(place) if each["op"] == old]
-            assert which < len(operations), f"not so many '{old}' in '{line}'"
-            operations[which]["op"] = new
+            assert which is not None or len(operations) == 1, f"not one '{old}' in '{line}', but {len(operations)}"
+            assert (which or 0) < len(operations), f"not so many '{old}' in '{line}'"
+            operations[which or 0]["op"] = new
+
+    return mutate
+
+
+def without_statement(action: int, number: int) -> Mutation:
+    """The action with this id loses its statement of this number."""
+
+    def mutate(program: Any) -> None:
+        del next(each for each in program["actions"] if each["id"] == action)["primitives"][number]
 
     return mutate
 

@@ -1,0 +1,47 @@
+"""A run on a Mininet network that is made for it alone, so that no switch knows of an earlier one."""
+
+from __future__ import annotations
+
+from experiments.exactness.ran import Ran, befallen
+from experiments.faults import FaultPlan
+from experiments.injection import Injection, Scene, faulty_entries
+from planner.entries import entries
+from planner.plan import Plan
+from planner.problem import Problem
+from switch.target import choose_target
+from topo.network import Network
+from traffic.gradient import Gradients
+from traffic.port import host_ports
+from traffic.reliable import Loop, ReliableOptions, run_reliable
+
+
+class Witness(Injection):
+    """Keeps the loop, which knows every sum."""
+
+    loop: Loop
+
+    def act(self, loop: Loop, now: float) -> None:
+        """Have happen what is due."""
+        self.loop = loop
+        super().act(loop, now)
+
+
+def run_emulated(
+    target: str, problem: Problem, plan: Plan, faults: FaultPlan, gradients: Gradients, options: ReliableOptions
+) -> Ran:
+    """Run on switches of this target. Raises `RunError` when one dies or the run stalls."""
+    installed = faulty_entries(problem, plan, entries(problem, plan), faults)
+    with Network(problem.fabric, choose_target(target).node_class()) as network:
+        for name, switch in network.switches.items():
+            switch.install(installed.of(name))
+        hosts = host_ports(network.hosts.values())
+        try:
+            with Witness(Scene(network, hosts, problem, plan, installed), faults) as witness:
+                measured = run_reliable(
+                    hosts, problem, plan, gradients=gradients, options=options, interference=witness
+                )
+        finally:
+            for switch in network.switches.values():
+                switch.check()
+        counts = befallen(network.switches.values(), witness.ports)
+    return Ran(measured, witness.loop, counts, tuple(map(str, witness.pending)))

@@ -1,0 +1,72 @@
+"""Figures of the papers, each one command: `inakit reproduce PAPER FIGURE`. A new one is a module and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from rich.console import Console
+
+from topo.errors import unknown_name
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a figure is wanted: `quick` is its cheaper variant, `switch` a target of `switch.target`."""
+
+    results: Path = Path("results")
+    quick: bool = False
+    switch: str = "auto"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or a claim of a paper. `run` prints it, leaves it in the results, and returns the verdict."""
+
+    summary: str
+    run: Callable[[Console, Request], str]
+
+
+def module(name: str) -> Callable[[Console, Request], str]:
+    """`run` of a module of this package, imported when it is called: not every figure needs a network."""
+
+    def run(console: Console, request: Request) -> str:
+        verdict: str = import_module(f"{__name__}.{name}").run(console, request)
+        return verdict
+
+    return run
+
+
+FIGURES: dict[str, dict[str, Figure]] = {
+    "goat": {
+        "fig13-emulated": Figure(
+            "communication overhead over the spread of worker rates: ATP, ESA, GOAT", module("goat_asynchrony")
+        ),
+    },
+    "p4inc-aoi": {
+        "locality": Figure("traffic between units: jobs inside one, jobs over two, no INC", module("aoi_locality")),
+    },
+}
+
+
+def find_figure(paper: str, figure: str) -> Figure:
+    """The figure of that name. Raises `InputError` with the nearest paper or figure for an unknown one."""
+    found = figures_of(paper)
+    if figure not in found:
+        raise unknown_name(f"figure of '{paper}'", figure, found)
+    return found[figure]
+
+
+def figures(paper: str | None = None) -> Iterator[tuple[str, Figure]]:
+    """All figures, or those of one paper, each with what to call it on the command line."""
+    for name in FIGURES if paper is None else [paper]:
+        for figure, found in figures_of(name).items():
+            yield f"{name} {figure}", found
+
+
+def figures_of(paper: str) -> dict[str, Figure]:
+    if paper not in FIGURES:
+        raise unknown_name("paper", paper, FIGURES)
+    return FIGURES[paper]

@@ -1,0 +1,104 @@
+"""What the matrix says of runs that show nothing, or that are wrong, and how it shares fragments out."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from io import StringIO
+
+import psutil
+import pytest
+from rich.console import Console
+
+from experiments.exactness.conditions import CONDITIONS
+from experiments.exactness.matrix import GRADIENTS, LONG, Cell, Tried, attempt, cells, matrix_table, shared_out
+from experiments.exactness.networks import case
+from experiments.exactness.virtual import run_virtual
+from experiments.exactness.worlds import chosen_worlds
+from experiments.faults import Event, FaultPlan, Moment
+from planner.policies import POLICIES
+from topo.errors import InputError, MachineError
+from traffic.reliable import ReliableOptions
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
+)
+
+
+@needs_compiler
+def test_wrong_sums_are_named() -> None:
+    ran = run_virtual(*case("goat", 1, fragments=8, slots=8, rate_bps=2e6), FaultPlan(), GRADIENTS, ReliableOptions())
+    assert not ran.failure
+    ran.loop.memory.low[5, 63] += 1  # w1: fragments 0 to 3 of tree 1, then of tree 2
+    (iteration,) = ran.measured.iterations
+    wrong = replace(ran, measured=replace(ran.measured, iterations=(replace(iteration, exact=False),)))
+    assert wrong.failure == "worker w1 holds 1 wrong sums of tree 2, the first that of fragment 1"
+
+
+@needs_compiler
+def test_a_run_that_is_over_too_early_shows_nothing() -> None:
+    late = FaultPlan(events=(Event(Moment(1000.0), "restart", ("s1",)),))
+    ran = run_virtual(*case("goat", 1, fragments=8, slots=8, rate_bps=2e6), late, GRADIENTS, ReliableOptions())
+    assert ran.measured.exact
+    assert "it ended before restart s1 could happen" in ran.failure
+
+
+@needs_compiler
+def test_a_run_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.exactness.worlds.STALL_S", 0.5)
+    tried = attempt(Cell("goat", 1, "worker paused"), 100)
+    assert not tried.exact
+    assert "stalled: no result for 0.5 s" in tried.failure
+    assert "w1" in tried.failure
+
+
+def test_the_table_says_how_much_of_the_rate_is_kept() -> None:
+    found = [
+        Tried(Cell("goat", 1, "no loss"), 1000, time_s=2.0),
+        Tried(Cell("goat", 1, "1 % loss"), 1000, time_s=2.5),
+        Tried(Cell("atp", 1, "no loss"), 1000, time_s=2.0),
+        Tried(Cell("atp", 1, "1 % loss"), 1000, failure="it stalled"),
+    ]
+    console = Console(file=StringIO(), width=80)
+    console.print(matrix_table(found))
+    (row,) = [line for line in console.file.getvalue().splitlines() if "rate kept" in line]  # type: ignore[attr-defined]
+    assert row.split() == ["rate", "kept", "at", "1", "%", "80%"]
+
+
+def test_the_long_form_has_a_million_fragments_on_each_switch() -> None:
+    wanted = cells(["atp", "goat"], [1, 2], ["no loss", "30 % loss"], ["fast", "bmv2"])
+    each = shared_out(LONG, wanted)
+    assert LONG <= 4 * each + 4 * each / 50 < LONG + len(wanted)
+    assert shared_out(LONG, [Cell("atp", 2, "1 % loss", "fast")]) == LONG
+
+
+def test_what_does_not_fit_the_memory_is_refused() -> None:
+    fragments = psutil.virtual_memory().total // 256
+    with pytest.raises(MachineError, match="choose fewer --fragments"):
+        attempt(Cell("goat", 1, "no loss"), fragments)
+
+
+def test_unknown_switches_are_refused() -> None:
+    with pytest.raises(InputError, match="unknown switch 'fats': did you mean 'fast'"):
+        chosen_worlds(["fats"])
+    assert chosen_worlds(["process", "process"]) == ["process"]
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_conditions_are_possible_and_within_the_run(name: str) -> None:
+    problem, _ = case("goat", 2, fragments=8, slots=8, rate_bps=2e6)
+    faults = CONDITIONS[name].faults(problem.fabric, 10.0)
+    assert set(faults.links) == set(problem.fabric.capacities_bps)
+    assert not any(found.reorder for (_, peer), found in faults.links.items() if peer in problem.fabric.host_names)
+    assert all(0 < (event.at.seconds or 0) < 10 for event in faults.events)
+
+
+def test_the_table_has_a_cell_for_each_and_fits_a_terminal() -> None:
+    wanted = cells([*POLICIES], [1, 2], ["no loss", "switches wiped"], ["process"])
+    found = [Tried(cell, 10, time_s=12.34, again=0.5) for cell in wanted]
+    found[0] = replace(found[0], failure="why")
+    text = StringIO()
+    Console(width=80, file=text).print(matrix_table(found))
+    assert text.getvalue().count("12s ×1.5") == len(wanted) - 1
+    assert text.getvalue().count("FAILED") == 1
+    assert "…" not in text.getvalue()

@@ -1,0 +1,212 @@
+"""Figures of the papers: found by name, planned as the papers say, and in the small what they claim."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from io import StringIO
+from itertools import chain, combinations
+from pathlib import Path
+
+import pulp
+import pytest
+from command import inakit, nothing_left
+from rich.console import Console
+
+from experiments.papers import FIGURES, Request, figures, find_figure
+from experiments.papers.goat_report import Point, conclusion, draw_points, means_table, over_spread, over_window
+from experiments.report import VALID
+from planner.check import check
+from planner.evaluate import evaluate
+from topo.errors import InputError
+from traffic.packet import FRAGMENT
+from traffic.reliable import ReliableOptions
+from traffic.worker import WorkerOptions
+
+NEVER_AGAIN = ReliableOptions(WorkerOptions(min_timeout_s=9.0, first_timeout_s=9.0, max_timeout_s=9.0), stall_s=30.0)
+"""However busy the machine, nobody takes a packet for lost that is only late."""
+
+
+def test_every_figure_is_listed_and_found() -> None:
+    listed = dict(figures())
+    assert {tuple(name.split()) for name in listed} == {(p, f) for p, found in FIGURES.items() for f in found}
+    assert all(find_figure(*name.split()) is figure for name, figure in listed.items())
+
+
+def test_unknown_papers_and_figures_are_named_with_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"unknown paper 'goatt': did you mean 'goat'"):
+        find_figure("goatt", "fig13-emulated")
+    with pytest.raises(InputError, match=r"unknown figure of 'goat' 'fig13': .*fig13-emulated"):
+        find_figure("goat", "fig13")
+
+
+def test_the_command_lists_and_refuses(tmp_path: Path) -> None:
+    with nothing_left(tmp_path):
+        listed = inakit("reproduce", at=tmp_path)
+        unknown = inakit("reproduce", "goat", "fig31", at=tmp_path)
+    assert listed.code == 0
+    assert "goat fig13-emulated" in listed.output
+    assert unknown.code == 2
+    assert "unknown figure of 'goat' 'fig31'" in unknown.error
+
+
+# ---- GOAT, Figure 13 ---------------------------------------------------------------------------
+
+
+def point(policy: str, spread: float, transfers: float, verdict: str = VALID, window: int = 256) -> Point:
+    return Point(
+        policy, spread, 0, window, transfers * 1e3, transfers, 1e3, 1e3, 0.1, 5, 3, exact=True, verdict=verdict
+    )
+
+
+POINTS = [
+    point("atp", 0.0, 11.0), point("goat", 0.0, 14.0),
+    point("atp", 0.2, 22.0), point("atp", 0.2, 99.0, "OVERLOADED"), point("goat", 0.2, 77.0, "OVERLOADED"),
+    point("atp", 0.2, 13.0, window=16), point("shadow-copy", 0.2, 11.0, window=16),
+]  # fmt: skip
+
+
+def test_what_was_overloaded_is_no_result() -> None:
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(means_table("spread", over_spread(POINTS)), means_table("window", over_window(POINTS)))
+    text = console.export_text()
+    assert "…" not in text
+    assert "22.00" in text
+    assert "1/2" in text
+    assert "99.00" not in text
+    assert "77.00" not in text
+    assert [line.partition(":")[0] for line in conclusion(POINTS)] == ["atp", "goat"]
+    assert "22.00 at spread 0.2 (+100%)" in next(conclusion(POINTS))
+
+
+def test_the_figure_has_a_panel_for_windows_where_there_are_several() -> None:
+    assert [len(draw_points(of, 24).axes) for of in (POINTS, POINTS[:2])] == [3, 2]
+
+
+@pytest.mark.parametrize(("policy", "transfers"), [("atp", 11), ("esa", 11), ("shadow-copy", 11), ("goat", 14.28125)])
+def test_plans_by_policy(policy: str, transfers: float) -> None:
+    """Without spread: 8 + 2 + 1 links where every switch sums; for GOAT, what Eq. (1) gives."""
+    from experiments.papers.goat_asynchrony import FRAGMENTS, PLANS, testbed  # noqa: PLC0415, needs Mininet
+
+    problem = testbed()
+    plan = PLANS[policy](problem)
+    check(problem, plan)
+    prediction = evaluate(problem, plan)
+    assert prediction.overhead_bytes / (FRAGMENTS * FRAGMENT.wire_bytes) == transfers
+    assert prediction.ps_ingress_bytes == FRAGMENTS * FRAGMENT.wire_bytes
+
+
+def test_the_sub_models_places_are_the_optimum_of_equation_1() -> None:
+    """Every set of switches for every fragment, with the paper's distances and memory."""
+    from experiments.papers.goat_asynchrony import FRAGMENTS, SLOTS, goat, testbed  # noqa: PLC0415, needs Mininet
+
+    switches = ("s1", "s2", "s3")
+    links = {"s1": {"s1": 1, "s2": 2, "s3": 2, "ps": 3}, "s2": {"s1": 2, "s2": 1, "s3": 2, "ps": 3}}
+    to_server = {"s1": 2, "s2": 2, "s3": 1}
+    sets = [*chain.from_iterable(combinations(switches, size) for size in range(4))]
+    cost = {
+        chosen: sum(4 * min(links[tor][node] for node in (*chosen, "ps")) for tor in links)
+        + sum(to_server[node] for node in chosen)
+        for chosen in sets
+    }
+    model = pulp.LpProblem("gina", pulp.LpMinimize)
+    count = {chosen: model.add_variable("n" + "".join(chosen), 0, cat="Integer") for chosen in sets}
+    model += pulp.lpSum(cost[chosen] * count[chosen] for chosen in sets)
+    model += pulp.lpSum(count.values()) == FRAGMENTS
+    for node in switches:
+        model += pulp.lpSum(count[chosen] for chosen in sets if node in chosen) <= SLOTS
+    model.solve(pulp.HiGHS(msg=False))
+    problem = testbed()
+    assert evaluate(problem, goat(problem)).overhead_bytes == pulp.value(model.objective) * FRAGMENT.wire_bytes
+
+
+@pytest.mark.root
+def test_atp_and_esa_degrade_with_the_spread_and_goat_does_not(tmp_path: Path) -> None:
+    """Counts, not times: on a busy machine equal rates are only nearly equal."""
+    from experiments.papers import goat_asynchrony  # noqa: PLC0415, needs Mininet
+    from experiments.papers.trials import run_trials  # noqa: PLC0415
+
+    settings = [goat_asynchrony.Setting(policy, spread) for policy in ("atp", "esa", "goat") for spread in (0.0, 0.3)]
+    trials = [
+        replace(setting.trial(), options=NEVER_AGAIN) if setting.policy == "goat" else setting.trial()
+        for setting in settings
+    ]
+    with nothing_left():
+        done = run_trials("shape", trials, Request(tmp_path, switch="fast"), Console(quiet=True))
+    points = {
+        (setting.policy, setting.spread): goat_asynchrony.point(setting, outcome)
+        for setting, outcome in zip(settings, done.outcomes, strict=True)
+    }
+    model = goat_asynchrony.FRAGMENTS * FRAGMENT.wire_bytes
+    assert all(found.exact for found in points.values())
+    for spread in (0.0, 0.3):
+        assert points["goat", spread].transfers == pytest.approx(14.28, rel=0.02)
+        assert points["goat", spread].ps_ingress_bytes == pytest.approx(model, rel=0.05)
+        assert points["goat", spread].collisions == 0
+    for policy in ("atp", "esa"):
+        equal, uneven = points[policy, 0.0], points[policy, 0.3]
+        assert uneven.collisions > 1.5 * equal.collisions
+        assert uneven.transfers > 1.25 * equal.transfers
+        assert uneven.transfers > 1.1 * points["goat", 0.3].transfers
+        assert uneven.ps_ingress_bytes > 1.5 * max(model, equal.ps_ingress_bytes)
+
+
+# ---- P4INC-AOI, locality -----------------------------------------------------------------------
+
+
+def test_only_the_circuits_are_between_units() -> None:
+    from experiments.papers.aoi_locality import between_units, units  # noqa: PLC0415, needs Mininet
+
+    found = list(between_units(units(4)))
+    assert len(found) == len(set(found)) == 12
+    assert all(a in units(4).switch_by_name and b in units(4).switch_by_name for a, b in found)
+
+
+def test_by_plan_nothing_crosses_where_the_claim_says_so() -> None:
+    from experiments.papers.aoi_locality import SCENES, planned_crossing, trials  # noqa: PLC0415, needs Mininet
+
+    crossing = {trial.name: planned_crossing(trial) // FRAGMENT.wire_bytes for trial in trials(SCENES, 256 * 10)}
+    # Of ten fragments: job 3's two sums and two copies of its results; without sums each worker's own.
+    assert crossing == {
+        "compact": 0,
+        "fragmented": 10 * (2 + 2),
+        "compact-no-inc": 10 * (8 + 3),
+        "fragmented-no-inc": 10 * (8 + 4),
+    }
+
+
+def test_what_the_bytes_say() -> None:
+    from experiments.papers.aoi_locality import judgement  # noqa: PLC0415, needs Mininet
+
+    assert "the claim holds" in judgement(0, VALID)
+    assert "does not hold" in judgement(1, VALID)
+    assert "no result" in judgement(1, "OVERLOADED")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("switch", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+def test_of_jobs_inside_units_not_a_byte_crosses(switch: str, tmp_path: Path) -> None:
+    """Of one over two units much does. Nobody turns to the PS only because the machine is busy."""
+    from experiments.papers.aoi_locality import SCENES, crossing, trials  # noqa: PLC0415, needs Mininet
+    from experiments.papers.trials import run_trials  # noqa: PLC0415
+
+    chosen = [replace(t, options=NEVER_AGAIN) for t in trials(SCENES, 12_800) if t.name in ("compact", "fragmented")]
+    with nothing_left():
+        done = run_trials("locality", chosen, Request(tmp_path, switch=switch), Console(quiet=True))
+    inside, over = (crossing(*each) for each in zip(chosen, done.outcomes, strict=True))
+    assert all(outcome.measured.exact for outcome in done.outcomes)
+    assert (inside.measured_bytes, inside.circuits) == (0, ())
+    assert over.measured_bytes >= over.planned_bytes > 0
+    assert over.circuits == ("u1-u4", "u2-u4")
+
+
+@pytest.mark.root
+def test_the_command_leaves_a_table(tmp_path: Path) -> None:
+    with nothing_left():
+        answer = inakit("reproduce", "p4inc-aoi", "locality", "--quick", "--switch", "fast", at=tmp_path)
+    assert answer.code in (0, 1), answer
+    with (tmp_path / "results" / "latest" / "locality.csv").open() as file:
+        rows = {row["scene"]: row for row in csv.DictReader(file)}
+    assert rows["compact"]["measured_bytes"] == "0" or rows["compact"]["verdict"] == "OVERLOADED"
+    assert int(rows["fragmented"]["measured_bytes"]) >= int(rows["fragmented"]["planned_bytes"]) > 0
+    assert "between units" in answer.output

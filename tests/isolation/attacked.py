@@ -1,0 +1,112 @@
+"""A network in this process in which hosts attack, and whose endpoints hear what their sockets' filter lets through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from itertools import cycle
+from typing import Any
+
+from experiments.exactness.virtual import VirtualNetwork
+from planner.plan import Plan
+from planner.problem import Problem
+from traffic.gradient import Gradients, RandomGradients
+from traffic.hostile import Attack, hostile_frames
+from traffic.layout import Layout, lay_out
+from traffic.measure import Measured
+from traffic.packet import Event
+from traffic.port import Packets
+from traffic.reliable import Loop, ReliableOptions
+from traffic.sockets import INA_FILTER, JUMP_ANY_BIT, JUMP_EQUAL, LOAD_BYTE, LOAD_HALF, LOAD_LENGTH, RETURN
+
+PER_ROUND = 2
+"""Hostile frames of each host, which makes some 10 Mbit/s."""
+DIFFERENT = 800
+STALL_S = 5.0
+"""Of the network's own time."""
+Filter = Sequence[tuple[int, int, int, int]]
+
+
+class Inline(Executor):
+    """Runs what is submitted at once."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(work(*args, **named))
+        return future
+
+
+class AttackedNetwork(VirtualNetwork):
+    """`attackers[host]` are the frames that it sends, without end. Counts what endpoints' sockets refuse."""
+
+    def __init__(self, problem: Problem, plan: Plan, accepted: Filter = INA_FILTER) -> None:
+        super().__init__(problem, plan)
+        self.attackers: dict[str, Iterator[bytes]] = {}
+        self.accepted, self.refused = accepted, 0
+        self.per_round = PER_ROUND
+
+    def advance(self) -> None:
+        for host, frames in self.attackers.items():
+            for _ in range(self.per_round):
+                self.leave(host, next(frames))
+        super().advance()
+
+    def receive(self) -> Packets:
+        heard = [(host, packet) for host, packet in self.arrived if passes(self.accepted, packet)]
+        self.refused += len(self.arrived) - len(heard)
+        self.arrived = heard
+        return super().receive()
+
+    def rejected(self) -> dict[tuple[str, str], int]:
+        """By switch and the neighbour they came from, the packets that were not admitted."""
+        found: dict[tuple[str, str], int] = {}
+        for name, switch in self.switches.items():
+            counts = switch.read_counter("InaIngress.rejected")[0]
+            found |= {(name, self.peer_of[name, int(port)]): int(counts[port]) for port in counts.nonzero()[0]}
+            assert int(counts.sum()) == self.events(name)[Event.REJECTED]
+        return found
+
+
+def passes(program: Filter, packet: bytes) -> bool:
+    """Whether a socket with this filter hears a packet: classic BPF, of which the kernel's sockets know more."""
+    accumulator = line = 0
+    while True:
+        code, if_true, if_false, operand = program[line]
+        size = {LOAD_BYTE: 1, LOAD_HALF: 2}.get(code, 0)
+        if code == RETURN:
+            return operand > 0
+        if size and operand + size > len(packet):
+            return False
+        if size:
+            accumulator = int.from_bytes(packet[operand : operand + size], "big")
+        elif code == LOAD_LENGTH:
+            accumulator = len(packet)
+        else:
+            truth = {JUMP_EQUAL: accumulator == operand, JUMP_ANY_BIT: bool(accumulator & operand)}[code]
+            line += if_true if truth else if_false
+        line += 1
+
+
+def attack(network: AttackedNetwork, layout: Layout, attacks: Sequence[Attack], seed: int = 0) -> None:
+    """Let the hosts attack from now on."""
+    for each in attacks:
+        network.attackers[each.host] = cycle(hostile_frames(layout, each, seed, DIFFERENT))
+
+
+def run(
+    network: AttackedNetwork,
+    problem: Problem,
+    plan: Plan,
+    attacks: Sequence[Attack] = (),
+    gradients: Gradients | None = None,
+    seed: int = 0,
+) -> Measured:
+    """Run all jobs to their end."""
+    layout = lay_out(problem, plan, network.hosts)
+    attack(network, layout, attacks, seed)
+    loop = Loop(layout, network, gradients or RandomGradients(), ReliableOptions(stall_s=STALL_S), Inline())
+    return loop.run(lambda _: None)
+
+
+def exact_by_job(measured: Measured) -> Mapping[int, bool | None]:
+    return {job: measured.of_job(job).exact for job in sorted({each.job for each in measured.iterations})}

@@ -1,0 +1,43 @@
+"""Hostile hosts on emulated networks of two jobs: all sums are exact, and the report names the hosts."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from shared import two_jobs
+
+from experiments.emulate import Emulation, run
+from experiments.faults import FaultPlan
+from traffic.hostile import Attack, possible_attacks
+
+pytestmark = pytest.mark.root
+
+HOSTILE = {"outsider": 1, "stranger": 2, "b1": 1}
+BUSY = ("CPU:", "behind its pace", "input queue")
+"""Reasons that a busy machine gives, and no attack."""
+
+
+@pytest.mark.parametrize(
+    ("switch", "policy"),
+    [("fast", "esa"), ("fast", "p4inc-aoi"), pytest.param("bmv2", "atp", marks=pytest.mark.bmv2)],
+)
+def test_attacked_jobs_end_exact_and_the_hosts_are_named(switch: str, policy: str, tmp_path: Path) -> None:
+    problem, plan = two_jobs(policy, fragments=32, rate_bps=0.5e6)
+    attacks = tuple(Attack(host, job, possible_attacks(problem, host, job), 1e6) for host, job in HOSTILE.items())
+    emulation = Emulation(problem, ("by hand",), switch, results=tmp_path, faults=FaultPlan(hostile=attacks))
+    said = StringIO()
+    record = run(emulation, Console(file=said, width=200), {"by hand": plan})
+    entry = record.planners["by hand"]
+    assert entry["measured"]["exact"]
+    assert [reason for reason in record.reasons if not any(word in reason for word in BUSY)] == []
+    away = {found["sender"]: found for found in entry["turned_away"] if found["by_host"]}
+    assert set(away) == set(HOSTILE)
+    assert min(found["packets"] for found in away.values()) > 50
+    for host, job in HOSTILE.items():
+        packets, port = away[host]["packets"], away[host]["port"]
+        line = f"turned away {packets:,} packets that came from {host} (port {port}): not admitted"
+        assert line in said.getvalue()
+        assert f"{host} attacks job {job} at 1 Mbit/s" in said.getvalue()
