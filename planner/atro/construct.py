@@ -19,7 +19,8 @@ paths, which is what ARO plans with."""
 
 @dataclass(frozen=True)
 class Recipe:
-    """What distinguishes the wirings that are tried. `full`: feeders have no link that is not full."""
+    """What distinguishes the wirings that are tried. `full`: no feeder has a link that is not full,
+    and no relay has relays."""
 
     aggregators: int
     server_at_common: bool
@@ -160,18 +161,21 @@ def gain(skeleton: Skeleton, parents: list[str]) -> tuple[int, int]:
 def add_relay(skeleton: Skeleton) -> bool:
     """A common switch that sends to one whose links hold more flows than its ports take in; whether there is one.
 
-    It gets the room that the parent's other ports leave.
+    It gets the room that the parent's other ports leave; no more than its own ports take in, unless it may have relays.
     """
+    own = skeleton.cluster.ports - 1
     extra = {
         parent: min(skeleton.t, room - (skeleton.free[parent] - 1))
         for parent, room in skeleton.room.items()
         if skeleton.may_have_children(parent)
     }
     parent = max(extra, key=lambda name: extra[name], default="")
-    if not parent or min(extra[parent], skeleton.cluster.ports - 1) < 2:
+    if not parent or min(extra[parent], own) < 2:
         return False
-    skeleton.room[parent] -= extra[parent]
-    skeleton.add(skeleton.spare[0], [parent], extra[parent])
+    last = skeleton.recipe.full or skeleton.layer[parent] + 1 == skeleton.cluster.layers
+    room = min(extra[parent], own) if last else extra[parent]
+    skeleton.room[parent] -= room
+    skeleton.add(skeleton.spare[0], [parent], room)
     return True
 
 

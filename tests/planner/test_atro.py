@@ -121,12 +121,19 @@ def test_the_construction_carries_what_the_compact_model_does() -> None:
 
 @pytest.mark.long
 def test_fast_equals_the_literal_model_at_length() -> None:
-    compare_with_literal(seed=2, draws=3000)
+    compare_with_literal(seed=2, draws=800)
 
 
 @pytest.mark.long
 def test_the_construction_carries_what_the_compact_model_does_at_length() -> None:
     compare_with_compact(seed=2, draws=8000, most_switches=3)
+
+
+def test_relays_share_what_their_common_parent_may_send() -> None:
+    """A tree of common switches: two of three ports each, under one that sends four flows to the PS."""
+    wiring = construct(Cluster(0, 3, 3, 4, layers=2), t=4)
+    assert wiring is not None
+    check_wiring(Cluster(0, 3, 3, 4, layers=2), wiring)
 
 
 def test_solvers_agree_on_the_literal_model() -> None:
