@@ -16,7 +16,7 @@ from math import inf
 from time import monotonic
 
 from planner.aro.cell import best_of_cell
-from planner.aro.program import INFEASIBLE
+from planner.aro.program import FEASIBLE, INFEASIBLE, OPTIMAL
 from planner.aro.rates import ROUNDING, Box, Rates, Worth, levels
 from planner.aro.reduced import Network, network
 from planner.aro.routing import Ask, Routing, route
@@ -78,16 +78,22 @@ class Search:
             _, value = self.worth.best(box.high)
             if value > self.enough:
                 heapq.heappush(self.open, (-value, next(self.numbers), box))
+            else:
+                self.dismiss(value)
+
+    def dismiss(self, value: float) -> None:
+        """What is dismissed may be worth as much as `value`, but no more than what is enough."""
+        self.bound = max(self.bound, min(value, self.enough))
 
     def descend(self, box: Box) -> None:
         """A first good incumbent: rates that are level by level lower, until there is a routing for them."""
         best, _ = self.worth.best(box.high)
         least = self.worth.least(best)
         for _ in range(PROBES):
-            if self.worth.of(self.worth.trim(box, self.levels, least)) <= self.enough:
-                return
             rates = self.worth.trim(box, self.levels, least)
-            if self.ask(Ask(rates), self.patience) != INFEASIBLE:
+            if self.worth.of(rates) <= self.enough:
+                return
+            if self.ask(Ask(rates), self.patience) in (OPTIMAL, FEASIBLE):
                 return
             hope = least - self.worth.least(self.incumbent.rates)
             least = min(self.same_cell(box, least), least - CUT * hope)
@@ -109,7 +115,9 @@ class Search:
         cut = self.cut_at(low, box.high, wanted)
         if cut is None:
             self.solve_cell(Box(low, box.high))
-        elif not self.is_empty(low, box.high, QUICK_S):
+        elif self.is_empty(low, box.high, QUICK_S):
+            self.dismiss(inf)
+        else:
             self.push(box.below(*cut))
             self.push(box.above(*cut))
 
@@ -170,6 +178,7 @@ class Search:
 
     def solve_cell(self, cell: Box) -> None:
         """Drop the cell if it is empty, or its best corner is feasible; else find what is best in it."""
+        self.dismiss(inf)
         if self.is_empty(cell.low, cell.high, self.patience):
             return
         best, _ = self.worth.best(cell.high)

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from planner.methods.method import Options
 
 
+PATIENCE = 4
+"""The time that is left, over the time for one question about a single task."""
+
+
 def several(problem: Problem, options: Options) -> Plan:
     """The plan that is best by Eq. (3), or (2) for one job; optimal only if proven, else with its gap.
 
@@ -74,14 +78,19 @@ def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
     capacities = {access, *(b[link] for link in graph.links)}
 
     def fits(t: float) -> Routing | None:
-        status, routing = route(net, Ask((1 / t,)), deadline - monotonic(), seed)
+        status, routing = route(net, Ask((1 / t,)), (deadline - monotonic()) / PATIENCE, seed)
         if routing is None and status != INFEASIBLE:
             raise SolverError("no routes were found in time: raise the time limit, or make the problem smaller")
         return routing
 
     leaving = (n / sum(b[link] * net.width(link) for link in graph.out_of[z]) for z, n in graph.starting.items())
     lowest = max([1 / access, *leaving])
-    least = least_t(fits, Steps(capacities), lowest, len(graph.task.job.workers) / min(capacities))
+    highest = len(graph.task.job.workers) / min(capacities)
+    try:
+        least = least_t(fits, Steps(capacities), lowest, highest)
+    except SolverError:  # too hard for the time that is left: any routing, then
+        routing = fits(highest)
+        least = Least(routing, highest, lowest) if routing else None
     if least is None:
         raise SolverError(
             f"job {graph.task.job.number}, PS '{graph.task.server}': an input pipeline sums at most {MAX_CHILDREN} "

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from itertools import pairwise
 
 import pytest
 from aro_cases import CLOS, LEAF_SPINES, best_value_bps, random_problem, worth_of_plan
+from planner_cases import FRAGMENT, job, single
 
 from planner.aro.several import several
 from planner.check import check
 from planner.methods.method import Options
 from planner.plan import Plan
 from planner.problem import Problem
+from topo.clos import leaf_spine
+from topo.variations import with_ina, with_pipelines
 
 EXACT = 1e-6
 
@@ -25,9 +29,25 @@ SHAPES = {
 }
 
 
+ALIKE = "switches that differ in nothing"
+
+
 def problem(shape: str, seed: int) -> Problem:
+    if shape == ALIKE:
+        return alike(seed)
     jobs, servers, workers, bases = SHAPES[shape]
     return random_problem(seed, jobs, servers, workers, bases)
+
+
+def alike(seed: int) -> Problem:
+    """Two tasks on a leaf-spine with equal links and INA on some spines: several of each kind are twins."""
+    draw = random.Random(seed)
+    base = with_pipelines(leaf_spine(4, draw.choice([4, 5]), 3), draw.choice([1, 2, 3]))
+    fabric = with_ina(base, [switch.name for switch in base.switches if draw.random() < 0.5])
+    hosts = draw.sample([host.name for host in fabric.hosts], 10)
+    if draw.random() < 0.5:
+        return single(fabric, hosts[2:6], *hosts[:2])
+    return Problem(fabric, (job(hosts[2:6], hosts[0]), job(hosts[6:], hosts[1], number=2)), FRAGMENT)
 
 
 def assert_best(asked: Problem) -> None:
@@ -37,14 +57,14 @@ def assert_best(asked: Problem) -> None:
     assert worth_of_plan(asked, plan) == pytest.approx(best_value_bps(asked), rel=EXACT)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", (*SHAPES, ALIKE))
 @pytest.mark.parametrize("seed", range(8))
 def test_the_optimum_is_what_enumeration_finds(shape: str, seed: int) -> None:
     assert_best(problem(shape, seed))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", (*SHAPES, ALIKE))
 @pytest.mark.parametrize("seed", range(1000, 1200))
 def test_the_optimum_is_what_enumeration_finds_often(shape: str, seed: int) -> None:
     assert_best(problem(shape, seed))
