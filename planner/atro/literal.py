@@ -1,6 +1,9 @@
 """ATRO's model, equations (1) to (21), as the paper states it: the reference for everything faster.
 
 The paper's model is quadratic, for (14) multiplies y and r. With t = 1 / r it is linear: maximising r is minimising t.
+What is feasible at r is so at any lower rate: the best whole rate (1), or the best of a list (QSR), is the greatest
+that is not above the optimum of all, and needs no model of its own.
+
 Where the printed text is garbled or incomplete:
 
 - (3): y is at least 0; the scan's "> 0" would put a flow on every pair.
