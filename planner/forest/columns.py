@@ -87,7 +87,7 @@ def master(ground: Ground, columns: Sequence[Column]) -> Prices:
     solution = program.solve()
     if solution.status != OPTIMAL:
         raise SolverError(f"{len(columns)} trees have no best rates: the solver says {solution.status}")
-    duals = [abs(dual) for dual in solution.duals]
+    duals = [max(0.0, dual) for dual in solution.duals]
     links = dict(zip(loads, duals, strict=False))
     of_links = sum(dual * ground.capacity_bps(link) for link, dual in links.items())
     return Prices(solution.objective * unit, links, tuple(duals[len(loads) : len(loads) + len(rates)]), of_links)

@@ -8,6 +8,7 @@ from math import inf
 from time import monotonic
 
 from planner.aro.flow import Demand
+from planner.aro.leafspine import LeafSpine
 from planner.aro.recognise import leaf_spine
 from planner.aro.several import several
 from planner.aro.single import best_routing
@@ -16,11 +17,15 @@ from planner.forest.bound import relax
 from planner.forest.columns import TIGHT, Generated, generate
 from planner.forest.model import demands
 from planner.forest.packing import Column, Forest, Ground, pack
+from planner.forest.rounding import rounded
 from planner.forest.spread import MOST_TREES, rate_bound, spread
 from planner.methods.method import Options
 from planner.plan import SolverOutcome
 from planner.problem import Problem
 from planner.solve import FEASIBLE, OPTIMAL
+
+NEAR = 0.01
+"""A packing of many trees so close to the best is good enough to be rounded to a few."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,10 @@ class Grown:
     def gap(self) -> float:
         return max(0.0, self.bound / self.forest.value - 1)
 
+    def with_better(self, forest: Forest) -> Grown:
+        """With this forest, if it is worth more."""
+        return replace(self, forest=forest) if forest.value > self.forest.value * (1 + TIGHT) else self
+
     def outcome(self, started: float) -> SolverOutcome:
         proven = self.gap <= 2 * TIGHT
         return SolverOutcome(
@@ -48,28 +57,33 @@ def grow(problem: Problem, most: float, options: Options) -> Grown:
     ground = Ground(problem.fabric, tasks_of(problem))
     columns = aro_trees(ground, problem, options)
     closed = [leaf_spine(ground.fabric, task) for task in ground.tasks]
-    for task, shape in enumerate(closed):
-        if shape is not None and most > 1:
-            columns += [ground.column(task, tree.paths) for tree in spread(shape, int(min(most, MOST_TREES)))]
-    bound = rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf
-    best = Grown(ground, pack(ground, columns, most), bound)
+    best = Grown(ground, pack(ground, columns), counting_bound(closed))
+    if most > 1 and None not in closed:
+        spread_out = spread_trees(ground, closed, most)
+        best = best.with_better(pack(ground, spread_out)) if spread_out else best
+        columns += spread_out
     if best.gap <= max(options.gap, TIGHT):
         return best
     graphs = demands(ground)
-    best = replace(best, bound=min(bound, relax(ground, graphs, deadline - monotonic()).value))
-    if most == 1 or (most < inf and None not in closed):
-        return best  # one tree is ARO's, and closed forms are good at a few
+    best = replace(best, bound=min(best.bound, relax(ground, graphs, deadline - monotonic()).value))
+    if most == 1 or (most < inf and len(closed) == 1 and closed[0] is not None):
+        return best  # one tree is ARO's, and for one task the closed form is good at a few
     return searched(best, graphs, columns, most, options, deadline)
 
 
 def searched(
     best: Grown, graphs: Sequence[Demand], columns: Sequence[Column], most: float, options: Options, deadline: float
 ) -> Grown:
-    """The best of the trees that column generation adds."""
-    ground = best.ground
-    generated = generate(ground, graphs, Generated(tuple(columns), best.bound), deadline, options.gap)
-    found = pack(ground, generated.columns, most)
-    return Grown(ground, max(best.forest, found, key=lambda forest: forest.value), generated.bound)
+    """The best of the trees that column generation adds; or near it, if there may only be a few."""
+    ground, few = best.ground, most < inf
+    enough = max(options.gap, NEAR if few else 0.0)
+    stop = monotonic() + (deadline - monotonic()) / 2 if few else deadline
+    generated = generate(ground, graphs, Generated(tuple(columns), best.bound), stop, enough)
+    every = pack(ground, generated.columns)
+    best = replace(best, bound=generated.bound)
+    if every.fits(most):
+        return best.with_better(every)
+    return best.with_better(rounded(best.forest, every, ground, graphs, most, deadline))
 
 
 def aro_trees(ground: Ground, problem: Problem, options: Options) -> list[Column]:
@@ -79,3 +93,18 @@ def aro_trees(ground: Ground, problem: Problem, options: Options) -> list[Column
     plan = several(problem, replace(options, time_limit_s=options.time_limit_s / 2))
     keys = [task.key for task in ground.tasks]
     return [ground.column_of(keys.index((shard.job, tree.root)), tree) for shard in plan.shards for tree in shard.trees]
+
+
+def spread_trees(ground: Ground, closed: Sequence[LeafSpine | None], most: float) -> list[Column]:
+    """A few trees for each task, in closed form."""
+    few = int(min(most, MOST_TREES))
+    return [
+        ground.column(task, tree.paths)
+        for task, shape in enumerate(closed)
+        for tree in (spread(shape, few) if shape is not None else ())
+    ]
+
+
+def counting_bound(closed: Sequence[LeafSpine | None]) -> float:
+    """Of one task with a closed form; else infinite."""
+    return rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf

@@ -25,8 +25,6 @@ from planner.unfold import DirectedLink, Path
 from topo.errors import SolverError
 from topo.fabric import Fabric
 
-CHOOSING_TIME_S = 5.0
-
 NEGLIGIBLE = 1e-7
 """A tree with less than this part of its task's rate is left out."""
 
@@ -50,6 +48,10 @@ class Forest:
     columns: tuple[Column, ...]
     rates_bps: tuple[float, ...]
     value: float
+
+    def fits(self, most: float) -> bool:
+        """Whether no task has more trees than `most`."""
+        return max(Counter(column.task for column in self.columns).values()) <= most
 
 
 @dataclass(frozen=True)
@@ -87,41 +89,18 @@ class Ground:
         return Column(task, tree, dict(flows))
 
 
-def pack(ground: Ground, columns: Sequence[Column], most: float = inf, time_limit_s: float = CHOOSING_TIME_S) -> Forest:
-    """The best forest of at most so many of these trees per task, which all have one or more.
-
-    To choose among more is a MILP; the time limit may end it with a good choice.
-    """
+def pack(ground: Ground, columns: Sequence[Column]) -> Forest:
+    """The best rates of these trees, of which every task has one or more."""
     unit = ground.unit
     program = Program()
-    r = [program.variable(0, alone(ground, column) / unit) for column in columns]
-    limit_trees(program, columns, r, most)
+    r = [program.variable(0, inf) for _ in columns]
     for shares in distinct_loads(ground, columns):
         program.at_most([(share, r[k]) for k, share in shares], 1)
     add_worth(program, ground, columns, r)
-    solution = program.solve(time_limit_s)
+    solution = program.solve()
     if not solution.found:
         raise SolverError(f"{len(columns)} trees have no best rates: the solver says {solution.status}")
     return forest(ground, columns, [max(0.0, solution.values[column]) * unit for column in r])
-
-
-def alone(ground: Ground, column: Column) -> float:
-    """The rate of a tree that has the fabric for itself."""
-    return min(ground.capacity_bps(resource) / n for resource, n in column.flows.items())
-
-
-def limit_trees(program: Program, columns: Sequence[Column], r: Sequence[int], most: float) -> None:
-    """At most `most` trees of a task have a rate."""
-    for task, count in Counter(column.task for column in columns).items():
-        if count <= most:
-            continue
-        used: list[Term] = []
-        for column, rate in zip(columns, r, strict=True):
-            if column.task == task:
-                chosen = program.variable(0, 1, integral=True)
-                program.at_most([(1, rate), (-program.upper[rate], chosen)], 0)
-                used.append((1, chosen))
-        program.at_most(used, most)
 
 
 def distinct_loads(ground: Ground, columns: Sequence[Column]) -> set[tuple[tuple[int, float], ...]]:

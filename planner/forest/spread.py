@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import inf
 
 from planner.aro.leafspine import Choice, LeafSpine, Spines
-from planner.aro.search import Steps
-from planner.aro.single import best_choice
+from planner.aro.search import Steps, least_t
 from planner.routes import MAX_CHILDREN
-from planner.solve import SolverOptions
 from planner.unfold import Path
 
 Gates = Mapping[int, Spines]
@@ -97,15 +94,14 @@ def tree_on(task: LeafSpine, gates: Gates) -> Tree | None:
     own = replace(task, gates={gate: spines for gate, spines in gates.items() if spines.aggregating or spines.common})
     if task.leaves and not own.gates:
         return None
-    steps, highest = Steps(task.capacities_bps), task.workers / min(task.capacities_bps)
-    least = best_choice(own, SolverOptions())
-    t, choice = (least.t, least.solution) if least else (inf, None)
-    while choice is not None and t <= highest:
-        if children(own, choice) <= MAX_CHILDREN:
-            return Tree(own, choice, 1 / t)
-        t = steps.above(t)  # at lower rates, more is summed at the spines
+
+    def fits(t: float) -> Choice | None:
         choice = own.fits(t)
-    return None
+        return choice if choice is not None and children(own, choice) <= MAX_CHILDREN else None
+
+    highest = task.workers / min(task.capacities_bps)
+    least = least_t(fits, Steps(task.capacities_bps), 1 / task.worker_bps, highest)
+    return Tree(own, least.solution, 1 / least.t) if least else None
 
 
 def children(task: LeafSpine, choice: Choice) -> int:
