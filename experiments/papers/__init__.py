@@ -29,17 +29,31 @@ class Figure:
     run: Callable[[Console, Request], str]
 
 
-def module(name: str) -> Callable[[Console, Request], str]:
-    """`run` of a module of this package, imported when it is called: not every figure needs a network."""
+def module(name: str, function: str = "run") -> Callable[[Console, Request], str]:
+    """A function of a module of this package, imported when it is called: not every figure needs a network."""
 
     def run(console: Console, request: Request) -> str:
-        verdict: str = import_module(f"{__name__}.{name}").run(console, request)
+        verdict: str = getattr(import_module(f"{__name__}.{name}"), function)(console, request)
         return verdict
 
     return run
 
 
 FIGURES: dict[str, dict[str, Figure]] = {
+    "aro": {
+        "fig7": Figure("one task: rates by default, over INA switches, over workers", module("aro", "fig7")),
+        "fig8": Figure("one task: rates over the number of pipelines", module("aro", "fig8")),
+        "fig9": Figure("one job of 1 to 4 tasks: least and total rate", module("aro", "fig9")),
+        "fig10": Figure("1 to 4 jobs of two tasks: least and total rate", module("aro", "fig10")),
+        "fig11": Figure("five jobs: what SRO and APP save and lose", module("aro_efficiency", "fig11")),
+        "fig12": Figure("what alpha of APP saves and loses", module("aro_efficiency", "fig12")),
+        "fig13": Figure("what N of QSR saves and loses", module("aro_efficiency", "fig13")),
+    },
+    "atro": {
+        "fig3": Figure("rates of ATRO, ARO, PARING and SPAR", module("atro", "fig3")),
+        "fig4": Figure("rates over the number of workers", module("atro", "fig4")),
+        "fig5": Figure("rates over the number of aggregators", module("atro", "fig5")),
+    },
     "goat": {
         "fig13-emulated": Figure(
             "communication overhead over the spread of worker rates: ATP, ESA, GOAT", module("goat_asynchrony")

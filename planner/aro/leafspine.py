@@ -55,7 +55,8 @@ class Choice:
 class LeafSpine:
     """The task. `gates[u]` are the spines behind pipeline u of the PS's leaf, `local[u]` its own workers there.
 
-    A PS's leaf without INA has one gate, 0. Capacities are those of a worker's, a spine's and the PS's link.
+    A PS's leaf without INA has one gate, 0. Capacities are those of a worker's, a spine's and the PS's link. An INP of
+    a spine sums up to `most_children` flows; the paper knows no such number.
     """
 
     server: str
@@ -67,6 +68,7 @@ class LeafSpine:
     worker_bps: float
     spine_bps: float
     server_bps: float
+    most_children: int = MAX_CHILDREN
 
     @property
     def capacities_bps(self) -> tuple[float, float, float]:
@@ -124,7 +126,7 @@ class LeafSpine:
         for pipeline, sizes in self.sizes.items():
             before = 0
             for n in range(1, self.most_aggregating + 1):
-                taken = min(sum(min(size, link_flows * n) for size in sizes), MAX_CHILDREN * n)
+                taken = min(sum(min(size, link_flows * n) for size in sizes), self.most_children * n)
                 gains.append((taken - before, pipeline, n))
                 before = taken
         return sorted(gains, reverse=True)
@@ -167,7 +169,7 @@ class LeafSpine:
         turn = cycle(choice.spines.aggregating)
         users = {pipeline: tuple(islice(turn, n)) for pipeline, n in choice.inps.items()}
         dealers = {pipeline: cycle(spines) for pipeline, spines in users.items()}
-        room = {pipeline: MAX_CHILDREN * n for pipeline, n in choice.inps.items()}
+        room = {pipeline: self.most_children * n for pipeline, n in choice.inps.items()}
         common = cycle(choice.spines.common)
         found: list[Path] = [(worker, self.tor, self.server) for worker in chain.from_iterable(self.local.values())]
         for leaf in self.leaves:

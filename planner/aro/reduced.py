@@ -99,7 +99,7 @@ def network(fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | No
     Raises `InputError` when a worker cannot reach its PS.
     """
     hosts = {host for task in tasks for host in (*task.job.workers, task.server)}
-    classes = twin_classes(fabric, {fabric.tor_of(host) for host in hosts})
+    classes = twin_classes(fabric, {fabric.tor_of(host) for host in hosts}, [task.without for task in tasks])
     twins = {
         part[0]: part
         for z, members in classes.items()
@@ -116,12 +116,18 @@ def cut(members: tuple[str, ...], parts: int) -> Iterator[tuple[str, ...]]:
     return (members[start : start + size] for start in range(0, len(members), size))
 
 
-def twin_classes(fabric: Fabric, with_hosts: set[str]) -> dict[str, tuple[str, ...]]:
-    """Switches by what they and their neighbours see of each other; those of hosts in use stay alone."""
+def twin_classes(
+    fabric: Fabric, with_hosts: set[str], without: Sequence[frozenset[str]] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Switches by what they and their neighbours see of each other, and which of `without` they are in.
+
+    Those of hosts in use stay alone.
+    """
     found: dict[object, list[str]] = defaultdict(list)
     for switch in fabric.switches:
         if switch.name not in with_hosts:
-            found[surroundings(fabric, switch.name)].append(switch.name)
+            left_out = tuple(switch.name in names for names in without)
+            found[surroundings(fabric, switch.name), left_out].append(switch.name)
     return {members[0]: tuple(members) for members in found.values()}
 
 
@@ -144,7 +150,11 @@ def reduce_task(fabric: Fabric, task: Task, first: dict[str, str]) -> Reduced:
         if worker not in unfolded.next_hops:
             raise unreachable(worker, task.server)
     tors = [fabric.tor_of(worker) for worker in task.job.workers]
-    links = {(first.get(u, u), first.get(v, v)): (u, v) for u, v in unfolded.links(dict.fromkeys(tors))}
+    links = {
+        (first.get(u, u), first.get(v, v)): (u, v)
+        for u, v in unfolded.links(dict.fromkeys(tors))
+        if not {u, v} & task.without
+    }
     sums = {switch.name for switch in fabric.switches if switch.ina}
     entering: dict[Inp, list[DirectedLink]] = defaultdict(list)
     for link, (u, v) in links.items():

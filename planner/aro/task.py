@@ -12,10 +12,14 @@ TaskKey = tuple[int, str]
 
 @dataclass(frozen=True)
 class Task:
-    """Task i of the paper; D[i] is `server`, N[i]_w the job's workers."""
+    """Task i of the paper; D[i] is `server`, N[i]_w the job's workers.
+
+    Reduced networks leave out the switches `without` (SRO and APP prune so).
+    """
 
     job: Job
     server: str
+    without: frozenset[str] = frozenset()
 
     @property
     def key(self) -> TaskKey:

@@ -1,0 +1,90 @@
+"""The sweep behind ARO's figures: every scheme in every setting with every seed, and its rates in Gbit/s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from rich.console import Console
+
+from experiments.papers.aro_schemes import EXACT, measure
+from experiments.papers.aro_setting import Setting
+from experiments.papers.drawing import Values
+from experiments.papers.sweep import Measured, Request, Result, Trial, Value, sweep
+from experiments.report import VALID
+from planner.solve import OPTIMAL
+
+SEEDS, QUICK_SEEDS = 30, 2
+QUICK_LIMIT_S = 3.0
+UNPROVEN = "UNPROVEN"
+
+More = dict[str, Value]
+"""What a trial has beside setting, scheme and seed: `alpha`, `levels`, `time_limit_s`."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scheme in a setting."""
+
+    setting: Setting
+    scheme: str
+    more: tuple[tuple[str, Value], ...] = ()
+
+    def trials(self, seeds: int) -> list[Trial]:
+        return [self.setting.trial(scheme=self.scheme, seed=seed, **dict(self.more)) for seed in range(seeds)]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """All results of the cases that were asked for."""
+
+    measured: Measured
+    seeds: int
+    limit: tuple[tuple[str, Value], ...]
+
+    def of(self, setting: Setting, scheme: str, key: str = "least_bps", **more: Value) -> list[float]:
+        """By seed: rates in Gbit/s, or `seconds`."""
+        case = Case(setting, scheme, (*more.items(), *self.limit))
+        unit = 1e9 if key.endswith("bps") else 1.0
+        return [value / unit for value in self.measured.of(key, case.trials(self.seeds))]
+
+    def mean(self, setting: Setting, scheme: str, key: str = "least_bps", **more: Value) -> float:
+        return fmean(self.of(setting, scheme, key, **more))
+
+    def line(self, settings: Iterable[Setting], scheme: str, key: str = "least_bps") -> list[float]:
+        return [self.mean(setting, scheme, key) for setting in settings]
+
+    def lines(self, settings: Sequence[Setting], schemes: Iterable[str], key: str = "least_bps") -> Values:
+        return {scheme: self.line(settings, scheme, key) for scheme in schemes}
+
+    @property
+    def unproven(self) -> int:
+        """How often the optimum is not proven."""
+        statuses = [self.measured.results[name]["status"] for name in self.measured.results if f'"{EXACT}"' in name]
+        return sum(status != OPTIMAL for status in statuses)
+
+    @property
+    def verdict(self) -> str:
+        """VALID if all that is called optimal here is proven to be."""
+        return UNPROVEN if self.unproven else VALID
+
+
+def sample(
+    cases: Iterable[Case],
+    request: Request,
+    console: Console,
+    seeds: int = SEEDS,
+    measure: Callable[[Trial], Result] = measure,
+) -> Sample:
+    """Measure all cases, less those that an earlier run has measured."""
+    count = QUICK_SEEDS if request.quick else seeds
+    limit: tuple[tuple[str, Value], ...] = (("time_limit_s", QUICK_LIMIT_S),) if request.quick else ()
+    trials = [trial for case in cases for trial in Case(case.setting, case.scheme, (*case.more, *limit)).trials(count)]
+    trials.sort(key=lambda trial: int(trial["seed"]))
+    return Sample(sweep(trials, measure, request.results / "aro.jsonl", console), count, limit)
+
+
+def cases(settings: Iterable[Setting], schemes: Iterable[str]) -> list[Case]:
+    every = list(schemes)
+    return [Case(setting, scheme) for setting in dict.fromkeys(settings) for scheme in every]

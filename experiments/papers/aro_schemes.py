@@ -1,0 +1,158 @@
+"""The rates of ARO, its variants and the baselines on one problem, as ARO's section IV-A describes them.
+
+ARO and ARO-ACC are planned by the fast exact method. One task's rate is quantised afterwards (QSR), which is exact: the
+best of the multiples of a step is the best rate of all, rounded down. Rates of several tasks are continuous.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import floor
+
+from experiments.papers.aro_setting import CAPACITY_BPS, Setting
+from experiments.papers.sweep import Result, Trial
+from planner.aro.accelerated import accelerated
+from planner.methods import METHODS, Options
+from planner.methods.aro_literal import LiteralOptions
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.solve import FEASIBLE, OPTIMAL, PROVEN_GAP, SolverOptions
+from topo.errors import SolverError
+
+LEVELS = 100
+ALPHA = 0.6
+TIME_LIMIT_S = 60.0
+ROUNDING = 1e-9
+
+RatesBps = Mapping[int, list[float]]
+"""The rates of each job's tasks, those that have one."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a scheme is asked beside the problem: APP's alpha, QSR's N, a seed and a time limit."""
+
+    seed: int = 0
+    alpha: float = ALPHA
+    levels: int = LEVELS
+    time_limit_s: float = TIME_LIMIT_S
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rates, how well they are proven, and the seconds that finding them took."""
+
+    rates_bps: RatesBps
+    status: str
+    seconds: float
+
+
+Scheme = Callable[[Problem, Ask], Found]
+
+
+def planned(name: str, problem: Problem, ask: Ask) -> Found:
+    """A plan of the method of that name, checked."""
+    return timed(lambda: METHODS[name].plan(problem, Options(seed=ask.seed, time_limit_s=ask.time_limit_s)))
+
+
+def literal(name: str, problem: Problem, ask: Ask) -> Found:
+    """A plan of the published model, or rates of 0 where the time was too short for any."""
+    options = LiteralOptions(seed=ask.seed, levels=ask.levels, alpha=ask.alpha, time_limit_s=ask.time_limit_s)
+    started = time.monotonic()
+    try:
+        return timed(lambda: METHODS[name].plan(problem, options))
+    except SolverError:
+        none = {job.number: [0.0] * len(job.servers) for job in problem.jobs}
+        return Found(none, "timeout", time.monotonic() - started)
+
+
+def aro(problem: Problem, ask: Ask) -> Found:
+    """The optimum: of one task in closed form, which knows no most number of flows at a switch; of several planned."""
+    if sum(len(job.servers) for job in problem.jobs) == 1:
+        return pruned(problem, ask, sro=False, app=False)
+    return planned("aro", problem, ask)
+
+
+def pruned(problem: Problem, ask: Ask, *, sro: bool, app: bool) -> Found:
+    """What SRO and APP leave of the best rates."""
+    started = time.monotonic()
+    options = SolverOptions(time_limit_s=ask.time_limit_s, seed=ask.seed)
+    found = accelerated(problem, options, sro=sro, alpha=ask.alpha if app else 1.0)
+    rates: dict[int, list[float]] = defaultdict(list)
+    owners = (job.number for job in problem.jobs for _ in job.servers)
+    for number, rate in zip(owners, found.rates, strict=True):
+        rates[number].append(rate)
+    status = OPTIMAL if found.bound <= found.value * (1 + PROVEN_GAP) else FEASIBLE
+    return quantised(Found(rates, status, time.monotonic() - started), ask.levels)
+
+
+def timed(plan: Callable[[], Plan]) -> Found:
+    started = time.monotonic()
+    made = plan()
+    rates: dict[int, list[float]] = defaultdict(list)
+    for shard in made.shards:
+        rates[shard.job].append(shard.rate_bps)
+    return Found(rates, made.outcome.status, time.monotonic() - started)
+
+
+def quantised(found: Found, levels: int) -> Found:
+    """The rate of a single task in steps of a `levels`-th of a link; several tasks are left as they are."""
+    if [len(rates) for rates in found.rates_bps.values()] != [1]:
+        return found
+    step = CAPACITY_BPS / levels
+    rates = {job: [floor(rate / step * (1 + ROUNDING)) * step for rate in own] for job, own in found.rates_bps.items()}
+    return Found(rates, found.status, found.seconds)
+
+
+EXACT = "ARO"
+SCHEMES: dict[str, Scheme] = {
+    EXACT: aro,
+    "ARO-ACC": partial(pruned, sro=True, app=True),
+    "ARO-SRO": partial(pruned, sro=True, app=False),
+    "ARO-APP": partial(pruned, sro=False, app=True),
+    "RANDOM": partial(planned, "random"),
+    "GRID": partial(planned, "grid"),
+    "AggTree": partial(planned, "aggtree"),
+    "AggTree, balanced": partial(planned, "aggtree-balanced"),
+    **{f"literal {name}": partial(literal, name) for name in ("aro-qsr", "aro-sro", "aro-app", "aro-acc", "aro-raw")},
+}
+COLORS = {
+    EXACT: "#B3261E",
+    "ARO-ACC": "#E69F00",
+    "ARO-SRO": "#CC79A7",
+    "ARO-APP": "#8C6D31",
+    "RANDOM": "#0072B2",
+    "GRID": "#56B4E9",
+    "AggTree": "#009E73",
+    "AggTree, balanced": "#7FBC41",
+}
+
+
+def compared() -> tuple[str, ...]:
+    """The schemes of Figures 7 to 10."""
+    return (EXACT, "ARO-ACC", "RANDOM", "GRID", "AggTree")
+
+
+def scheme_of(name: str) -> Scheme:
+    """A scheme of the paper, or any planner by its name."""
+    return SCHEMES.get(name) or partial(planned, name)
+
+
+def measure(trial: Trial) -> Result:
+    """What a scheme reaches in a setting with a seed: rates in bit/s, seconds, status."""
+    setting = Setting(**{key: trial[key] for key in Setting.__dataclass_fields__})  # type: ignore[arg-type]
+    ask = Ask(**{key: trial[key] for key in Ask.__dataclass_fields__ if key in trial})  # type: ignore[arg-type]
+    found = scheme_of(str(trial["scheme"]))(setting.problem(ask.seed), ask)
+    jobs = [sum(rates) for rates in found.rates_bps.values()]
+    missing = setting.tasks * setting.jobs - sum(map(len, found.rates_bps.values()))
+    return {
+        "least_bps": 0.0 if missing else min(map(min, found.rates_bps.values())),
+        "least_job_bps": min(jobs),
+        "total_bps": sum(jobs),
+        "seconds": found.seconds,
+        "status": found.status,
+    }

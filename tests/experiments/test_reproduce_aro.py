@@ -1,0 +1,181 @@
+"""ARO's figures in the small: their settings, that they go on after an interruption, and that statements are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from experiments.papers import FIGURES, Request, aro_efficiency, aro_sample, find_figure
+from experiments.papers import statements as text
+from experiments.papers.aro_sample import Case, cases, sample
+from experiments.papers.aro_schemes import EXACT, LEVELS, Ask, Found, measure, quantised, scheme_of
+from experiments.papers.aro_setting import CAPACITY_BPS, MJMT, SJST, Setting
+from experiments.papers.sweep import Result, Trial
+from planner.aro.accelerated import accelerated
+from planner.aro.recognise import leaf_spine as recognise
+from planner.aro.task import tasks_of
+from planner.methods import METHODS
+from planner.methods.aro_literal import LiteralOptions
+from planner.solve import SolverOptions
+
+LITTLE = Setting(workers=16, leaves=4, share=0.7)
+FILES = {".png", ".svg"}
+
+
+def silent() -> Console:
+    return Console(file=StringIO(), width=160)
+
+
+def printed(console: Console) -> str:
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Networks and time limits for tests; what is drawn and said stays the same."""
+    from experiments.papers import aro  # noqa: PLC0415
+
+    for module, name in [
+        *((aro, name) for name in ("SJST", "SHARES", "SIZES", "PIPELINES", "TASKS", "JOBS", "FLAT")),
+        *((aro_efficiency, name) for name in ("SJST", "FIVE_JOBS", "SMALL")),
+    ]:
+        found = getattr(module, name)
+        monkeypatch.setattr(module, name, shrunk(found) if isinstance(found, Setting) else [*map(shrunk, found)])
+    monkeypatch.setattr(aro_efficiency, "LITERAL_LIMIT_S", 2.0)
+
+
+def shrunk(setting: Setting) -> Setting:
+    return replace(setting, jobs=min(2, setting.jobs), workers=max(4, setting.workers // 12), leaves=5, share=0.7)
+
+
+@pytest.mark.usefixtures("little")
+@pytest.mark.parametrize("figure", FIGURES["aro"])
+def test_every_figure_is_drawn_and_its_text_is_judged(figure: str, tmp_path: Path) -> None:
+    console = silent()
+    assert find_figure("aro", figure).run(console, Request(tmp_path, quick=True)) == "VALID"
+    assert {path.suffix for path in tmp_path.glob(f"aro-{figure}.*")} == FILES
+    assert "holds" in printed(console)
+
+
+def test_the_default_setting_is_the_papers() -> None:
+    problem = SJST.problem(0)
+    assert sum(switch.ina for switch in problem.fabric.switches) == 9
+    assert problem.fabric.switch_by_name["leaf1"].ina
+    assert len(problem.fabric.hosts) == 576
+    assert len(problem.jobs[0].workers) == 200
+    assert {len(switch.pipelines) for switch in problem.fabric.switches} == {4}
+
+
+def test_tasks_have_servers_under_leaves_of_their_own_and_jobs_workers_of_their_own() -> None:
+    problem = replace(MJMT, jobs=4).problem(3)
+    servers = [server for job in problem.jobs for server in job.servers]
+    assert [problem.fabric.tor_of(server) for server in servers] == [f"leaf{i}" for i in range(1, 9)]
+    workers = [worker for job in problem.jobs for worker in job.workers]
+    assert len(set(workers)) == len(workers) == 400
+    assert not set(workers) & set(servers)
+
+
+class Counted:
+    """Measures by seed, and remembers which; breaks at `breaks_at`."""
+
+    def __init__(self, breaks_at: int | None = None) -> None:
+        self.seeds: list[int] = []
+        self.breaks_at = breaks_at
+
+    def __call__(self, trial: Trial) -> Result:
+        if trial["seed"] == self.breaks_at:
+            raise KeyboardInterrupt
+        self.seeds.append(int(trial["seed"]))
+        return {"least_bps": 1e9 * int(trial["seed"]), "status": "optimal" if trial["seed"] != 3 else "feasible"}
+
+
+def test_an_interrupted_figure_goes_on_with_the_seeds_that_are_missing(tmp_path: Path) -> None:
+    request, wanted = Request(tmp_path), cases([LITTLE], [EXACT, "RANDOM"])
+    with pytest.raises(KeyboardInterrupt):
+        sample(wanted, request, silent(), 4, Counted(breaks_at=2))
+    again = Counted()
+    found = sample(wanted, request, silent(), 4, again)
+    assert again.seeds == [2, 2, 3, 3]
+    assert found.of(LITTLE, EXACT) == [0, 1, 2, 3]
+    assert found.mean(LITTLE, "RANDOM") == 1.5
+
+
+def test_a_figure_with_an_optimum_that_is_not_proven_is_not_valid(tmp_path: Path) -> None:
+    baselines = sample(cases([LITTLE], ["RANDOM"]), Request(tmp_path / "a"), silent(), 4, Counted())
+    optima = sample(cases([LITTLE], [EXACT]), Request(tmp_path / "b"), silent(), 4, Counted())
+    assert (baselines.verdict, optima.verdict, optima.unproven) == ("VALID", aro_sample.UNPROVEN, 1)
+
+
+def test_what_is_asked_beside_the_setting_makes_another_trial(tmp_path: Path) -> None:
+    asked = [Case(LITTLE, EXACT, (("levels", levels),)) for levels in (10, 1000)]
+    found = sample(asked, Request(tmp_path), silent(), 2, measure)
+    coarse, fine = (found.of(LITTLE, EXACT, levels=levels) for levels in (10, 1000))
+    assert [one % 10 for one in coarse] == pytest.approx([0, 0])
+    assert all(other - 10 < one <= other for one, other in zip(coarse, fine, strict=True))
+
+
+def test_one_tasks_rate_is_rounded_down_to_a_level() -> None:
+    third = CAPACITY_BPS / 3
+    assert quantised(Found({1: [third]}, "optimal", 0), LEVELS).rates_bps == {1: [33e9]}
+    assert quantised(Found({1: [third, third]}, "optimal", 0), LEVELS).rates_bps == {1: [third, third]}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_fast_prunings_are_those_of_the_published_model(seed: int) -> None:
+    """APP leaves the same network to both; SRO may keep others of several optimal sets of aggregators."""
+    problem = LITTLE.problem(seed)
+    (task,) = tasks_of(problem)
+    assert recognise(problem.fabric, task) is not None
+    asked = LiteralOptions(alpha=0.6, seed=seed)
+    app, acc = (METHODS[name].plan(problem, asked).shards[0].rate_bps for name in ("aro-app", "aro-acc"))
+    rates = {sro: accelerated(problem, SolverOptions(seed=seed), sro=sro, alpha=0.6).rates[0] for sro in (False, True)}
+    step = CAPACITY_BPS / LEVELS
+    assert app == pytest.approx(rates[False] // (step * (1 - 1e-9)) * step)
+    assert acc <= app * (1 + 1e-9)
+    assert rates[True] <= rates[False]
+    assert rates[True] // (step * (1 - 1e-9)) * step == pytest.approx(acc)
+
+
+def test_several_tasks_are_pruned_too() -> None:
+    problem = Setting(jobs=2, workers=12, leaves=5, share=0.8).problem(1)
+    options = SolverOptions(time_limit_s=5)
+    all_of_them = accelerated(problem, options, sro=False)
+    pruned = accelerated(problem, options, sro=False, alpha=0.3)
+    plan = METHODS["aro"].plan(problem)
+    assert sum(all_of_them.rates) == pytest.approx(sum(shard.rate_bps for shard in plan.shards))
+    assert 0 < pruned.value <= all_of_them.value * (1 + 1e-9)
+
+
+def test_any_planner_is_a_scheme() -> None:
+    found = scheme_of("lbmm")(LITTLE.problem(0), Ask())
+    assert found.rates_bps[1] == [pytest.approx(CAPACITY_BPS / 16)]
+
+
+def judged() -> Iterator[tuple[text.Statement, bool]]:
+    yield text.is_about("", 1.75, 1.75), True
+    yield text.is_about("", 3.66, 1.75), False
+    yield text.is_below("", 0.08, 0.07), False
+    yield text.is_above("", 2.1, 2), True
+    yield text.spans("", [2.2, 3.0, 4.0], 2.2, 4.0), True
+    yield text.spans("", [2.2, 3.0, 5.0], 2.2, 4.0), False
+    yield text.rises("", [1, 2, 2]), True
+    yield text.rises("", [1, 3, 2]), False
+    yield text.rises("", [2, 2]), False
+    yield text.falls("", [3, 2, 1]), True
+    yield text.falls("", [1, 2]), False
+    yield text.is_level("", [1.0, 1.1, 1.2]), True
+    yield text.is_level("", [1.0, 1.3]), False
+
+
+@pytest.mark.parametrize(("statement", "holds"), list(judged()))
+def test_statements_compare(statement: text.Statement, holds: bool) -> None:
+    assert statement.holds is holds
+    console = silent()
+    console.print(text.table_of([statement]))
+    assert ("holds" in printed(console)) is holds
+    assert ("differs" in printed(console)) is not holds
