@@ -83,13 +83,17 @@ def route(net: Network, ask: Ask, time_limit_s: float, seed: int = 0) -> tuple[s
 def task_columns(program: Program, net: Network, i: int, ask: Ask) -> Columns:
     """Variables and constraints (4) to (9) of a task."""
     graph = net.graphs[i]
-    y = {link: program.variable(0, own_capacity(net, i, link, ask), integral=True) for link in graph.links}
+    y = {
+        link: program.variable(0, own_capacity(net, i, link, ask, net.width(link)), integral=True)
+        for link in graph.links
+    }
     x = {inp: program.variable(min(1, graph.local[inp]), net.size(inp[0]), integral=True) for inp in graph.entering}
     for inp, entering in graph.entering.items():
         room = MAX_CHILDREN - graph.local[inp]
         program.at_most([(1, y[link]) for link in entering] + [(-room, x[inp])], 0)  # (7)
         for link in entering:
-            program.at_most([(1, y[link]), (-program.upper[y[link]] / net.size(inp[0]), x[inp])], 0)  # (7), by link
+            most = own_capacity(net, i, link, ask, net.width(link) // net.size(inp[0]))
+            program.at_most([(1, y[link]), (-most, x[inp])], 0)  # (7), link by link
     for z in graph.aggregating:
         out = [(-1.0, y[link]) for link in graph.out_of[z]]
         program.equal([(1.0, column) for inp, column in x.items() if inp[0] == z] + out, 0)  # (8), (9)
@@ -99,12 +103,12 @@ def task_columns(program: Program, net: Network, i: int, ask: Ask) -> Columns:
     return Columns(y, x)
 
 
-def own_capacity(net: Network, i: int, link: DirectedLink, ask: Ask) -> int:
-    """The most flows of task i that a link carries, were it alone."""
+def own_capacity(net: Network, i: int, link: DirectedLink, ask: Ask, width: int) -> int:
+    """The most flows of task i that so many such links carry, were it alone."""
     workers = len(net.graphs[i].task.job.workers)
     if ask.rates[i] == 0:
         return workers
-    return min(workers, net.width(link) * ask.flows(net.fabric.capacities_bps[link], ask.rates[i]))
+    return min(workers, width * ask.flows(net.fabric.capacities_bps[link], ask.rates[i]))
 
 
 def share_capacity(program: Program, net: Network, columns: Sequence[Columns], ask: Ask) -> None:

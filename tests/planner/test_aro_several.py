@@ -63,6 +63,11 @@ def test_the_optimum_is_what_enumeration_finds(shape: str, seed: int) -> None:
     assert_best(problem(shape, seed))
 
 
+@pytest.mark.parametrize("seed", [5007, 5023, 20010, 20033])
+def test_members_of_a_class_take_all_the_flows_that_their_links_carry(seed: int) -> None:
+    assert_best(alike(seed))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("shape", (*SHAPES, ALIKE))
 @pytest.mark.parametrize("seed", range(1000, 1200))
