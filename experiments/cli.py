@@ -200,21 +200,27 @@ def plan(
     workers: Workers = None,
     servers: Servers = 1,
     gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
-    planner: Planner = "aro",
+    planner: Annotated[str, typer.Option(help="by name; several, comma between, are compared")] = "aro",
     seed: Seed = 0,
-    output: Annotated[Path | None, typer.Option(help="folder for plan.json and the table entries")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="folder for plan.json and the table entries; one in it for each of several")
+    ] = None,
 ) -> None:
-    """Plan without running: what the method decides, what to expect, and the table entries."""
-    from experiments.planning import make_plan, print_plan, write_plan  # noqa: PLC0415
+    """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
+    from experiments.planning import make_plan, print_comparison, print_plan, write_plan  # noqa: PLC0415
 
     problem = build_problem(
         FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed),
         JobChoice(jobs, workers, servers, gradient_bytes, 1, seed),
     )
-    made = make_plan(problem, planner, seed)
-    print_plan(Console(), problem, made)
-    if output is not None:
-        write_plan(output, problem, made)
+    plans = {name: make_plan(problem, name, seed) for name in split_names(planner) or (planner,)}
+    if len(plans) == 1:
+        print_plan(Console(), problem, *plans.values())
+    else:
+        print_comparison(Console(), problem, plans)
+    for name, made in plans.items():
+        if output is not None:
+            write_plan(output if len(plans) == 1 else output / name, problem, made)
 
 
 @app.command()

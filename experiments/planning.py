@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -39,6 +40,23 @@ def print_plan(console: Console, problem: Problem, plan: Plan) -> None:
         f"communication time {prediction.communication_time_s * 1e3:.1f} ms per iteration",
         highlight=False,
     )
+
+
+def print_comparison(console: Console, problem: Problem, plans: Mapping[str, Plan]) -> None:
+    """What to expect of several planners' plans for one problem, a row for each."""
+    table = Table("planner", "rate (Mbit/s)", "of the best", "PS ingress (kB)", "time (ms)", "found")
+    predictions = {name: evaluate(problem, plan) for name, plan in plans.items()}
+    best = max(prediction.sending_rate_bps for prediction in predictions.values())
+    for name, prediction in predictions.items():
+        table.add_row(
+            name,
+            f"{prediction.sending_rate_bps / 1e6:.3f}",
+            f"{prediction.sending_rate_bps / best:.0%}",
+            f"{prediction.ps_ingress_bytes / 1e3:.1f}",
+            f"{prediction.communication_time_s * 1e3:.1f}",
+            describe(plans[name].outcome),
+        )
+    console.print(table)
 
 
 def describe(outcome: SolverOutcome) -> str:

@@ -16,7 +16,7 @@ from math import floor
 from experiments.papers.aro_setting import CAPACITY_BPS, Setting
 from experiments.papers.sweep import Result, Trial
 from planner.aro.accelerated import accelerated
-from planner.methods import METHODS, Options
+from planner.methods import METHODS, OWN, Options
 from planner.methods.aro_literal import LiteralOptions
 from planner.plan import Plan
 from planner.problem import Problem
@@ -133,8 +133,8 @@ COLORS = {
 
 
 def compared() -> tuple[str, ...]:
-    """The schemes of Figures 7 to 10."""
-    return (EXACT, "ARO-ACC", "RANDOM", "GRID", "AggTree")
+    """The schemes of Figures 7 to 10, and your own."""
+    return (EXACT, "ARO-ACC", "RANDOM", "GRID", "AggTree", *OWN)
 
 
 def scheme_of(name: str) -> Scheme:

@@ -1,4 +1,4 @@
-"""Every planning method by name. A new one is one module here, and one line below."""
+"""Every planning method by name. A new one is one module here and one line below; your own go to `planner.own`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from planner.methods import aro, aro_literal, atp, ecmp, forest, grid, inart, lbmm, overlay, paring, spar
 from planner.methods.method import Method, Options
+from planner.own import own_methods
 from topo.errors import unknown_name
 
-__all__ = ["METHODS", "Method", "Options", "find_method"]
+__all__ = ["METHODS", "OWN", "Method", "Options", "find_method"]
 
 METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
@@ -31,6 +32,10 @@ METHODS: dict[str, Method[Any]] = {
         for name, variant in aro_literal.VARIANTS.items()
     },
 }
+
+OWN = own_methods()
+"""Those of `planner.own`, which every comparison has as well."""
+METHODS |= OWN
 
 
 def find_method(name: str) -> Method[Any]:
