@@ -33,7 +33,7 @@ ANY_GAP = 1e9
 def rounded(
     best: Forest, every: Forest, ground: Ground, demands: Sequence[Demand], most: float, deadline: float
 ) -> Forest:
-    """A forest of at most `most` trees for each task, with rates near those of `every`; or `best`, if that is better."""
+    """At most `most` trees for each task, with rates near those of `every`; or `best`, if that is better."""
     rates = task_rates(ground, every.columns, every.rates_bps)
     for count in sorted({2, int(min(most, MOST_TREES))}):
         low, high, part = best.value / every.value, 1.0, 1.0

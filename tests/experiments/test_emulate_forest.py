@@ -1,0 +1,24 @@
+"""A plan of two trees on the network: what a second tree gains is measured, not only planned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_emulate import valid_run
+from tolerance import assert_within
+
+pytestmark = pytest.mark.root
+
+
+def test_two_trees_reach_half_as_much_again_as_the_best_one(tmp_path: Path) -> None:
+    """One tree has 2/3 of a host's link on this leaf-spine; two, with a third and two thirds of the gradient, all."""
+    run = valid_run(
+        tmp_path, "--topo", "leafspine", "--leaves", "4", "--spines", "4", "--hosts-per-leaf", "4", "--ina", "0.6",
+        "--pipelines", "4", "--workers", "12", "--seed", "3", "--switch", "fast", "--planners", "aro,forest",
+        "--capacity", "10M", "--scale", "1/5", "--gradient-bytes", "102400", "--iterations", "1",
+    )  # fmt: skip
+    rates = {name: entry["measured"]["sending_rate_bps"] for name, entry in run["planners"].items()}
+    assert_within(rates["aro"], 2e6 / 3, 0.05, "one tree", "bit/s")
+    assert_within(rates["forest"], 1e6, 0.05, "two trees", "bit/s")
+    assert all(entry["measured"]["exact"] for entry in run["planners"].values())
