@@ -164,10 +164,16 @@ class Injection:
                     self.set_link(link, up=before > 0)
 
     def set_link(self, link: Link, *, up: bool) -> None:
-        """A host first: its link, were it down, would refuse what it sends, and no host learns of a loss so soon."""
-        for host in set(link) & self.scene.problem.fabric.host_names:
-            self.ports.cut(host, off=not up)
+        """A link that is down would refuse what its host sends, and no host learns of a loss so soon: it is cut off.
+
+        It is so before its link goes down, and until it is up.
+        """
+        hosts = set(link) & self.scene.problem.fabric.host_names
+        for host in () if up else hosts:
+            self.ports.cut(host, off=True)
         self.scene.network.set_link(*link, up=up)
+        for host in hosts if up else ():
+            self.ports.cut(host, off=False)
 
     def wipe(self, name: str) -> None:
         """A switch's registers as they were at first, once it has nothing more to do: its ports are down."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 from planner.aro.several import several
 from planner.aro.single import best_routing
 from planner.aro.task import tasks_of
+from planner.methods.aro_literal import LiteralOptions, plan_variant
 from planner.methods.method import Options
 from planner.plan import Plan
 from planner.problem import Problem
@@ -36,6 +37,8 @@ def plan(problem: Problem, options: AroOptions) -> Plan:
 
 def plan_aware(problem: Problem, options: AroOptions) -> Plan:
     task, *others = tasks_of(problem)
+    if others and (options.solver != "highs" or any(s.aggregation_rate_bps for s in problem.fabric.switches)):
+        return replace(plan_variant("aro-raw", problem, literal_options(options)), method="aro")
     if others:
         return several(problem, options)
     routing = best_routing(problem.fabric, task, options.for_solver)
@@ -47,6 +50,11 @@ def plan_aware(problem: Problem, options: AroOptions) -> Plan:
         outcome=routing.outcome,
         window=options.window,
     )
+
+
+def literal_options(options: Options) -> LiteralOptions:
+    """For what the fast method for several tasks does not know: aggregation rates, and other solvers than HiGHS."""
+    return LiteralOptions(**{field.name: getattr(options, field.name) for field in fields(Options)})
 
 
 def plan_unaware(problem: Problem, options: Options) -> Plan:

@@ -12,7 +12,7 @@ from planner_cases import FRAGMENT, job, single
 
 from planner.aro.several import several
 from planner.check import check
-from planner.methods.method import Options
+from planner.methods import METHODS, Options
 from planner.plan import Plan
 from planner.problem import Problem
 from topo.clos import leaf_spine
@@ -95,3 +95,23 @@ def test_no_rate_can_be_raised_alone(seed: int) -> None:
     full = {link for link, load in loads.items() if load > asked.fabric.capacities_bps[link] * (1 - EXACT)}
     for shard in plan.shards:
         assert any(link in full for tree in shard.trees for branch in tree.branches for link in pairwise(branch.path))
+
+
+@pytest.mark.parametrize("seed", [9001, 9008, 9015])
+def test_aggregation_rates_are_minded(seed: int) -> None:
+    """Cases in which the fast method, which does not know them, would be too low; and another solver agrees."""
+    shape = {9001: (1, 2, 7), 9008: (1, 3, 6), 9015: (2, 2, 5)}[seed]
+    asked = random_problem(seed, *shape, limited=True)
+    plan = METHODS["aro"].plan(asked, Options(time_limit_s=30))
+    literal = METHODS["aro-raw"].plan(asked, Options(time_limit_s=30))
+    assert plan.method == "aro"
+    assert worth_of_plan(asked, plan) == pytest.approx(worth_of_plan(asked, literal), rel=EXACT)
+    fast = several(asked, Options(time_limit_s=30))
+    assert worth_of_plan(asked, fast) < worth_of_plan(asked, plan) * (1 - EXACT)
+
+
+def test_another_solver_finds_the_same_optimum() -> None:
+    asked = problem("two jobs", 3)
+    by_cbc = METHODS["aro"].plan(asked, Options(solver="cbc"))
+    assert by_cbc.outcome.solver == "cbc"
+    assert worth_of_plan(asked, by_cbc) == pytest.approx(worth_of_plan(asked, METHODS["aro"].plan(asked)), rel=1e-4)
