@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pulp
@@ -12,12 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planner_cases import single
 
+from planner.evaluate import evaluate
 from planner.methods import METHODS
 from planner.methods.forest import ForestOptions
 from planner.plan import Plan
 from planner.problem import Problem
 from topo.clos import leaf_spine
-from topo.variations import with_capacity, with_ina, with_pipelines
+from topo.errors import InputError
+from topo.variations import with_aggregators, with_capacity, with_ina, with_pipelines
 
 EXACT = 1e-6
 MU = 0.001
@@ -106,3 +111,54 @@ def test_two_trees_gain_a_fifth_in_the_papers_setting() -> None:
     assert sum(two) >= 1.2 * sum(one)
     assert sum(plan.outcome.status == "optimal" for plan in plans) >= 8
     assert all(1 <= len(plan.shards) <= 2 for plan in plans)
+
+
+@pytest.mark.parametrize("trees", [2, 0])
+def test_the_routes_alone_load_the_links_as_predicted(trees: int) -> None:
+    problem = problem_of("two jobs", 5)
+    plan = planned(problem, trees)
+    loads: dict[tuple[str, str], float] = defaultdict(float)
+    for shard in plan.shards:
+        for branch in shard.trees[0].branches:
+            for link in pairwise(branch.path):
+                loads[link] += shard.rate_bps
+    assert loads == pytest.approx(evaluate(problem, plan).link_loads_bps)
+    assert all(load <= problem.fabric.capacities_bps[link] * (1 + EXACT) for link, load in loads.items())
+
+
+def test_trees_carry_the_gradient_in_proportion_to_their_rates() -> None:
+    """So all of a job's trees end together, and the job takes the time that its whole rate allows."""
+    problem = papers_setting(1)
+    plan = planned(problem, 2)
+    assert len(plan.shards) == 2
+    total = sum(shard.rate_bps for shard in plan.shards)
+    assert [shard.share for shard in plan.shards] == pytest.approx([shard.rate_bps / total for shard in plan.shards])
+    assert evaluate(problem, plan).sending_rate_bps == pytest.approx(total)
+
+
+def test_trees_in_one_pipeline_divide_its_slots() -> None:
+    problem = papers_setting(1)
+    few = replace(problem, fabric=with_aggregators(problem.fabric, slots=8))
+    plan = planned(few, 2)
+    used: Counter[tuple[str, int]] = Counter()
+    for shard in plan.shards:
+        for aggregator in shard.trees[0].aggregators:
+            used[aggregator.switch, aggregator.pipeline] += aggregator.slots
+    assert len(plan.shards) == 2
+    assert max(used.values()) <= 8
+    assert [shard.trees[0].window for shard in plan.shards] == [2, 2]
+    with pytest.raises(InputError, match="raise aggregator_slots"):
+        planned(replace(problem, fabric=with_aggregators(problem.fabric, slots=1)), 2)
+
+
+def test_aggregators_of_a_limited_rate_are_minded() -> None:
+    """The model of packing leaves them out, the rates and the gap do not."""
+    for seed in range(5):
+        problem = random_problem(seed, bases=LEAF_SPINES, limited=True)
+        one, two = METHODS["aro"].plan(problem), planned(problem, 2)
+        assert worth_of_plan(problem, two) >= worth_of_plan(problem, one) * (1 - EXACT)
+
+
+def test_a_negative_number_of_trees_is_refused() -> None:
+    with pytest.raises(InputError, match="trees -1"):
+        ForestOptions(trees=-1)
