@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.papers import statements as text
-from experiments.papers.aro_sample import Sample, cases, sample
+from experiments.papers.aro_sample import Case, Sample, cases, sample
 from experiments.papers.aro_schemes import COLORS, EXACT, compared
 from experiments.papers.aro_setting import MJMT, SJMT, SJST, Setting
 from experiments.papers.drawing import bars, lines, number, save, table_of, violins
@@ -49,7 +49,7 @@ def fig7(console: Console, request: Request) -> str:
     console.print(table_of("ARO, Figure 7c (Gbit/s)", "workers", workers, sizes))
     save(
         request.results / "aro-fig7",
-        violins({scheme: found.of(SJST, scheme) for scheme in compared()}, COLORS, GBPS, "(a) default"),
+        violins({scheme: found.of(Case(SJST, scheme)) for scheme in compared()}, COLORS, GBPS, "(a) default"),
         lines(percents, shares, COLORS, "switches with INA (%)", GBPS, "(b)"),
         lines(workers, sizes, COLORS, "workers", GBPS, "(c)"),
     )
@@ -61,7 +61,7 @@ def default_table(found: Sample) -> Table:
     """Figure 7a."""
     table = Table("scheme", "paper", "ours", "ratio", "sd", title="ARO, Figure 7a (Gbit/s)")
     for scheme in compared():
-        rates, paper = found.of(SJST, scheme), PRINTED_GBPS.get(scheme)
+        rates, paper = found.of(Case(SJST, scheme)), PRINTED_GBPS.get(scheme)
         ratio = None if paper is None else mean(rates) / paper
         table.add_row(scheme, number(paper), number(mean(rates)), number(ratio), number(sd(rates)))
     return table
@@ -114,7 +114,7 @@ def fig8(console: Console, request: Request) -> str:
     console.print(table_of("ARO, Figure 8 (Gbit/s)", "pipelines", counts, rates))
     save(
         request.results / "aro-fig8",
-        violins({scheme: found.of(FLAT, scheme) for scheme in compared()}, COLORS, GBPS, "(a) one pipeline"),
+        violins({scheme: found.of(Case(FLAT, scheme)) for scheme in compared()}, COLORS, GBPS, "(a) one pipeline"),
         lines(counts, rates, COLORS, "pipelines", GBPS, "(b)"),
     )
     flat = found.mean(FLAT, EXACT)

@@ -18,8 +18,8 @@ SEEDS, QUICK_SEEDS = 30, 2
 QUICK_LIMIT_S = 3.0
 UNPROVEN = "UNPROVEN"
 
-More = dict[str, Value]
-"""What a trial has beside setting, scheme and seed: `alpha`, `levels`, `time_limit_s`."""
+More = tuple[tuple[str, Value], ...]
+"""What a trial has beside setting, scheme and seed: `alpha`, `levels`, `time_limit_s`; the last of a name counts."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Case:
 
     setting: Setting
     scheme: str
-    more: tuple[tuple[str, Value], ...] = ()
+    more: More = ()
 
     def trials(self, seeds: int) -> list[Trial]:
         return [self.setting.trial(scheme=self.scheme, seed=seed, **dict(self.more)) for seed in range(seeds)]
@@ -40,16 +40,19 @@ class Sample:
 
     measured: Measured
     seeds: int
-    limit: tuple[tuple[str, Value], ...]
+    limit: More
 
-    def of(self, setting: Setting, scheme: str, key: str = "least_bps", **more: Value) -> list[float]:
+    def of(self, case: Case, key: str = "least_bps") -> list[float]:
         """By seed: rates in Gbit/s, or `seconds`."""
-        case = Case(setting, scheme, (*more.items(), *self.limit))
         unit = 1e9 if key.endswith("bps") else 1.0
-        return [value / unit for value in self.measured.of(key, case.trials(self.seeds))]
+        asked = Case(case.setting, case.scheme, (*case.more, *self.limit))
+        return [value / unit for value in self.measured.of(key, asked.trials(self.seeds))]
 
-    def mean(self, setting: Setting, scheme: str, key: str = "least_bps", **more: Value) -> float:
-        return fmean(self.of(setting, scheme, key, **more))
+    def mean_of(self, case: Case, key: str = "least_bps") -> float:
+        return fmean(self.of(case, key))
+
+    def mean(self, setting: Setting, scheme: str, key: str = "least_bps") -> float:
+        return self.mean_of(Case(setting, scheme), key)
 
     def line(self, settings: Iterable[Setting], scheme: str, key: str = "least_bps") -> list[float]:
         return [self.mean(setting, scheme, key) for setting in settings]
@@ -78,7 +81,7 @@ def sample(
 ) -> Sample:
     """Measure all cases, less those that an earlier run has measured."""
     count = QUICK_SEEDS if request.quick else seeds
-    limit: tuple[tuple[str, Value], ...] = (("time_limit_s", QUICK_LIMIT_S),) if request.quick else ()
+    limit: More = (("time_limit_s", QUICK_LIMIT_S),) if request.quick else ()
     trials = [trial for case in cases for trial in Case(case.setting, case.scheme, (*case.more, *limit)).trials(count)]
     trials.sort(key=lambda trial: int(trial["seed"]))
     return Sample(sweep(trials, measure, request.results / "aro.jsonl", console), count, limit)

@@ -11,16 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import floor, inf
-from pathlib import Path
 from statistics import fmean as mean
 from statistics import pstdev as sd
 
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Canvas
 from rich.console import Console
 from rich.table import Table
 
+from experiments.papers import drawing
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
 from experiments.report import VALID
 from planner.aro.flow import Demand, FlowTest
@@ -45,6 +42,7 @@ SWITCHES, PORTS, LAYERS = 20, 24, 5
 WORKERS, AGGREGATORS = 90, 4
 SEEDS, QUICK_SEEDS = 30, 5
 UNPROVEN = "UNPROVEN"
+GBPS = "throughput (Gbit/s)"
 
 NETWORKS: dict[str, Callable[[], Fabric]] = {
     "leaf-spine": cache(lambda: leaf_spine(10, 10, 14, capacity_bps=CAPACITY_BPS)),
@@ -125,6 +123,8 @@ class Series:
 
 
 SERIES = (Series(ATRO), *(Series(scheme, network) for scheme in SCHEMES for network in NETWORKS))
+LINE_COLORS = {series.label: COLORS[series.scheme] for series in SERIES}
+LINE_STYLES = {series.label: {"": "-", "leaf-spine": "--", "fat-tree": ":"}[series.network] for series in SERIES}
 
 
 def measure(trial: Trial) -> Result:
@@ -163,16 +163,8 @@ def fig3(console: Console, request: Request) -> str:
         )
     console.print(table)
 
-    def violins(axes: Axes) -> None:
-        for place, series in enumerate(SERIES):
-            rates = gbps(measured, series, point, seeds)
-            if len(set(rates)) > 1:
-                for body in axes.violinplot(rates, [place], showextrema=False)["bodies"]:  # type: ignore[attr-defined]
-                    body.set_facecolor(COLORS[series.scheme])
-            axes.plot([place - 0.2, place + 0.2], [mean(rates)] * 2, color="red")
-        axes.set_xticks(range(len(SERIES)), [s.label.replace(", ", ",\n") for s in SERIES], fontsize=7, rotation=30)
-
-    save(request.results / "atro-fig3", violins, "")
+    values = {series.label: gbps(measured, series, point, seeds) for series in SERIES}
+    drawing.save(request.results / "atro-fig3", drawing.violins(values, LINE_COLORS, GBPS))
     return verdict(measured)
 
 
@@ -196,30 +188,17 @@ def lines(
 ) -> str:
     """A line for each scheme and network; `paper` has what the text says of ATRO."""
     measured, seeds = run(points, request, console)
-    table = Table("scheme", *(str(point[axis]) for point in points), title=f"ATRO, {title} (Gbit/s) over {axis}")
-    table.add_row("ATRO, the paper's text", *(number(paper.get(int(point[axis]))) for point in points))
-    for series in SERIES:
-        table.add_row(series.label, *(number(mean(gbps(measured, series, point, seeds))) for point in points))
+    values = {series.label: [mean(gbps(measured, series, point, seeds)) for point in points] for series in SERIES}
+    table = drawing.table_of(f"ATRO, {title} (Gbit/s)", axis, [point[axis] for point in points], values)
+    table.add_row("ATRO, the paper's text", *(drawing.number(paper.get(int(point[axis]))) for point in points))
     seconds = [measured.mean("seconds", SERIES[0].trials(point, seeds)) for point in points]
-    table.add_row("ATRO, seconds (the paper: 2 to 330)", *(f"{value:.2f}" for value in seconds))
+    table.add_row("ATRO, seconds (the paper: 2 to 330)", *map(drawing.number, seconds))
     console.print(table)
-
-    def draw(axes: Axes) -> None:
-        for series in SERIES:
-            rates = [mean(gbps(measured, series, point, seeds)) for point in points]
-            style = {"": "-", "leaf-spine": "--", "fat-tree": ":"}[series.network]
-            axes.plot(
-                [int(p[axis]) for p in points],
-                rates,
-                style,
-                marker="o",
-                color=COLORS[series.scheme],
-                label=series.label,
-            )
-        axes.set_yscale("log")
-        axes.legend(fontsize=7)
-
-    save(request.results / f"atro-{title.lower().replace('figure ', 'fig')}", draw, axis)
+    places = [int(point[axis]) for point in points]
+    drawing.save(
+        request.results / f"atro-{title.lower().replace('figure ', 'fig')}",
+        drawing.lines(places, values, LINE_COLORS, axis, GBPS, log="y", styles=LINE_STYLES),
+    )
     return verdict(measured)
 
 
@@ -238,19 +217,3 @@ def verdict(measured: Measured) -> str:
     """VALID if every rate of ATRO is a proven optimum."""
     statuses = [result["status"] for result in measured.results.values() if "status" in result]
     return VALID if all(status == "optimal" for status in statuses) else UNPROVEN
-
-
-def save(path: Path, draw: Callable[[Axes], None], axis: str) -> None:
-    """The figure as PNG and SVG."""
-    canvas = Canvas(figsize=(8, 4.5), layout="constrained")
-    FigureCanvasAgg(canvas)
-    axes = canvas.add_subplot()
-    draw(axes)
-    axes.set_xlabel(axis)
-    axes.set_ylabel("throughput (Gbit/s)")
-    for suffix in (".png", ".svg"):
-        canvas.savefig(path.with_suffix(suffix))
-
-
-def number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

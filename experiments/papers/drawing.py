@@ -18,6 +18,8 @@ Values = Mapping[str, Sequence[float]]
 
 Colors = Mapping[str, str]
 
+NO_STYLES: Mapping[str, str] = {}
+
 PANEL_INCHES = (5.5, 4.2)
 
 
@@ -42,21 +44,29 @@ def violins(values: Values, colors: Colors, ylabel: str, title: str = "") -> Dra
                 for body in axes.violinplot(found, [place], showextrema=False)["bodies"]:  # type: ignore[attr-defined]
                     body.set_facecolor(colors.get(name, "grey"))
             axes.plot([place - 0.2, place + 0.2], [sum(found) / len(found)] * 2, color="red")
-        axes.set_xticks(range(len(values)), list(values), fontsize=8, rotation=30)
+        axes.set_xticks(range(len(values)), [name.replace(", ", ",\n") for name in values], fontsize=7, rotation=30)
         label(axes, "", ylabel, title)
 
     return draw
 
 
 def lines(
-    places: Sequence[float], values: Values, colors: Colors, xlabel: str, ylabel: str, title: str = "", log: str = ""
+    places: Sequence[float],
+    values: Values,
+    colors: Colors,
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+    log: str = "",
+    styles: Mapping[str, str] = NO_STYLES,
 ) -> Draw:
     """A line for each name over `places`; `log` names the axes that are logarithmic, "y" or "xy"."""
 
     def draw(axes: Axes) -> None:
         for name, found in values.items():
-            axes.plot(places[: len(found)], found, marker="o", color=colors.get(name, "grey"), label=name)
-        axes.legend(fontsize=8)
+            style = styles.get(name, "-")
+            axes.plot(places, found, style, marker="o", color=colors.get(name, "grey"), label=name)
+        axes.legend(fontsize=7)
         axes.set_xscale("log" if "x" in log else "linear")
         axes.set_yscale("log" if "y" in log else "linear")
         label(axes, xlabel, ylabel, title)

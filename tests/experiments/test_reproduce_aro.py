@@ -46,7 +46,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
     ]:
         found = getattr(module, name)
         monkeypatch.setattr(module, name, shrunk(found) if isinstance(found, Setting) else [*map(shrunk, found)])
-    monkeypatch.setattr(aro_efficiency, "LITERAL_LIMIT_S", 2.0)
+    monkeypatch.setattr(aro_efficiency, "SHORT", (("time_limit_s", 2.0),))
 
 
 def shrunk(setting: Setting) -> Setting:
@@ -101,7 +101,7 @@ def test_an_interrupted_figure_goes_on_with_the_seeds_that_are_missing(tmp_path:
     again = Counted()
     found = sample(wanted, request, silent(), 4, again)
     assert again.seeds == [2, 2, 3, 3]
-    assert found.of(LITTLE, EXACT) == [0, 1, 2, 3]
+    assert found.of(Case(LITTLE, EXACT)) == [0, 1, 2, 3]
     assert found.mean(LITTLE, "RANDOM") == 1.5
 
 
@@ -114,7 +114,7 @@ def test_a_figure_with_an_optimum_that_is_not_proven_is_not_valid(tmp_path: Path
 def test_what_is_asked_beside_the_setting_makes_another_trial(tmp_path: Path) -> None:
     asked = [Case(LITTLE, EXACT, (("levels", levels),)) for levels in (10, 1000)]
     found = sample(asked, Request(tmp_path), silent(), 2, measure)
-    coarse, fine = (found.of(LITTLE, EXACT, levels=levels) for levels in (10, 1000))
+    coarse, fine = (found.of(case) for case in asked)
     assert [one % 10 for one in coarse] == pytest.approx([0, 0])
     assert all(other - 10 < one <= other for one, other in zip(coarse, fine, strict=True))
 
