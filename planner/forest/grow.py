@@ -65,7 +65,7 @@ def grow(problem: Problem, most: float, options: Options) -> Grown:
     if best.gap <= max(options.gap, TIGHT):
         return best
     graphs = demands(ground)
-    best = replace(best, bound=min(best.bound, relax(ground, graphs, deadline - monotonic()).value))
+    best = replace(best, bound=min(best.bound, relax(ground, graphs)))
     if most == 1 or (most < inf and len(closed) == 1 and closed[0] is not None):
         return best  # one tree is ARO's, and for one task the closed form is good at a few
     return searched(best, graphs, columns, most, options, deadline)

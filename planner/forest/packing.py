@@ -8,7 +8,7 @@ switch whose aggregators have a limited rate.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -34,7 +34,7 @@ Resource = DirectedLink | str
 
 @dataclass(frozen=True)
 class Column:
-    """A tree of a task, by its position in the network's tasks, and the flows that it has on every resource."""
+    """A tree of a task, by its position in the ground's tasks, and the flows that it has on every resource."""
 
     task: int
     tree: AggregationTree
@@ -90,7 +90,7 @@ class Ground:
 
 
 def pack(ground: Ground, columns: Sequence[Column]) -> Forest:
-    """The best rates of these trees, of which every task has one or more."""
+    """The best rates of these trees. A task without a tree has none."""
     unit = ground.unit
     program = Program()
     r = [program.variable(0, inf) for _ in columns]
@@ -103,13 +103,13 @@ def pack(ground: Ground, columns: Sequence[Column]) -> Forest:
     return forest(ground, columns, [max(0.0, solution.values[column]) * unit for column in r])
 
 
-def distinct_loads(ground: Ground, columns: Sequence[Column]) -> set[tuple[tuple[int, float], ...]]:
+def distinct_loads(ground: Ground, columns: Sequence[Column]) -> Iterable[tuple[tuple[int, float], ...]]:
     """For every resource, each tree's flows over the capacity in units; what resources have in common only once."""
     loads: dict[Resource, list[tuple[int, float]]] = defaultdict(list)
     for k, column in enumerate(columns):
         for resource, n in column.flows.items():
             loads[resource].append((k, n * ground.unit / ground.capacity_bps(resource)))
-    return set(map(tuple, loads.values()))
+    return dict.fromkeys(map(tuple, loads.values()))
 
 
 def add_worth(program: Program, ground: Ground, columns: Sequence[Column], r: Sequence[int]) -> None:

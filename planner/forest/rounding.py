@@ -52,13 +52,13 @@ def rounded(
 def whole_trees(
     ground: Ground, demands: Sequence[Demand], rates_bps: Sequence[float], count: int, time_limit_s: float
 ) -> list[Column] | None:
-    """`count` trees for each task, each with its part of the task's rate; None if none are found."""
+    """`count` trees for each task with a rate, each with its part of it; None if none are found."""
     program = Program()
     trees: list[tuple[int, TreeColumns]] = []
     loads: dict[DirectedLink, list[tuple[float, int]]] = defaultdict(list)
-    for task, demand in enumerate(demands):
+    for task in (task for task, rate in enumerate(rates_bps) if rate > 0):
         for _ in range(count):
-            tree = add_tree(program, demand, whole=True)
+            tree = add_tree(program, demands[task], whole=True)
             trees.append((task, tree))
             for link, column in tree.y.items():
                 loads[link].append((rates_bps[task] / count, column))

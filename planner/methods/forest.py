@@ -1,4 +1,9 @@
-"""Several aggregation trees for each task, each with a share of the gradient: beyond ARO's one tree."""
+"""Several aggregation trees for each task, each with a share of the gradient: beyond ARO's one tree.
+
+Every task of every job may have several, with one PS or many: a job's gradient is split over all its trees in
+proportion to their rates. Trees that sum in one pipeline divide its slots as those of several jobs do, so that each
+has a smaller window: with few slots, rates beyond window x fragment / round-trip time are planned and not reached.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,10 @@ from topo.errors import InputError
 
 @dataclass(frozen=True)
 class ForestOptions(Options):
-    """`trees`: the most for each task; 0 for any number. The gap is always to the best with any number."""
+    """`trees`: the most for each task; 0 for any number, 1 for ARO's. The gap is always to the best of any number.
+
+    With any number the search ends with a proof or at the time limit. What ARO leaves of the search is HiGHS's.
+    """
 
     trees: int = 2
 

@@ -162,3 +162,15 @@ def test_aggregators_of_a_limited_rate_are_minded() -> None:
 def test_a_negative_number_of_trees_is_refused() -> None:
     with pytest.raises(InputError, match="trees -1"):
         ForestOptions(trees=-1)
+
+
+def test_a_parameter_server_without_a_rate_gets_no_tree() -> None:
+    """Two PSs of one job behind one link of a worker: whatever a second one adds, the plan is whole."""
+    for seed in range(6):
+        problem = problem_of("one job, two PSs", seed)
+        for trees in (2, 3):
+            plan = planned(problem, trees)
+            numbers = Counter(tree.root for shard in plan.shards for tree in shard.trees)
+            assert max(numbers.values()) <= trees
+            assert sum(shard.share for shard in plan.shards) == pytest.approx(1)
+            assert all(shard.rate_bps > 0 for shard in plan.shards)
