@@ -65,7 +65,7 @@ def lines(
     def draw(axes: Axes) -> None:
         for name, found in values.items():
             style = styles.get(name, "-")
-            axes.plot(places, found, style, marker="o", color=colors.get(name, "grey"), label=name)
+            axes.plot(places, found, style, marker="o", color=colors.get(name), label=name)
         axes.legend(fontsize=7)
         axes.set_xscale("log" if "x" in log else "linear")
         axes.set_yscale("log" if "y" in log else "linear")
@@ -81,7 +81,7 @@ def bars(groups: Sequence[str], values: Values, colors: Colors, ylabel: str, tit
         width = 0.8 / len(values)
         for position, (name, found) in enumerate(values.items()):
             places = [group + (position - (len(values) - 1) / 2) * width for group in range(len(groups))]
-            axes.bar(places, found, width, color=colors.get(name, "grey"), label=name)
+            axes.bar(places, found, width, color=colors.get(name), label=name)
         axes.set_xticks(range(len(groups)), list(groups))
         axes.legend(fontsize=8)
         label(axes, "", ylabel, title)

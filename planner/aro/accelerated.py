@@ -11,14 +11,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 
-from planner.aro.boxes import Search, with_best_rates
 from planner.aro.literal import task_graphs
 from planner.aro.pruning import aggregators, locations, pre_pruned
-from planner.aro.rates import Rates, Worth
+from planner.aro.rates import Rates
 from planner.aro.recognise import leaf_spine
-from planner.aro.reduced import network
-from planner.aro.routing import Routing
-from planner.aro.several import fastest
+from planner.aro.several import searched
 from planner.aro.single import best_choice
 from planner.aro.task import tasks_of
 from planner.problem import Problem
@@ -113,15 +110,10 @@ def reduced_fabric(fabric: Fabric, names: Collection[str]) -> Fabric:
 
 
 def searched_best(problem: Problem, excluded: Excluded, options: SolverOptions) -> Best:
-    """The optimum of several tasks, by the search of `planner.aro.boxes`."""
-    tasks = [replace(task, without=frozenset(names)) for task, names in zip(tasks_of(problem), excluded, strict=True)]
-    net = network(problem.fabric, tasks)
-    worth = Worth(tuple(tasks), net.access)
-    deadline = monotonic() + options.time_limit_s
-    alone = [fastest(net.only(i), deadline, options.seed) for i in range(len(tasks))]
-    together = Routing(tuple(least.solution.pieces[0] for least in alone))
-    search = Search(net, worth, deadline, options.gap, options.seed, with_best_rates(net, worth, together))
-    search.run(tuple(1 / least.bound for least in alone))
+    """The optimum of several tasks, or of one that has no closed form."""
+    pruned = zip(tasks_of(problem), excluded, strict=True)
+    tasks = tuple(replace(task, without=frozenset(names)) for task, names in pruned)
+    search = searched(problem.fabric, tasks, options, monotonic())
     found = search.incumbent
     used = tuple(
         {node for paths in pieces.values() for path in paths for node in path} for pieces in found.routing.pieces

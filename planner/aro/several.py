@@ -20,9 +20,10 @@ from planner.aro.task import Task, tasks_of
 from planner.plan import Plan, SolverOutcome
 from planner.problem import Problem
 from planner.routes import MAX_CHILDREN, Inp, plan_from_paths
-from planner.solve import FEASIBLE, OPTIMAL, PROVEN_GAP
+from planner.solve import FEASIBLE, OPTIMAL, PROVEN_GAP, SolverOptions
 from planner.unfold import Path
 from topo.errors import SolverError
+from topo.fabric import Fabric
 
 if TYPE_CHECKING:
     from planner.methods.method import Options
@@ -38,7 +39,7 @@ def several(problem: Problem, options: Options) -> Plan:
     Raises `InputError` for a worker that cannot reach its PS, `SolverError` if no routes are found in time.
     """
     started = monotonic()
-    search = searched(problem, options, started)
+    search = searched(problem.fabric, tasks_of(problem), options.for_solver, started)
     found = search.incumbent
     gap = max(0.0, search.bound / found.value - 1)
     status, gap = (OPTIMAL, 0.0) if gap <= PROVEN_GAP else (FEASIBLE, gap)
@@ -57,10 +58,9 @@ def several(problem: Problem, options: Options) -> Plan:
     )
 
 
-def searched(problem: Problem, options: Options, started: float) -> Search:
+def searched(fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float) -> Search:
     """The finished search for the best rates of all tasks."""
-    tasks = tasks_of(problem)
-    net = network(problem.fabric, tasks)
+    net = network(fabric, tasks)
     worth = Worth(tasks, net.access)
     deadline = started + options.time_limit_s
     alone = [fastest(net.only(i), deadline, options.seed) for i in range(len(tasks))]
