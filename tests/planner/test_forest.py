@@ -20,7 +20,7 @@ from planner.methods import METHODS
 from planner.methods.forest import ForestOptions
 from planner.plan import Plan
 from planner.problem import Problem
-from topo.clos import leaf_spine
+from topo.clos import Cable, leaf_spine, wire
 from topo.errors import InputError
 from topo.variations import with_aggregators, with_capacity, with_ina, with_pipelines
 
@@ -174,3 +174,30 @@ def test_a_parameter_server_without_a_rate_gets_no_tree() -> None:
             assert max(numbers.values()) <= trees
             assert sum(shard.share for shard in plan.shards) == pytest.approx(1)
             assert all(shard.rate_bps > 0 for shard in plan.shards)
+
+
+def atro_mixed() -> Problem:
+    """ATRO's 4 aggregators and 16 common switches with 90 workers, one more than a single tree serves at full rate.
+
+    The last worker's switch reaches the aggregators through all the others, which have as many uplinks as workers.
+    """
+    workers = [f"w{i}" for i in range(1, 91)]
+    last, left = workers[-1], iter(workers[:-1])
+    tiers = {"agg1": 4, **{f"agg{a}": 3 for a in (2, 3, 4)}, **{f"cs{c}": 2 for c in range(1, 16)}, "cs16": 1}
+    pairs = [("ps", "agg1"), (last, "cs16"), *((next(left), "agg1") for _ in range(20))]
+    for a in (2, 3, 4):
+        pairs += [(f"agg{a}", "agg1"), *((next(left), f"agg{a}") for _ in range(8))]
+    for c in range(1, 16):
+        pairs += [("cs16", f"cs{c}"), *((f"cs{c}", f"agg{a}") for a in (2, 3, 4))]
+        pairs += [(next(left), f"cs{c}") for _ in range(3)]
+    fabric = wire("atro-mixed", ["ps", *workers], tiers, [Cable(*pair, UNIT) for pair in pairs])
+    return single(with_ina(fabric, [f"agg{a}" for a in range(1, 5)]), workers, "ps")
+
+
+def test_many_trees_serve_a_worker_more_than_one_tree_does() -> None:
+    """One tree has half a link's rate; the 46 workers behind common switches can fill the 45 uplinks of these."""
+    problem = atro_mixed()
+    plan = planned(problem, 0)
+    assert plan.outcome.status == "optimal"
+    assert METHODS["aro"].plan(problem).shards[0].rate_bps == pytest.approx(UNIT / 2)
+    assert worth_of_plan(problem, plan) == pytest.approx(UNIT * 45 / 46)
