@@ -54,8 +54,8 @@ TASKS = [
     pytest.param(name, method, id=f"{name}, {method}")
     for name, problem in PROBLEMS.items()
     for method in METHODS
-    if not method.startswith("aro")
-    or (len(problem.jobs) == 1 and len(problem.jobs[0].servers) == 1 and name != CROWDED)
+    if not method.startswith("aro") or (len(problem.jobs) == 1 and len(problem.jobs[0].servers) == 1)
+    if not method.startswith(("aro", "forest")) or name != CROWDED
 ]
 
 
