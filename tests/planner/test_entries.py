@@ -93,8 +93,10 @@ def test_gradients_reach_the_root_once_and_load_links_as_predicted(name: str, me
         arrived = [p for p in network.received[tree.root] if (p.job, p.tree) == (number, tree.number)]
         assert sum_of(arrived) == Counter(tree.workers.values())
         assert not any(packet.collision or packet.partial for packet in arrived)
-    one_fragment = tuple(replace(j, gradient_bytes=256 * len(j.servers)) for j in problem.jobs)
-    predicted = evaluate(replace(problem, jobs=one_fragment), plan)
+    count = Counter(number for number, _ in trees(plan))
+    one_each = tuple(replace(j, gradient_bytes=256 * count[j.number]) for j in problem.jobs)
+    even = tuple(replace(shard, share=len(shard.trees) / count[shard.job]) for shard in plan.shards)
+    predicted = evaluate(replace(problem, jobs=one_each), replace(plan, shards=even))
     for switch, aggregation in predicted.switches.items():
         assert aggregation.packets_in == sum(n for (_, to), n in network.links.items() if to == switch)
         assert aggregation.packets_out == sum(n for (of, _), n in network.links.items() if of == switch)
