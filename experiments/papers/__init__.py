@@ -29,11 +29,14 @@ class Figure:
     run: Callable[[Console, Request], str]
 
 
-def module(name: str) -> Callable[[Console, Request], str]:
-    """`run` of a module of this package, imported when it is called: not every figure needs a network."""
+def module(name: str, *figure: str) -> Callable[[Console, Request], str]:
+    """`run` of a module of this package, imported when it is called: not every figure needs a network.
+
+    A module of several figures is told which.
+    """
 
     def run(console: Console, request: Request) -> str:
-        verdict: str = import_module(f"{__name__}.{name}").run(console, request)
+        verdict: str = import_module(f"{__name__}.{name}").run(*figure, console, request)
         return verdict
 
     return run
@@ -44,6 +47,16 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig13-emulated": Figure(
             "communication overhead over the spread of worker rates: ATP, ESA, GOAT", module("goat_asynchrony")
         ),
+    },
+    "inart": {
+        "fig1": Figure("the example: LBMM, ATP and InArt on two switches", module("inart_example")),
+        "fig8": Figure("sending rate by model, simulated", module("inart_figures", "fig8")),
+        "fig9": Figure("sending rate over workers, simulated", module("inart_figures", "fig9")),
+        "fig10": Figure("communication time by model, simulated", module("inart_figures", "fig10")),
+        "fig11": Figure("communication time over workers, simulated", module("inart_figures", "fig11")),
+        "fig12": Figure("network throughput over workers, simulated", module("inart_figures", "fig12")),
+        "fig13": Figure("PS ingress by model, simulated", module("inart_figures", "fig13")),
+        "lp": Figure("how long LP-InArt takes with 200 workers, 8 PSs and 45 switches", module("inart_lp")),
     },
     "p4inc-aoi": {
         "locality": Figure("traffic between units: jobs inside one, jobs over two, no INC", module("aoi_locality")),
