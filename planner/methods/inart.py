@@ -74,11 +74,20 @@ def plan(problem: Problem, options: InartOptions) -> Plan:
 
 def plan_equal(problem: Problem, options: InartOptions) -> Plan:
     """R-InArt with the gradient split equally, InArt's first baseline (5.1.2)."""
+    return plan_routes(problem, tasks_of(problem, options.trees), options, "inart-equal")
+
+
+def plan_routes(
+    problem: Problem, tasks: list[Task], options: InartOptions, method: str, known: Sequence[AggregationTree] = ()
+) -> Plan:
+    """R-InArt (Algorithm 2) with a split that is given; the trees `known` of the same tasks, if none are better."""
     started = time.monotonic()
-    tasks = tasks_of(problem, options.trees)
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = route(problem.fabric, tasks, relaxed, options)
-    return finished("inart-equal", problem, routed, relaxed.bound_bps, started)
+    if known:
+        kept = Routed(tasks, tuple(known), rate_of(problem.fabric, tasks, known))
+        routed = max(kept, routed, key=lambda choice: choice.rate_bps)
+    return finished(method, problem, routed, relaxed.bound_bps, started)
 
 
 def finished(method: str, problem: Problem, routed: Routed, bound_bps: float, started: float) -> Plan:
