@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from topo.errors import unknown_name
+from experiments.report import VALID
+from topo.errors import InputError, unknown_name
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or a claim of a paper. `run` prints it, leaves it in the results, and returns the verdict."""
+    """A figure or a claim of a paper. `run` prints it, leaves it in the results, and returns the verdict.
+
+    `simulated`: it needs no emulated network.
+    """
 
     summary: str
     run: Callable[[Console, Request], str]
+    simulated: bool = False
 
 
 def module(name: str, *figure: str) -> Callable[[Console, Request], str]:
@@ -49,14 +54,14 @@ FIGURES: dict[str, dict[str, Figure]] = {
         ),
     },
     "inart": {
-        "fig1": Figure("the example: LBMM, ATP and InArt on two switches", module("inart_example")),
-        "fig8": Figure("sending rate by model, simulated", module("inart_figures", "fig8")),
-        "fig9": Figure("sending rate over workers, simulated", module("inart_figures", "fig9")),
-        "fig10": Figure("communication time by model, simulated", module("inart_figures", "fig10")),
-        "fig11": Figure("communication time over workers, simulated", module("inart_figures", "fig11")),
-        "fig12": Figure("network throughput over workers, simulated", module("inart_figures", "fig12")),
-        "fig13": Figure("PS ingress by model, simulated", module("inart_figures", "fig13")),
-        "lp": Figure("how long LP-InArt takes with 200 workers, 8 PSs and 45 switches", module("inart_lp")),
+        "fig1": Figure("the example: LBMM, ATP, InArt on two switches", module("inart_example"), simulated=True),
+        "fig8": Figure("sending rate by model", module("inart_figures", "fig8"), simulated=True),
+        "fig9": Figure("sending rate over workers", module("inart_figures", "fig9"), simulated=True),
+        "fig10": Figure("communication time by model", module("inart_figures", "fig10"), simulated=True),
+        "fig11": Figure("communication time over workers", module("inart_figures", "fig11"), simulated=True),
+        "fig12": Figure("network throughput over workers", module("inart_figures", "fig12"), simulated=True),
+        "fig13": Figure("PS ingress by model", module("inart_figures", "fig13"), simulated=True),
+        "lp": Figure("LP-InArt with 200 workers, 8 PSs, 45 switches: its time", module("inart_lp"), simulated=True),
     },
     "p4inc-aoi": {
         "locality": Figure("traffic between units: jobs inside one, jobs over two, no INC", module("aoi_locality")),
@@ -77,6 +82,20 @@ def figures(paper: str | None = None) -> Iterator[tuple[str, Figure]]:
     for name in FIGURES if paper is None else [paper]:
         for figure, found in figures_of(name).items():
             yield f"{name} {figure}", found
+
+
+def run_simulated(paper: str, console: Console, request: Request) -> str:
+    """Run all simulated figures of a paper; the first verdict that is not VALID."""
+    verdicts = []
+    for name, figure in figures_of(paper).items():
+        if figure.simulated:
+            console.rule(f"{paper} {name}: {figure.summary}")
+            verdicts.append(figure.run(console, request))
+    if not verdicts:
+        raise InputError(
+            f"paper '{paper}' has no simulated figure: name one of its figures, {', '.join(FIGURES[paper])}"
+        )
+    return next((verdict for verdict in verdicts if verdict != VALID), VALID)
 
 
 def figures_of(paper: str) -> dict[str, Figure]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -73,11 +73,13 @@ def in_order(measure: Callable[[Trial], Result], trials: Sequence[Trial], proces
     if processes == 1 or len(trials) < processes:
         yield from map(measure, trials)
         return
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        try:
-            yield from pool.map(measure, trials)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    with get_context("spawn").Pool(processes, initializer=leave_interrupts_to_the_first) as pool:
+        yield from pool.imap(measure, trials)
+
+
+def leave_interrupts_to_the_first() -> None:
+    """The process that started the others ends them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def name_of(trial: Trial) -> str:

@@ -9,13 +9,23 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers import inart, inart_example, inart_figures, inart_lp
+from experiments.papers import (
+    FIGURES,
+    Figure,
+    Request,
+    inart,
+    inart_example,
+    inart_figures,
+    inart_lp,
+    run_simulated,
+)
 from experiments.papers.inart import ATP, LBMM, LIMITED_ATP, LP, SCHEMES, SETTINGS, drawn_problem, measure
 from experiments.papers.sweep import Result, Trial, sweep
 from planner.once import tasks_of
 from planner.relaxation import build
 from planner.solve import SolverOptions
 from planner.split import split_model
+from topo.errors import InputError
 
 
 @dataclass
@@ -114,3 +124,22 @@ def test_two_processes_measure_as_one_does(tmp_path: Path) -> None:
     ]
     found = [sweep(trials, inart.measure, tmp_path / str(n), silent(), n).of("rate_bps", trials) for n in (1, 2)]
     assert found[0] == found[1]
+
+
+def test_all_simulated_figures_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def noted(console: Console, request: Request) -> str:
+        console.print(f"at {request.results.name}")
+        return "VALID"
+
+    def failed(*_: object) -> str:
+        return "WRONG"
+
+    found = {"a": Figure("first", noted, simulated=True), "b": Figure("emulated", failed)}
+    monkeypatch.setitem(FIGURES, "made-up", found)
+    console = silent()
+    assert run_simulated("made-up", console, Request(tmp_path / "here")) == "VALID"
+    assert "made-up a: first" in printed(console) and "at here" in printed(console)
+    monkeypatch.setitem(found, "c", Figure("third", failed, simulated=True))
+    assert run_simulated("made-up", silent(), Request(tmp_path)) == "WRONG"
+    with pytest.raises(InputError, match=r"'p4inc-aoi' has no simulated figure: .*locality"):
+        run_simulated("p4inc-aoi", silent(), Request(tmp_path))
