@@ -352,13 +352,16 @@ def split_names(text: str) -> tuple[str, ...]:
 def reproduce(
     paper: Annotated[str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it")] = None,
     figure: Annotated[str | None, typer.Argument(help="one of the paper's; listed without it")] = None,
+    simulated: Annotated[bool, typer.Option("--simulated", help="all of the paper's that need no network")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")] = False,
     switch: Switch = "auto",
     results: Results = Path("results"),
 ) -> None:
     """Run a figure or a claim of a paper: table, CSV and plot."""
-    from experiments.papers import Request, figures, find_figure  # noqa: PLC0415
+    from experiments.papers import Request, figures, find_figure, run_simulated  # noqa: PLC0415
 
+    if paper is not None and figure is None and simulated:
+        raise typer.Exit(exit_code(run_simulated(paper, Console(), Request(results, quick, switch))))
     if paper is None or figure is None:
         for names, found in figures(paper):
             print(f"{names:28} {found.summary}")

@@ -92,7 +92,7 @@ def relax(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -> Rela
     return extract(relaxation)
 
 
-def relax_whole(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -> Relaxed:
+def relax_whole(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions, bisections: int = BISECTIONS) -> Relaxed:
     """LP-InArt with the tasks' shares, tightened by what is known of whole flows.
 
     At a rate f an INP sums at most C / (f x) flows of a task with the share x, a whole number n: so what it takes is
@@ -102,7 +102,7 @@ def relax_whole(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -
     relaxed = relax(fabric, tasks, options)
     upper = relaxed.bound_bps
     lower = 0.0
-    for _ in range(BISECTIONS):
+    for _ in range(bisections):
         middle = (lower + upper) / 2 if lower else upper * FIRST_STEP
         found = relax_at(fabric, tasks, middle, options)
         if found is None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from topo.errors import unknown_name
+from experiments.report import VALID
+from topo.errors import InputError, unknown_name
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,24 @@ class Request:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or a claim of a paper. `run` prints it, leaves it in the results, and returns the verdict."""
+    """A figure or a claim of a paper. `run` prints it, leaves it in the results, and returns the verdict.
+
+    `simulated`: it needs no emulated network.
+    """
 
     summary: str
     run: Callable[[Console, Request], str]
+    simulated: bool = False
 
 
-def module(name: str, function: str = "run") -> Callable[[Console, Request], str]:
-    """A function of a module of this package, imported when it is called: not every figure needs a network."""
+def module(name: str, function: str = "run", *given: str) -> Callable[[Console, Request], str]:
+    """A function of a module of this package, imported when it is called: not every figure needs a network.
+
+    It may be `given` the figure's name, where it draws several.
+    """
 
     def run(console: Console, request: Request) -> str:
-        verdict: str = getattr(import_module(f"{__name__}.{name}"), function)(console, request)
+        verdict: str = getattr(import_module(f"{__name__}.{name}"), function)(*given, console, request)
         return verdict
 
     return run
@@ -41,23 +49,35 @@ def module(name: str, function: str = "run") -> Callable[[Console, Request], str
 
 FIGURES: dict[str, dict[str, Figure]] = {
     "aro": {
-        "fig7": Figure("one task: rates by default, over INA switches, over workers", module("aro", "fig7")),
-        "fig8": Figure("one task: rates over the number of pipelines", module("aro", "fig8")),
-        "fig9": Figure("one job of 1 to 4 tasks: least and total rate", module("aro", "fig9")),
-        "fig10": Figure("1 to 4 jobs of two tasks: least and total rate", module("aro", "fig10")),
-        "fig11": Figure("five jobs: what SRO and APP save and lose", module("aro_efficiency", "fig11")),
-        "fig12": Figure("what alpha of APP saves and loses", module("aro_efficiency", "fig12")),
-        "fig13": Figure("what N of QSR saves and loses", module("aro_efficiency", "fig13")),
+        "fig7": Figure(
+            "one task: rates by default, over INA switches, over workers", module("aro", "fig7"), simulated=True
+        ),
+        "fig8": Figure("one task: rates over the number of pipelines", module("aro", "fig8"), simulated=True),
+        "fig9": Figure("one job of 1 to 4 tasks: least and total rate", module("aro", "fig9"), simulated=True),
+        "fig10": Figure("1 to 4 jobs of two tasks: least and total rate", module("aro", "fig10"), simulated=True),
+        "fig11": Figure("five jobs: what SRO and APP save and lose", module("aro_efficiency", "fig11"), simulated=True),
+        "fig12": Figure("what alpha of APP saves and loses", module("aro_efficiency", "fig12"), simulated=True),
+        "fig13": Figure("what N of QSR saves and loses", module("aro_efficiency", "fig13"), simulated=True),
     },
     "atro": {
-        "fig3": Figure("rates of ATRO, ARO, PARING and SPAR", module("atro", "fig3")),
-        "fig4": Figure("rates over the number of workers", module("atro", "fig4")),
-        "fig5": Figure("rates over the number of aggregators", module("atro", "fig5")),
+        "fig3": Figure("rates of ATRO, ARO, PARING and SPAR", module("atro", "fig3"), simulated=True),
+        "fig4": Figure("rates over the number of workers", module("atro", "fig4"), simulated=True),
+        "fig5": Figure("rates over the number of aggregators", module("atro", "fig5"), simulated=True),
     },
     "goat": {
         "fig13-emulated": Figure(
             "communication overhead over the spread of worker rates: ATP, ESA, GOAT", module("goat_asynchrony")
         ),
+    },
+    "inart": {
+        "fig1": Figure("the example: LBMM, ATP, InArt on two switches", module("inart_example"), simulated=True),
+        "fig8": Figure("sending rate by model", module("inart_figures", "run", "fig8"), simulated=True),
+        "fig9": Figure("sending rate over workers", module("inart_figures", "run", "fig9"), simulated=True),
+        "fig10": Figure("communication time by model", module("inart_figures", "run", "fig10"), simulated=True),
+        "fig11": Figure("communication time over workers", module("inart_figures", "run", "fig11"), simulated=True),
+        "fig12": Figure("network throughput over workers", module("inart_figures", "run", "fig12"), simulated=True),
+        "fig13": Figure("PS ingress by model", module("inart_figures", "run", "fig13"), simulated=True),
+        "lp": Figure("LP-InArt with 200 workers, 8 PSs, 45 switches: its time", module("inart_lp"), simulated=True),
     },
     "p4inc-aoi": {
         "locality": Figure("traffic between units: jobs inside one, jobs over two, no INC", module("aoi_locality")),
@@ -78,6 +98,20 @@ def figures(paper: str | None = None) -> Iterator[tuple[str, Figure]]:
     for name in FIGURES if paper is None else [paper]:
         for figure, found in figures_of(name).items():
             yield f"{name} {figure}", found
+
+
+def run_simulated(paper: str, console: Console, request: Request) -> str:
+    """Run all simulated figures of a paper; the first verdict that is not VALID."""
+    verdicts = []
+    for name, figure in figures_of(paper).items():
+        if figure.simulated:
+            console.rule(f"{paper} {name}: {figure.summary}")
+            verdicts.append(figure.run(console, request))
+    if not verdicts:
+        raise InputError(
+            f"paper '{paper}' has no simulated figure: name one of its figures, {', '.join(FIGURES[paper])}"
+        )
+    return next((verdict for verdict in verdicts if verdict != VALID), VALID)
 
 
 def figures_of(paper: str) -> dict[str, Figure]:

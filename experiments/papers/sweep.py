@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from typing import Protocol
@@ -42,21 +44,42 @@ class Measured:
         return fmean(self.of(key, trials))
 
 
-def sweep(trials: Iterable[Trial], measure: Callable[[Trial], Result], file: Path, console: Console) -> Measured:
+def sweep(
+    trials: Iterable[Trial],
+    measure: Callable[[Trial], Result],
+    file: Path,
+    console: Console,
+    processes: int = 1,
+) -> Measured:
     """Measure the trials that `file` does not have, adding each to it at once. Trials may come in any order."""
-    wanted = list({name_of(trial): trial for trial in trials}.values())
+    wanted = {name_of(trial): trial for trial in trials}
     known = dict(read(file))
+    missing = [trial for name, trial in wanted.items() if name not in known]
     file.parent.mkdir(parents=True, exist_ok=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True) as progress, file.open("a") as lines:
         if lines.tell() and not file.read_bytes().endswith(b"\n"):
             lines.write("\n")  # behind what an interruption cut off
-        for trial in progress.track(wanted, description=file.stem):
-            if name_of(trial) not in known:
-                known[name_of(trial)] = result = measure(trial)
-                lines.write(json.dumps({"trial": trial, "result": result}) + "\n")
-                lines.flush()
-    return Measured({name_of(trial): known[name_of(trial)] for trial in wanted})
+        measured = zip(missing, in_order(measure, missing, processes), strict=True)
+        for trial, result in progress.track(measured, total=len(missing), description=file.stem):
+            known[name_of(trial)] = result
+            lines.write(json.dumps({"trial": trial, "result": result}) + "\n")
+            lines.flush()
+    return Measured({name: known[name] for name in wanted})
+
+
+def in_order(measure: Callable[[Trial], Result], trials: Sequence[Trial], processes: int) -> Iterator[Result]:
+    """The result of each trial; with several processes `measure` has to be a function of a module."""
+    if processes == 1 or len(trials) < processes:
+        yield from map(measure, trials)
+        return
+    with get_context("spawn").Pool(processes, initializer=leave_interrupts_to_the_first) as pool:
+        yield from pool.imap(measure, trials)
+
+
+def leave_interrupts_to_the_first() -> None:
+    """The process that started the others ends them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def name_of(trial: Trial) -> str:

@@ -8,8 +8,10 @@ racks send it. ARO's Figure 3a shows it, for with l0's sum the bottleneck there 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import floor, inf
 
 from planner.loads import equal_rate_bps
 from planner.methods.method import Options
@@ -39,34 +41,69 @@ def plan(problem: Problem, options: AtpOptions) -> Plan:
 def plan_tor(problem: Problem, options: Options) -> Plan:
     """ATP as InArt compares with it (2.1): every worker's ToR sums its rack's gradients, and nothing sums them again.
 
-    With its 18 racks, 4 PSs and 20 Mbit/s links that is 4 x 20 / 18 = 4.44 Mbit/s, the paper's figure.
+    Best effort: where a ToR's aggregation rate does not do for all flows of its rack, the others go on unsummed. Of
+    all numbers of flows that ToRs may sum, those with the highest equal rate.
     """
     tasks = tasks_of(problem)
-    numbered = [(task.job.servers.index(task.server) + 1, task) for task in tasks]
-    trees = assign_slots(
-        problem.fabric,
-        [rack_tree(problem.fabric, number, task, options.seed) for number, task in numbered],
-        options.window,
-    )
+    racks = {problem.fabric.tor_of(worker): None for task in tasks for worker in task.job.workers}
+    paths = {(r, t.server): ecmp_path(problem.fabric, r, t.server, options.seed) for r in racks for t in tasks}
+    choices = (rack_trees(problem.fabric, tasks, paths, rate) for rate in critical_rates(problem.fabric, tasks))
+    best = max(choices, key=lambda trees: equal_rate_bps(problem.fabric, trees))
+    trees = assign_slots(problem.fabric, best, options.window)
     rate = equal_rate_bps(problem.fabric, trees)
     shards = [
-        Shard(task.job.number, n, task.share, rate, (tree,)) for (n, task), tree in zip(numbered, trees, strict=True)
+        Shard(task.job.number, tree.number, task.share, rate, (tree,)) for task, tree in zip(tasks, trees, strict=True)
     ]
     return Plan("atp-tor", problem.fabric.name, tuple(shards), SolverOutcome("heuristic", 0.0))
 
 
-def rack_tree(fabric: Fabric, number: int, task: Task, seed: int) -> AggregationTree:
-    """The tree whose workers are summed at their ToRs, if these are INA switches; a rack's flows share an ECMP path."""
-    chosen, onward = [], {}
-    for worker in task.job.workers:
-        inp = entrance(fabric, worker)
-        path = ecmp_path(fabric, inp[0], task.server, seed)
-        if fabric.switch_by_name[inp[0]].ina:
-            chosen.append(Way(inp, path[:1]))
-            onward[inp] = path
+def critical_rates(fabric: Fabric, tasks: Sequence[Task]) -> list[float]:
+    """The rates of a flow at which the number of flows that some ToR can sum changes; 0, where it sums all."""
+    flows = Counter(fabric.tor_of(worker) for task in tasks for worker in task.job.workers)
+    limits = {tor: fabric.switch_by_name[tor].aggregation_rate_bps for tor in flows}
+    changes = {limit / n for tor, limit in limits.items() if limit for n in range(1, flows[tor] + 1)}
+    return [0.0, *sorted(changes)]
+
+
+def rack_trees(
+    fabric: Fabric, tasks: Sequence[Task], paths: Mapping[tuple[str, str], Path], rate_bps: float
+) -> list[AggregationTree]:
+    """A tree for each task, its workers summed at their ToRs: as many flows of a rack as its ToR can sum at this rate.
+
+    A rack's workers are dealt in turn; so are its PSs, with another first for each rack, so that all PSs get as many
+    unsummed flows. A rack's flows to one PS share a path.
+    """
+    order = {rack: number for number, rack in enumerate(dict.fromkeys(rack for rack, _ in paths))}
+    flows = [
+        (fabric.tor_of(worker), row, column)
+        for column, task in enumerate(tasks)
+        for row, worker in enumerate(task.job.workers)
+    ]
+    flows.sort(key=lambda flow: (flow[1], (flow[2] + order[flow[0]]) % len(tasks)))
+    summed: Counter[str] = Counter()
+    ways: dict[tuple[int, int], Way] = {}
+    for rack, row, column in flows:
+        path = paths[rack, tasks[column].server]
+        inp = entrance(fabric, tasks[column].job.workers[row])
+        if fabric.switch_by_name[rack].ina and summed[rack] < most_summed(fabric, rack, rate_bps):
+            summed[rack] += 1
+            ways[column, row] = Way(inp, path[:1])
         else:
-            chosen.append(Way(None, path))
-    return tree_of(task, number, chosen, onward)
+            ways[column, row] = Way(None, path)
+    return [
+        tree_of(
+            task,
+            task.job.servers.index(task.server) + 1,
+            chosen := [ways[column, row] for row in range(len(task.job.workers))],
+            {way.inp: paths[way.inp[0], task.server] for way in chosen if way.inp},
+        )
+        for column, task in enumerate(tasks)
+    ]
+
+
+def most_summed(fabric: Fabric, switch: str, rate_bps: float) -> float:
+    limit = fabric.switch_by_name[switch].aggregation_rate_bps
+    return floor(limit / rate_bps * (1 + 1e-9)) if limit and rate_bps else inf
 
 
 def ecmp_paths(fabric: Fabric, job: Job, seed: int) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from planner.methods.method import Options
 from planner.once import Task, tasks_of, tree_of
 from planner.plan import AggregationTree, Plan, Shard, SolverOutcome
 from planner.problem import Problem
-from planner.relaxation import Relaxed, relax_whole
+from planner.relaxation import BISECTIONS, Relaxed, relax_whole
 from planner.rounding import Routing, round_off
 from planner.slots import assign_slots
 from planner.solve import PROVEN_GAP
@@ -36,18 +36,22 @@ class InartOptions(Options):
 
     `trees` per PS divide its part of the gradient evenly, each with routes of its own. The paper has one. Several come
     nearer to what the relaxation splits at will, for a switch's rate holds a whole number of flows only.
+    `bisections` tighten the relaxation by what is known of whole flows (`relax_whole`); with none it is Eq. (5).
     """
 
     trees: int = 1
     roundings: int = 10
     rounds: int = 3
     moves: int = 1_000_000
+    bisections: int = BISECTIONS
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("trees", "roundings", "rounds", "moves"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} = {getattr(self, name)}: at least 1 is expected")
+        if self.bisections < 0:
+            raise InputError(f"bisections = {self.bisections}: at least 0 is expected")
 
 
 @dataclass(frozen=True)
@@ -63,18 +67,27 @@ def plan(problem: Problem, options: InartOptions) -> Plan:
     """L-InArt, then R-InArt with its shares, and then the shares once more, for the routes that were found."""
     started = time.monotonic()
     tasks, bound = split_model(problem.fabric, tasks_of(problem, options.trees), options.for_solver)
-    relaxed = relax_whole(problem.fabric, tasks, options.for_solver)
+    relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = split_again(problem.fabric, route(problem.fabric, tasks, relaxed, options), options)
     return finished("inart", problem, routed, bound, started)
 
 
 def plan_equal(problem: Problem, options: InartOptions) -> Plan:
     """R-InArt with the gradient split equally, InArt's first baseline (5.1.2)."""
+    return plan_routes(problem, tasks_of(problem, options.trees), options, "inart-equal")
+
+
+def plan_routes(
+    problem: Problem, tasks: list[Task], options: InartOptions, method: str, known: Sequence[AggregationTree] = ()
+) -> Plan:
+    """R-InArt (Algorithm 2) with a split that is given; the trees `known` of the same tasks, if none are better."""
     started = time.monotonic()
-    tasks = tasks_of(problem, options.trees)
-    relaxed = relax_whole(problem.fabric, tasks, options.for_solver)
+    relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = route(problem.fabric, tasks, relaxed, options)
-    return finished("inart-equal", problem, routed, relaxed.bound_bps, started)
+    if known:
+        kept = Routed(tasks, tuple(known), rate_of(problem.fabric, tasks, known))
+        routed = max(kept, routed, key=lambda choice: choice.rate_bps)
+    return finished(method, problem, routed, relaxed.bound_bps, started)
 
 
 def finished(method: str, problem: Problem, routed: Routed, bound_bps: float, started: float) -> Plan:

@@ -7,7 +7,8 @@ is there. Min-min order: of all flows not yet routed, the one whose best path co
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 
 from planner.methods.method import Options
@@ -42,19 +43,30 @@ def candidates(problem: Problem) -> dict[Flow, list[Path]]:
 
 
 def min_min(fabric: Fabric, flows: Mapping[Flow, list[Path]]) -> dict[Flow, Path]:
-    """A path for each flow, cheapest first; ties go to the first flow and its first path."""
+    """A path for each flow, cheapest first; ties go to the first flow and its first path.
+
+    Costs only grow. So a flow that is first by what it once cost, and costs as much now, is the cheapest.
+    """
     load: Counter[DirectedLink] = Counter()
-    waiting = dict(flows)
+    names = list(flows)
+    waiting = [(cheapest(fabric, load, paths)[0], number) for number, paths in enumerate(flows.values())]
+    heapify(waiting)
     chosen: dict[Flow, Path] = {}
     while waiting:
-        _, flow, path = min(
-            ((cost(fabric, load, path), flow, path) for flow, paths in waiting.items() for path in paths),
-            key=lambda option: option[0],
-        )
-        del waiting[flow]
-        chosen[flow] = path
+        known, number = waiting[0]
+        now, path = cheapest(fabric, load, flows[names[number]])
+        if now > known:
+            heapreplace(waiting, (now, number))
+            continue
+        heappop(waiting)
+        chosen[names[number]] = path
         load.update(pairwise(path))
     return chosen
+
+
+def cheapest(fabric: Fabric, load: Counter[DirectedLink], paths: Iterable[Path]) -> tuple[tuple[float, float], Path]:
+    """The first of the paths that cost least, with its cost."""
+    return min(((cost(fabric, load, path), path) for path in paths), key=lambda option: option[0])
 
 
 def cost(fabric: Fabric, load: Counter[DirectedLink], path: Path) -> tuple[float, float]:

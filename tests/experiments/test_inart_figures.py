@@ -1,0 +1,145 @@
+"""InArt's figures: the example, the anchors of its text, and how a sweep becomes a figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from experiments.papers import (
+    FIGURES,
+    Figure,
+    Request,
+    inart,
+    inart_example,
+    inart_figures,
+    inart_lp,
+    run_simulated,
+)
+from experiments.papers.inart import ATP, LBMM, LIMITED_ATP, LP, SCHEMES, SETTINGS, drawn_problem, measure
+from experiments.papers.sweep import Result, Trial, sweep
+from planner.once import tasks_of
+from planner.relaxation import build
+from planner.solve import SolverOptions
+from planner.split import split_model
+from topo.errors import InputError
+
+
+@dataclass
+class Wanted:
+    results: Path
+    quick: bool = True
+
+
+def silent() -> Console:
+    return Console(file=StringIO(), width=160)
+
+
+def printed(console: Console) -> str:
+    return str(console.file.getvalue())  # type: ignore[attr-defined]
+
+
+def test_figure_1_gives_the_papers_rates_and_allows_more() -> None:
+    rates = [ours for _, ours in inart_example.rates().values()]
+    assert rates == pytest.approx([4 / 3, 2, 2.5, 8 / 3], rel=1e-5)
+
+
+def rate_mbps(setting: str, scheme: str, workers: int = 50) -> float:
+    return float(measure({"setting": setting, "scheme": scheme, "workers": workers, "seed": 0})["rate_bps"]) / 1e6
+
+
+@pytest.mark.parametrize("setting", ["homogeneous", "heterogeneous"])
+def test_with_50_workers_the_baselines_have_what_their_pss_take_in(setting: str) -> None:
+    """Figure 9: ATP's 4.44 Mbit/s; Figure 11: LBMM's 13 Mbit in 8.13 s."""
+    assert rate_mbps(setting, ATP) == pytest.approx(4 * 20 / 18)
+    assert rate_mbps(setting, LBMM) == pytest.approx(4 * 20 / 50)
+    assert rate_mbps(setting, LIMITED_ATP) < 3.3
+    assert rate_mbps(setting, LP) == pytest.approx(8.73, rel=0.15)
+
+
+def test_servers_with_slow_links_get_less() -> None:
+    assert rate_mbps("heterogeneous, the PSs' links too", LBMM) < rate_mbps("heterogeneous", LBMM)
+
+
+def test_filled_racks_send_pss_a_third_of_what_workers_send() -> None:
+    trial: Trial = {"setting": "homogeneous, racks filled", "scheme": ATP, "workers": 39, "seed": 0}
+    assert measure(trial)["arrivals"] == pytest.approx(13)
+
+
+@pytest.mark.parametrize("setting", ["homogeneous", "heterogeneous"])
+def test_pss_that_are_alike_get_equal_parts(setting: str) -> None:
+    """Why the figures' InArt need not split: Eq. (2) has switches and PSs only, and here they do not differ."""
+    problem = drawn_problem(SETTINGS[setting], 40, 0)
+    tasks, _ = split_model(problem.fabric, tasks_of(problem), SolverOptions())
+    assert [task.share for task in tasks] == pytest.approx([0.25] * 4)
+
+
+def test_the_lp_of_the_largest_network_is_small() -> None:
+    """By groups of workers and edge flows; a variable for each worker and path would be several hundred thousand."""
+    problem = inart_lp.large_problem(10e6, 30e6)
+    assert len(problem.fabric.switches) == 45
+    assert build(problem.fabric, tasks_of(problem)).model.numVariables() < 10_000
+
+
+def made_up(trial: Trial) -> Result:
+    """Rates that fall with the workers; InArt is best, and one worker in four comes to a PS alone."""
+    rank = list(SCHEMES).index(str(trial["scheme"])) + 1
+    return {"rate_bps": 400e6 / rank / int(trial["workers"]), "arrivals": int(trial["workers"]) / 4, "crossings": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "ratio"),
+    [("fig8", "5", "0.465"), ("fig9", "4", "0.458"), ("fig11", "3.25", "2.14"), ("fig12", "200", "0.476"),
+     ("fig13", "5.48", "1.59")],
+)  # fmt: skip
+def test_a_figure_is_printed_beside_the_paper_and_drawn(
+    name: str, ours: str, ratio: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inart_figures, "measure", made_up)
+    monkeypatch.setattr(inart_figures, "PROCESSES", 1)
+    console = silent()
+    assert inart_figures.run(name, console, Wanted(tmp_path)) == "VALID"
+    line = next(line for line in printed(console).splitlines() if line.startswith("│ InArt  "))
+    assert [cell.strip() for cell in line.split("│")[3:5]] == [ours, ratio]
+    assert {path.name for path in tmp_path.iterdir()} == {f"inart-{name}.png", f"inart-{name}.svg", "inart.jsonl"}
+
+
+def test_an_order_that_the_paper_does_not_have_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def upside_down(trial: Trial) -> Result:
+        return {**made_up(trial), "rate_bps": 1e6 * (list(SCHEMES).index(str(trial["scheme"])) + 1)}
+
+    monkeypatch.setattr(inart_figures, "measure", upside_down)
+    monkeypatch.setattr(inart_figures, "PROCESSES", 1)
+    assert inart_figures.run("fig9", silent(), Wanted(tmp_path)) == inart_figures.OTHERWISE
+
+
+def test_two_processes_measure_as_one_does(tmp_path: Path) -> None:
+    trials: list[Trial] = [
+        {"setting": "homogeneous", "scheme": scheme, "workers": 10, "seed": seed}
+        for scheme in (ATP, LBMM)
+        for seed in (0, 1)
+    ]
+    found = [sweep(trials, inart.measure, tmp_path / str(n), silent(), n).of("rate_bps", trials) for n in (1, 2)]
+    assert found[0] == found[1]
+
+
+def test_all_simulated_figures_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def noted(console: Console, request: Request) -> str:
+        console.print(f"at {request.results.name}")
+        return "VALID"
+
+    def failed(*_: object) -> str:
+        return "WRONG"
+
+    found = {"a": Figure("first", noted, simulated=True), "b": Figure("emulated", failed)}
+    monkeypatch.setitem(FIGURES, "made-up", found)
+    console = silent()
+    assert run_simulated("made-up", console, Request(tmp_path / "here")) == "VALID"
+    assert "made-up a: first" in printed(console) and "at here" in printed(console)
+    monkeypatch.setitem(found, "c", Figure("third", failed, simulated=True))
+    assert run_simulated("made-up", silent(), Request(tmp_path)) == "WRONG"
+    with pytest.raises(InputError, match=r"'p4inc-aoi' has no simulated figure: .*locality"):
+        run_simulated("p4inc-aoi", silent(), Request(tmp_path))

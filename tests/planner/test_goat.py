@@ -1,0 +1,146 @@
+"""KRGS against the exact model, and the paper's theorems as properties of every rounding."""
+
+from __future__ import annotations
+
+from math import inf, log
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.goat.gina import OBJECTIVES, Costs, Gina, fits, optimum, relax, traffic, used_memory, value
+from planner.goat.krgs import KrgsOptions, knapsacks, round_off, schedule
+from planner.goat.repair import repair
+from planner.solve import PROVEN_GAP, SolverOptions
+from topo.errors import InputError
+
+SOLVER = SolverOptions()
+
+
+def drawn(seed: int) -> Gina:
+    """Four switches with room for one and a half gradients, up to eight groups of workers, up to six sub-models."""
+    draw = np.random.default_rng(seed)
+    groups, models = draw.integers(4, 9), draw.integers(3, 7)
+    distance = draw.integers(1, 5, (groups, 5)).astype(float)
+    distance[:, -1] += 2
+    sizes = draw.integers(1, 9, models).astype(float)
+    memory = np.append(draw.uniform(0.25, 0.6, 4) * sizes.sum(), inf)
+    return Gina(sizes, memory, draw.integers(1, 4, groups), distance, np.append(draw.integers(1, 4, 4), 0.0))
+
+
+def figure2() -> Gina:
+    """Section II-B: three fragments, a slot in each of three switches; S3 is the PS's."""
+    distance = np.array([[1, 2, 2, 3], [1, 2, 2, 3], [2, 1, 2, 3], [2, 1, 2, 3]], float)
+    return Gina(np.ones(3), np.array([1, 1, 1, inf]), np.ones(4, int), distance, np.array([2.0, 2, 1, 0]))
+
+
+def test_figure_2_takes_each_fragment_to_a_switch_of_its_own() -> None:
+    """Fig. 2(c): 13 transfers that switches make, and the workers' own twelve."""
+    found, outcome = schedule(figure2(), KrgsOptions())
+    assert value(figure2(), found) == 13 + 12
+    assert found.x[:, :3].sum(axis=0).tolist() == [1, 1, 1]
+    assert value(figure2(), optimum(figure2(), traffic(figure2()), SOLVER)[0]) == 13 + 12
+    assert outcome.gap is not None
+
+
+@pytest.mark.parametrize(("objective", "cases"), [("traffic", 30), ("saved", 10)])
+def test_krgs_is_within_5_percent_of_the_optimum_and_never_infeasible(objective: str, cases: int) -> None:
+    gaps = []
+    for seed in range(cases):
+        gina = drawn(seed)
+        costs = OBJECTIVES[objective](gina)
+        exact, proof = optimum(gina, costs, SOLVER)
+        found, outcome = schedule(gina, KrgsOptions(seed, objective=objective))
+        best = value(gina, exact, costs)
+        assert proof.status == "optimal"
+        assert fits(gina, exact.x)
+        assert fits(gina, found.x)
+        gaps.append((value(gina, found, costs) - best) / abs(best))
+        assert gaps[-1] >= -PROVEN_GAP
+        assert outcome.gap is not None
+    assert fmean(gaps) < 0.05
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000))
+def test_theorems_2_and_3_of_every_rounding(seed: int) -> None:
+    """Each gradient has a node; each worker's gradient exactly one, at which its sub-model is summed."""
+    gina = drawn(seed)
+    fractions, _ = relax(gina, traffic(gina), SOLVER)
+    rounded = round_off(gina, fractions, np.random.default_rng(seed))
+    for found in (rounded, repair(gina, rounded, traffic(gina))):
+        assert found.x.any(axis=1).all()
+        assert found.y.shape == (gina.workers.sum(), len(gina.sizes))
+        assert np.take_along_axis(found.x, found.y.T, axis=1).all()
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(st.integers(0, 10_000))
+def test_theorem_6_of_every_rounding(seed: int) -> None:
+    """In the mean at most twice the memory (13); beyond 2 (1 + rho) of it with a probability of 1/|S| at most (16)."""
+    gina, roundings, switches = drawn(seed), 100, 4
+    fractions, _ = relax(gina, traffic(gina), SOLVER)
+    draw = np.random.default_rng(seed)
+    memory = gina.memory[:switches]
+    used = np.array([used_memory(gina, round_off(gina, fractions, draw).x)[:switches] for _ in range(roundings)])
+    assert (used.mean(axis=0) <= 2 * memory * 1.25).all()  # a fourth more, for chance
+    nu = 2 * memory.min() / gina.sizes.max()
+    rho = (log(switches) + (log(switches) ** 2 + 8 * nu * log(switches)) ** 0.5) / (2 * nu)
+    assert ((used > 2 * (1 + rho) * memory).mean(axis=0) <= 1 / switches).all()
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000))
+def test_repaired_is_within_memory_and_no_dearer_than_no_aggregation(seed: int) -> None:
+    gina = drawn(seed)
+    fractions, _ = relax(gina, traffic(gina), SOLVER)
+    found = repair(gina, round_off(gina, fractions, np.random.default_rng(seed)), traffic(gina))
+    assert fits(gina, found.x)
+    assert value(gina, found) <= gina.sizes.sum() * (gina.workers @ gina.distance[:, -1])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_every_knapsack_has_half_of_what_it_stands_for(fractions: list[float]) -> None:
+    """Lemma 4, for packings that are found."""
+    sacks = knapsacks(np.array(fractions))
+    assert len(sacks) == int(sum(fractions) + 1e-9)
+    assert all(np.array(fractions)[sack].sum() >= 0.5 - 1e-6 for sack in sacks)
+    packed = [index for sack in sacks for index in sack]
+    assert len(set(packed)) == len(packed)
+
+
+def test_eq_4_is_not_eq_1() -> None:
+    """It sends a gradient past a sum next door to one further from the PS, which saves more of a longer way."""
+    gina = Gina(np.ones(1), np.array([1, 1, inf]), np.full(1, 8), np.array([[1.0, 4, 2]]), np.array([1.0, 3, 0]))
+    taken = {name: optimum(gina, of(gina), SOLVER)[0].y[0, 0] for name, of in OBJECTIVES.items()}
+    assert taken == {"traffic": 0, "saved": 1}
+
+
+def test_without_reach_or_memory_all_go_to_the_ps() -> None:
+    for memory, distance in ((0.5, 1.0), (8, inf)):
+        gina = Gina(np.ones(2), np.array([memory, inf]), np.full(1, 3), np.array([[distance, 4]]), np.array([1.0, 0]))
+        found, _ = schedule(gina, KrgsOptions())
+        assert (found.y == gina.server).all()
+
+
+def test_problems_that_make_no_sense() -> None:
+    good = figure2()
+    with pytest.raises(InputError, match="distances"):
+        Gina(good.sizes, good.memory, good.workers, good.distance[:, 1:], good.onward)
+    with pytest.raises(InputError, match="the last node is the PS"):
+        Gina(good.sizes, np.ones(4), good.workers, good.distance, good.onward)
+    with pytest.raises(InputError, match="no size"):
+        Gina(np.zeros(3), good.memory, good.workers, good.distance, good.onward)
+    with pytest.raises(InputError, match="unknown objective 'trafic'"):
+        KrgsOptions(objective="trafic")
+    with pytest.raises(InputError, match="0 roundings"):
+        KrgsOptions(roundings=0)
+
+
+def test_the_relaxation_is_a_bound() -> None:
+    gina = drawn(1)
+    costs: Costs = traffic(gina)
+    _, bound = relax(gina, costs, SOLVER)
+    assert bound <= value(gina, optimum(gina, costs, SOLVER)[0], costs) * (1 + PROVEN_GAP)

@@ -1,0 +1,160 @@
+"""What background traffic leaves, and new routes for the same split when it leaves too little."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planner_cases import job, single
+
+from planner.background import Flow
+from planner.check import check
+from planner.evaluate import evaluate
+from planner.methods import METHODS
+from planner.methods.inart import InartOptions
+from planner.plan import Plan
+from planner.problem import Problem
+from planner.replan import congested, follow, rate_bps, rate_left_bps, replan
+from planner.residual import Background, background_of_flows, background_of_plan, residual
+from planner.shares import fragment_ranges
+from planner.slots import assign_slots
+from topo.clos import fat_tree, leaf_spine
+from topo.errors import InputError
+from topo.variations import with_aggregators
+
+QUICK = InartOptions(moves=5000, rounds=1, bisections=0)
+
+
+def drawn(seed: int, workers: int = 8, servers: int = 2) -> Problem:
+    fabric = with_aggregators(fat_tree(4, capacity_bps=20e6), rate_bps=9e6)
+    hosts = random.Random(seed).sample([host.name for host in fabric.hosts], workers + servers)
+    return single(fabric, hosts[servers:], *hosts[:servers])
+
+
+def planned(problem: Problem) -> Plan:
+    return METHODS["inart"].plan(problem, QUICK)
+
+
+def on(problem: Problem, background: Background) -> Problem:
+    return replace(problem, fabric=residual(problem.fabric, background))
+
+
+def parts(problem: Problem, plan: Plan) -> dict[str, set[int]]:
+    """The fragments that each PS has."""
+    ranges = fragment_ranges(problem, plan)
+    found: dict[str, set[int]] = {}
+    for shard in plan.shards:
+        for tree in shard.trees:
+            found.setdefault(tree.root, set()).update(ranges[shard.job, tree.number])
+    return found
+
+
+def busy_links(problem: Problem, draw: random.Random) -> Background:
+    """A third of the links between switches with little left, one switch that sums nothing and one that sums less."""
+    between = [link for link in problem.fabric.capacities_bps if not problem.fabric.host_names & set(link)]
+    names = draw.sample([switch.name for switch in problem.fabric.switches], 2)
+    links = {link: draw.uniform(10e6, 19e6) for link in draw.sample(between, len(between) // 3)}
+    return Background(links, {names[0]: 9e6, names[1]: 4e6})
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_new_routes_keep_the_split_and_what_is_left_and_are_no_worse(seed: int) -> None:
+    problem = drawn(seed)
+    before = planned(problem)
+    left = on(problem, busy_links(problem, random.Random(seed)))
+    after = replan(left, before, QUICK)
+    check(left, after)
+    assert parts(problem, after) == parts(problem, before)
+    assert rate_bps(after) >= rate_left_bps(left.fabric, before) * (1 - 1e-9)
+    assert not congested(left.fabric, after)
+
+
+def test_flows_leave_a_congested_spine() -> None:
+    """Two spines: all that one still carries is a tenth, so the other carries the sums; here that costs nothing."""
+    problem = single(leaf_spine(2, 2, 3, capacity_bps=20e6), ["h1", "h2", "h3"], "h4")
+    before = planned(problem)
+    busy = before.shards[0].trees[0].result_parents["leaf1"]
+    background = Background({("leaf1", busy): 18e6, (busy, "leaf2"): 18e6})
+    left = on(problem, background)
+    assert rate_left_bps(left.fabric, before) == pytest.approx(2e6)
+    (after,) = follow(problem, before, [background], QUICK)
+    assert rate_bps(after) == pytest.approx(rate_bps(before)) == pytest.approx(20e6)
+    assert after.shards[0].trees[0].result_parents["leaf1"] != busy
+
+
+def test_a_plan_changes_with_events_only() -> None:
+    problem = drawn(1)
+    before = planned(problem)
+    tree = before.shards[0].trees[0]
+    access = problem.fabric.tor_of(tree.root), tree.root
+    nothing, jam = Background(), Background({access: 15e6})
+    after = list(follow(problem, before, [nothing, jam, jam, nothing], QUICK))
+    assert after[0] is before
+    assert after[1] is not before
+    assert after[2] is after[3] is after[1]
+    always = list(follow(problem, before, [jam, nothing], QUICK, event=lambda _fabric, _plan: True))
+    assert rate_bps(always[1]) > rate_bps(always[0])
+
+
+def test_a_plan_whose_switch_no_longer_sums_is_made_again() -> None:
+    problem = drawn(2)
+    before = planned(problem)
+    switch = next(a.switch for shard in before.shards for tree in shard.trees for a in tree.aggregators)
+    left = on(problem, Background({}, {switch: 9e6}))
+    assert congested(left.fabric, before)
+    after = replan(left, before, QUICK)
+    check(left, after)
+    assert all(a.switch != switch for shard in after.shards for tree in shard.trees for a in tree.aggregators)
+
+
+def test_another_jobs_gradients_are_background() -> None:
+    """Planned one after the other, two jobs fit the fabric together (3.1)."""
+    fabric = with_aggregators(fat_tree(4, capacity_bps=20e6), rate_bps=9e6)
+    hosts = [host.name for host in fabric.hosts]
+    first = Problem(fabric, (job(hosts[2:8], *hosts[:2]),), drawn(0).fragment)
+    one = planned(first)
+    half = replace(one, shards=tuple(replace(shard, rate_bps=shard.rate_bps / 2) for shard in one.shards))
+    background = background_of_plan(half)
+    assert {link: load for link, load in background.links.items() if load} == pytest.approx(
+        evaluate(first, half).link_loads_bps
+    )
+    second = Problem(residual(fabric, background), (job(hosts[8:14], *hosts[14:], number=2),), first.fragment)
+    shards = (*half.shards, *planned(second).shards)
+    trees = iter(assign_slots(fabric, [tree for shard in shards for tree in shard.trees]))
+    both = tuple(replace(shard, trees=tuple(next(trees) for _ in shard.trees)) for shard in shards)
+    check(replace(first, jobs=(*first.jobs, *second.jobs)), replace(half, shards=both))
+
+
+def test_plain_traffic_takes_its_route_from_the_links() -> None:
+    problem = single(leaf_spine(2, 2, 3, capacity_bps=20e6), ["h1", "h2"], "h4")
+    background = background_of_flows(problem, planned(problem), [Flow("h3", "h5", 5e6), Flow("h3", "h6", 2e6)])
+    assert background.links["h3", "leaf1"] == 7e6
+    left = residual(problem.fabric, background)
+    assert left.capacities_bps["leaf2", "h5"] == 15e6
+    assert left.capacities_bps["h5", "leaf2"] == 20e6
+
+
+@pytest.mark.parametrize(
+    ("background", "message"),
+    [
+        (Background({("h1", "leaf1"): 20e6}), r"leaves nothing of its 2e\+07"),
+        (Background({("h1", "leaf1"): -1.0}), "at least 0"),
+        (Background({("h1", "leaf2"): 1.0}), "h1-leaf2: it is not a link"),
+        (Background({}, {"leaf9": 1.0}), "unknown switch 'leaf9'"),
+        (Background({}, {"leaf1": float("nan")}), "at least 0"),
+    ],
+)
+def test_background_that_cannot_be_is_refused(background: Background, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        residual(leaf_spine(2, 2, 3, capacity_bps=20e6), background)
+
+
+def test_a_plan_of_other_servers_is_refused() -> None:
+    problem = drawn(3)
+    other = replace(problem, jobs=(replace(problem.jobs[0], servers=problem.jobs[0].servers[:1]),))
+    with pytest.raises(InputError, match="which is not one of its PSs"):
+        replan(other, planned(problem), QUICK)
