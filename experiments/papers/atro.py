@@ -192,7 +192,7 @@ def lines(
     table = drawing.table_of(f"ATRO, {title} (Gbit/s)", axis, [point[axis] for point in points], values)
     table.add_row("ATRO, the paper's text", *(drawing.number(paper.get(int(point[axis]))) for point in points))
     seconds = [measured.mean("seconds", SERIES[0].trials(point, seeds)) for point in points]
-    table.add_row("ATRO, seconds (the paper: 2 to 330)", *map(drawing.number, seconds))
+    table.add_row("ATRO, seconds (paper: 2 to 330)", *map(drawing.number, seconds))
     console.print(table)
     places = [int(point[axis]) for point in points]
     drawing.save(

@@ -8,6 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 Draw = Callable[[Axes], None]
@@ -97,11 +98,14 @@ def label(axes: Axes, xlabel: str, ylabel: str, title: str) -> None:
 
 def table_of(title: str, axis: str, places: Sequence[object], values: Values) -> Table:
     """A row for each name, a column for each place."""
-    table = Table(axis, *map(str, places), title=title)
+    table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, padding=0)
+    table.add_column(axis, min_width=20)
+    for place in places:
+        table.add_column(str(place), justify="right", no_wrap=True)
     for name, found in values.items():
         table.add_row(name, *map(number, found))
     return table
 
 
 def number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+    return "-" if value is None else f"{value:.3g}"
