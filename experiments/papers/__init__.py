@@ -49,6 +49,10 @@ def module(name: str, *figure: str) -> Callable[[Console, Request], str]:
 
 FIGURES: dict[str, dict[str, Figure]] = {
     "goat": {
+        "fig10": Figure("what comes to the PS over the workers", module("goat_simulation", "fig10"), simulated=True),
+        "fig11": Figure("what switches sum over the workers", module("goat_simulation", "fig11"), simulated=True),
+        "fig12": Figure("communication overhead over the workers", module("goat_simulation", "fig12"), simulated=True),
+        "fig13": Figure("overhead over the spread of rates", module("goat_simulation", "fig13"), simulated=True),
         "fig13-emulated": Figure(
             "communication overhead over the spread of worker rates: ATP, ESA, GOAT", module("goat_asynchrony")
         ),
