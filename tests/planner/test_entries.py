@@ -93,9 +93,8 @@ def test_gradients_reach_the_root_once_and_load_links_as_predicted(name: str, me
         arrived = [p for p in network.received[tree.root] if (p.job, p.tree) == (number, tree.number)]
         assert sum_of(arrived) == Counter(tree.workers.values())
         assert not any(packet.collision or packet.partial for packet in arrived)
-    # One fragment for each tree: GOAT has one for every sub-model.
-    counts = Counter(shard.job for shard in plan.shards) if method == "goat" else {}
-    one_fragment = tuple(replace(j, gradient_bytes=256 * counts.get(j.number, len(j.servers))) for j in problem.jobs)
+    counts = Counter(number for number, _ in trees(plan))  # one fragment for each tree
+    one_fragment = tuple(replace(j, gradient_bytes=256 * counts[j.number]) for j in problem.jobs)
     predicted = evaluate(replace(problem, jobs=one_fragment), plan)
     for switch, aggregation in predicted.switches.items():
         assert aggregation.packets_in == sum(n for (_, to), n in network.links.items() if to == switch)
