@@ -65,6 +65,16 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig5": Figure("rates over the number of aggregators", module("atro", "fig5"), simulated=True),
     },
     "goat": {
+        "fig10": Figure(
+            "what comes to the PS over the workers", module("goat_simulation", "run", "fig10"), simulated=True
+        ),
+        "fig11": Figure(
+            "what switches sum over the workers", module("goat_simulation", "run", "fig11"), simulated=True
+        ),
+        "fig12": Figure(
+            "communication overhead over the workers", module("goat_simulation", "run", "fig12"), simulated=True
+        ),
+        "fig13": Figure("overhead over the spread of rates", module("goat_simulation", "run", "fig13"), simulated=True),
         "fig13-emulated": Figure(
             "communication overhead over the spread of worker rates: ATP, ESA, GOAT", module("goat_asynchrony")
         ),

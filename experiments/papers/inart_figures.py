@@ -145,13 +145,17 @@ def averages_of(figure: FigureOf, console: Console, request: Request) -> Average
 
 
 def beside_the_paper(figure: FigureOf, averages: Averages, setting: str) -> Table:
-    """Every reading of a scheme beside the paper's value for it."""
+    """Every reading of a scheme beside the paper's value; then InArt over ATP, as printed and as stated."""
     point = Point(setting, figure.at.workers, figure.at.model)
     title = f"InArt, Figure {figure.name[3:]}, {setting}, {point.workers} workers"
     table = Table("scheme", "paper", "ours", "ratio", title=f"{title}, {point.model} ({figure.unit})")
     for scheme in SCHEMES:
         paper, ours = figure.paper.get(PRINTED_AS.get(scheme, scheme)), figure.quantity(averages, scheme, point)
         table.add_row(scheme, number(paper), number(ours), number(paper and ours / paper))
+    for scheme, other in ((LP, ATP), (INART, LIMITED_ATP)):
+        paper = figure.paper[INART] / figure.paper[ATP]
+        ours = figure.quantity(averages, scheme, point) / figure.quantity(averages, other, point)
+        table.add_row(f"{scheme} / {other}", number(paper), number(ours), number(ours / paper))
     return table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from planner.methods import aro, aro_literal, atp, ecmp, forest, grid, inart, lbmm, overlay, paring, spar
+from planner.methods import aro, aro_literal, atp, ecmp, forest, goat, grid, inart, lbmm, overlay, paring, spar
 from planner.methods.method import Method, Options
 from planner.own import own_methods
 from topo.errors import unknown_name
@@ -23,6 +23,7 @@ METHODS: dict[str, Method[Any]] = {
     "random": Method("each task through one INA switch drawn at random (ARO's RANDOM)", Options, ecmp.plan_random),
     "aggtree": Method("each flow by the least used uplink of its ToR (AggTree)", Options, ecmp.plan_aggtree),
     "aggtree-balanced": Method("aggtree that minds all links of a path", Options, ecmp.plan_balanced),
+    "goat": Method("sub-models, each summed by switches with memory for it (GOAT)", goat.GoatOptions, goat.plan),
     "grid": Method("an aggregator for each worker by linear program, summed once (GRID)", grid.GridOptions, grid.plan),
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),

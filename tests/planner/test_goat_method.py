@@ -1,0 +1,88 @@
+"""The planner `goat`: plans that pass every check, each gradient summed at most once, within every switch's memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from planner_cases import single
+
+from planner.entries import entries
+from planner.methods import METHODS
+from planner.methods.goat import GoatOptions
+from planner.plan import ROOT_LABEL, Plan
+from planner.problem import Problem
+from topo.clos import fat_tree, leaf_spine
+from topo.errors import InputError
+from topo.generators import goat_testbed
+from topo.variations import with_aggregators, with_ina, with_pipelines
+from traffic.packet import FRAGMENT
+
+FRAGMENTS = 96
+
+
+def goat_problem(slots: int, pipelines: int = 1) -> Problem:
+    fabric = with_pipelines(with_aggregators(goat_testbed(), slots=slots), pipelines)
+    workers = tuple(host.name for host in fabric.hosts if host.name != "ps")
+    return sized(single(fabric, workers, "ps"))
+
+
+def sized(problem: Problem) -> Problem:
+    jobs = tuple(replace(job, gradient_bytes=FRAGMENTS * 4 * FRAGMENT.values) for job in problem.jobs)
+    return replace(problem, jobs=jobs)
+
+
+def planned(problem: Problem, **options: int) -> Plan:
+    plan = METHODS["goat"].plan(problem, GoatOptions(**options))  # type: ignore[arg-type]
+    entries(problem, plan)
+    return plan
+
+
+def unaggregated(plan: Plan) -> float:
+    """Gradients that come to the PS as they are, of a worker each."""
+    raw = [(shard.share, b) for shard in plan.shards for tree in shard.trees for b in tree.branches
+           if b.parent == ROOT_LABEL and b.label in tree.workers]  # fmt: skip
+    return sum(share for share, _ in raw)
+
+
+@pytest.mark.parametrize("pipelines", [1, 2])
+def test_with_memory_for_the_gradient_nothing_is_left_to_the_ps(pipelines: int) -> None:
+    plan = planned(goat_problem(slots=48, pipelines=pipelines))
+    assert len(plan.shards) == 8
+    for shard in plan.shards:
+        (tree,) = shard.trees
+        assert tree.policy == "goat"
+        assert all(tree.branch_of[aggregator.label].parent == ROOT_LABEL for aggregator in tree.aggregators)
+        assert {aggregator.slots for aggregator in tree.aggregators} <= {FRAGMENTS // 8}
+    assert pipelines > 1 or unaggregated(plan) == 0
+
+
+def test_without_memory_all_goes_to_the_ps() -> None:
+    plan = planned(goat_problem(slots=FRAGMENTS // 8 - 1))
+    assert unaggregated(plan) == pytest.approx(8)
+    assert not any(tree.aggregators for shard in plan.shards for tree in shard.trees)
+
+
+@pytest.mark.parametrize("fabric", [leaf_spine(4, 4, 4), fat_tree(4)], ids=lambda fabric: fabric.name)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_fabric_with_some_programmable_switches(fabric: object, seed: int) -> None:
+    some = with_aggregators(with_ina(fabric, share=0.4, seed=seed), slots=48)  # type: ignore[arg-type]
+    hosts = [host.name for host in some.hosts]
+    problem = sized(single(some, hosts[1:13], hosts[0]))
+    plan = planned(problem, sub_models=4, seed=seed)
+    assert sum(shard.share for shard in plan.shards) == pytest.approx(1)
+    assert plan == replace(planned(problem, sub_models=4, seed=seed), outcome=plan.outcome)
+
+
+def test_a_switch_for_more_workers_than_a_slot_has_bits() -> None:
+    fabric = with_aggregators(leaf_spine(2, 1, 40), slots=200)
+    hosts = [host.name for host in fabric.hosts]
+    plan = planned(sized(single(fabric, hosts[1:], hosts[0])), sub_models=2)
+    assert max(len(a.children) for s in plan.shards for t in s.trees for a in t.aggregators) <= 64
+
+
+def test_options_that_make_no_sense() -> None:
+    with pytest.raises(InputError, match="sub_models = 0"):
+        GoatOptions(sub_models=0)
+    with pytest.raises(InputError, match="unknown objective"):
+        GoatOptions(objective="time")
