@@ -293,7 +293,7 @@ def check(
 def planners() -> None:
     """List the planners."""
     for name, method in METHODS.items():
-        print(f"{name:12} {method.summary}")
+        print(f"{name:16} {method.summary}")
 
 
 @app.command()
