@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 
 import pytest
 
@@ -25,6 +26,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of tests/p4."""
     parser.addoption("--fuzz", type=int, metavar="N", help="compare switches on N new random sequences of packets")
     parser.addoption("--record", action="store_true", help="keep what simple_switch answers as the corpus of tests/p4")
+
+
+def pytest_configure() -> None:
+    """What a shell runs in the background ignores SIGINT, and all that it starts; runs that are tested must hear it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
