@@ -91,6 +91,11 @@ class Fabric:
         return frozenset(host.name for host in self.hosts)
 
     @cached_property
+    def ina_names(self) -> frozenset[str]:
+        """The switches that aggregate."""
+        return frozenset(switch.name for switch in self.switches if switch.ina)
+
+    @cached_property
     def capacities_bps(self) -> dict[tuple[str, str], float]:
         """Capacity of every directed link (from, to)."""
         forth = {(link.a, link.b): link.capacity_ab_bps for link in self.links}

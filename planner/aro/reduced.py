@@ -155,7 +155,7 @@ def reduce_task(fabric: Fabric, task: Task, first: dict[str, str]) -> Reduced:
         for u, v in unfolded.links(dict.fromkeys(tors))
         if not {u, v} & task.without
     }
-    sums = {switch.name for switch in fabric.switches if switch.ina}
+    sums = fabric.ina_names
     entering: dict[Inp, list[DirectedLink]] = defaultdict(list)
     for link, (u, v) in links.items():
         if v in sums:

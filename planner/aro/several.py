@@ -50,7 +50,7 @@ def several(problem: Problem, options: Options) -> Plan:
     return plan_from_paths(
         problem,
         paths,
-        {switch.name for switch in problem.fabric.switches if switch.ina},
+        problem.fabric.ina_names,
         rates_bps={task.key: rate for task, rate in zip(tasks, found.rates, strict=True)},
         method="aro",
         outcome=SolverOutcome(status, monotonic() - started, gap, "highs"),

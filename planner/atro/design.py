@@ -49,7 +49,7 @@ def realise(
     placed = replace(job, workers=cluster.worker_names, servers=(SERVER,))
     problem = Problem(fabric, (placed,), fragment)
     paths = {job.number: paths_of(wiring, cluster.worker_names, set(cluster.aggregator_names))}
-    aggregate_at = {switch.name for switch in fabric.switches if switch.ina}
+    aggregate_at = fabric.ina_names
     plan = plan_from_paths(problem, paths, aggregate_at, method="atro", outcome=outcome, window=options.window)
     check(problem, plan)
     return Design(problem, plan)

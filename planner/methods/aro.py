@@ -45,7 +45,7 @@ def plan_aware(problem: Problem, options: AroOptions) -> Plan:
     return plan_from_paths(
         problem,
         {task.job.number: routing.paths},
-        aggregating(problem.fabric),
+        problem.fabric.ina_names,
         method="aro",
         outcome=routing.outcome,
         window=options.window,
@@ -72,16 +72,12 @@ def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
     return plan_from_paths(
         problem,
         paths,
-        aggregating(problem.fabric),
+        problem.fabric.ina_names,
         rates_bps={(shard.job, tree.root): shard.rate_bps for shard in plan.shards for tree in shard.trees},
         method=plan.method,
         outcome=replace(plan.outcome, status="heuristic", gap=None),
         window=options.window,
     )
-
-
-def aggregating(fabric: Fabric) -> set[str]:
-    return {switch.name for switch in fabric.switches if switch.ina}
 
 
 def without_pipelines(fabric: Fabric) -> Fabric:

@@ -92,7 +92,7 @@ def plan_variant(name: str, problem: Problem, options: LiteralOptions) -> Plan:
     return plan_from_paths(
         problem,
         routes(solved.aro),
-        {switch.name for switch in problem.fabric.switches if switch.ina},
+        problem.fabric.ina_names,
         rates_bps=rates,
         method=name,
         outcome=judged(solved, variant, options),

@@ -61,7 +61,7 @@ def routed(problem: Problem, options: Options, method: str, route: Route) -> Pla
         ]
         for job in problem.jobs
     }
-    summing = {switch.name for switch in problem.fabric.switches if switch.ina}
+    summing = problem.fabric.ina_names
     return plan_from_paths(problem, paths, summing, method=method, window=options.window)
 
 
@@ -88,7 +88,7 @@ def greedy_paths(fabric: Fabric, job: Job, server: str, draw: random.Random, wei
 
     A flow that enters an INP where flows of its task are summed already has no choice from there.
     """
-    summing = {switch.name for switch in fabric.switches if switch.ina}
+    summing = fabric.ina_names
     options = shortest_paths(fabric, job, server)
     loads: Loads = Counter()
     rest: dict[Inp, Path] = {}

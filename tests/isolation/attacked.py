@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
-from typing import Any
 
-from experiments.exactness.virtual import VirtualNetwork
+from experiments.exactness.virtual import Inline, VirtualNetwork
 from planner.plan import Plan
 from planner.problem import Problem
 from traffic.gradient import Gradients, RandomGradients
@@ -25,15 +23,6 @@ DIFFERENT = 800
 STALL_S = 5.0
 """Of the network's own time."""
 Filter = Sequence[tuple[int, int, int, int]]
-
-
-class Inline(Executor):
-    """Runs what is submitted at once."""
-
-    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(work(*args, **named))
-        return future
 
 
 class AttackedNetwork(VirtualNetwork):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
+from functools import cache
 
 from planner.problem import FragmentFormat, Job, Problem
+from topo.clos import leaf_spine
 from topo.fabric import Fabric
+from topo.variations import with_capacity, with_ina, with_pipelines
 
 FRAGMENT = FragmentFormat(values=64, wire_bytes=326)
 GRADIENT_BYTES = 97_000
@@ -24,3 +28,14 @@ def first_is_server(fabric: Fabric, workers: int | None = None) -> Problem:
     """One job with the fabric's first host as PS and the following ones as workers."""
     server, *others = (host.name for host in fabric.hosts)
     return single(fabric, others[:workers], server)
+
+
+@cache
+def papers_setting(seed: int) -> Problem:
+    """ARO's default: 24 leaves and spines, 200 workers, 9 INA switches with 4 pipelines, one of them the PS's leaf."""
+    fabric = with_pipelines(with_capacity(leaf_spine(24, 24, 24), 100e9), 4)
+    draw = random.Random(seed)
+    server, *others = (host.name for host in fabric.hosts)
+    tor = fabric.tor_of(server)
+    chosen = draw.sample([switch.name for switch in fabric.switches if switch.name != tor], 8)
+    return single(with_ina(fabric, (tor, *chosen)), draw.sample(others, 200), server)

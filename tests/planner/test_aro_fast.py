@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 from aro_cases import UNIT, random_fabric
-from planner_cases import first_is_server, single
+from planner_cases import first_is_server, papers_setting, single
 
 from planner.aro.flow import Demand, FlowTest
 from planner.aro.recognise import leaf_spine as closed_form
@@ -178,15 +178,6 @@ def test_the_papers_setting() -> None:
         assert plan.outcome.status == "optimal"
         rates[round(100e9 / plan.shards[0].rate_bps, 6)] += 1
     assert set(rates) == {3, 4}
-
-
-def papers_setting(seed: int) -> Problem:
-    fabric = with_pipelines(with_capacity(leaf_spine(24, 24, 24), 100e9), 4)
-    draw = random.Random(seed)
-    server, *others = (host.name for host in fabric.hosts)
-    tor = fabric.tor_of(server)
-    chosen = draw.sample([switch.name for switch in fabric.switches if switch.name != tor], 8)
-    return single(with_ina(fabric, (tor, *chosen)), draw.sample(others, 200), server)
 
 
 def test_a_fat_tree_of_320_switches_is_planned_to_the_optimum() -> None:

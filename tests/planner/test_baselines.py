@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import random
 from functools import cache
 from statistics import mean
 
 import pytest
-from planner_cases import job, single
+from planner_cases import job, papers_setting
 
 from planner.evaluate import evaluate
 from planner.methods import METHODS, Options
 from planner.problem import Problem
-from topo.clos import fat_tree, leaf_spine
+from topo.clos import fat_tree
 from topo.variations import with_ina, with_pipelines
 
 SEEDS = range(8)
 
 
 @cache
-def default_setting(seed: int) -> Problem:
-    """24 leaves of 24 hosts, 24 spines, 100 Gbit/s, 9 INA switches of 4 pipelines, 200 workers (ARO, IV-A)."""
-    draw = random.Random(seed)
-    fabric = with_pipelines(leaf_spine(24, 24, 24, capacity_bps=100e9), 4)
-    others = [switch.name for switch in fabric.switches if switch.name != "leaf1"]
-    server, *hosts = (host.name for host in fabric.hosts)
-    return single(with_ina(fabric, ("leaf1", *draw.sample(others, 8))), draw.sample(hosts, 200), server)
-
-
-@cache
 def mean_rate_gbps(method: str) -> float:
-    plans = [METHODS[method].plan(default_setting(seed), Options(seed=seed)) for seed in SEEDS]
+    plans = [METHODS[method].plan(papers_setting(seed), Options(seed=seed)) for seed in SEEDS]
     return mean(plan.shards[0].rate_bps for plan in plans) / 1e9
 
 
@@ -46,7 +35,7 @@ def test_grid_is_the_worst_and_balance_is_worth_more_than_twice() -> None:
 
 
 def test_grid_sums_once_and_random_by_one_switch_above_the_tors() -> None:
-    problem = default_setting(0)
+    problem = papers_setting(0)
     (shard,) = METHODS["grid"].plan(problem).shards
     (tree,) = shard.trees
     assert {tree.branch_of[a.label].parent for a in tree.aggregators} == {0}
@@ -63,7 +52,7 @@ def test_plans_are_the_same_for_the_same_seed_and_rates_fit_every_link(method: s
     problem = Problem(
         fabric,
         (job(hosts[2:9], "h1", "h16"), job(hosts[9:15], "h2", number=2)),
-        default_setting(0).fragment,
+        papers_setting(0).fragment,
     )
     plan = METHODS[method].plan(problem, Options(seed=1))
     assert plan == METHODS[method].plan(problem, Options(seed=1))

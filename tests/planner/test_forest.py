@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import pairwise
@@ -13,16 +12,16 @@ import pytest
 from aro_cases import CLOS, LEAF_SPINES, UNIT, Resource, capacity_of, random_problem, routings, worth_of_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planner_cases import single
+from planner_cases import papers_setting, single
 
 from planner.evaluate import evaluate
 from planner.methods import METHODS
 from planner.methods.forest import ForestOptions
 from planner.plan import Plan
 from planner.problem import Problem
-from topo.clos import Cable, leaf_spine, wire
+from topo.clos import Cable, wire
 from topo.errors import InputError
-from topo.variations import with_aggregators, with_capacity, with_ina, with_pipelines
+from topo.variations import with_aggregators, with_ina
 
 EXACT = 1e-6
 MU = 0.001
@@ -91,16 +90,6 @@ def test_more_trees_are_never_worth_less(shape: str, seed: int) -> None:
     gap = planned(problem, 2).outcome.gap
     assert gap is not None
     assert every <= two * (1 + gap) * (1 + EXACT)
-
-
-def papers_setting(seed: int) -> Problem:
-    """ARO's default: 24 leaves and spines, 200 workers, 9 INA switches with 4 pipelines, one of them the PS's leaf."""
-    fabric = with_pipelines(with_capacity(leaf_spine(24, 24, 24), 100e9), 4)
-    draw = random.Random(seed)
-    server, *others = (host.name for host in fabric.hosts)
-    tor = fabric.tor_of(server)
-    chosen = draw.sample([switch.name for switch in fabric.switches if switch.name != tor], 8)
-    return single(with_ina(fabric, (tor, *chosen)), draw.sample(others, 200), server)
 
 
 def test_two_trees_gain_a_fifth_in_the_papers_setting() -> None:
