@@ -4,18 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switch.entries import REPLICA, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.program import ActionCall, Program
+from switch.entries import (
+    REPLICA,
+    DefaultAction,
+    KeyPart,
+    Lpm,
+    MulticastGroup,
+    Range,
+    RegisterPreset,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+)
+from switch.program import ActionCall, MatchKey, Program, Table
 from topo.errors import InputError
 
 MAX_GROUP = 65535
 MAX_REPLICA = 65535
+
+PARTS: dict[str, tuple[type, ...]] = {
+    "exact": (int,),
+    "valid": (int,),
+    "lpm": (Lpm,),
+    "ternary": (Ternary,),
+    "range": (Range,),
+    "optional": (int, Ternary),
+}
+"""What may stand in a key, by how that part of it matches."""
+BY_PRIORITY = {"ternary", "range", "optional"}
 
 
 def check_entries(program: Program, entries: SwitchEntries) -> None:
     """Raise `InputError` for the first entry, group or preset that the program cannot have."""
     for entry in entries.tables:
         action_call(program, entry)
+    for default in entries.defaults:
+        default_call(program, default)
     for group in entries.groups:
         check_group(group)
     for preset in entries.registers:
@@ -25,14 +49,66 @@ def check_entries(program: Program, entries: SwitchEntries) -> None:
 def action_call(program: Program, entry: TableEntry) -> ActionCall:
     """The action that `entry` runs, with the entry's key and parameters checked."""
     table = program.table(entry.table)
-    check_numbers(f"key of table '{table.name}'", entry.key, [(part.name, part.bits) for part in table.key])
-    action = table.action(entry.action)
+    check_key(table, entry)
+    return call(table, entry.action, entry.params)
+
+
+def default_call(program: Program, default: DefaultAction) -> ActionCall:
+    """The action that `default` makes a table run on a miss, with its parameters checked."""
+    return call(program.table(default.table), default.action, default.params)
+
+
+def call(table: Table, name: str, params: tuple[int, ...]) -> ActionCall:
+    action = table.action(name)
     check_numbers(
         f"parameters of action '{action.name}' in table '{table.name}'",
-        entry.params,
+        params,
         [(parameter.name, parameter.bits) for parameter in action.parameters],
     )
-    return ActionCall(action, entry.params)
+    return ActionCall(action, params)
+
+
+def check_key(table: Table, entry: TableEntry) -> None:
+    """Each part of the key must match as the table does, and overlapping keys need a priority."""
+    what = f"key of table '{table.name}'"
+    if len(entry.key) != len(table.key):
+        names = ", ".join(part.name for part in table.key) or "none"
+        raise InputError(f"{what}: {len(entry.key)} given, {len(table.key)} expected ({names})")
+    for value, part in zip(entry.key, table.key, strict=True):
+        check_part(what, part, value)
+    prioritised = any(part.match in BY_PRIORITY for part in table.key)
+    if prioritised != (entry.priority is not None):
+        rule = "needs a priority, for its keys can overlap" if prioritised else "takes no priority: its keys never tie"
+        raise InputError(f"{what}: entry '{entry.cli()}' {rule}")
+
+
+def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
+    """`value` must be of the kind that `part` matches by, and its numbers must fit."""
+    expected = PARTS[part.match]
+    if not isinstance(value, expected):
+        kinds = " or ".join("a number" if kind is int else kind.__name__ for kind in expected)
+        raise InputError(f"{what}: '{part.name}' matches {part.match}, which takes {kinds}, not {value!r}")
+    if isinstance(value, Lpm) and not 0 <= value.prefix <= part.bits:
+        raise InputError(f"{what}: '{part.name}' has {part.bits} bits, so a prefix of {value.prefix} cannot be")
+    if isinstance(value, Range) and value.low > value.high:
+        raise InputError(f"{what}: the range {value} of '{part.name}' is empty: its lower end is first")
+    if part.match == "optional" and isinstance(value, Ternary) and value.mask:
+        raise InputError(f"{what}: '{part.name}' is optional: a number, or Ternary(0, 0) for any; not {value!r}")
+    numbers = numbers_of(value)
+    check_numbers(what, numbers, [(part.name, part.bits)] * len(numbers))
+
+
+def numbers_of(value: KeyPart) -> tuple[int, ...]:
+    """The numbers of a part of a key that need as many bits as the field."""
+    match value:
+        case Lpm():
+            return (value.value,)
+        case Ternary():
+            return value.value, value.mask
+        case Range():
+            return value.low, value.high
+        case _:
+            return (value,)
 
 
 def check_numbers(what: str, numbers: tuple[int, ...], expected: Iterable[tuple[str, int]]) -> None:

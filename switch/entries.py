@@ -2,6 +2,7 @@
 
 Keys and parameters are unsigned integers in the order in which the P4 program names them, so that
 the same entries go to BMv2, to the embedded switch, and into a file that `simple_switch_CLI` reads.
+A part of a key that is not matched exactly is a `Lpm`, `Ternary` or `Range`.
 """
 
 from __future__ import annotations
@@ -10,24 +11,116 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 
+from topo.errors import InputError
+
 REPLICA = 1
 """The `egress_rid` of replicas, unless a group says otherwise."""
 
 
 @dataclass(frozen=True)
+class Lpm:
+    """Matches where the first `prefix` bits are those of `value`; of several entries the longest prefix wins."""
+
+    value: int
+    prefix: int
+
+    def __str__(self) -> str:
+        return f"{self.value}/{self.prefix}"
+
+
+@dataclass(frozen=True)
+class Ternary:
+    """Matches where field & mask == value & mask; a mask of 0 always does."""
+
+    value: int
+    mask: int
+
+    def __str__(self) -> str:
+        return f"{self.value}&&&{self.mask}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Matches from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.low}->{self.high}"
+
+
+KeyPart = int | Lpm | Ternary | Range
+"""An integer matches exactly; that of an `optional` key does too, which `Ternary(0, 0)` leaves open."""
+
+
+@dataclass(frozen=True)
 class TableEntry:
-    """One exact-match entry: `table` and `action` are the full names in the P4 program."""
+    """One entry: `table` and `action` are the full names in the P4 program.
+
+    Where keys can overlap (ternary, range, optional), the entry with the lowest `priority` wins; such entries need one.
+    """
 
     table: str
-    key: tuple[int, ...]
+    key: tuple[KeyPart, ...]
+    action: str
+    params: tuple[int, ...] = ()
+    priority: int | None = None
+
+    @property
+    def exact_key(self) -> tuple[int, ...]:
+        """The key of an entry all of whose parts match exactly; else `InputError`."""
+        exact = tuple(part for part in self.key if isinstance(part, int))
+        if len(exact) < len(self.key):
+            raise InputError(f"entry '{self.cli()}': all parts of its key must be numbers, that match exactly")
+        return exact
+
+    def cli(self) -> str:
+        """The line that `simple_switch_CLI` reads."""
+        words = ["table_add", self.table, self.action, *map(str, self.key), "=>", *map(str, self.params)]
+        return " ".join(words if self.priority is None else [*words, str(self.priority)])
+
+
+@dataclass(frozen=True)
+class DefaultAction:
+    """What `table` does on a miss, instead of what its program says."""
+
+    table: str
     action: str
     params: tuple[int, ...] = ()
 
     def cli(self) -> str:
         """The line that `simple_switch_CLI` reads."""
-        key = " ".join(map(str, self.key))
-        params = " ".join(map(str, self.params))
-        return f"table_add {self.table} {self.action} {key} => {params}".rstrip()
+        return " ".join(["table_set_default", self.table, self.action, *map(str, self.params)])
+
+
+@dataclass(frozen=True)
+class MirrorSession:
+    """Clones of `session` leave by `port` and, once for each of its replicas, by the multicast `group`."""
+
+    session: int
+    port: int | None = None
+    group: int | None = None
+
+    def cli(self) -> tuple[str, ...]:
+        """The lines that `simple_switch_CLI` reads."""
+        port = () if self.port is None else (f"mirroring_add {self.session} {self.port}",)
+        return port if self.group is None else (*port, f"mirroring_add_mc {self.session} {self.group}")
+
+
+@dataclass(frozen=True)
+class MeterRates:
+    """Rates of one cell of a meter, or (`index` None) of all: (units per microsecond, burst), the lowest first."""
+
+    meter: str
+    index: int | None
+    rates: tuple[tuple[float, int], ...]
+
+    def cli(self) -> str:
+        """The line that `simple_switch_CLI` reads."""
+        rates = " ".join(f"{rate}:{burst}" for rate, burst in self.rates)
+        command = "meter_array_set_rates" if self.index is None else "meter_set_rates"
+        return " ".join([command, self.meter, *([] if self.index is None else [str(self.index)]), rates])
 
 
 @dataclass(frozen=True)
@@ -74,16 +167,21 @@ class SwitchEntries:
     tables: tuple[TableEntry, ...] = ()
     groups: tuple[MulticastGroup, ...] = ()
     registers: tuple[RegisterPreset, ...] = ()
+    defaults: tuple[DefaultAction, ...] = ()
+    mirrors: tuple[MirrorSession, ...] = ()
+    meters: tuple[MeterRates, ...] = ()
 
     def cli(self) -> str:
         """A command file for `simple_switch_CLI`, one command a line."""
-        lines = [entry.cli() for entry in self.tables]
+        lines = [*(entry.cli() for entry in self.tables), *(default.cli() for default in self.defaults)]
         handles = count()
         for group in self.groups:
             lines.append(f"mc_mgrp_create {group.group}")
             for replica, ports in group.nodes.items():
                 lines.append(f"mc_node_create {replica} {' '.join(map(str, ports))}")
                 lines.append(f"mc_node_associate {group.group} {next(handles)}")
+        lines += [line for mirror in self.mirrors for line in mirror.cli()]
+        lines += [meter.cli() for meter in self.meters]
         lines += [f"register_write {r.register} {r.index} {r.value}" for r in self.registers]
         return "\n".join(lines) + "\n"
 

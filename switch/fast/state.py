@@ -114,9 +114,9 @@ class SwitchState(StateReader):
             keys = seen.setdefault(entry.table, set())
             if entry.table not in self.keys:
                 raise InputError(f"table '{entry.table}' has no key: it takes no entries")
-            if entry.key in self.keys[entry.table] or entry.key in keys:
+            if entry.exact_key in self.keys[entry.table] or entry.key in keys:
                 raise InputError(f"table '{entry.table}' already has an entry for the key {entry.key}")
-            keys.add(entry.key)
+            keys.add(entry.exact_key)
         for name, keys in seen.items():
             size = self.program.table(name).size
             if len(keys) + len(self.keys[name]) > size:
@@ -129,10 +129,10 @@ class SwitchState(StateReader):
         if table.direct:
             view = self.layout.view(self.memory, name).view(np.uint8).reshape(-1, table.entry_bytes)
             for entry, data in zip(entries, packed, strict=True):
-                view[entry.key[0]] = np.frombuffer(data, np.uint8)
+                view[entry.exact_key[0]] = np.frombuffer(data, np.uint8)
         else:
-            self.put(table.symbol, [(table.key.pack(e.key), d) for e, d in zip(entries, packed, strict=True)])
-        self.keys[name] |= {entry.key for entry in entries}
+            self.put(table.symbol, [(table.key.pack(e.exact_key), d) for e, d in zip(entries, packed, strict=True)])
+        self.keys[name] |= {entry.exact_key for entry in entries}
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Add (key, entry) pairs to a hash table and to the array in front of it."""
