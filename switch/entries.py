@@ -96,16 +96,17 @@ class DefaultAction:
 
 @dataclass(frozen=True)
 class MirrorSession:
-    """Clones of `session` leave by `port` and, once for each of its replicas, by the multicast `group`."""
+    """Clones of `session` leave by `port`, or as the replicas of the multicast `group`."""
 
     session: int
     port: int | None = None
     group: int | None = None
 
-    def cli(self) -> tuple[str, ...]:
-        """The lines that `simple_switch_CLI` reads."""
-        port = () if self.port is None else (f"mirroring_add {self.session} {self.port}",)
-        return port if self.group is None else (*port, f"mirroring_add_mc {self.session} {self.group}")
+    def cli(self) -> str:
+        """The line that `simple_switch_CLI` reads."""
+        if self.group is None:
+            return f"mirroring_add {self.session} {self.port}"
+        return f"mirroring_add_mc {self.session} {self.group}"
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ class SwitchEntries:
             for replica, ports in group.nodes.items():
                 lines.append(f"mc_node_create {replica} {' '.join(map(str, ports))}")
                 lines.append(f"mc_node_associate {group.group} {next(handles)}")
-        lines += [line for mirror in self.mirrors for line in mirror.cli()]
+        lines += [mirror.cli() for mirror in self.mirrors]
         lines += [meter.cli() for meter in self.meters]
         lines += [f"register_write {r.register} {r.index} {r.value}" for r in self.registers]
         return "\n".join(lines) + "\n"

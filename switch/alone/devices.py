@@ -1,0 +1,140 @@
+"""One switch on its own, by the name of its target: packets in, packets out, without a network.
+
+`fast` runs in this process and needs no root; `kernel` is the same in the kernel; `bmv2` is `simple_switch`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.alone.wires import Wires, open_wires
+from switch.entries import SwitchEntries
+from switch.read import read_program
+from switch.target import choose_target
+from topo.errors import unknown_name
+
+QUIET_S = 0.05
+"""How long nothing must leave a switch on interfaces before it counts as having done everything."""
+PATIENCE_S = 2.0
+"""How long to wait for a packet that should come."""
+
+
+class Filled(Protocol):
+    """A switch that takes entries and can be read."""
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add entries; `InputError` if the program has no such thing."""
+        ...
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array."""
+        ...
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of every element of an indirect counter."""
+        ...
+
+
+class Device(Filled, Protocol):
+    """A switch with ports that packets can be given to."""
+
+    def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
+        """What leaves, as (port, packet), when `packet` arrives at `port`; in order for each port."""
+        ...
+
+    def late(self) -> list[tuple[int, bytes]]:
+        """What leaves later than `inject` waited for."""
+        ...
+
+
+class InProcess:
+    """The embedded switch, in this process."""
+
+    def __init__(self, program: Path) -> None:
+        from switch.fast.inprocess import InProcessSwitch  # noqa: PLC0415, needs a C compiler
+
+        self.switch = InProcessSwitch(read_program(program))
+        self.install = self.switch.install
+        self.inject = self.switch.inject
+        self.read_register = self.switch.read_register
+        self.read_counter = self.switch.read_counter
+
+    def late(self) -> list[tuple[int, bytes]]:
+        return []
+
+
+class OnInterfaces:
+    """A switch whose ports are interfaces at the end of `wires`."""
+
+    def __init__(self, switch: Filled, wires: Wires) -> None:
+        self.wires = wires
+        self.install = switch.install
+        self.read_register = switch.read_register
+        self.read_counter = switch.read_counter
+
+    def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
+        self.wires.send(port, packet)
+        return list(self.wires.received(QUIET_S))
+
+    def late(self) -> list[tuple[int, bytes]]:
+        return list(self.wires.received(PATIENCE_S))
+
+
+@contextmanager
+def in_process(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+    yield InProcess(program)
+
+
+@contextmanager
+def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
+    from switch.fast.kernel import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
+
+    choose_target("fast")
+    compiled = compile_program(read_program(program))
+    with open_wires(ports) as wires:
+        switch = KernelSwitch(compiled)
+        try:
+            for port, interface in wires.interfaces.items():
+                switch.add_port(port, interface)
+            yield OnInterfaces(switch, wires)
+        finally:
+            switch.close()
+
+
+@contextmanager
+def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
+    choose_target("bmv2")
+    from switch.bmv2.process import Process, free_port  # noqa: PLC0415, only where BMv2 is
+    from switch.bmv2.runtime import Runtime  # noqa: PLC0415
+
+    with open_wires(ports) as wires, tempfile.TemporaryDirectory(prefix="inakit-") as folder:
+        control_port = free_port()
+        attached = [part for port, name in wires.interfaces.items() for part in ("-i", f"{port}@{name}")]
+        command = ["simple_switch", *attached, "--thrift-port", str(control_port), "--log-console", "-L", "warn"]
+        process = Process("switch", [*command, str(program)], control_port, Path(folder, "log"))
+        try:
+            process.wait_until_ready()
+            yield OnInterfaces(Runtime(control_port, program), wires)
+        finally:
+            process.stop()
+
+
+DEVICES: dict[str, Callable[[Path, Iterable[int]], AbstractContextManager[Device]]] = {
+    "fast": in_process,
+    "kernel": in_kernel,
+    "bmv2": in_bmv2,
+}
+
+
+def open_device(target: str, program: Path, ports: Iterable[int]) -> AbstractContextManager[Device]:
+    """A switch that runs the BMv2 JSON `program` and has these `ports`; ends with the context."""
+    if target not in DEVICES:
+        raise unknown_name("target of a single switch", target, DEVICES)
+    return DEVICES[target](program, ports)
