@@ -443,7 +443,7 @@ class Table:
     """A match-action table; `hit`, `miss` and `after` (by action number) name the node that follows.
 
     Where `hit` or `miss` is not in the JSON, the action that ran decides. `match` is how the table as a whole
-    is searched. With `profile`, entries name members or groups of an action profile. With `entries` (even none),
+    is searched; a miss without any action goes on at `base_next`. With `profile`, entries name members or groups of an action profile. With `entries` (even none),
     or a `default_is_const`, the control plane cannot change them.
     """
 
@@ -460,6 +460,7 @@ class Table:
     match: str = "exact"
     entries: tuple[ConstEntry, ...] | None = None
     default_is_const: bool = False
+    base_next: str | None = None
     profile: str | None = None
     counted: bool = False
     meter: str | None = None

@@ -185,12 +185,13 @@ class ProgramReader:
         found = self.argument(node, action)
         return found if isinstance(found, Expression) else Unknown("operand", str(node["value"]))
 
-    # {"op": "?", "cond": ..., "left": ..., "right": ...};  unary operators have "left": null
+    # {"op": "?", "cond": ..., "left": ..., "right": ...};  unary operators have "left": null, which before - is 0
     def operation(self, node: Json, action: Json) -> Operation | ElementField:
         if node["op"] == "access_field":
             return ElementField(self.expression(node["left"], action), node["right"])
-        operands = [node[side] for side in ("cond", "left", "right") if node.get(side) is not None]
-        return Operation(node["op"], tuple(self.expression(operand, action) for operand in operands))
+        sides = [node[side] for side in ("cond", "left", "right") if node.get(side) is not None]
+        operands = tuple(self.expression(side, action) for side in sides)
+        return Operation(node["op"], (Constant(0), *operands) if node["op"] == "-" and len(operands) == 1 else operands)
 
     # -- externs
 
@@ -303,6 +304,7 @@ class ProgramReader:
             match=node["match_type"],
             entries=tuple(self.entry(each) for each in node["entries"]) if "entries" in node else None,
             default_is_const=bool(default and (default["action_const"] or default["action_entry_const"])),
+            base_next=node["base_default_next"],
             profile=node.get("action_profile"),
             counted=node["with_counters"],
             meter=node["direct_meters"],

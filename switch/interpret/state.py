@@ -1,0 +1,104 @@
+"""What a running switch holds apart from packets: tables, registers, counters, meters, groups, mirror sessions."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+from switch.encode import action_call, check_entries, default_call
+from switch.entries import MirrorSession, MulticastGroup, SwitchEntries, TableEntry
+from switch.interpret.meters import MeterCell
+from switch.interpret.tables import Installed, ProfileState, TableState
+from switch.program import Meter, Program
+from topo.errors import InputError
+
+Clock = Callable[[], int]
+KEPT_DIGESTS = 1 << 16
+
+Digest = tuple[str, tuple[int, ...]]
+"""The name of a digest and the values of its fields."""
+
+
+class CounterState:
+    """Packets and bytes of each cell of an indirect counter."""
+
+    def __init__(self, size: int) -> None:
+        self.packets, self.bytes = [0] * size, [0] * size
+
+    def add(self, index: int, size: int) -> None:
+        self.packets[index] += 1
+        self.bytes[index] += size
+
+
+class State:
+    """The state of one switch; `clock` gives microseconds since it started, `random` the program's random numbers."""
+
+    def __init__(self, program: Program, clock: Clock, random: Random) -> None:
+        self.program, self.clock, self.random = program, clock, random
+        self.registers = {register.name: [0] * register.size for register in program.registers.values()}
+        self.counters = {counter.name: CounterState(counter.size) for counter in program.counters.values()}
+        self.meters = {meter.name: self.cells(meter) for meter in program.meters.values()}
+        self.tables = {table.name: TableState(table) for table in program.tables.values()}
+        self.profiles = {name: ProfileState() for name in program.profiles}
+        self.value_sets: dict[str, set[int]] = {name: set() for name in program.value_sets}
+        self.groups: dict[int, MulticastGroup] = {}
+        self.sessions: dict[int, MirrorSession] = {}
+        self.digests: deque[Digest] = deque(maxlen=KEPT_DIGESTS)
+        for table in program.tables.values():
+            for entry in table.entries or ():
+                priority = None if table.match in ("exact", "lpm") else entry.priority
+                self.tables[table.name].add(Installed(entry.key, priority, self.cell(), entry.call))
+
+    def cell(self) -> MeterCell:
+        return MeterCell(self.clock())
+
+    def cells(self, meter: Meter) -> list[MeterCell]:
+        return [self.cell() for _ in range(meter.size)]
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add everything in `entries`; when a part of it is wrong, nothing is added."""
+        check_entries(self.program, entries)
+        self.check_tables(entries)
+        for entry in entries.tables:
+            call = action_call(self.program, entry)
+            self.tables[entry.table].add(Installed(entry.key, entry.priority, self.cell(), call))
+        for default in entries.defaults:
+            self.tables[default.table].default = default_call(self.program, default)
+        self.groups |= {group.group: group for group in entries.groups}
+        self.sessions |= {mirror.session: mirror for mirror in entries.mirrors}
+        for rates in entries.meters:
+            cells = self.meters[self.program.meter(rates.meter).name]
+            for cell in cells if rates.index is None else [cells[rates.index]]:
+                cell.set_rates(rates.rates)
+        for preset in entries.registers:
+            self.registers[preset.register][preset.index] = preset.value
+
+    def check_tables(self, entries: SwitchEntries) -> None:
+        by_table: dict[str, list[TableEntry]] = {}
+        for entry in entries.tables:
+            by_table.setdefault(entry.table, []).append(entry)
+        for name, added in by_table.items():
+            self.tables[name].check_new([(entry.key, entry.priority) for entry in added])
+        for default in entries.defaults:
+            if self.program.table(default.table).default_is_const:
+                raise InputError(f"the default action of table '{default.table}' is const in the program")
+
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        for cells in self.registers.values():
+            cells[:] = [0] * len(cells)
+
+    def installed(self, table: str) -> list[Installed]:
+        """The entries of a table, ordered by key."""
+        found = self.tables[self.program.table(table).name].entries
+        return [found[identity] for identity in sorted(found, key=lambda identity: (identity[0], identity[1] or 0))]
+
+    def read_counter(self, name: str) -> tuple[list[int], list[int]]:
+        """Packets and bytes of a counter's cells, or of the entries that a direct counter counts for."""
+        direct = self.program.direct_counters.get(name)
+        if direct is None:
+            cells = self.counters[self.program.counter(name).name]
+            return cells.packets, cells.bytes
+        entries = self.installed(direct.table)
+        return [entry.packets for entry in entries], [entry.bytes for entry in entries]
