@@ -194,7 +194,7 @@ def values(call: ActionCall) -> list[bytes]:
 
 
 def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
-    """A part of a key; an optional one is a ternary one to BMv2."""
+    """A part of a key."""
     bits, kinds = part.bits, BmMatchParamType
     match value:
         case Lpm():
@@ -208,8 +208,6 @@ def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
             )
     if part.match == "valid":
         return BmMatchParam(kinds.VALID, valid=BmMatchParamValid(bool(value)))
-    if part.match == "optional":
-        return match(Ternary(value, (1 << bits) - 1), part)
     return BmMatchParam(kinds.EXACT, exact=BmMatchParamExact(in_bytes(value, bits)))
 
 
