@@ -20,8 +20,8 @@ END = -1
 # {"name": "ingress", "init_table": "t", "tables": [...], "conditionals": [...]}
 def pipeline_of(context: Context, pipeline: Pipeline) -> Run:
     """The function that takes a packet from the pipeline's first node to its end, or to an `exit`."""
-    numbers = {name: number for number, name in enumerate(pipeline.nodes)}
-    following = {None: END, **numbers}
+    following: Following = {None: END}
+    following |= {name: number for number, name in enumerate(pipeline.nodes)}
     nodes = [
         table_of(context, node, following) if isinstance(node, Table) else conditional_of(context, node, following)
         for node in pipeline.nodes.values()
