@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from experiments.alone import app as switch_app
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS, Options
@@ -31,6 +32,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(switch_app, name="switch")
 
 Topo = Annotated[str, typer.Option(help="fattree, leafspine, a named fabric, or a .yml/.graphml file")]
 K = Annotated[int | None, typer.Option(help="fat-tree: ports per switch, even")]

@@ -84,7 +84,7 @@ class Player:
             self.commands.add(words)
             return
         self.device.install(self.commands.take())
-        self.shown += READS[words[0]](self.device, words[1:])
+        self.shown += READS[words[0]](self.device, words)
 
     def keep(self, packets: Iterable[tuple[int, bytes]]) -> None:
         for port, packet in packets:
@@ -147,14 +147,14 @@ def in_bytes(digits: str) -> str:
 
 
 def read_register(device: Device, words: Sequence[str]) -> list[str]:
-    name, *index = words
+    _, name, *index = words
     values = device.read_register(name)
     chosen = [int(index[0])] if index else range(len(values))
     return [f"{name}[{each}] = {values[each]}" for each in chosen]
 
 
 def read_counter(device: Device, words: Sequence[str]) -> list[str]:
-    name, index = words
+    _, name, index = words
     packets, octets = device.read_counter(name)
     return [f"{name}[{index}] = {packets[int(index)]} packets, {octets[int(index)]} bytes"]
 

@@ -1,0 +1,58 @@
+"""`inakit switch`: one switch on its own, without a network: tests of packets, replays of pcaps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from topo.errors import InputError
+
+app = typer.Typer(help="One switch on its own: packet in, packet out, without a network.", no_args_is_help=True)
+
+Program = Annotated[Path, typer.Argument(help="a P4 program as BMv2 JSON, which p4c-bm2-ss writes")]
+Target = Annotated[str, typer.Option(help="fast (in this process, without root), kernel or bmv2 (both need root)")]
+
+FAILED = 1
+UNSUPPORTED = 3
+
+
+@app.command()
+def stf(
+    program: Program,
+    test: Annotated[Path, typer.Argument(help="a test in p4c's Simple Test Framework format")],
+    target: Target = "fast",
+) -> None:
+    """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
+    from switch.stf.play import Verdict, play  # noqa: PLC0415, needs a compiler or BMv2
+    from switch.stf.script import read_script  # noqa: PLC0415
+
+    result = play(program, read_script(test), target)
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    for line in (*result.shown, *result.reasons):
+        console.print(line)
+    console.print(result.verdict, style="green" if result.verdict is Verdict.PASS else "red")
+    raise typer.Exit({Verdict.PASS: 0, Verdict.FAIL: FAILED, Verdict.UNSUPPORTED: UNSUPPORTED}[result.verdict])
+
+
+@app.command()
+def replay(
+    program: Program,
+    given: Annotated[list[str], typer.Option("--in", help="PORT:FILE.pcap, as often as there are ports")],
+    output: Annotated[Path, typer.Option("--out", help="a new folder, for port0.pcap, port1.pcap, ...")],
+    commands: Annotated[Path | None, typer.Option(help="a file of simple_switch_CLI's commands")] = None,
+    target: Target = "fast",
+) -> None:
+    """Give a switch the packets of pcap files, in the order of their times; keep what leaves each port."""
+    from switch.alone.replay import parse_pcap, replay  # noqa: PLC0415
+
+    pcaps = dict(map(parse_pcap, given))
+    if len(pcaps) < len(given):
+        raise InputError(f"--in {' --in '.join(given)}: one file per port; join those of one port with mergecap")
+    replayed = replay(program, commands, pcaps, output, target)
+    console = Console(highlight=False)
+    for port in sorted({*replayed.arrived, *replayed.left}):
+        console.print(f"port {port:3}: {replayed.arrived[port]:8,} arrived, {replayed.left[port]:8,} left")
+    console.print(f"wrote {output}", soft_wrap=True)
