@@ -442,9 +442,9 @@ class ConstEntry:
 class Table:
     """A match-action table; `hit`, `miss` and `after` (by action number) name the node that follows.
 
-    Where `hit` or `miss` is not in the JSON, the action that ran decides. `match` is how the table as a whole
-    is searched; a miss without any action goes on at `base_next`. With `profile`, entries name members or groups of an action profile. With `entries` (even none),
-    or a `default_is_const`, the control plane cannot change them.
+    Where `hit` or `miss` is not in the JSON, the action that ran decides; a miss without any action goes on at
+    `base_next`. `match` is how the table as a whole is searched. With `profile`, entries name members or groups of an
+    action profile. With `entries` (even none), or a `default_is_const`, the control plane cannot change them.
     """
 
     name: str

@@ -35,9 +35,7 @@ def action_of(context: Context, action: Action) -> Run:
 def statement(context: Context, primitive: Primitive) -> Run:
     """The function of one statement; a primitive that is in no table is refused by name."""
     with context.located(primitive.source):
-        handler = next(
-            (table[primitive.name] for table in (PRIMITIVES, STACKS, EXTERNS) if primitive.name in table), None
-        )
+        handler = HANDLERS.get(primitive.name)
         if handler is None or any(isinstance(each, Extern) for each in primitive.arguments):
             raise context.refusal(f"primitive '{primitive.name}'")
         return context.trace.statement(primitive, handler(context, *primitive.arguments))
@@ -98,7 +96,7 @@ def assign_header(context: Context, target: Expression, source: Expression) -> R
 def add_header(context: Context, target: Expression) -> Run:
     """The header is there, all 0, unless it was there before."""
     place, header = value_of(context, target), header_of(context, target)
-    zeros, size, siblings = [0] * len(header.fields), byte_size(context, header), context.places.siblings
+    zeros, size, siblings = [0] * len(header.fields), byte_size(header), context.places.siblings
 
     def run(packet: Packet) -> None:
         base = place(packet)
@@ -106,7 +104,7 @@ def add_header(context: Context, target: Expression) -> Run:
             return
         packet[base] = 1
         packet[base + 1 : base + 1 + len(zeros)] = zeros
-        packet.length += size(packet)
+        packet.length += size(packet, base)
         for other in siblings.get(base, ()):
             packet[other] = 0
 
@@ -115,13 +113,13 @@ def add_header(context: Context, target: Expression) -> Run:
 
 # {"op": "remove_header", "parameters": [{"type": "header", "value": "vlan"}]}
 def remove_header(context: Context, target: Expression) -> Run:
-    place, size = value_of(context, target), byte_size(context, header_of(context, target))
+    place, size = value_of(context, target), byte_size(header_of(context, target))
 
     def run(packet: Packet) -> None:
         base = place(packet)
         if packet[base]:
             packet[base] = 0
-            packet.length -= size(packet)
+            packet.length -= size(packet, base)
 
     return run
 
@@ -225,3 +223,6 @@ PRIMITIVES: dict[str, Handler] = {
     "resubmit": resubmit,
     "truncate": truncate,
 }
+
+HANDLERS = PRIMITIVES | STACKS | EXTERNS
+"""All primitives, from the file that each is in."""

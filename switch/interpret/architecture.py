@@ -81,7 +81,7 @@ class SimpleSwitch:
         return [self.places.field(each) for each in fields if isinstance(each, Field)]
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
-        """What leaves, as (port, packet) in order, when `data` arrives at `port`; `RunError` for a packet that loops."""
+        """What leaves, as (port, packet) in order, when `data` comes to `port`; `RunError` for a packet that loops."""
         self.sent = []
         self.incoming.append(self.arrival(port, data))
         for _ in range(MAX_PASSES):

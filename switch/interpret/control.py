@@ -20,8 +20,8 @@ END = -1
 # {"name": "ingress", "init_table": "t", "tables": [...], "conditionals": [...]}
 def pipeline_of(context: Context, pipeline: Pipeline) -> Run:
     """The function that takes a packet from the pipeline's first node to its end, or to an `exit`."""
-    numbers = {name: number for number, name in enumerate(pipeline.nodes)}
-    following = {None: END, **numbers}
+    following: Following = {None: END}
+    following |= {name: number for number, name in enumerate(pipeline.nodes)}
     nodes = [
         table_of(context, node, following) if isinstance(node, Table) else conditional_of(context, node, following)
         for node in pipeline.nodes.values()
@@ -76,7 +76,8 @@ def table_of(context: Context, table: Table, following: Following) -> Value:
         if found is None:
             call, goes_to = state.default, ends.miss
         else:
-            hit(packet, found)
+            if hit is not None:
+                hit(packet, found)
             call, goes_to = choose(packet, found), ends.hit
         if listens:
             trace.table(table, key(packet), found, call)
@@ -101,8 +102,10 @@ def runner(context: Context, action: Action) -> Callable[[Packet, tuple[int, ...
     return with_values
 
 
-def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None]:
-    """What a hit does before the action: the entry's counter counts and its meter gives a colour."""
+def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None] | None:
+    """What a hit does before the action, if anything: the entry's counter counts and its meter gives a colour."""
+    if not table.counted and table.meter is None:
+        return None
     clock = context.state.clock
     meter = context.program.direct_meters[table.meter] if table.meter else None
     write = store(context, meter.result) if meter is not None and meter.result is not None else None

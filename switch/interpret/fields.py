@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from switch.interpret.context import Context
 from switch.interpret.expressions import element_place, header_of, last_place
-from switch.interpret.packet import Packet, Value
+from switch.interpret.packet import Packet, Value, has_variable
 from switch.program import Argument, ElementField, Field, Header, LastField
 
 Store = Callable[[Packet, int], None]
@@ -73,11 +73,9 @@ def declared(context: Context, target: Argument) -> Field:
     if isinstance(target, ElementField):
         return header_of(context, target.header).fields[target.index]
     assert isinstance(target, LastField)
-    stacks, unions = context.program.stacks, context.program.union_stacks
+    program, stack, member = context.program, target.stack, target.member
     header = (
-        stacks[target.stack].headers[0]
-        if target.member is None
-        else unions[target.stack].unions[0].members[target.member]
+        program.stacks[stack].headers[0] if member is None else program.union_stacks[stack].unions[0].members[member]
     )
     return context.program.headers[header].fields[target.index]
 
@@ -154,9 +152,9 @@ def unpack_variable(header: Header, data: bytes, start: int, length: int) -> lis
     return [*values, length]
 
 
-def byte_size(context: Context, header: Header) -> Value:
-    """How many bytes of a packet the header takes."""
-    size, length = header.size, context.places.length(header.name)
-    if length is None:
-        return lambda _packet: size
-    return lambda packet: size + packet[length] // 8
+def byte_size(header: Header) -> Callable[[Packet, int], int]:
+    """The function that gives how many bytes of a packet a header of this type takes, by its place."""
+    size, length = header.size, 1 + len(header.fields)
+    if has_variable(header):
+        return lambda packet, base: size + packet[base + length] // 8
+    return lambda _packet, _base: size

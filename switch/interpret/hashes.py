@@ -42,11 +42,9 @@ def crc(bits: int, polynomial: int, first: int, last: int, reflect: bool) -> Has
 
 
 def internet_checksum(data: bytes) -> int:
-    """RFC 1071: the complement of the sum in ones' complement of 16-bit words."""
-    total = sum(int.from_bytes(data[at : at + 2].ljust(2, b"\0"), "big") for at in range(0, len(data), 2))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
+    """RFC 1071: the complement of the sum in ones' complement of 16-bit words, which is their number modulo 65535."""
+    number = int.from_bytes(data if len(data) % 2 == 0 else data + b"\0", "big")
+    return ~(number % 0xFFFF or (0xFFFF if number else 0)) & 0xFFFF
 
 
 def identity(data: bytes) -> int:

@@ -80,7 +80,7 @@ class Places:
 
     @cached_property
     def initial(self) -> list[int]:
-        """A packet before the parser: metadata is there and 0, and no header is. To be read when all places are taken."""
+        """A packet before the parser: metadata is there and 0, no header is. To be read when all places are taken."""
         values = [0] * self.size
         for header in self.program.headers.values():
             values[self.base[header.name]] = int(header.metadata)
@@ -103,7 +103,7 @@ class Places:
         return {base: tuple(other for other in bases if other != base) for bases in members for base in bases}
 
     def intrinsic(self, name: str) -> tuple[int, int]:
-        """Place and mask of a field that the switch itself uses, as BMv2 names it; a place of its own if there is none."""
+        """Place and mask of a field that the switch uses, as BMv2 names it; a place of its own if there is none."""
         field = self.program.aliases.get(name)
         if field is None:
             header, _, wanted = name.partition(".")

@@ -23,6 +23,7 @@ from switch.program import (
     StackReference,
     Transition,
     UnionStackReference,
+    Unknown,
 )
 from topo.errors import RunError
 
@@ -153,7 +154,7 @@ def extract_variable(
     context: Context, target: HeaderReference | StackReference | UnionStackReference, bits: Expression
 ) -> Run:
     place, header, filled = target_of(context, target)
-    length_of, size, siblings = value_of(context, bits), byte_size(context, header), context.places.siblings
+    length_of, size, siblings = value_of(context, bits), byte_size(header), context.places.siblings
     odd, short, long = (failure(context, n) for n in ("ParserInvalidArgument", "PacketTooShort", "HeaderTooShort"))
     values = 1 + len(header.fields)
 
@@ -161,7 +162,7 @@ def extract_variable(
         base, length = place(packet), length_of(packet)
         if length % 8:
             raise odd
-        needed = size(packet) + length // 8
+        needed = size(packet, base) + length // 8
         if packet.parsed + needed > len(packet.data):
             raise short
         if header.max_bytes and needed > header.max_bytes:
@@ -281,10 +282,9 @@ def matcher(context: Context, transition: Transition) -> Callable[[int], bool]:
 
 def key_of(context: Context, state: ParserState) -> Value:
     """The parts of the key side by side, each in its bits."""
-    parts = [
-        (key_part(context, part), part.bits) for part in state.key if isinstance(part, Field | LastField | Lookahead)
-    ]
-    if len(parts) < len(state.key):
+    known = [part for part in state.key if not isinstance(part, Unknown)]
+    parts = [(key_part(context, part), part.bits) for part in known]
+    if len(known) < len(state.key):
         raise context.refusal(f"a select of parser state '{state.name}' on something else than fields")
     if len(parts) == 1:
         return parts[0][0]

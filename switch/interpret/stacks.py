@@ -87,18 +87,17 @@ def swap(packet: Packet, one: int, other: int, size: int) -> None:
 
 # {"op": "push", "parameters": [{"type": "header_stack", "value": "mpls"}, {"type": "hexstr", "value": "0x1"}]}
 def push(context: Context, stack: StackReference | UnionStackReference, count: Expression) -> Run:
-    """Elements move up by `count`, as far as the parser has filled them; the first ones are then not there."""
+    """Elements move up by `count`; the first ones are then not there."""
     number, following, rows = value_of(context, count), context.places.next[stack.stack], rows_of(context, stack)
 
     def run(packet: Packet) -> None:
-        by = number(packet)
+        by, filled = number(packet), packet[following]
         for bases, size in rows:
-            filled = min(len(bases), packet[following] + by)
-            for index in range(filled - 1, by - 1, -1):
+            for index in range(len(bases) - 1, by - 1, -1):
                 swap(packet, bases[index], bases[index - by], size)
             for base in bases[:by]:
                 packet[base] = 0
-        packet[following] = filled
+            packet[following] = min(len(bases), filled + by)
 
     return run
 

@@ -90,7 +90,7 @@ class InterpretedSwitch:
         return np.array(self.state.registers[register.name], np.uint64 if register.bits <= 64 else object)
 
     def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes: of every element of an indirect counter, or of every entry, in the order of `read_table`."""
+        """Packets and bytes of every element of a counter; of a direct one, of every entry as `read_table` has them."""
         packets, octets = self.state.read_counter(name)
         return np.array(packets, np.uint64), np.array(octets, np.uint64)
 

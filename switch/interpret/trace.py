@@ -1,4 +1,4 @@
-"""What happens to a packet, line by line, in the words of BMv2's log; and a listener that hears nothing and costs nothing."""
+"""What happens to a packet, line by line, in the words of BMv2's log; and a listener that hears and costs nothing."""
 
 from __future__ import annotations
 
