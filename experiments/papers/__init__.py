@@ -58,11 +58,13 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig11": Figure("five jobs: what SRO and APP save and lose", module("aro_efficiency", "fig11"), simulated=True),
         "fig12": Figure("what alpha of APP saves and loses", module("aro_efficiency", "fig12"), simulated=True),
         "fig13": Figure("what N of QSR saves and loses", module("aro_efficiency", "fig13"), simulated=True),
+        "emulated": Figure("ARO, baselines, two trees: planned, measured", module("emulated", "aro")),
     },
     "atro": {
         "fig3": Figure("rates of ATRO, ARO, PARING and SPAR", module("atro", "fig3"), simulated=True),
         "fig4": Figure("rates over the number of workers", module("atro", "fig4"), simulated=True),
         "fig5": Figure("rates over the number of aggregators", module("atro", "fig5"), simulated=True),
+        "emulated": Figure("the network for 32 workers: planned, measured", module("emulated", "atro")),
     },
     "goat": {
         "fig10": Figure(

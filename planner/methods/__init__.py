@@ -25,6 +25,7 @@ METHODS: dict[str, Method[Any]] = {
     "aggtree-balanced": Method("aggtree that minds all links of a path", Options, ecmp.plan_balanced),
     "goat": Method("sub-models, each summed by switches with memory for it (GOAT)", goat.GoatOptions, goat.plan),
     "grid": Method("an aggregator for each worker by linear program, summed once (GRID)", grid.GridOptions, grid.plan),
+    "grid-capped": Method("grid whose switches leave to the PS what is too much", grid.GridOptions, grid.plan_capped),
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
