@@ -13,6 +13,7 @@ from experiments.papers.sweep import Result, Trial
 from planner.loads import flow_counts
 from planner.methods import METHODS
 from planner.methods.inart import InartOptions
+from planner.methods.inart_forest import InartForestOptions
 from planner.methods.method import Options
 from planner.once import tasks_of
 from planner.plan import Plan
@@ -77,8 +78,7 @@ def with_server_capacity(fabric: Fabric, servers: list[str], *, slow: bool) -> F
     return replace(fabric, links=tuple(links))
 
 
-ONE_TREE = InartOptions(trees=1, bisections=0, rounds=1, moves=20_000)
-FOUR_TREES = InartOptions(trees=4, bisections=0, rounds=1, moves=100_000)
+ONE_TREE = InartOptions(bisections=0, rounds=1, moves=20_000)
 
 
 def planned(method: str, options: Options, *, limited: bool = True) -> Callable[[Setting, int, int], Result]:
@@ -121,13 +121,13 @@ ATP, LIMITED_ATP, LBMM = "ATP", "ATP, ToRs sum 9 Mbit/s", "LBMM"
 
 SCHEMES: Mapping[str, Callable[[Setting, int, int], Result]] = {
     LP: relaxation,
-    INART: planned("inart-equal", FOUR_TREES),
+    INART: planned("inart-forest", InartForestOptions()),
     ONE: planned("inart-equal", ONE_TREE),
     ATP: planned("atp-tor", Options(), limited=False),
     LIMITED_ATP: planned("atp-tor", Options()),
     LBMM: planned("lbmm", Options()),
 }
-"""`InArt` divides each PS's part over four trees. L-InArt has nothing to choose: PSs that are alike get equal parts."""
+"""`InArt` has up to eight trees per PS in the mean. L-InArt finds equal parts here, as PSs are alike."""
 
 
 def measure(trial: Trial) -> Result:

@@ -80,7 +80,7 @@ def test_flows_leave_a_congested_spine() -> None:
     busy = before.shards[0].trees[0].result_parents["leaf1"]
     background = Background({("leaf1", busy): 18e6, (busy, "leaf2"): 18e6})
     left = on(problem, background)
-    assert rate_left_bps(left.fabric, before) == pytest.approx(2e6)
+    assert rate_left_bps(left.fabric, before) <= 2e6
     (after,) = follow(problem, before, [background], QUICK)
     assert rate_bps(after) == pytest.approx(rate_bps(before)) == pytest.approx(20e6)
     assert after.shards[0].trees[0].result_parents["leaf1"] != busy
