@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from planner.background import Flow
 from planner.loads import sending_rate_bps
 from planner.methods import find_method
 from planner.methods.inart import plan_routes
@@ -19,7 +20,8 @@ from planner.methods.method import Options
 from planner.once import Task
 from planner.plan import AggregationTree, Plan
 from planner.problem import Problem
-from planner.residual import Background, residual
+from planner.residual import Background, background_of_flows, residual
+from planner.results import with_room_for_results
 from planner.unfold import unfold
 from topo.errors import InputError
 from topo.fabric import Fabric
@@ -68,6 +70,20 @@ def replan(problem: Problem, plan: Plan, options: Options) -> Plan:
     again = SECOND_PHASES[plan.method](problem, tasks_of_plan(problem, plan), own, plan.method)
     left_bps = rate_left_bps(problem.fabric, plan)
     return again if rate_bps(again) >= left_bps else with_rate(plan, left_bps)
+
+
+def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: Options) -> Plan:
+    """The plan made again for what plain traffic leaves of the network; there its results have room as well.
+
+    Raises `InputError` where the traffic would follow the new routes of a worker or a PS, and so be elsewhere.
+    """
+    known = list(flows)
+    background = background_of_flows(problem, plan, known)
+    left = replace(problem, fabric=residual(problem.fabric, background))
+    again = with_room_for_results(left, replan(left, plan, options))
+    if background_of_flows(problem, again, known) != background:
+        raise InputError("background traffic to a worker or a PS goes where its routes go: let it end at another host")
+    return again
 
 
 def tasks_of_plan(problem: Problem, plan: Plan) -> list[Task]:

@@ -3,6 +3,8 @@
 Eq. (2) keeps of Eq. (1) the switches and the PSs and relaxes y and z. The paper solves its KKT system, whose
 equations are products f x y. Written in rates (`relaxation`) the same program is linear: an optimum of the linear
 program, with its dual prices as multipliers, is a KKT point of Eq. (2), and being convex it has no other optima.
+With f fixed Eq. (2) is linear in rates, too, and bisection over f asks such programs whether they have a solution; it
+ends at the f that the one program, with f as a variable, finds at once.
 """
 
 from __future__ import annotations
