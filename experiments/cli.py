@@ -107,6 +107,9 @@ def emulate(
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
     policy: Policies = "",
     faults: FaultsFile = None,
+    replan: Annotated[
+        bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
+    ] = False,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
@@ -117,7 +120,7 @@ def emulate(
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     names = None if planners is None else split_names(planners)
     if preset:
-        for option, value in (("faults", faults), ("policy", policy)):
+        for option, value in (("faults", faults), ("policy", policy), ("replan", replan)):
             if value:
                 why = "a preset has none; describe its jobs instead"
                 raise InputError(f"--{option} {value} with --preset {preset}: {why}")
@@ -129,7 +132,7 @@ def emulate(
     captures = capture_places(problem.fabric, pcap)
     emulation = Emulation(
         problem, names, switch, mode, seed, results, parse_scale(scale), captures, faults_of(faults, problem),
-        split_names(policy),
+        split_names(policy), replan,
     )  # fmt: skip
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
 

@@ -47,6 +47,22 @@ def module(name: str, function: str = "run", *given: str) -> Callable[[Console, 
     return run
 
 
+INART_TESTBED = {
+    "fig2": "sending rate",
+    "fig3": "training throughput",
+    "fig4": "time per iteration",
+    "fig5": "communication time",
+}
+INART_FIGURES = {
+    "fig8": "sending rate by model",
+    "fig9": "sending rate over workers",
+    "fig10": "communication time by model",
+    "fig11": "communication time over workers",
+    "fig12": "network throughput over workers",
+    "fig13": "PS ingress by model",
+}
+"""Simulated, and emulated."""
+
 FIGURES: dict[str, dict[str, Figure]] = {
     "aro": {
         "fig7": Figure(
@@ -83,12 +99,21 @@ FIGURES: dict[str, dict[str, Figure]] = {
     },
     "inart": {
         "fig1": Figure("the example: LBMM, ATP, InArt on two switches", module("inart_example"), simulated=True),
-        "fig8": Figure("sending rate by model", module("inart_figures", "run", "fig8"), simulated=True),
-        "fig9": Figure("sending rate over workers", module("inart_figures", "run", "fig9"), simulated=True),
-        "fig10": Figure("communication time by model", module("inart_figures", "run", "fig10"), simulated=True),
-        "fig11": Figure("communication time over workers", module("inart_figures", "run", "fig11"), simulated=True),
-        "fig12": Figure("network throughput over workers", module("inart_figures", "run", "fig12"), simulated=True),
-        "fig13": Figure("PS ingress by model", module("inart_figures", "run", "fig13"), simulated=True),
+        **{
+            name: Figure(summary, module("inart_figures", "run", name), simulated=True)
+            for name, summary in INART_FIGURES.items()
+        },
+        **{
+            f"{name}-emulated": Figure(
+                f"{summary} on the testbed, by real packets", module("inart_testbed", "run", name)
+            )
+            for name, summary in INART_TESTBED.items()
+        },
+        **{
+            f"{name}-emulated": Figure(f"{summary}, by real packets", module("inart_emulated", "run", name))
+            for name, summary in INART_FIGURES.items()
+        },
+        "replan": Figure("background traffic comes: the same split, new routes (section 4.1)", module("inart_replan")),
         "lp": Figure("LP-InArt with 200 workers, 8 PSs, 45 switches: its time", module("inart_lp"), simulated=True),
     },
     "p4inc-aoi": {

@@ -5,7 +5,21 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from planner.methods import aro, aro_literal, atp, ecmp, forest, goat, grid, inart, lbmm, overlay, paring, spar
+from planner.methods import (
+    aro,
+    aro_literal,
+    atp,
+    ecmp,
+    forest,
+    goat,
+    grid,
+    inart,
+    inart_forest,
+    lbmm,
+    overlay,
+    paring,
+    spar,
+)
 from planner.methods.method import Method, Options
 from planner.own import own_methods
 from topo.errors import unknown_name
@@ -19,6 +33,9 @@ METHODS: dict[str, Method[Any]] = {
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
     "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
+    "inart-forest": Method(
+        "inart with several trees per PS, near its relaxation", inart_forest.InartForestOptions, inart_forest.plan
+    ),
     "atp-tor": Method("atp without its second level at the PS's ToR", Options, atp.plan_tor),
     "random": Method("each task through one INA switch drawn at random (ARO's RANDOM)", Options, ecmp.plan_random),
     "aggtree": Method("each flow by the least used uplink of its ToR (AggTree)", Options, ecmp.plan_aggtree),
