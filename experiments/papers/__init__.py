@@ -83,6 +83,11 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "emulated": Figure("the network for 32 workers: planned, measured", module("emulated", "atro")),
     },
     "goat": {
+        "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat_training", "run", "fig4")),
+        "fig5": Figure("training throughput over the workers", module("goat_training", "run", "fig5")),
+        "fig7": Figure("time per epoch over the workers", module("goat_training", "run", "fig7")),
+        "fig8": Figure("communication time over the workers", module("goat_training", "run", "fig8")),
+        "fig9": Figure("what comes to the PS over the workers", module("goat_training", "run", "fig9")),
         "fig10": Figure(
             "what comes to the PS over the workers", module("goat_simulation", "run", "fig10"), simulated=True
         ),
