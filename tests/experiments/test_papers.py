@@ -19,6 +19,7 @@ from experiments.report import VALID
 from planner.check import check
 from planner.evaluate import evaluate
 from topo.errors import InputError
+from topo.generators import units
 from traffic.packet import FRAGMENT
 from traffic.reliable import ReliableOptions
 from traffic.worker import WorkerOptions
@@ -155,7 +156,7 @@ def test_atp_and_esa_degrade_with_the_spread_and_goat_does_not(tmp_path: Path) -
 
 
 def test_only_the_circuits_are_between_units() -> None:
-    from experiments.papers.aoi_locality import between_units, units  # noqa: PLC0415, needs Mininet
+    from experiments.papers.aoi_locality import between_units  # noqa: PLC0415, needs Mininet
 
     found = list(between_units(units(4)))
     assert len(found) == len(set(found)) == 12
