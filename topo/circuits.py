@@ -7,7 +7,7 @@ is dark for the time of a reconfiguration.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -152,18 +152,20 @@ def patch_panel(fabric: Fabric, reconfiguration_s: float = 0.0) -> Interconnect:
     return Interconnect(tuple(fibres), reconfiguration_s, frozenset(circuits))
 
 
-def optical_ports(fabric: Fabric, ports: int, rate_bps: float, reconfiguration_s: float) -> Interconnect:
-    """An interconnect for the switches that have optical links: `ports` at each, behind its other ports; no circuit.
+def optical_ports(
+    fabric: Fabric, ports: Mapping[str, int], rate_bps: float, reconfiguration_s: float = 0.0
+) -> Interconnect:
+    """An interconnect without circuits yet, to which each switch has so many `ports`, behind its others.
 
     The fabric's optical links are then what circuits may come to be, and no matter how many there are.
     """
-    if ports < 1:
-        raise FabricError(f"{ports} optical ports at each unit: at least 1 is expected")
-    units = dict.fromkeys(node for link in fabric.links if link.optical for node in (link.a, link.b))
+    for unit in ports:
+        if unit not in fabric.switch_by_name:
+            raise FabricError(str(unknown_name("switch", unit, fabric.switch_by_name)))
     fibres = (
-        Fibre(unit, first + number, rate_bps)
-        for unit, first in ((unit, last_electrical_port(fabric, unit) + 1) for unit in units)
-        for number in range(ports)
+        Fibre(unit, last_electrical_port(fabric, unit) + number, rate_bps)
+        for unit, count in ports.items()
+        for number in range(1, count + 1)
     )
     return Interconnect(tuple(fibres), reconfiguration_s)
 

@@ -6,8 +6,8 @@ The generators of other modules can be imported from here too: `leaf_spine`, `fa
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from topo.clos import DEFAULT_CAPACITY_BPS, Cable, fat_tree, leaf_spine, require_positive, wire
@@ -139,12 +139,29 @@ def units(
     """
     require_positive(units=units, servers=servers, ports=1 if ports is None else ports)
     names = [f"u{number}" for number in range(1, units + 1)]
-    pool = [Cable(f"{unit}h{number}", unit, capacity_bps) for unit in names for number in range(1, servers + 1)]
     pairs = nearest_pairs(names, units - 1 if ports is None else ports)
-    circuits = [Cable(a, b, port_bps or capacity_bps) for a, b in pairs]
-    fabric = wire(f"units-{units}", [cable.a for cable in pool], dict.fromkeys(names, 1), pool + circuits)
-    links = tuple(replace(link, optical=link.a in names) for link in fabric.links)
-    return replace(fabric, links=links)
+    pools = {name: Pool(servers, capacity_bps) for name in names}
+    return joined_units(f"units-{units}", pools, pairs, port_bps or capacity_bps)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The servers of a unit, and the rate of each."""
+
+    servers: int
+    capacity_bps: float
+
+
+def joined_units(name: str, pools: Mapping[str, Pool], pairs: Iterable[tuple[str, str]], port_bps: float) -> Fabric:
+    """Units by name, with their servers `<unit>h1`, ..., and an optical link for each pair."""
+    inside = [
+        Cable(f"{unit}h{n}", unit, pool.capacity_bps)
+        for unit, pool in pools.items()
+        for n in range(1, pool.servers + 1)
+    ]
+    circuits = [Cable(a, b, port_bps) for a, b in pairs]
+    fabric = wire(name, [cable.a for cable in inside], dict.fromkeys(pools, 1), inside + circuits)
+    return replace(fabric, links=tuple(replace(link, optical=link.a in pools) for link in fabric.links))
 
 
 def nearest_pairs(names: Sequence[str], most: int) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -30,7 +30,10 @@ from traffic.reliable import Progress, ReliableOptions, run_reliable
 
 @dataclass(frozen=True)
 class Trial:
-    """One run. `excuses` is what `interference` accounts for; `setting` is where it stands in the figure."""
+    """One run. `excuses` is what `interference` accounts for; `setting` is where it stands in the figure.
+
+    `emulate` runs it where it takes more than a network of its fabric with the plan's entries.
+    """
 
     name: str
     problem: Problem
@@ -39,6 +42,7 @@ class Trial:
     options: ReliableOptions | None = None
     interference: Interference | None = None
     excuses: Excuses | None = None
+    emulate: Callable[[Trial, Target, RunFolder, Progress], Outcome] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: 
     outcomes = []
     with completing(folder, record), bar(console, f"{figure} on {target.name}") as progress:
         for number, trial in enumerate(trials):
-            outcome = measure(trial, target, folder, part_of(progress, number, len(trials)))
+            emulate = trial.emulate or measure
+            outcome = emulate(trial, target, folder, part_of(progress, number, len(trials)))
             outcomes.append(outcome)
             record.planners[trial.name] |= outcome.as_json()
             folder.write_record(record)

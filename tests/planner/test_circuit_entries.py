@@ -27,7 +27,7 @@ def problem_and_plan() -> tuple[Problem, Plan]:
 
 
 def circuit_entries() -> tuple[CircuitEntries, Interconnect]:
-    panel = optical_ports(FABRIC, len(OPTICAL), 8e6, 0.01)
+    panel = optical_ports(FABRIC, dict.fromkeys(FABRIC.switch_by_name, len(OPTICAL)), 8e6)
     return CircuitEntries(FABRIC, panel, entries(*problem_and_plan())), panel
 
 
@@ -77,7 +77,7 @@ def test_a_change_of_circuits_changes_what_uses_them() -> None:
 
 def test_optical_ports_in_several_pipelines_are_refused() -> None:
     fabric = with_pipelines(FABRIC, 4)
-    panel = optical_ports(fabric, 2, 8e6, 0.01)
+    panel = optical_ports(fabric, {"u1": 2}, 8e6)
     pipelines = tuple(TableEntry("InaIngress.pipeline", (p,), "InaIngress.set_pipeline", (p,)) for p in (3, 4, 5))
     tables = CircuitEntries(fabric, panel, Entries((SwitchEntries("u1", pipelines),)))
     with pytest.raises(PlanError, match="optical ports of 'u1' are in several pipelines"):

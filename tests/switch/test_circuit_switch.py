@@ -81,7 +81,7 @@ def routes(network: Network) -> Entries:
 
 @contextmanager
 def running(target: str) -> Iterator[tuple[Network, CircuitSwitch, CircuitEntries]]:
-    panel = optical_ports(FABRIC, 2, 20e6, DARK_S)
+    panel = optical_ports(FABRIC, dict.fromkeys(FABRIC.switch_by_name, 2), 20e6, DARK_S)
     chosen = choose_target(target)
     with Network(FABRIC, chosen.node_class(), interconnect=panel, circuit_class=circuit_class(chosen)) as network:
         tables = CircuitEntries(FABRIC, panel, routes(network))

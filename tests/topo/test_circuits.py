@@ -11,9 +11,11 @@ from topo.errors import FabricError
 from topo.fabric import Fabric
 from topo.generators import leaf_spine, named_fabric, units
 
+UNITS = ("u1", "u2", "u3", "u4")
+
 
 def interconnect(ports: int = 2) -> Interconnect:
-    return optical_ports(units(4, servers=3), ports, 8e6, 0.01)
+    return optical_ports(units(4, servers=3), dict.fromkeys(UNITS, ports), 8e6, 0.01)
 
 
 def test_units_have_circuits_as_far_as_ports_reach() -> None:
@@ -29,7 +31,7 @@ def test_units_have_circuits_as_far_as_ports_reach() -> None:
 
 def test_optical_ports_come_behind_the_others() -> None:
     found = interconnect()
-    assert found.ports == dict.fromkeys(("u1", "u2", "u3", "u4"), (4, 5))
+    assert found.ports == dict.fromkeys(UNITS, (4, 5))
     assert sorted(found.port_of.values()) == list(range(1, 9))
     assert not found.circuits
 
@@ -77,8 +79,8 @@ def test_an_interconnect_that_cannot_exist_is_refused() -> None:
         Interconnect((Fibre("u1", 1, 1e6), Fibre("u1", 1, 1e6)))
     with pytest.raises(FabricError, match="reconfiguration in -1 s"):
         Interconnect((), -1)
-    with pytest.raises(FabricError, match="0 optical ports at each unit"):
-        interconnect(0)
+    with pytest.raises(FabricError, match="unknown switch 'u7': choose from u1"):
+        optical_ports(units(4), {"u7": 1}, 8e6)
     with pytest.raises(FabricError, match="has no optical link"):
         patch_panel(leaf_spine(2, 2, 1))
 
