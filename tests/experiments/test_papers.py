@@ -19,6 +19,7 @@ from experiments.report import VALID
 from planner.check import check
 from planner.evaluate import evaluate
 from topo.errors import InputError
+from topo.generators import units
 from traffic.packet import FRAGMENT
 from traffic.reliable import ReliableOptions
 from traffic.worker import WorkerOptions
@@ -98,7 +99,8 @@ def test_plans_by_policy(policy: str, transfers: float) -> None:
 
 def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
     """As near as sixteen sub-models fill the slots. Every set of switches for every fragment."""
-    from experiments.papers.goat_asynchrony import FRAGMENTS, SLOTS, goat, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_asynchrony import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_testbed import goat  # noqa: PLC0415
 
     switches = ("s1", "s2", "s3")
     links = {"s1": {"s1": 1, "s2": 2, "s3": 2, "ps": 3}, "s2": {"s1": 2, "s2": 1, "s3": 2, "ps": 3}}
@@ -221,7 +223,7 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
 
 
 def test_only_the_circuits_are_between_units() -> None:
-    from experiments.papers.aoi_locality import between_units, units  # noqa: PLC0415, needs Mininet
+    from experiments.papers.aoi_locality import between_units  # noqa: PLC0415, needs Mininet
 
     found = list(between_units(units(4)))
     assert len(found) == len(set(found)) == 12
