@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from switch.encode import action_call, check_entries
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, Layout, TableLayout
-from topo.errors import InputError
+from topo.errors import InputError, UnsupportedError
 
 Memory = NDArray[np.uint8]
 
@@ -93,6 +93,7 @@ class SwitchState(StateReader):
     def install(self, entries: SwitchEntries) -> None:
         """Add entries, groups and presets; when one of them is wrong, none is added."""
         check_entries(self.program, entries)
+        check_kinds(entries)
         for group in entries.groups:
             check_size(group)
         self.check_new(entries.tables)
@@ -139,6 +140,13 @@ class SwitchState(StateReader):
         front = self.layout.fronts[symbol]
         self.tables.put(symbol, entries)
         front.add(self.layout.view(self.memory, front.record.name), entries)
+
+
+def check_kinds(entries: SwitchEntries) -> None:
+    """Raise `UnsupportedError` for entries of a kind that compiled code has no place for."""
+    for kind in ("defaults", "mirrors", "meters", "profiled", "value_sets"):
+        if getattr(entries, kind):
+            raise UnsupportedError(f"target 'fast' takes no {kind} for a program that is compiled: run it on BMv2")
 
 
 def check_size(group: MulticastGroup) -> None:
