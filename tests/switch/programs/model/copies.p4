@@ -9,7 +9,7 @@ struct note_t { bit<8> todo; bit<16> port; }
 #define EGRESS \
     if (hdr.test.todo == 3 && standard.instance_type == 0) { \
         meta.kept = 33; meta.lost = 44; clone_preserving_field_list(CloneType.E2E, 7, 1); hdr.test.lost = 5; } \
-    if (hdr.test.todo == 4 && standard.instance_type == 0) { meta.kept = 55; recirculate_preserving_field_list(1); } \
+    if (hdr.test.todo == 4 && hdr.test.kept == 0) { meta.kept = 55; recirculate_preserving_field_list(1); } \
     if (hdr.test.todo == 8) { mark_to_drop(standard); } \
     if (hdr.test.todo == 9) { truncate(20); } \
     hdr.test.kept = meta.kept; hdr.test.lost = meta.lost; hdr.test.instance = standard.instance_type; \
