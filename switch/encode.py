@@ -10,14 +10,16 @@ from switch.entries import (
     KeyPart,
     Lpm,
     MulticastGroup,
+    ProfileEntry,
     Range,
     RegisterPreset,
     SwitchEntries,
     TableEntry,
     Ternary,
+    ValueSetMember,
 )
 from switch.program import ActionCall, MatchKey, Program, Table
-from topo.errors import InputError
+from topo.errors import InputError, unknown_name
 
 MAX_GROUP = 65535
 MAX_REPLICA = 65535
@@ -37,6 +39,10 @@ def check_entries(program: Program, entries: SwitchEntries) -> None:
     """Raise `InputError` for the first entry, group or preset that the program cannot have."""
     for entry in entries.tables:
         action_call(program, entry)
+    for profiled in entries.profiled:
+        profile_calls(program, profiled)
+    for member in entries.value_sets:
+        check_value(program, member)
     for default in entries.defaults:
         default_call(program, default)
     for group in entries.groups:
@@ -48,8 +54,29 @@ def check_entries(program: Program, entries: SwitchEntries) -> None:
 def action_call(program: Program, entry: TableEntry) -> ActionCall:
     """The action that `entry` runs, with the entry's key and parameters checked."""
     table = program.table(entry.table)
+    if table.profile is not None:
+        raise InputError(f"table '{table.name}' has the action profile '{table.profile}': it takes a ProfileEntry")
     check_key(table, entry)
     return call(table, entry.action, entry.params)
+
+
+def profile_calls(program: Program, entry: ProfileEntry) -> tuple[ActionCall, ...]:
+    """The actions of which `entry` runs one, with its key and their parameters checked."""
+    table = program.table(entry.table)
+    if table.profile != entry.profile or table.profile is None:
+        has = f"the action profile '{table.profile}'" if table.profile else "no action profile"
+        raise InputError(f"table '{table.name}' has {has}, and an entry names '{entry.profile}'")
+    if len(entry.actions) != 1 and (program.profiles[table.profile].selector is None or not entry.actions):
+        raise InputError(f"an entry of table '{table.name}' has {len(entry.actions)} actions: without a selector, one")
+    check_key(table, entry)
+    return tuple(call(table, action, params) for action, params in entry.actions)
+
+
+def check_value(program: Program, member: ValueSetMember) -> None:
+    if member.value_set not in program.value_sets:
+        raise unknown_name("parser value set", member.value_set, program.value_sets)
+    bits = program.value_sets[member.value_set].bits
+    check_numbers(f"value set '{member.value_set}'", (member.value,), [("value", bits)])
 
 
 def default_call(program: Program, default: DefaultAction) -> ActionCall:
@@ -67,7 +94,7 @@ def call(table: Table, name: str, params: tuple[int, ...]) -> ActionCall:
     return ActionCall(action, params)
 
 
-def check_key(table: Table, entry: TableEntry) -> None:
+def check_key(table: Table, entry: TableEntry | ProfileEntry) -> None:
     """Each part of the key must match as the table does, and overlapping keys need a priority."""
     what = f"key of table '{table.name}'"
     if len(entry.key) != len(table.key):
@@ -78,7 +105,7 @@ def check_key(table: Table, entry: TableEntry) -> None:
     prioritised = any(part.match in BY_PRIORITY for part in table.key)
     if prioritised != (entry.priority is not None):
         rule = "needs a priority, for its keys can overlap" if prioritised else "takes no priority: its keys never tie"
-        raise InputError(f"{what}: entry '{entry.cli()}' {rule}")
+        raise InputError(f"{what}: the entry {entry.key} {rule}")
 
 
 def check_part(what: str, part: MatchKey, value: KeyPart) -> None:

@@ -72,11 +72,17 @@ VALIDITY = "$valid$"
 def read_program(path: Path) -> Program:
     """The program in a BMv2 JSON file."""
     try:
-        return program_of(json.loads(path.read_text()))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; p4c-bm2-ss makes it from the P4 source") from None
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise InputError(f"{path} is not BMv2 JSON as p4c-bm2-ss writes it: {error!r}; compile the P4 again") from error
+        return parse_program(path.read_bytes(), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; p4c-bm2-ss makes it from the P4 source") from None
+
+
+def parse_program(text: bytes, name: str) -> Program:
+    """The program in a BMv2 JSON document, which is called `name` in errors."""
+    try:
+        return program_of(json.loads(text))
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise InputError(f"{name} is not BMv2 JSON as p4c-bm2-ss writes it: {error!r}; compile the P4 again") from error
 
 
 def program_of(document: Json) -> Program:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from switch.encode import action_call, check_entries
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, Layout, TableLayout
-from topo.errors import InputError
+from topo.errors import InputError, UnsupportedError
 
 Memory = NDArray[np.uint8]
 
@@ -93,6 +93,7 @@ class SwitchState(StateReader):
     def install(self, entries: SwitchEntries) -> None:
         """Add entries, groups and presets; when one of them is wrong, none is added."""
         check_entries(self.program, entries)
+        check_kinds(entries)
         for group in entries.groups:
             check_size(group)
         self.check_new(entries.tables)
@@ -154,6 +155,13 @@ def write_entry(place: Memory, data: bytes) -> None:
     """Parameters first: a packet that comes meanwhile finds no new action without them."""
     place[TableLayout.HEAD_BYTES :] = np.frombuffer(data, np.uint8, offset=TableLayout.HEAD_BYTES)
     place[: TableLayout.HEAD_BYTES] = np.frombuffer(data, np.uint8, count=TableLayout.HEAD_BYTES)
+
+
+def check_kinds(entries: SwitchEntries) -> None:
+    """Raise `UnsupportedError` for entries of a kind that compiled code has no place for."""
+    for kind in ("defaults", "mirrors", "meters", "profiled", "value_sets"):
+        if getattr(entries, kind):
+            raise UnsupportedError(f"target 'fast' takes no {kind} for a program that is compiled: run it on BMv2")
 
 
 def check_size(group: MulticastGroup) -> None:

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable
 from random import Random
 
-from switch.encode import action_call, check_entries, default_call
-from switch.entries import MirrorSession, MulticastGroup, SwitchEntries, TableEntry
+from switch.encode import action_call, check_entries, default_call, profile_calls
+from switch.entries import MirrorSession, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
 from switch.interpret.meters import MeterCell
-from switch.interpret.tables import Installed, ProfileState, TableState
-from switch.program import Meter, Program
+from switch.interpret.tables import Installed, TableState
+from switch.program import ActionCall, Meter, Program
 from topo.errors import InputError
 
 Clock = Callable[[], int]
@@ -40,7 +40,6 @@ class State:
         self.counters = {counter.name: CounterState(counter.size) for counter in program.counters.values()}
         self.meters = {meter.name: self.cells(meter) for meter in program.meters.values()}
         self.tables = {table.name: TableState(table) for table in program.tables.values()}
-        self.profiles = {name: ProfileState() for name in program.profiles}
         self.value_sets: dict[str, set[int]] = {name: set() for name in program.value_sets}
         self.groups: dict[int, MulticastGroup] = {}
         self.sessions: dict[int, MirrorSession] = {}
@@ -48,7 +47,7 @@ class State:
         for table in program.tables.values():
             for entry in table.entries or ():
                 priority = None if table.match in ("exact", "lpm") else entry.priority
-                self.tables[table.name].add(Installed(entry.key, priority, self.cell(), entry.call))
+                self.tables[table.name].add(Installed(entry.key, priority, self.cell(), (entry.call,)))
 
     def cell(self) -> MeterCell:
         return MeterCell(self.clock())
@@ -61,8 +60,11 @@ class State:
         check_entries(self.program, entries)
         self.check_tables(entries)
         for entry in entries.tables:
-            call = action_call(self.program, entry)
-            self.tables[entry.table].add(Installed(entry.key, entry.priority, self.cell(), call))
+            self.add(entry, (action_call(self.program, entry),))
+        for profiled in entries.profiled:
+            self.add(profiled, profile_calls(self.program, profiled))
+        for member in entries.value_sets:
+            self.value_sets[member.value_set].add(member.value)
         for default in entries.defaults:
             self.tables[default.table].default = default_call(self.program, default)
         self.groups |= {group.group: group for group in entries.groups}
@@ -74,12 +76,17 @@ class State:
         for preset in entries.registers:
             self.registers[preset.register][preset.index] = preset.value
 
+    def add(self, entry: TableEntry | ProfileEntry, calls: tuple[ActionCall, ...]) -> None:
+        self.tables[entry.table].add(Installed(entry.key, entry.priority, self.cell(), calls))
+
     def check_tables(self, entries: SwitchEntries) -> None:
-        by_table: dict[str, list[TableEntry]] = {}
-        for entry in entries.tables:
+        """Entries must be new and find room, and what is const in the program stays."""
+        by_table: dict[str, list[TableEntry | ProfileEntry]] = {}
+        added: list[TableEntry | ProfileEntry] = [*entries.tables, *entries.profiled]
+        for entry in added:
             by_table.setdefault(entry.table, []).append(entry)
-        for name, added in by_table.items():
-            self.tables[name].check_new([(entry.key, entry.priority) for entry in added])
+        for name, own in by_table.items():
+            self.tables[name].check_new([(entry.key, entry.priority) for entry in own])
         for default in entries.defaults:
             if self.program.table(default.table).default_is_const:
                 raise InputError(f"the default action of table '{default.table}' is const in the program")

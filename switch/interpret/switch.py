@@ -103,8 +103,8 @@ class InterpretedSwitch:
 
 def entry_of(table: str, found: Installed) -> TableEntry:
     """The entry as it was given."""
-    assert found.call is not None, "an entry of an action profile"
-    return TableEntry(table, found.key, found.call.action.name, found.call.values, found.priority)
+    call = found.calls[0]
+    return TableEntry(table, found.key, call.action.name, call.values, found.priority)
 
 
 def clock_from_now() -> Clock:

@@ -1,9 +1,9 @@
-"""What tables and action profiles hold, and how an entry is found."""
+"""What tables hold, and how an entry is found."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from switch.entries import KeyPart, Lpm, Range, Ternary
 from switch.interpret.meters import MeterCell
@@ -23,24 +23,14 @@ Identity = tuple[tuple[Test, ...], int | None]
 
 @dataclass(eq=False)
 class Installed:
-    """One entry of a running table. It names an action, or a member or a group of the table's action profile."""
+    """One entry of a running table: the action that it runs, or those of which the table's selector chooses."""
 
     key: tuple[KeyPart, ...]
     priority: int | None
     meter: MeterCell
-    call: ActionCall | None = None
-    member: int | None = None
-    group: int | None = None
+    calls: tuple[ActionCall, ...]
     packets: int = 0
     bytes: int = 0
-
-
-@dataclass
-class ProfileState:
-    """The members and groups of an action profile."""
-
-    members: dict[int, ActionCall] = field(default_factory=dict)
-    groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 class TableState:

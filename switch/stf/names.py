@@ -129,7 +129,7 @@ def prefix(part: MatchKey, text: str) -> Lpm:
     """V/PREFIX; or digits of which the last ones may be left open by *; or a whole value."""
     value, slash, length = text.partition("/")
     if slash:
-        return Lpm(value_of(value), int(length))
+        return Lpm(value_of(value), value_of(length))
     bits = BITS_OF_DIGIT.get(text[:2])
     if bits is None:
         return Lpm(value_of(text), part.bits)
