@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from switch.alone.wires import Wires, open_wires
 from switch.entries import SwitchEntries
-from switch.fast.inprocess import InProcessSwitch
+from switch.inprocess import EitherSwitch
 from switch.interpret.switch import InterpretedSwitch
-from switch.program import Program
 from switch.read import read_program
 from switch.target import choose_target
-from topo.errors import UnsupportedError, unknown_name
+from topo.errors import unknown_name
 
 QUIET_S = 0.05
 """How long nothing must leave a switch on interfaces before it counts as having done everything."""
@@ -61,7 +60,7 @@ class Device(Filled, Protocol):
 class InProcess:
     """An embedded switch in this process."""
 
-    def __init__(self, switch: InProcessSwitch | InterpretedSwitch) -> None:
+    def __init__(self, switch: EitherSwitch | InterpretedSwitch) -> None:
         self.install = switch.install
         self.inject = switch.inject
         self.read_register = switch.read_register
@@ -91,16 +90,7 @@ class OnInterfaces:
 
 @contextmanager
 def in_process(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
-    """Compiled, if the compiler can do all that the program says; else interpreted."""
-    yield InProcess(fastest(read_program(program)))
-
-
-def fastest(program: Program) -> InProcessSwitch | InterpretedSwitch:
-    """A switch in this process."""
-    try:
-        return InProcessSwitch(program)
-    except UnsupportedError:
-        return InterpretedSwitch(program)
+    yield InProcess(EitherSwitch(read_program(program)))
 
 
 @contextmanager
