@@ -195,7 +195,7 @@ def key_part(part: MatchKey, word: str) -> KeyPart:
         case "lpm":
             value, prefix = word.split("/")
             return Lpm(number(value), int(prefix))
-        case "ternary" | "optional" if "&&&" in word:
+        case "ternary" if "&&&" in word:
             value, mask = word.split("&&&")
             return Ternary(number(value), number(mask))
         case "ternary":

@@ -24,16 +24,15 @@ from topo.errors import InputError, unknown_name
 MAX_GROUP = 65535
 MAX_REPLICA = 65535
 
-PARTS: dict[str, tuple[type, ...]] = {
-    "exact": (int,),
-    "valid": (int,),
-    "lpm": (Lpm,),
-    "ternary": (Ternary,),
-    "range": (Range,),
-    "optional": (int, Ternary),
+PARTS: dict[str, type] = {
+    "exact": int,
+    "valid": int,
+    "lpm": Lpm,
+    "ternary": Ternary,
+    "range": Range,
 }
 """What may stand in a key, by how that part of it matches."""
-BY_PRIORITY = {"ternary", "range", "optional"}
+BY_PRIORITY = {"ternary", "range"}
 
 
 def check_entries(program: Program, entries: SwitchEntries) -> None:
@@ -113,14 +112,12 @@ def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
     """`value` must be of the kind that `part` matches by, and its numbers must fit."""
     expected = PARTS[part.match]
     if not isinstance(value, expected):
-        kinds = " or ".join("a number" if kind is int else kind.__name__ for kind in expected)
-        raise InputError(f"{what}: '{part.name}' matches {part.match}, which takes {kinds}, not {value!r}")
+        kind = "a number" if expected is int else expected.__name__
+        raise InputError(f"{what}: '{part.name}' matches {part.match}, which takes {kind}, not {value!r}")
     if isinstance(value, Lpm) and not 0 <= value.prefix <= part.bits:
         raise InputError(f"{what}: '{part.name}' has {part.bits} bits, so a prefix of {value.prefix} cannot be")
     if isinstance(value, Range) and value.low > value.high:
         raise InputError(f"{what}: the range {value} of '{part.name}' is empty: its lower end is first")
-    if part.match == "optional" and isinstance(value, Ternary) and value.mask:
-        raise InputError(f"{what}: '{part.name}' is optional: a number, or Ternary(0, 0) for any; not {value!r}")
     numbers = numbers_of(value)
     check_numbers(what, numbers, [(part.name, part.bits)] * len(numbers))
 

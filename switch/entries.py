@@ -52,14 +52,14 @@ class Range:
 
 
 KeyPart = int | Lpm | Ternary | Range
-"""An integer matches exactly; that of an `optional` key does too, which `Ternary(0, 0)` leaves open."""
+"""An integer matches exactly. (What P4 calls optional is ternary in BMv2.)"""
 
 
 @dataclass(frozen=True)
 class TableEntry:
     """One entry: `table` and `action` are the full names in the P4 program.
 
-    Where keys can overlap (ternary, range, optional), the entry with the lowest `priority` wins; such entries need one.
+    Where keys can overlap (ternary, range), the entry with the lowest `priority` wins; such entries need one.
     """
 
     table: str

@@ -1,6 +1,7 @@
 """One switch on its own, by the name of its target: packets in, packets out, without a network.
 
-`fast` runs in this process and needs no root; `kernel` is the same in the kernel; `bmv2` is `simple_switch`.
+`fast` runs in this process and needs no root: compiled, or `interpreted` where the compiler refuses the program.
+`kernel` is the compiled switch in the kernel, `bmv2` is `simple_switch`; both need root.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 from switch.alone.wires import Wires, open_wires
 from switch.entries import SwitchEntries
+from switch.inprocess import EitherSwitch
+from switch.interpret.switch import InterpretedSwitch
 from switch.read import read_program
 from switch.target import choose_target
 from topo.errors import unknown_name
@@ -55,18 +58,16 @@ class Device(Filled, Protocol):
 
 
 class InProcess:
-    """The embedded switch, in this process."""
+    """An embedded switch in this process."""
 
-    def __init__(self, program: Path) -> None:
-        from switch.fast.inprocess import InProcessSwitch  # noqa: PLC0415, needs a C compiler
-
-        self.switch = InProcessSwitch(read_program(program))
-        self.install = self.switch.install
-        self.inject = self.switch.inject
-        self.read_register = self.switch.read_register
-        self.read_counter = self.switch.read_counter
+    def __init__(self, switch: EitherSwitch | InterpretedSwitch) -> None:
+        self.install = switch.install
+        self.inject = switch.inject
+        self.read_register = switch.read_register
+        self.read_counter = switch.read_counter
 
     def late(self) -> list[tuple[int, bytes]]:
+        """Nothing: it has done everything when `inject` returns."""
         return []
 
 
@@ -89,7 +90,13 @@ class OnInterfaces:
 
 @contextmanager
 def in_process(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
-    yield InProcess(program)
+    """Compiled, if the compiler can do all that the program says; else interpreted."""
+    yield InProcess(EitherSwitch(read_program(program)))
+
+
+@contextmanager
+def interpreted(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+    yield InProcess(InterpretedSwitch(read_program(program)))
 
 
 @contextmanager
@@ -128,6 +135,7 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
 
 DEVICES: dict[str, Callable[[Path, Iterable[int]], AbstractContextManager[Device]]] = {
     "fast": in_process,
+    "interpreted": interpreted,
     "kernel": in_kernel,
     "bmv2": in_bmv2,
 }

@@ -71,6 +71,7 @@ def play(device: Device, pcaps: Mapping[int, Path], folder: Path) -> Replayed:
                 if leaving not in outputs:
                     outputs[leaving] = RawPcapWriter(str(folder / f"port{leaving}.pcap"), linktype=ETHERNET)
                     stack.callback(outputs[leaving].close)
+                    outputs[leaving].write_header(None)
                 whole, part = divmod(round(seconds * 1e6), 1_000_000)
                 outputs[leaving].write_packet(left, sec=whole, usec=part)
                 replayed.left[leaving] += 1

@@ -7,7 +7,7 @@ is an exception, and calls of one kind travel together.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -126,6 +126,19 @@ class Runtime(RuntimeView):
         for meter in entries.meters:
             self._set_rates(meter)
 
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there other actions and parameters. One that is not there is an `InputError`."""
+        calls = [self._entry_call(entry) for entry in entries]
+        found = pipeline(self._standard, "bm_mt_get_entry_from_key", ((*call[:3], call[5]) for call in calls))
+        for entry, answer in zip(entries, found, strict=True):
+            if isinstance(answer, InvalidTableOperation):
+                raise InputError(f"table '{entry.table}' has no entry for the key {entry.key}: install it first")
+        changes = [
+            (CONTEXT, entry.table, old.entry_handle, entry.action, call[4])
+            for entry, old, call in zip(entries, found, calls, strict=True)
+        ]
+        pipeline(self._standard, "bm_mt_modify_entry", changes)
+
     def wipe(self) -> None:
         """Set all registers to 0."""
         pipeline(self._standard, "bm_register_reset", ((CONTEXT, name) for name in self._program.registers))
@@ -194,7 +207,7 @@ def values(call: ActionCall) -> list[bytes]:
 
 
 def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
-    """A part of a key; an optional one is a ternary one to BMv2."""
+    """A part of a key."""
     bits, kinds = part.bits, BmMatchParamType
     match value:
         case Lpm():
@@ -208,8 +221,6 @@ def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
             )
     if part.match == "valid":
         return BmMatchParam(kinds.VALID, valid=BmMatchParamValid(bool(value)))
-    if part.match == "optional":
-        return match(Ternary(value, (1 << bits) - 1), part)
     return BmMatchParam(kinds.EXACT, exact=BmMatchParamExact(in_bytes(value, bits)))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from switch.commands import number
+from switch.encode import BY_PRIORITY
 from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
 from switch.program import Action, MatchKey, Program, Table
 from switch.stf.script import Add, SetDefault
@@ -20,7 +21,6 @@ from topo.errors import InputError, unknown_name
 LOWEST_PRIORITY = 10000
 """BMv2's number for STF's priority 0: in BMv2 the lowest number wins, in STF the highest."""
 BITS_OF_DIGIT = {"0x": 4, "0o": 3, "0b": 1}
-BY_PRIORITY = {"ternary", "range", "optional"}
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def anything(part: MatchKey) -> KeyPart:
     match part.match:
         case "lpm":
             return Lpm(0, 0)
-        case "ternary" | "optional":
+        case "ternary":
             return Ternary(0, 0)
         case "range":
             return Range(0, (1 << part.bits) - 1)
@@ -103,10 +103,8 @@ def key_part(part: MatchKey, text: str) -> KeyPart:
     match part.match:
         case "lpm":
             return prefix(part, text)
-        case "ternary" | "optional":
-            value, mask = masked(part, text)
-            exact = part.match == "optional" and mask
-            return value if exact else Ternary(value, mask)
+        case "ternary":
+            return Ternary(*masked(part, text))
         case "range":
             low, _, high = text.partition("..")
             return Range(value_of(low), value_of(high or low))
