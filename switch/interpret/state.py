@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from switch.encode import action_call, check_entries, default_call, profile_calls
@@ -90,6 +90,13 @@ class State:
         for default in entries.defaults:
             if self.program.table(default.table).default_is_const:
                 raise InputError(f"the default action of table '{default.table}' is const in the program")
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
+        calls = [action_call(self.program, entry) for entry in entries]
+        found = [self.tables[entry.table].at(entry.key, entry.priority) for entry in entries]
+        for each, call in zip(found, calls, strict=True):
+            each.calls = (call,)
 
     def wipe(self) -> None:
         """Set all registers to 0."""

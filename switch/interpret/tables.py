@@ -64,6 +64,15 @@ class TableState:
         self.ordered.sort(key=lambda each: rank(each[1]))
         self.found.clear()
 
+    def at(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
+        """The entry with this key, to be changed; `InputError` if there is none, or it is const."""
+        found = self.entries.get(self.identity(key, priority))
+        if self.table.entries is not None:
+            raise InputError(f"the entries of table '{self.table.name}' are const in the program")
+        if found is None:
+            raise InputError(f"table '{self.table.name}' has no entry for the key {key}: install it first")
+        return found
+
     def tests(self, key: Sequence[KeyPart]) -> list[Test]:
         return [test_of(part, value) for part, value in zip(self.table.key, key, strict=True)]
 

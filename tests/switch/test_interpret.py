@@ -172,7 +172,6 @@ def entry(table: str, key: tuple[object, ...], action: str, value: int, priority
     return TableEntry(f"TestIngress.{table}", key, f"TestIngress.{action}", (value,), priority)  # type: ignore[arg-type]
 
 
-SELECTED = tuple(("TestIngress.select_", (value,)) for value in (50, 51, 52))
 EXACTLY_443 = Ternary(443, 0xFFFF)  # p4c writes optional keys as ternary ones
 ENTRIES = SwitchEntries(
     "s",
@@ -187,10 +186,6 @@ ENTRIES = SwitchEntries(
         entry("by_range", (Range(150, 300), 5), "range_", 31, 0),
         entry("if_given", (EXACTLY_443, Ternary(5, 0xFF)), "given", 40, 1),
         entry("if_given", (EXACTLY_443, Ternary(0, 0)), "given", 41, 2),
-    ),
-    profiled=(
-        ProfileEntry("TestIngress.selected", (5,), "TestIngress.paths", SELECTED),
-        ProfileEntry("TestIngress.selected", (6,), "TestIngress.paths", (("TestIngress.select_", (53,)),)),
     ),
 )
 
@@ -215,10 +210,6 @@ MATCHED: dict[str, tuple[dict[str, int], dict[str, int]]] = {
     "another constant entry": ({"kind": 0x11, "address": 0x200}, {"fixed": 4 + 128}),
     "no constant entry": ({"kind": 0x12, "address": 0x200}, {"fixed": 7 + 128}),
     "exit": ({"kind": 0xFF, "address": 0x100}, {"fixed": 3}),
-    "selector, first": ({"kind": 5, "port": 3}, {"selected": 50}),
-    "selector, last": ({"kind": 5, "port": 5}, {"selected": 52}),
-    "selector, a single member": ({"kind": 6, "port": 5}, {"selected": 53}),
-    "selector, nothing": ({"kind": 7, "port": 5}, {"selected": 0}),
 }
 
 
@@ -252,6 +243,25 @@ def test_default_actions_can_be_set_unless_they_are_const() -> None:
         switch.install(SwitchEntries("s", defaults=(DefaultAction("TestIngress.fixed", "NoAction"),)))
     with pytest.raises(InputError, match=r"entries of table 'TestIngress\.fixed' are const"):
         switch.install(SwitchEntries("s", (entry("fixed", (Ternary(0, 0), 1), "fix", 1, 1),)))
+
+
+def test_action_profiles_and_selectors() -> None:
+    switch = switch_of("selector")
+    select, give = ("TestIngress.selected", "TestIngress.paths"), ("TestIngress.given", "TestIngress.shared")
+    several = tuple(("TestIngress.select_", (value,)) for value in (50, 51, 52))
+    entries = (
+        ProfileEntry(select[0], (5,), select[1], several),
+        ProfileEntry(select[0], (6,), select[1], several[:1]),
+        ProfileEntry(give[0], (Ternary(4, 0xFC),), give[1], (("TestIngress.give", (60,)),), 1),
+    )
+    switch.install(SwitchEntries("s", profiled=entries))
+    assert [result(switch, kind=5, port=port)["selected"] for port in (3, 4, 5)] == [50, 51, 52]
+    assert [result(switch, kind=kind, port=5)["selected"] for kind in (6, 7)] == [50, 0]
+    assert [result(switch, kind=kind)["given"] for kind in (3, 4, 7, 8)] == [0, 60, 60, 0]
+    with pytest.raises(InputError, match="without a selector, one"):
+        switch.install(SwitchEntries("s", profiled=(ProfileEntry(give[0], (Ternary(0, 0),), give[1], (), 2),)))
+    with pytest.raises(InputError, match="takes a ProfileEntry"):
+        switch.install(SwitchEntries("s", (entry("selected", (8,), "select_", 1),)))
 
 
 def test_a_direct_meter_colours_hits() -> None:
