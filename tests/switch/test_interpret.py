@@ -6,6 +6,7 @@ import json
 import random
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -269,6 +270,10 @@ def test_a_direct_meter_colours_hits() -> None:
     switch = switch_of("matching", clock)
     switch.install(SwitchEntries("s", (TableEntry("TestIngress.metered", (5,), "TestIngress.coloured"),)))
     assert result(switch, kind=5)["after"] == 0, "green, as long as no rates are set"
+    switch.install(SwitchEntries("s", meters=(MeterRates("TestIngress.rate", None, ((0.001, 1), (0.002, 2))),)))
+    assert [result(switch, kind=5)["after"] for _ in range(3)] == [0, 1, 2]
+    clock.now = 1000
+    assert [result(switch, kind=kind)["after"] for kind in (5, 6)] == [0, 102]
 
 
 # ---- copies -----------------------------------------------------------------------------------------
@@ -439,6 +444,29 @@ def test_random_numbers_are_in_their_range_and_begin_alike() -> None:
 def test_an_assertion_that_fails_ends_the_switch() -> None:
     with pytest.raises(RunError, match=r"externs\.p4:\d+ assert\(hdr\.test\.index != 200\)"):
         result(switch_of("externs"), index=200)
+
+
+WRONG: dict[str, tuple[str, SwitchEntries, str]] = {
+    "meter": ("externs", SwitchEntries("s", meters=(MeterRates("TestIngress.rat", 0, ()),)), "did you mean"),
+    "cell": ("externs", SwitchEntries("s", meters=(MeterRates("TestIngress.rate", 4, ()),)), "no cell 4"),
+    "rates": ("externs", SwitchEntries("s", meters=(MeterRates("TestIngress.rate", 3, ((2, 1), (1, 1))),)), "lowest"),
+    "session": ("copies", SwitchEntries("s", mirrors=(MirrorSession(1 << 15, 1),)), "sessions are 0 to"),
+    "mirror port": ("copies", SwitchEntries("s", mirrors=(MirrorSession(1, 512),)), "port 512"),
+    "value set": ("parsing", SwitchEntries("s", value_sets=(ValueSetMember("TestParser.number", 1),)), "did you mean"),
+    "value": ("parsing", SwitchEntries("s", value_sets=(ValueSetMember("TestParser.numbers", 1 << 16),)), "16 bits"),
+    "kind of key": ("matching", SwitchEntries("s", (entry("by_prefix", (5, 1), "prefix", 1),)), "takes Lpm, not 1"),
+    "twice": ("matching", SwitchEntries("s", (entry("by_prefix", (5, Lpm(1, 0)), "prefix", 1),) * 2), "already has"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_entries_are_named_and_leave_nothing(name: str) -> None:
+    program, entries, message = WRONG[name]
+    switch = switch_of(program)
+    with pytest.raises(InputError) as error:
+        switch.install(replace(entries, groups=(MulticastGroup(1, (1,)),)))
+    assert message in str(error.value)
+    assert switch.read_groups() == []
 
 
 # ---- trace and refusals -----------------------------------------------------------------------------
