@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import Progress
 
 from topo.errors import InputError
 
@@ -35,6 +36,32 @@ def stf(
         console.print(line)
     console.print(result.verdict, style="green" if result.verdict is Verdict.PASS else "red")
     raise typer.Exit({Verdict.PASS: 0, Verdict.FAIL: FAILED, Verdict.UNSUPPORTED: UNSUPPORTED}[result.verdict])
+
+
+@app.command()
+def compare(
+    program: Program,
+    targets: Annotated[str, typer.Option(help="two of fast, interpreted, kernel and bmv2")] = "fast,bmv2",
+    packets: Annotated[int, typer.Option(min=1, help="how many")] = 1000,
+    commands: Annotated[
+        Path | None, typer.Option(help="a file of simple_switch_CLI's commands; without it, entries are random")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="decides packets and entries")] = 0,
+) -> None:
+    """Give random packets that the program's parser knows to two targets: do they send the same? (exit code 1: no)"""
+    from switch.alone.compare import compare  # noqa: PLC0415
+
+    names = tuple(name.strip() for name in targets.split(","))
+    if len(names) != 2:
+        raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("packets", total=packets)
+        found = compare(program, names, packets, seed, commands, progress=lambda n: progress.advance(task, n))
+    if found.difference is not None:
+        console.print(f"DIFFERENT after {found.packets:,} packets: {found.difference}", style="red")
+        raise typer.Exit(FAILED)
+    console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
 
 
 @app.command()

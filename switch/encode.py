@@ -9,6 +9,8 @@ from switch.entries import (
     DefaultAction,
     KeyPart,
     Lpm,
+    MeterRates,
+    MirrorSession,
     MulticastGroup,
     ProfileEntry,
     Range,
@@ -23,6 +25,7 @@ from topo.errors import InputError, unknown_name
 
 MAX_GROUP = 65535
 MAX_REPLICA = 65535
+MAX_SESSION = (1 << 15) - 1
 
 PARTS: dict[str, type] = {
     "exact": int,
@@ -47,6 +50,10 @@ def check_entries(program: Program, entries: SwitchEntries) -> None:
         default_call(program, default)
     for group in entries.groups:
         check_group(group)
+    for mirror in entries.mirrors:
+        check_mirror(mirror)
+    for rates in entries.meters:
+        check_rates(program, rates)
     for preset in entries.registers:
         check_preset(program, preset)
 
@@ -158,6 +165,21 @@ def check_group(group: MulticastGroup) -> None:
     for port in (*group.ports, *(port for _, port in group.more)):
         if not 0 <= port < 512:
             raise InputError(f"multicast group {group.group}: port {port}; ports are 0 to 511")
+
+
+def check_mirror(mirror: MirrorSession) -> None:
+    if not 0 <= mirror.session <= MAX_SESSION:
+        raise InputError(f"mirror session {mirror.session}: sessions are 0 to {MAX_SESSION}")
+    if mirror.port is not None and not 0 <= mirror.port < 512:
+        raise InputError(f"mirror session {mirror.session}: port {mirror.port}; ports are 0 to 511")
+
+
+def check_rates(program: Program, rates: MeterRates) -> None:
+    meter = program.meter(rates.meter)
+    if rates.index is not None and not 0 <= rates.index < meter.size:
+        raise InputError(f"meter '{meter.name}' has no cell {rates.index}: it has {meter.size}")
+    if len(rates.rates) != meter.rates or list(rates.rates) != sorted(rates.rates):
+        raise InputError(f"meter '{meter.name}' takes {meter.rates} rates, the lowest first; not {rates.rates}")
 
 
 def check_preset(program: Program, preset: RegisterPreset) -> None:

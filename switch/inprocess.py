@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from switch.program import Program
 from topo.errors import MachineError, RunError, UnsupportedError
 
 Packets = list[tuple[int, bytes]]
+Inner = InProcessSwitch | InterpretedSwitch
 
 
 class EitherSwitch:
@@ -25,9 +26,9 @@ class EitherSwitch:
 
     def __init__(self, program: Program, name: str = "switch") -> None:
         self.name, self.program = name, program
-        self.installed: list[SwitchEntries] = []
+        self.steps: list[Callable[[Inner], None]] = []
         self.used = False
-        self.switch: InProcessSwitch | InterpretedSwitch
+        self.switch: Inner
         try:
             self.switch = InProcessSwitch(program, name)
         except (UnsupportedError, MachineError):
@@ -39,20 +40,28 @@ class EitherSwitch:
 
     def install(self, entries: SwitchEntries) -> None:
         """Add entries; `InputError` if one of them is wrong, and then none is added."""
+        self.fill(lambda switch: switch.install(entries))
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters."""
+        self.fill(lambda switch: switch.change(entries))
+
+    def fill(self, step: Callable[[Inner], None]) -> None:
+        """Take a step on the switch; on an interpreted one, if compiled code does not take it and may still go."""
         try:
-            self.switch.install(entries)
+            step(self.switch)
         except UnsupportedError:
             if self.used or not self.compiled:
                 raise
             self.interpret()
-            self.switch.install(entries)
-        self.installed.append(entries)
+            step(self.switch)
+        self.steps.append(step)
 
     def interpret(self) -> None:
-        """Go on interpreted, with the entries that are there."""
+        """Go on interpreted, filled like the compiled switch."""
         self.switch = InterpretedSwitch(self.program, self.name)
-        for entries in self.installed:
-            self.switch.install(entries)
+        for step in self.steps:
+            step(self.switch)
 
     def inject(self, port: int, packet: bytes) -> Packets:
         """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""

@@ -551,9 +551,11 @@ class Program:
         return self.counters[name]
 
     def meter(self, name: str) -> Meter:
-        if name not in self.meters:
-            raise unknown_name("meter", name, self.meters)
-        return self.meters[name]
+        """A meter by its name; of a direct one, the cells are those of the table's entries, as they came."""
+        found = self.meters | self.direct_meters
+        if name not in found:
+            raise unknown_name("meter", name, found)
+        return found[name]
 
     def field(self, header: str, name: str) -> Field:
         """The field `name` of the instance `header`."""

@@ -74,7 +74,8 @@ def read_program(path: Path) -> Program:
     try:
         return parse_program(path.read_bytes(), str(path))
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}; p4c-bm2-ss makes it from the P4 source") from None
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"{path}: {why}; p4c-bm2-ss makes it from the P4 source") from None
 
 
 def parse_program(text: bytes, name: str) -> Program:

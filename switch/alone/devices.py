@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -52,6 +52,10 @@ class Device(Filled, Protocol):
         """What leaves, as (port, packet), when `packet` arrives at `port`; in order for each port."""
         ...
 
+    def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        """What leaves when all of `packets` arrive at `port`; few enough to wait there."""
+        ...
+
     def late(self) -> list[tuple[int, bytes]]:
         """What leaves later than `inject` waited for."""
         ...
@@ -65,6 +69,9 @@ class InProcess:
         self.inject = switch.inject
         self.read_register = switch.read_register
         self.read_counter = switch.read_counter
+
+    def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        return [left for packet in packets for left in self.inject(port, packet)]
 
     def late(self) -> list[tuple[int, bytes]]:
         """Nothing: it has done everything when `inject` returns."""
@@ -81,7 +88,11 @@ class OnInterfaces:
         self.read_counter = switch.read_counter
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        self.wires.send(port, packet)
+        return self.inject_all(port, [packet])
+
+    def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        for packet in packets:
+            self.wires.send(port, packet)
         return list(self.wires.received(QUIET_S))
 
     def late(self) -> list[tuple[int, bytes]]:
@@ -90,6 +101,7 @@ class OnInterfaces:
 
 @contextmanager
 def in_process(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+    """Compiled, if the compiler can do all that the program says; else interpreted."""
     yield InProcess(EitherSwitch(read_program(program)))
 
 

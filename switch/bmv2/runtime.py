@@ -116,6 +116,9 @@ class Runtime(RuntimeView):
                 reason = TableOperationErrorCode._VALUES_TO_NAMES[answer.code]
                 raise InputError(f"switch '{entries.switch}': BMv2 refuses the entry '{entry.cli()}': {reason}")
         pipeline(self._standard, "bm_register_write", map(write_call, entries.registers))
+        for member in entries.value_sets:
+            bits = self._program.value_sets[member.value_set].bits
+            self._standard.bm_parse_vset_add(CONTEXT, member.value_set, in_bytes(member.value, bits))
         for default in entries.defaults:
             self._set_default(default)
         for group in entries.groups:

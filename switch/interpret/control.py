@@ -114,7 +114,7 @@ def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None
     def hit(packet: Packet, found: Installed) -> None:
         found.packets += 1
         found.bytes += packet.received
-        if write is not None:
+        if write is not None and found.meter is not None:
             write(packet, found.meter.colour(clock(), packet.received if of_bytes else 1))
 
     return hit

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from switch.encode import action_call, check_entries, default_call, profile_calls
 from switch.entries import MirrorSession, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
 from switch.interpret.meters import MeterCell
 from switch.interpret.tables import Installed, TableState
-from switch.program import ActionCall, Meter, Program
+from switch.program import ActionCall, Program
 from topo.errors import InputError
 
 Clock = Callable[[], int]
@@ -36,24 +36,20 @@ class State:
 
     def __init__(self, program: Program, clock: Clock, random: Random) -> None:
         self.program, self.clock, self.random = program, clock, random
+        tables = program.tables.values()
         self.registers = {register.name: [0] * register.size for register in program.registers.values()}
         self.counters = {counter.name: CounterState(counter.size) for counter in program.counters.values()}
-        self.meters = {meter.name: self.cells(meter) for meter in program.meters.values()}
-        self.tables = {table.name: TableState(table) for table in program.tables.values()}
+        meters = program.meters | program.direct_meters
+        self.meters = {name: [MeterCell(clock()) for _ in range(meter.size)] for name, meter in meters.items()}
+        self.tables = {table.name: TableState(table, self.meters.get(table.meter or "")) for table in tables}
         self.value_sets: dict[str, set[int]] = {name: set() for name in program.value_sets}
         self.groups: dict[int, MulticastGroup] = {}
         self.sessions: dict[int, MirrorSession] = {}
         self.digests: deque[Digest] = deque(maxlen=KEPT_DIGESTS)
-        for table in program.tables.values():
+        for table in tables:
             for entry in table.entries or ():
                 priority = None if table.match in ("exact", "lpm") else entry.priority
-                self.tables[table.name].add(Installed(entry.key, priority, self.cell(), (entry.call,)))
-
-    def cell(self) -> MeterCell:
-        return MeterCell(self.clock())
-
-    def cells(self, meter: Meter) -> list[MeterCell]:
-        return [self.cell() for _ in range(meter.size)]
+                self.tables[table.name].add(Installed(entry.key, priority, (entry.call,)))
 
     def install(self, entries: SwitchEntries) -> None:
         """Add everything in `entries`; when a part of it is wrong, nothing is added."""
@@ -77,7 +73,7 @@ class State:
             self.registers[preset.register][preset.index] = preset.value
 
     def add(self, entry: TableEntry | ProfileEntry, calls: tuple[ActionCall, ...]) -> None:
-        self.tables[entry.table].add(Installed(entry.key, entry.priority, self.cell(), calls))
+        self.tables[entry.table].add(Installed(entry.key, entry.priority, calls))
 
     def check_tables(self, entries: SwitchEntries) -> None:
         """Entries must be new and find room, and what is const in the program stays."""
@@ -90,6 +86,13 @@ class State:
         for default in entries.defaults:
             if self.program.table(default.table).default_is_const:
                 raise InputError(f"the default action of table '{default.table}' is const in the program")
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
+        calls = [action_call(self.program, entry) for entry in entries]
+        found = [self.tables[entry.table].at(entry.key, entry.priority) for entry in entries]
+        for each, call in zip(found, calls, strict=True):
+            each.calls = (call,)
 
     def wipe(self) -> None:
         """Set all registers to 0."""

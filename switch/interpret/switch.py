@@ -69,6 +69,10 @@ class InterpretedSwitch:
         """Add entries, groups, defaults, mirror sessions, rates and presets; `InputError` if one of them is wrong."""
         self.state.install(entries)
 
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters."""
+        self.state.change(entries)
+
     def wipe(self) -> None:
         """Set all registers to 0."""
         self.state.wipe()

@@ -27,17 +27,21 @@ class Installed:
 
     key: tuple[KeyPart, ...]
     priority: int | None
-    meter: MeterCell
     calls: tuple[ActionCall, ...]
+    meter: MeterCell | None = None
     packets: int = 0
     bytes: int = 0
 
 
 class TableState:
-    """The entries of one table. `find` gives the one that matches a packet's key, or None."""
+    """The entries of one table. `find` gives the one that matches a packet's key, or None.
 
-    def __init__(self, table: Table) -> None:
+    With a direct meter, its `cells` are the entries', in the order in which these come.
+    """
+
+    def __init__(self, table: Table, cells: Sequence[MeterCell] | None = None) -> None:
         self.table = table
+        self.cells = iter(cells or ())
         self.default = table.default
         self.entries: dict[Identity, Installed] = {}
         self.exact: dict[Key, Installed] = {}
@@ -56,6 +60,7 @@ class TableState:
     def add(self, entry: Installed) -> None:
         """Add an entry that was checked; of equal keys and priorities there is one."""
         self.entries[self.identity(entry.key, entry.priority)] = entry
+        entry.meter = next(self.cells, None)
         tests = self.tests(entry.key)
         if self.table.match == "exact":
             self.exact[tuple(least for _, least, _ in tests)] = entry
@@ -63,6 +68,15 @@ class TableState:
         self.ordered.append((tests, entry))
         self.ordered.sort(key=lambda each: rank(each[1]))
         self.found.clear()
+
+    def at(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
+        """The entry with this key, to be changed; `InputError` if there is none, or it is const."""
+        found = self.entries.get(self.identity(key, priority))
+        if self.table.entries is not None:
+            raise InputError(f"the entries of table '{self.table.name}' are const in the program")
+        if found is None:
+            raise InputError(f"table '{self.table.name}' has no entry for the key {key}: install it first")
+        return found
 
     def tests(self, key: Sequence[KeyPart]) -> list[Test]:
         return [test_of(part, value) for part, value in zip(self.table.key, key, strict=True)]

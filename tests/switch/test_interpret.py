@@ -6,6 +6,7 @@ import json
 import random
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -172,7 +173,6 @@ def entry(table: str, key: tuple[object, ...], action: str, value: int, priority
     return TableEntry(f"TestIngress.{table}", key, f"TestIngress.{action}", (value,), priority)  # type: ignore[arg-type]
 
 
-SELECTED = tuple(("TestIngress.select_", (value,)) for value in (50, 51, 52))
 EXACTLY_443 = Ternary(443, 0xFFFF)  # p4c writes optional keys as ternary ones
 ENTRIES = SwitchEntries(
     "s",
@@ -187,10 +187,6 @@ ENTRIES = SwitchEntries(
         entry("by_range", (Range(150, 300), 5), "range_", 31, 0),
         entry("if_given", (EXACTLY_443, Ternary(5, 0xFF)), "given", 40, 1),
         entry("if_given", (EXACTLY_443, Ternary(0, 0)), "given", 41, 2),
-    ),
-    profiled=(
-        ProfileEntry("TestIngress.selected", (5,), "TestIngress.paths", SELECTED),
-        ProfileEntry("TestIngress.selected", (6,), "TestIngress.paths", (("TestIngress.select_", (53,)),)),
     ),
 )
 
@@ -215,10 +211,6 @@ MATCHED: dict[str, tuple[dict[str, int], dict[str, int]]] = {
     "another constant entry": ({"kind": 0x11, "address": 0x200}, {"fixed": 4 + 128}),
     "no constant entry": ({"kind": 0x12, "address": 0x200}, {"fixed": 7 + 128}),
     "exit": ({"kind": 0xFF, "address": 0x100}, {"fixed": 3}),
-    "selector, first": ({"kind": 5, "port": 3}, {"selected": 50}),
-    "selector, last": ({"kind": 5, "port": 5}, {"selected": 52}),
-    "selector, a single member": ({"kind": 6, "port": 5}, {"selected": 53}),
-    "selector, nothing": ({"kind": 7, "port": 5}, {"selected": 0}),
 }
 
 
@@ -254,11 +246,34 @@ def test_default_actions_can_be_set_unless_they_are_const() -> None:
         switch.install(SwitchEntries("s", (entry("fixed", (Ternary(0, 0), 1), "fix", 1, 1),)))
 
 
+def test_action_profiles_and_selectors() -> None:
+    switch = switch_of("selector")
+    select, give = ("TestIngress.selected", "TestIngress.paths"), ("TestIngress.given", "TestIngress.shared")
+    several = tuple(("TestIngress.select_", (value,)) for value in (50, 51, 52))
+    entries = (
+        ProfileEntry(select[0], (5,), select[1], several),
+        ProfileEntry(select[0], (6,), select[1], several[:1]),
+        ProfileEntry(give[0], (Ternary(4, 0xFC),), give[1], (("TestIngress.give", (60,)),), 1),
+    )
+    switch.install(SwitchEntries("s", profiled=entries))
+    assert [result(switch, kind=5, port=port)["selected"] for port in (3, 4, 5)] == [50, 51, 52]
+    assert [result(switch, kind=kind, port=5)["selected"] for kind in (6, 7)] == [50, 0]
+    assert [result(switch, kind=kind)["given"] for kind in (3, 4, 7, 8)] == [0, 60, 60, 0]
+    with pytest.raises(InputError, match="without a selector, one"):
+        switch.install(SwitchEntries("s", profiled=(ProfileEntry(give[0], (Ternary(0, 0),), give[1], (), 2),)))
+    with pytest.raises(InputError, match="takes a ProfileEntry"):
+        switch.install(SwitchEntries("s", (entry("selected", (8,), "select_", 1),)))
+
+
 def test_a_direct_meter_colours_hits() -> None:
     clock = Ticks()
     switch = switch_of("matching", clock)
     switch.install(SwitchEntries("s", (TableEntry("TestIngress.metered", (5,), "TestIngress.coloured"),)))
     assert result(switch, kind=5)["after"] == 0, "green, as long as no rates are set"
+    switch.install(SwitchEntries("s", meters=(MeterRates("TestIngress.rate", None, ((0.001, 1), (0.002, 2))),)))
+    assert [result(switch, kind=5)["after"] for _ in range(3)] == [0, 1, 2]
+    clock.now = 1000
+    assert [result(switch, kind=kind)["after"] for kind in (5, 6)] == [0, 102]
 
 
 # ---- copies -----------------------------------------------------------------------------------------
@@ -429,6 +444,29 @@ def test_random_numbers_are_in_their_range_and_begin_alike() -> None:
 def test_an_assertion_that_fails_ends_the_switch() -> None:
     with pytest.raises(RunError, match=r"externs\.p4:\d+ assert\(hdr\.test\.index != 200\)"):
         result(switch_of("externs"), index=200)
+
+
+WRONG: dict[str, tuple[str, SwitchEntries, str]] = {
+    "meter": ("externs", SwitchEntries("s", meters=(MeterRates("TestIngress.rat", 0, ()),)), "did you mean"),
+    "cell": ("externs", SwitchEntries("s", meters=(MeterRates("TestIngress.rate", 4, ()),)), "no cell 4"),
+    "rates": ("externs", SwitchEntries("s", meters=(MeterRates("TestIngress.rate", 3, ((2, 1), (1, 1))),)), "lowest"),
+    "session": ("copies", SwitchEntries("s", mirrors=(MirrorSession(1 << 15, 1),)), "sessions are 0 to"),
+    "mirror port": ("copies", SwitchEntries("s", mirrors=(MirrorSession(1, 512),)), "port 512"),
+    "value set": ("parsing", SwitchEntries("s", value_sets=(ValueSetMember("TestParser.number", 1),)), "did you mean"),
+    "value": ("parsing", SwitchEntries("s", value_sets=(ValueSetMember("TestParser.numbers", 1 << 16),)), "16 bits"),
+    "kind of key": ("matching", SwitchEntries("s", (entry("by_prefix", (5, 1), "prefix", 1),)), "takes Lpm, not 1"),
+    "twice": ("matching", SwitchEntries("s", (entry("by_prefix", (5, Lpm(1, 0)), "prefix", 1),) * 2), "already has"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_entries_are_named_and_leave_nothing(name: str) -> None:
+    program, entries, message = WRONG[name]
+    switch = switch_of(program)
+    with pytest.raises(InputError) as error:
+        switch.install(replace(entries, groups=(MulticastGroup(1, (1,)),)))
+    assert message in str(error.value)
+    assert switch.read_groups() == []
 
 
 # ---- trace and refusals -----------------------------------------------------------------------------

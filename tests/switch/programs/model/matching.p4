@@ -9,7 +9,6 @@ header test_t {
     bit<8> by_range;
     bit<8> if_given;
     bit<8> fixed;
-    bit<8> selected;
     bit<8> after;
 }
 struct headers_t { ethernet_t ethernet; test_t test; }
@@ -17,13 +16,11 @@ struct metadata_t { }
 control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     direct_counter(CounterType.packets_and_bytes) hits;
     direct_meter<bit<8>>(MeterType.packets) rate;
-    action_selector(HashAlgorithm.identity, 16, 8) paths;
     action prefix(bit<8> value) { hdr.test.by_prefix = value; }
     action mask(bit<8> value) { hdr.test.by_mask = value; hits.count(); }
     action range_(bit<8> value) { hdr.test.by_range = value; }
     action given(bit<8> value) { hdr.test.if_given = value; }
     action fix(bit<8> value) { hdr.test.fixed = value; }
-    action select_(bit<8> value) { hdr.test.selected = value; }
     action coloured() { rate.read(hdr.test.after); }
     table by_prefix {
         key = { hdr.test.kind: exact; hdr.test.address: lpm; }
@@ -56,11 +53,6 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             (0x11, 2): fix(4);
         }
     }
-    table selected {
-        key = { hdr.test.kind: exact; hdr.test.port: selector; }
-        actions = { select_; NoAction; }
-        implementation = paths;
-    }
     table metered {
         key = { hdr.test.kind: exact; }
         actions = { coloured; NoAction; }
@@ -77,7 +69,6 @@ control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         by_range.apply();
         if_given.apply();
         fixed.apply();
-        selected.apply();
         metered.apply();
         if (hdr.test.kind == 0xff) { exit; }
         hdr.test.fixed = hdr.test.fixed + 128;

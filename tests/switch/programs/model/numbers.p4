@@ -4,9 +4,9 @@ header test_t {
     bit<2048> a;
     bit<2048> b;
     bit<2048> sum;
-    bit<2048> difference;
+    bit<1024> difference;
     bit<2048> product;
-    bit<2048> shifted;
+    bit<512> shifted;
     int<128> c;
     int<128> d;
     int<128> saturated;
@@ -24,9 +24,9 @@ struct metadata_t { }
 control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         hdr.test.sum = hdr.test.a + hdr.test.b;
-        hdr.test.difference = hdr.test.a - hdr.test.b;
+        hdr.test.difference = (bit<1024>)hdr.test.a - (bit<1024>)hdr.test.b;
         hdr.test.product = hdr.test.a * hdr.test.b;
-        hdr.test.shifted = hdr.test.a << (bit<8>)hdr.test.b;
+        hdr.test.shifted = (bit<512>)hdr.test.a << (bit<8>)hdr.test.b;
         hdr.test.saturated = hdr.test.c |+| hdr.test.d;
         hdr.test.shifted_right = hdr.test.c >> (bit<7>)hdr.test.b;
         hdr.test.saturated_difference = (bit<128>)hdr.test.c |-| (bit<128>)hdr.test.d;
