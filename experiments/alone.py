@@ -46,6 +46,12 @@ def compare(
     commands: Annotated[
         Path | None, typer.Option(help="a file of simple_switch_CLI's commands; without it, entries are random")
     ] = None,
+    limit: Annotated[
+        list[str] | None, typer.Option(help="HEADER.FIELD=MOST, for fields that are indices of registers or counters")
+    ] = None,
+    headers: Annotated[
+        str, typer.Option("--with", help="headers that every packet has, if the program reads them unchecked: tcp,ipv4")
+    ] = "",
     seed: Annotated[int, typer.Option(help="decides packets and entries")] = 0,
 ) -> None:
     """Give random packets that the program's parser knows to two targets: do they send the same? (exit code 1: no)"""
@@ -57,11 +63,21 @@ def compare(
     console = Console(highlight=False, markup=False, soft_wrap=True)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("packets", total=packets)
-        found = compare(program, names, packets, seed, commands, progress=lambda n: progress.advance(task, n))
+        limits = dict(map(parse_limit, limit or ()))
+        needed = [name for name in headers.split(",") if name]
+        found = compare(program, names, packets, seed, commands, limits, needed, lambda n: progress.advance(task, n))
     if found.difference is not None:
         console.print(f"DIFFERENT after {found.packets:,} packets: {found.difference}", style="red")
         raise typer.Exit(FAILED)
     console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
+
+
+def parse_limit(text: str) -> tuple[str, int]:
+    """HEADER.FIELD=MOST."""
+    name, _, most = text.partition("=")
+    if not most.isdecimal():
+        raise InputError(f"--limit {text}: expected HEADER.FIELD=MOST, such as --limit ina.slot=511")
+    return name, int(most)
 
 
 @app.command()

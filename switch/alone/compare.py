@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 
 from switch.alone.devices import Device, open_device
 from switch.alone.draw import PORTS, Draw
@@ -15,9 +16,12 @@ from switch.entries import SwitchEntries
 from switch.program import Program
 from switch.read import read_program
 from switch.stf.play import in_bytes
+from topo.errors import unknown_name
 
 BATCH = 32
 """Packets that are given to a target at once, all at one port: BMv2 takes those of several ports in any order."""
+
+ENTRIES_PER_TABLE = 8
 
 Sent = dict[int, list[bytes]]
 
@@ -38,18 +42,34 @@ def compare(
     count: int,
     seed: int = 0,
     commands: Path | None = None,
-    entries_per_table: int = 8,
+    limits: Mapping[str, int] = MappingProxyType({}),
+    headers: Collection[str] = (),
     progress: Callable[[int], None] = lambda _: None,
 ) -> Comparison:
     """Give `count` random packets to a switch of each target, until they differ.
 
     Entries are those of `commands`, a file of simple_switch_CLI's, or else random ones. The same seed draws the same.
+    `limits` are the highest values of fields of packets, such as those that are indices of registers; `headers` are
+    those that every packet has.
     """
     read = read_program(program)
-    draw = Draw(read, Random(seed))
-    entries = draw.entries(entries_per_table) if commands is None else read_commands(commands, read)
+    check_names(read, limits, headers)
+    draw = Draw(read, Random(seed), limits, headers=headers)
+    entries = draw.entries(ENTRIES_PER_TABLE) if commands is None else read_commands(commands, read)
+    draw.know(entries)
     with open_device(targets[0], program, PORTS) as one, open_device(targets[1], program, PORTS) as other:
         return compare_devices(Pair(read, targets, one, other), draw, entries, count, progress)
+
+
+def check_names(program: Program, limits: Mapping[str, int], headers: Collection[str]) -> None:
+    """Raise `InputError` for a field or header that the program does not have."""
+    for header in headers:
+        if header not in program.headers:
+            raise unknown_name("header", header, program.headers)
+    fields = {str(field) for header in program.headers.values() for field in header.fields}
+    for name in limits:
+        if name not in fields:
+            raise unknown_name("field", name, fields)
 
 
 @dataclass

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -25,6 +26,8 @@ from topo.errors import unknown_name
 
 QUIET_S = 0.05
 """How long nothing must leave a switch on interfaces before it counts as having done everything."""
+BMV2_GAP_S = 0.002
+"""Between packets to BMv2, which reads one packet when it wakes up, and leaves others in its buffer until the next."""
 PATIENCE_S = 2.0
 """How long to wait for a packet that should come."""
 
@@ -81,8 +84,9 @@ class InProcess:
 class OnInterfaces:
     """A switch whose ports are interfaces at the end of `wires`."""
 
-    def __init__(self, switch: Filled, wires: Wires) -> None:
+    def __init__(self, switch: Filled, wires: Wires, gap_s: float = 0) -> None:
         self.wires = wires
+        self.gap_s = gap_s
         self.install = switch.install
         self.read_register = switch.read_register
         self.read_counter = switch.read_counter
@@ -93,6 +97,7 @@ class OnInterfaces:
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
         for packet in packets:
             self.wires.send(port, packet)
+            time.sleep(self.gap_s)
         return list(self.wires.received(QUIET_S))
 
     def late(self) -> list[tuple[int, bytes]]:
@@ -129,7 +134,9 @@ def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
 @contextmanager
 def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
     choose_target("bmv2")
-    from switch.bmv2.process import Process, free_port  # noqa: PLC0415, only where BMv2 is
+    from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
+
+    from switch.bmv2.process import Process, free_port  # noqa: PLC0415
     from switch.bmv2.runtime import Runtime  # noqa: PLC0415
 
     with open_wires(ports) as wires, tempfile.TemporaryDirectory(prefix="inakit-") as folder:
@@ -139,7 +146,10 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
         process = Process("switch", [*command, str(program)], control_port, Path(folder, "log"))
         try:
             process.wait_until_ready()
-            yield OnInterfaces(Runtime(control_port, program), wires)
+            yield OnInterfaces(Runtime(control_port, program), wires, BMV2_GAP_S)
+            process.check()
+        except (TException, OSError) as error:
+            raise process.failure(error) from error
         finally:
             process.stop()
 

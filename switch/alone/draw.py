@@ -6,11 +6,12 @@ to what leads on. Fields that tables match are drawn from the values of the entr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 
+from switch.encode import numbers_of
 from switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
 from switch.program import (
     ActionParameter,
@@ -27,10 +28,12 @@ from switch.program import (
     Table,
     Transition,
 )
+from topo.errors import InputError
 
-PORTS = range(1, 5)
+PORTS = range(5)
 PORT_BITS = 9
 MAX_STATES = 64
+MAX_TRIES = 1000
 MAX_PAYLOAD_BYTES = 80
 MAX_VARIABLE_BYTES = 12
 TRUNCATED = 0.05
@@ -39,11 +42,24 @@ TRUNCATED = 0.05
 
 @dataclass
 class Draw:
-    """Draws packets and entries for `program`. `pool` has the values of fields that entries match, by the field."""
+    """Draws packets and entries for `program`. `pool` has the values of fields that entries match, by the field.
+
+    `limits` are the highest values of fields, as indices of registers and counters need them: beyond the end
+    of an array `simple_switch`, built for speed, does anything at all. `headers` are those that every packet has: where
+    a program reads a field of a header that is not there, `simple_switch` gives it what another packet has left.
+    """
 
     program: Program
     random: Random
+    limits: Mapping[str, int] = field(default_factory=dict)
+    headers: Collection[str] = ()
     pool: dict[str, list[int]] = field(default_factory=dict)
+
+    def know(self, entries: SwitchEntries) -> None:
+        """Draw fields of packets from what these entries match, too."""
+        for entry in entries.tables:
+            for part, given in zip(self.program.table(entry.table).key, entry.key, strict=True):
+                self.pool.setdefault(str(part.value), []).append(numbers_of(given)[0])
 
     # ---- entries
 
@@ -67,8 +83,6 @@ class Draw:
 
     def key_part(self, part: MatchKey) -> KeyPart:
         value = self.number(part.bits, 0.3)
-        if isinstance(part.value, Field):
-            self.pool.setdefault(str(part.value), []).append(value)
         everything = (1 << part.bits) - 1
         match part.match:
             case "lpm":
@@ -99,22 +113,35 @@ class Draw:
             yield self.random.choice(PORTS), self.packet()
 
     def packet(self) -> bytes:
-        """One packet that the parser goes some way through."""
+        """One packet that the parser goes some way through; `InputError` if none comes that has all `headers`."""
+        for _ in range(MAX_TRIES):
+            written = self.walked()
+            if all(name in written.places for name in self.headers):
+                break
+        else:
+            raise InputError(f"none of {MAX_TRIES} packets has the headers {', '.join(self.headers)} together")
+        data = written.to_bytes() + self.random.randbytes(self.random.randrange(MAX_PAYLOAD_BYTES))
+        if not self.headers and self.random.random() < TRUNCATED:
+            data = data[: self.random.randrange(len(data) + 1)]
+        return data or b"\0"  # no interface takes an empty packet
+
+    def walked(self) -> Written:
+        """The headers of one packet."""
         written = Written(self)
         state: str | None = self.program.parser.first
         for _ in range(MAX_STATES):
             if state is None:
                 break
             state = written.walk(self.program.parser.states[state])
-        data = written.to_bytes() + self.random.randbytes(self.random.randrange(MAX_PAYLOAD_BYTES))
-        return data[: self.random.randrange(len(data) + 1)] if self.random.random() < TRUNCATED else data
+        return written
 
     def value(self, of: Field) -> int:
         """A value for a field of a packet."""
         known = self.pool.get(str(of))
         if known and self.random.random() < 0.5:
             return self.random.choice(known)
-        return self.number(of.bits, 0.25)
+        drawn = self.number(of.bits, 0.25)
+        return drawn % (self.limits[str(of)] + 1) if str(of) in self.limits else drawn
 
 
 @dataclass

@@ -58,7 +58,7 @@ ENTRIES = st.builds(
     st.just("switch"),
     st.lists(ROUTE | RULE).map(tuple),
     st.lists(GROUP, unique_by=lambda group: group.group).map(tuple),
-    st.lists(st.builds(RegisterPreset, st.just("RouterIngress.routed"), st.integers(0, 3), WORDS)).map(tuple),
+    st.lists(st.builds(RegisterPreset, st.just("RouterIngress.routed"), st.integers(0, 511), WORDS)).map(tuple),
     st.lists(st.just(DefaultAction("RouterIngress.acl", "RouterIngress.drop"))).map(tuple),
     st.lists(st.builds(MirrorSession, BYTES, port=BYTES) | st.builds(MirrorSession, BYTES, group=BYTES)).map(tuple),
     st.lists(

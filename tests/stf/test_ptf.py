@@ -28,7 +28,7 @@ def test_a_packet_is_routed(router: PacketTest) -> None:
     router.send(1, Ether(dst=NEAR, src=FAR) / IP(dst="10.0.1.9", ttl=64))
     router.expect(2, Ether(dst=NEXT, src=NEAR) / IP(dst="10.0.1.9", ttl=63))
     router.expect_nothing_else()
-    assert router.register("routed") == [0, 0, 1, 0]
+    assert router.register("routed")[:4] == [0, 0, 1, 0]
 
 
 def test_priorities_and_defaults(router: PacketTest) -> None:

@@ -25,7 +25,7 @@ parser RouterParser(packet_in packet, out headers_t hdr, inout metadata_t meta, 
 control Verify(inout headers_t hdr, inout metadata_t meta) { apply { } }
 
 control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    register<bit<32>>(4) routed;
+    register<bit<32>>(512) routed;
     action drop() { mark_to_drop(standard); }
     action permit() { }
     action forward(bit<48> mac, bit<9> port) {
