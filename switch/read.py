@@ -62,6 +62,7 @@ from switch.program import (
     Validity,
     ValueSet,
 )
+from switch.typed import MALFORMED, MOST, check_types
 from topo.errors import InputError
 
 Json = Any  # what json.loads gives: checked where it is used, by the shapes named here
@@ -82,13 +83,15 @@ def parse_program(text: bytes, name: str) -> Program:
     """The program in a BMv2 JSON document, which is called `name` in errors."""
     try:
         return program_of(json.loads(text))
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except (*MALFORMED, RecursionError) as error:
         raise InputError(f"{name} is not BMv2 JSON as p4c-bm2-ss writes it: {error!r}; compile the P4 again") from error
 
 
 def program_of(document: Json) -> Program:
     """The program in a BMv2 JSON document."""
-    return ProgramReader(document).program()
+    program = ProgramReader(document).program()
+    check_types(program)
+    return program
 
 
 class ProgramReader:
@@ -461,6 +464,8 @@ def read_transition(node: Json, key: tuple[Field | LastField | Lookahead | Unkno
 def without_padding(value: int, widths: list[int]) -> int:
     """A transition's value, in which each field fills whole bytes, as the fields' bits side by side."""
     result = shift = 0
+    if not all(0 <= bits <= MOST["bits"] for bits in widths):
+        raise ValueError(f"a key of {widths} bits")
     for bits in reversed(widths):
         result |= (value & ((1 << bits) - 1)) << shift
         value >>= -(-bits // 8) * 8

@@ -16,6 +16,7 @@ from switch.interpret.deparser import deparser_of
 from switch.interpret.packet import NO_SESSION, Packet, Places
 from switch.interpret.parser import parser_of
 from switch.program import Field
+from switch.typed import MALFORMED
 from topo.errors import RunError
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
@@ -61,7 +62,8 @@ class SimpleSwitch:
     """The program of `context` as a switch: `process` takes a packet in and gives what leaves."""
 
     def __init__(self, context: Context) -> None:
-        self.state, self.note, self.places = context.state, context.trace.note, context.places
+        self.program, self.state, self.places = context.program, context.state, context.places
+        self.note = context.trace.note
         self.parse = parser_of(context)
         self.ingress = pipeline_of(context, context.program.ingress)
         self.egress = pipeline_of(context, context.program.egress)
@@ -81,9 +83,19 @@ class SimpleSwitch:
         return [self.places.field(each) for each in fields if isinstance(each, Field)]
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
-        """What leaves, as (port, packet) in order, when `data` comes to `port`; `RunError` for a packet that loops."""
+        """What leaves, as (port, packet) in order, when `data` comes to `port`; `RunError` if the program fails."""
         self.sent = []
         self.incoming.append(self.arrival(port, data))
+        try:
+            return self.work_off()
+        except MALFORMED as error:
+            raise RunError(f"a packet finds that '{self.program.name}' is not as p4c writes it: {error!r}") from error
+        finally:
+            self.incoming.clear()
+            self.leaving.clear()
+
+    def work_off(self) -> list[tuple[int, bytes]]:
+        """Let every packet that waits pass; `RunError` for packets that loop."""
         for _ in range(MAX_PASSES):
             if self.leaving:
                 self.pass_egress(*self.leaving.popleft())
@@ -91,11 +103,7 @@ class SimpleSwitch:
                 self.pass_ingress(self.incoming.popleft())
             else:
                 return self.sent
-        self.incoming.clear()
-        self.leaving.clear()
-        raise RunError(
-            f"a packet at port {port} has made {MAX_PASSES} passes and copies: the program sends it in a loop"
-        )
+        raise RunError(f"a packet has made {MAX_PASSES} passes and copies: the program sends it in a loop")
 
     def arrival(self, port: int, data: bytes) -> Packet:
         packet, standard = Packet(self.initial), self.standard

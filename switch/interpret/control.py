@@ -106,16 +106,15 @@ def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None
     """What a hit does before the action, if anything: the entry's counter counts and its meter gives a colour."""
     if not table.counted and table.meter is None:
         return None
-    clock = context.state.clock
     meter = context.program.direct_meters[table.meter] if table.meter else None
     write = store(context, meter.result) if meter is not None and meter.result is not None else None
-    of_bytes = meter is not None and meter.of_bytes
+    cells = context.state.meters[meter.name] if meter is not None else None
 
     def hit(packet: Packet, found: Installed) -> None:
         found.packets += 1
         found.bytes += packet.received
-        if write is not None and found.meter is not None:
-            write(packet, found.meter.colour(clock(), packet.received if of_bytes else 1))
+        if write is not None and cells is not None:
+            write(packet, cells.colour(found.number, packet.received))
 
     return hit
 

@@ -158,7 +158,7 @@ def dereference(context: Context, stack: StackReference, index: Expression) -> V
 
     def place(packet: Packet) -> int:
         number = position(packet)
-        if number >= len(bases):
+        if not 0 <= number < len(bases):
             raise RunError(
                 f"header stack '{stack.stack}' has no element {number}: BMv2 ends here; test the index before"
             )

@@ -21,7 +21,7 @@ def register_read(context: Context, target: Argument, register: Register, index:
 
     def run(packet: Packet) -> None:
         at = position(packet)
-        if at < len(cells):
+        if 0 <= at < len(cells):
             write(packet, cells[at])
 
     return run
@@ -34,7 +34,7 @@ def register_write(context: Context, register: Register, index: Expression, valu
 
     def run(packet: Packet) -> None:
         at = position(packet)
-        if at < len(cells):
+        if 0 <= at < len(cells):
             cells[at] = number(packet) & ones
 
     return run
@@ -46,7 +46,7 @@ def count(context: Context, counter: Counter, index: Expression) -> Run:
 
     def run(packet: Packet) -> None:
         at = position(packet)
-        if at < counter.size:
+        if 0 <= at < counter.size:
             cells.add(at, packet.received)
 
     return run
@@ -54,13 +54,13 @@ def count(context: Context, counter: Counter, index: Expression) -> Run:
 
 # {"op": "execute_meter", "parameters": [{"type": "meter_array", ...}, {"type": "field", ...}, {"type": "field", ...}]}
 def execute_meter(context: Context, meter: Meter, index: Expression, target: Argument) -> Run:
-    cells, clock = context.state.meters[meter.name], context.state.clock
+    cells = context.state.meters[meter.name]
     position, write = value_of(context, index), store(context, target)
 
     def run(packet: Packet) -> None:
         at = position(packet)
-        if at < len(cells):
-            write(packet, cells[at].colour(clock(), packet.received if meter.of_bytes else 1))
+        if 0 <= at < meter.size:
+            write(packet, cells.colour(at, packet.received))
 
     return run
 

@@ -8,13 +8,14 @@ from random import Random
 
 from switch.encode import action_call, check_entries, default_call, profile_calls
 from switch.entries import MirrorSession, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
-from switch.interpret.meters import MeterCell
+from switch.interpret.meters import MeterState
 from switch.interpret.tables import Installed, TableState
-from switch.program import ActionCall, Program
-from topo.errors import InputError
+from switch.program import ActionCall, Counter, Program, Register
+from topo.errors import InputError, UnsupportedError
 
 Clock = Callable[[], int]
 KEPT_DIGESTS = 1 << 16
+MOST_CELLS = 1 << 24
 
 Digest = tuple[str, tuple[int, ...]]
 """The name of a digest and the values of its fields."""
@@ -37,11 +38,12 @@ class State:
     def __init__(self, program: Program, clock: Clock, random: Random) -> None:
         self.program, self.clock, self.random = program, clock, random
         tables = program.tables.values()
+        check_room(program)
         self.registers = {register.name: [0] * register.size for register in program.registers.values()}
         self.counters = {counter.name: CounterState(counter.size) for counter in program.counters.values()}
         meters = program.meters | program.direct_meters
-        self.meters = {name: [MeterCell(clock()) for _ in range(meter.size)] for name, meter in meters.items()}
-        self.tables = {table.name: TableState(table, self.meters.get(table.meter or "")) for table in tables}
+        self.meters = {name: MeterState(meter.size, meter.of_bytes, clock) for name, meter in meters.items()}
+        self.tables = {table.name: TableState(table) for table in tables}
         self.value_sets: dict[str, set[int]] = {name: set() for name in program.value_sets}
         self.groups: dict[int, MulticastGroup] = {}
         self.sessions: dict[int, MirrorSession] = {}
@@ -66,9 +68,7 @@ class State:
         self.groups |= {group.group: group for group in entries.groups}
         self.sessions |= {mirror.session: mirror for mirror in entries.mirrors}
         for rates in entries.meters:
-            cells = self.meters[self.program.meter(rates.meter).name]
-            for cell in cells if rates.index is None else [cells[rates.index]]:
-                cell.set_rates(rates.rates)
+            self.meters[rates.meter].set_rates(rates.index, rates.rates)
         for preset in entries.registers:
             self.registers[preset.register][preset.index] = preset.value
 
@@ -112,3 +112,14 @@ class State:
             return cells.packets, cells.bytes
         entries = self.installed(direct.table)
         return [entry.packets for entry in entries], [entry.bytes for entry in entries]
+
+
+def check_room(program: Program) -> None:
+    """Raise `UnsupportedError` for arrays that a process cannot keep."""
+    arrays: list[Register | Counter] = [*program.registers.values(), *program.counters.values()]
+    for array in arrays:
+        if array.size > MOST_CELLS:
+            raise UnsupportedError(
+                f"program '{program.name}' has '{array.name}' with {array.size} cells: a switch in a process keeps at "
+                f"most {MOST_CELLS}; make it smaller, or run the program on BMv2 (SWITCH=bmv2)"
+            )

@@ -18,6 +18,7 @@ from switch.interpret.state import Clock, Digest, State
 from switch.interpret.tables import Installed
 from switch.interpret.trace import Lines, Trace
 from switch.program import Program
+from switch.typed import MALFORMED, not_p4c
 
 Packets = list[tuple[int, bytes]]
 
@@ -39,8 +40,11 @@ class InterpretedSwitch:
 
     def __init__(self, program: Program, name: str = "switch", clock: Clock | None = None, seed: int = 0) -> None:
         self.name, self.program = name, program
-        self.state = State(program, clock or clock_from_now(), Random(seed))
-        self.switch = self.made(Trace())
+        try:
+            self.state = State(program, clock or clock_from_now(), Random(seed))
+            self.switch = self.made(Trace())
+        except MALFORMED as error:
+            raise not_p4c(program.name, error) from error
         self.lines: Lines | None = None
         self.traced = self.switch
 

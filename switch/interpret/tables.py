@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from switch.entries import KeyPart, Lpm, Range, Ternary
-from switch.interpret.meters import MeterCell
 from switch.program import ActionCall, MatchKey, Table
 from topo.errors import InputError
 
@@ -23,25 +22,24 @@ Identity = tuple[tuple[Test, ...], int | None]
 
 @dataclass(eq=False)
 class Installed:
-    """One entry of a running table: the action that it runs, or those of which the table's selector chooses."""
+    """One entry of a running table: the action that it runs, or those of which the table's selector chooses.
+
+    `number` counts a table's entries as they come, which is the cell of a direct meter.
+    """
 
     key: tuple[KeyPart, ...]
     priority: int | None
     calls: tuple[ActionCall, ...]
-    meter: MeterCell | None = None
+    number: int = 0
     packets: int = 0
     bytes: int = 0
 
 
 class TableState:
-    """The entries of one table. `find` gives the one that matches a packet's key, or None.
+    """The entries of one table. `find` gives the one that matches a packet's key, or None."""
 
-    With a direct meter, its `cells` are the entries', in the order in which these come.
-    """
-
-    def __init__(self, table: Table, cells: Sequence[MeterCell] | None = None) -> None:
+    def __init__(self, table: Table) -> None:
         self.table = table
-        self.cells = iter(cells or ())
         self.default = table.default
         self.entries: dict[Identity, Installed] = {}
         self.exact: dict[Key, Installed] = {}
@@ -59,8 +57,8 @@ class TableState:
 
     def add(self, entry: Installed) -> None:
         """Add an entry that was checked; of equal keys and priorities there is one."""
+        entry.number = len(self.entries)
         self.entries[self.identity(entry.key, entry.priority)] = entry
-        entry.meter = next(self.cells, None)
         tests = self.tests(entry.key)
         if self.table.match == "exact":
             self.exact[tuple(least for _, least, _ in tests)] = entry

@@ -28,7 +28,7 @@ from switch.entries import (
 )
 from switch.interpret.switch import InterpretedSwitch
 from switch.program import Program
-from switch.read import program_of, read_program
+from switch.read import parse_program, program_of, read_program
 from topo.errors import InputError, RunError, UnsupportedError
 
 MODEL = PROGRAMS / "model"
@@ -528,3 +528,35 @@ def test_every_program_of_the_folder_runs(path: Path) -> None:
     switch, draw = InterpretedSwitch(read_program(path)), random.Random(path.stem)
     for length in (0, 13, 14, 40, 200):
         switch.inject(draw.randrange(512), draw.randbytes(length))
+
+
+def unknown_header(document: dict[str, object]) -> None:
+    document["parsers"][0]["parse_states"][0]["parser_ops"][0]["parameters"][0]["value"] = "nothing"  # type: ignore[index]
+
+
+def too_few_arguments(document: dict[str, object]) -> None:
+    document["actions"][-1]["primitives"][0]["parameters"] = []  # type: ignore[index]
+
+
+def a_width_that_is_none(document: dict[str, object]) -> None:
+    document["header_types"][2]["fields"][0][1] = "wide"  # type: ignore[index]
+
+
+def far_too_wide(document: dict[str, object]) -> None:
+    document["header_types"][2]["fields"][0][1] = 1 << 40  # type: ignore[index]
+
+
+@pytest.mark.parametrize("change", [unknown_header, too_few_arguments, a_width_that_is_none, far_too_wide])
+def test_a_malformed_program_is_a_named_error(change: Callable[[dict[str, object]], None]) -> None:
+    document = json.loads((MODEL / "externs.json").read_text())
+    change(document)
+    with pytest.raises(InputError, match="p4c"):
+        InterpretedSwitch(parse_program(json.dumps(document).encode(), "altered"))
+
+
+def test_more_cells_than_a_process_keeps_are_refused_by_name() -> None:
+    def change(document: dict[str, object]) -> None:
+        document["register_arrays"][0]["size"] = 1 << 30  # type: ignore[index]
+
+    with pytest.raises(UnsupportedError, match=r"'TestIngress\.last' with 1073741824 cells"):
+        InterpretedSwitch(altered("externs", change))
