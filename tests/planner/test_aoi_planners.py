@@ -31,7 +31,7 @@ HEURISTICS = [name for name in SCHEMES if name not in ("milp", "INC-TW-NoRecon")
 def test_matching_has_the_greatest_weight(seed: int) -> None:
     draws = np.random.default_rng(seed)
     weight = draws.integers(0, 9, draws.integers(1, 7, 2)).astype(float)
-    graph = nx.Graph()
+    graph: nx.Graph[tuple[str, int]] = nx.Graph()
     graph.add_weighted_edges_from((("row", r), ("column", c), w) for (r, c), w in np.ndenumerate(weight) if w > 0)
     best = nx.max_weight_matching(graph)
     found = match(weight)
