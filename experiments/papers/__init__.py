@@ -90,6 +90,9 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "lp": Figure("LP-InArt with 200 workers, 8 PSs, 45 switches: its time", module("inart_lp"), simulated=True),
     },
     "p4inc-aoi": {
+        "fig7-emulated": Figure(
+            "four racks and their circuits: connections (Figure 6) and JCT (Figure 7)", module("aoi_testbed")
+        ),
         "locality": Figure("traffic between units: jobs inside one, jobs over two, no INC", module("aoi_locality")),
     },
 }
