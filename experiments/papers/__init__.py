@@ -131,6 +131,9 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig11": Figure("over the INC capacity", module("aoi_simulation", "run", "fig11"), simulated=True),
         "fig12": Figure("over the length of a slot", module("aoi_simulation", "run", "fig12"), simulated=True),
         "readings": Figure("what FCFS, TW and arrivals may mean", module("aoi_simulation", "readings"), simulated=True),
+        "fig7-emulated": Figure(
+            "four racks and their circuits: connections (Figure 6) and JCT (Figure 7)", module("aoi_testbed")
+        ),
         "locality": Figure("traffic between units: jobs inside one, jobs over two, no INC", module("aoi_locality")),
     },
 }

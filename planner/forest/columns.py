@@ -19,7 +19,7 @@ from time import monotonic
 from planner.aro.deal import deal
 from planner.aro.program import OPTIMAL, Program, Term
 from planner.aro.reduced import Network
-from planner.aro.routing import Ask, cut_up, task_columns
+from planner.aro.routing import Question, cut_up
 from planner.aro.several import worker_paths
 from planner.forest.packing import Column, Ground
 from planner.unfold import DirectedLink
@@ -31,7 +31,7 @@ TIGHT = 1e-7
 SHORTER = 1e-12
 """Added to every price, so that no flows are in a tree that serve nothing."""
 
-ANY_RATE = Ask((0.0,))
+ANY_RATE = (0.0,)
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def trees_of(ground: Ground, net: Network, shape: Shape) -> Iterator[Column]:
     """The shape's trees in the fabric, a rotation of the members of all classes each."""
     for k in range(max(net.size(node) for link in shape.flows for node in link)):
         turned = {z: (*members[k % len(members) :], *members[: k % len(members)]) for z, members in net.twins.items()}
-        alone = replace(net.only(shape.task), twins=turned)
-        dealt, _ = deal(alone, [shape.flows], ANY_RATE.rates, 0)
+        alone = replace(net.only([shape.task]), twins=turned)
+        dealt, _ = deal(alone, [shape.flows], ANY_RATE, 0)
         pieces = cut_up(net.fabric, alone.graphs[0], dealt[0])
         yield ground.column(shape.task, list(worker_paths(alone, alone.graphs[0].task, pieces)))
 
@@ -137,8 +137,9 @@ def master(ground: Ground, net: Network, shapes: Sequence[Shape]) -> Prices:
 
 def price(net: Network, task: int, prices: Prices, deadline: float) -> tuple[Shape | None, float]:
     """The cheapest tree of a task, None if the time is over, and what no tree costs less than."""
-    program = Program()
-    columns = task_columns(program, net.only(task), 0, ANY_RATE)
+    question = Question.of(net.only([task]), ANY_RATE)
+    question.make_whole()
+    program, (columns,) = question.program, question.columns
     program.maximise([(-prices.links.get(link, 0.0) - SHORTER, k) for link, k in columns.y.items()])
     solution = program.solve(deadline - monotonic())
     if not solution.found:

@@ -67,7 +67,7 @@ def grow(problem: Problem, most: float, options: Options) -> Grown:
     best = replace(best, bound=min(best.bound, relax(ground, net)))
     if most == 1 or (most < inf and len(closed) == 1 and closed[0] is not None):
         return best  # one tree is ARO's, and for one task the closed form is good at a few
-    return searched(best, net, columns, most, options, deadline)
+    return searched(best, net.fine, columns, most, options, deadline)
 
 
 def searched(

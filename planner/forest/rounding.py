@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from time import monotonic
 
 from planner.aro.reduced import network
-from planner.aro.routing import Ask, route
+from planner.aro.routing import Router
 from planner.aro.several import worker_paths
 from planner.forest.packing import Column, Forest, Ground, pack, task_rates
 
@@ -46,7 +46,7 @@ def whole_trees(ground: Ground, rates_bps: Sequence[float], count: int, time_lim
     """`count` trees for each task with a rate, each with its part of it; none if none are found."""
     owners = [task for task, rate in enumerate(rates_bps) if rate > 0 for _ in range(count)]
     net = network(ground.fabric, [ground.tasks[task] for task in owners])
-    _, routing = route(net, Ask(tuple(rates_bps[task] / count for task in owners)), time_limit_s)
+    _, routing = Router(net).route(tuple(rates_bps[task] / count for task in owners), time_limit_s)
     if routing is None:
         return []
     return [
