@@ -98,7 +98,8 @@ def test_plans_by_policy(policy: str, transfers: float) -> None:
 
 def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
     """As near as sixteen sub-models fill the slots. Every set of switches for every fragment."""
-    from experiments.papers.goat_asynchrony import FRAGMENTS, SLOTS, goat, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_asynchrony import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_testbed import goat  # noqa: PLC0415
 
     switches = ("s1", "s2", "s3")
     links = {"s1": {"s1": 1, "s2": 2, "s3": 2, "ps": 3}, "s2": {"s1": 2, "s2": 1, "s3": 2, "ps": 3}}
@@ -215,6 +216,20 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
     ratio = float(goat.split("│")[-2])
     assert ratio == (1.0 if figure != "fig4" else pytest.approx(1.15, abs=0.05))
     assert (tmp_path / f"goat-{figure}.png").exists()
+
+
+@pytest.mark.root
+def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(tmp_path: Path) -> None:
+    from experiments.papers.goat_training import Setting, epoch  # noqa: PLC0415, needs Mininet
+    from experiments.papers.trials import run_trials  # noqa: PLC0415
+
+    trials = [Setting("densenet121", 4, scheme).trial() for scheme in ("goat", "geryon")]
+    with nothing_left():
+        done = run_trials("testbed", trials, Request(tmp_path, switch="fast"), Console(quiet=True))
+    goat, geryon = (epoch(*each) for each in zip(trials, done.outcomes, strict=True))
+    assert all(outcome.measured.exact for outcome in done.outcomes)
+    assert goat.ps_ingress_mb == pytest.approx(30.5, rel=0.05)
+    assert geryon.ps_ingress_mb == pytest.approx(4 * 30.5, rel=0.05)
 
 
 # ---- P4INC-AOI, locality -----------------------------------------------------------------------
