@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from experiments.alone import app as switch_app
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS, Options
@@ -31,6 +32,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(switch_app, name="switch")
 
 Topo = Annotated[str, typer.Option(help="fattree, leafspine, a named fabric, or a .yml/.graphml file")]
 K = Annotated[int | None, typer.Option(help="fat-tree: ports per switch, even")]
@@ -113,6 +116,9 @@ def emulate(
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
     policy: Policies = "",
     faults: FaultsFile = None,
+    replan: Annotated[
+        bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
+    ] = False,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
@@ -123,7 +129,7 @@ def emulate(
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     names = None if planners is None else split_names(planners)
     if preset:
-        for option, value in (("faults", faults), ("policy", policy), ("model", model)):
+        for option, value in (("faults", faults), ("policy", policy), ("replan", replan), ("model", model)):
             if value:
                 why = "a preset has none; describe its jobs instead"
                 raise InputError(f"--{option} {value} with --preset {preset}: {why}")
@@ -135,7 +141,7 @@ def emulate(
     captures = capture_places(problem.fabric, pcap)
     emulation = Emulation(
         problem, names, switch, mode, seed, results, parse_scale(scale), captures, faults_of(faults, problem),
-        split_names(policy),
+        split_names(policy), replan,
     )  # fmt: skip
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
 
@@ -309,15 +315,18 @@ def planners() -> None:
 @app.command()
 def bench(
     planners: Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; without root")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="with --planners: a few seeds, in some minutes")] = False,
 ) -> None:
     """Packets per second without loss, of every installed switch target, side by side."""
     from experiments.bench.measure import installed_targets, run_bench  # noqa: PLC0415
     from experiments.bench.planners import bench_planners  # noqa: PLC0415
+    from experiments.bench.several_tasks import bench_several  # noqa: PLC0415
     from experiments.bench.tables import rate_table, set_up_table  # noqa: PLC0415
 
     console = Console()
     if planners:
-        console.print(bench_planners(console))
+        console.print(bench_planners(console, quick=quick))
+        console.print(bench_several(console, quick=quick))
         return
     findings = run_bench(installed_targets(), console)
     console.print(rate_table(findings.rates), set_up_table(findings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -33,6 +33,7 @@ class Trial:
     """One run. `excuses` is what `interference` accounts for; `setting` is where it stands in the figure.
 
     `queue_packets`: how long the queue before every link is.
+    `emulate` runs it where it takes more than a network of its fabric with the plan's entries.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Trial:
     interference: Interference | None = None
     excuses: Excuses | None = None
     queue_packets: int = DEFAULT_QUEUE_PACKETS
+    emulate: Callable[[Trial, Target, RunFolder, Progress], Outcome] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: 
     outcomes = []
     with completing(folder, record), bar(console, f"{figure} on {target.name}") as progress:
         for number, trial in enumerate(trials):
-            outcome = measure(trial, target, folder, part_of(progress, number, len(trials)))
+            emulate = trial.emulate or measure
+            outcome = emulate(trial, target, folder, part_of(progress, number, len(trials)))
             outcomes.append(outcome)
             record.planners[trial.name] |= outcome.as_json()
             folder.write_record(record)

@@ -19,6 +19,7 @@ from experiments.report import VALID
 from planner.check import check
 from planner.evaluate import evaluate
 from topo.errors import InputError
+from topo.generators import units
 from traffic.packet import FRAGMENT
 from traffic.reliable import ReliableOptions
 from traffic.worker import WorkerOptions
@@ -236,7 +237,7 @@ def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(tmp_path: Path
 
 
 def test_only_the_circuits_are_between_units() -> None:
-    from experiments.papers.aoi_locality import between_units, units  # noqa: PLC0415, needs Mininet
+    from experiments.papers.aoi_locality import between_units  # noqa: PLC0415, needs Mininet
 
     found = list(between_units(units(4)))
     assert len(found) == len(set(found)) == 12
