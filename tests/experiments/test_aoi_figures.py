@@ -10,7 +10,7 @@ from rich.console import Console
 
 from experiments.papers import Request, aoi_simulation, aoi_small, find_figure
 from experiments.papers.aoi_simulation import CHARTS, COMPARED, DEFAULTS, READINGS, measure
-from experiments.papers.sweep import Trial
+from experiments.papers.sweep import Result, Trial
 
 SMALL: Trial = {**DEFAULTS, "jobs": 150, "units": 16}
 
@@ -54,7 +54,7 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     assert "INC-TW to INC-FCFS, CT-BTI" in text.getvalue()
     assert (tmp_path / "p4inc-aoi-fig8.png").stat().st_size > 0
 
-    def forbidden(trial: Trial) -> aoi_simulation.Result:
+    def forbidden(trial: Trial) -> Result:
         raise AssertionError(f"{trial} is measured twice")
 
     monkeypatch.setattr(aoi_simulation, "measure", forbidden)
