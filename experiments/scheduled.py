@@ -167,7 +167,7 @@ class Conductor:
             loop.layout.streams.rate_fps[loop.layout.streams_of(index)] = fps
         for number, (first, _) in self.course.schedule.spans.items():
             if first == self.slot:
-                loop.jobs[self.index[number]].start_at = now + self.course.scheduling.job_of[number].compute_s
+                loop.jobs[self.index[number]].start_at = now
 
     def rates_fps(self, slot: Slot) -> Iterator[tuple[int, float]]:
         """What each worker of a job sends along each of its trees, in frames a second."""
@@ -213,10 +213,15 @@ def first_circuits(panel: Interconnect, schedule: Schedule) -> Interconnect:
 
 
 def jct_s(course: Course, measured: Measured) -> dict[int, float]:
-    """From each job's arrival to the end of its last update."""
+    """From each job's arrival to its very end.
+
+    A job begins with a transfer, which may meet the dark: what it computes before its first is added in the end, as
+    its last update is.
+    """
     found = {}
     for job in course.scheduling.jobs:
         last = max(measured.of_job(job.number).iterations, key=lambda iteration: iteration.number)
-        ended = last.started_s + last.communication_time_s + job.update_time(course.schedule.inc.get(job.number))
-        found[job.number] = ended - job.arrival * course.scheduling.center.slot_s
+        rest_s = job.compute_s + job.update_time(course.schedule.inc.get(job.number))
+        ended_s = last.started_s + last.communication_time_s + rest_s
+        found[job.number] = ended_s - job.arrival * course.scheduling.center.slot_s
     return found
