@@ -104,6 +104,7 @@ def emulate(
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
     policy: Policies = "",
     faults: FaultsFile = None,
+    patch_panel: Annotated[bool, typer.Option(help="all optical links through one circuit switch")] = False,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
@@ -114,7 +115,7 @@ def emulate(
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     names = None if planners is None else split_names(planners)
     if preset:
-        for option, value in (("faults", faults), ("policy", policy)):
+        for option, value in (("faults", faults), ("policy", policy), ("patch-panel", patch_panel)):
             if value:
                 why = "a preset has none; describe its jobs instead"
                 raise InputError(f"--{option} {value} with --preset {preset}: {why}")
@@ -126,7 +127,7 @@ def emulate(
     captures = capture_places(problem.fabric, pcap)
     emulation = Emulation(
         problem, names, switch, mode, seed, results, parse_scale(scale), captures, faults_of(faults, problem),
-        split_names(policy),
+        split_names(policy), patch_panel,
     )  # fmt: skip
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
 
