@@ -32,7 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Topo = Annotated[str, typer.Option(help="fattree, leafspine, a named fabric, or a .yml/.graphml file")]
+Topo = Annotated[
+    str, typer.Option(help="fattree, leafspine, a named fabric (and options: units:ports=2), a .yml/.graphml file")
+]
 K = Annotated[int | None, typer.Option(help="fat-tree: ports per switch, even")]
 Leaves = Annotated[int | None, typer.Option(help="leaf-spine: leaf switches")]
 Spines = Annotated[int | None, typer.Option(help="leaf-spine: spine switches")]
