@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from experiments.alone import app as switch_app
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS, Options
@@ -32,6 +33,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.add_typer(switch_app, name="switch")
+
 Topo = Annotated[
     str, typer.Option(help="fattree, leafspine, a named fabric (and options: units:ports=2), a .yml/.graphml file")
 ]
@@ -48,7 +51,15 @@ Workers = Annotated[
     int | None, typer.Option(help="workers of the single job; default: all other hosts, but no more than 16")
 ]
 Servers = Annotated[int, typer.Option(help="parameter servers of the single job")]
-Gradient = Annotated[int, typer.Option(help="gradient bytes of the single job")]
+Gradient = Annotated[
+    int | None,
+    typer.Option(
+        help=f"gradient bytes of the single job; default: a thousandth of --model, or {DEFAULT_GRADIENT_BYTES}"
+    ),
+]
+Model = Annotated[
+    str, typer.Option(help="what layers the gradient has, for planner goat: a table of planner/models, or a .csv file")
+]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="decides everything random")]
 Planners = Annotated[
@@ -96,7 +107,8 @@ def emulate(
     jobs: Jobs = None,
     workers: Workers = None,
     servers: Servers = 1,
-    gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
+    gradient_bytes: Gradient = None,
+    model: Model = "",
     iterations: Iterations = 3,
     planners: Planners = None,
     preset: Annotated[str, typer.Option(help="a paper's network and models, such as inart")] = "",
@@ -107,6 +119,9 @@ def emulate(
     policy: Policies = "",
     faults: FaultsFile = None,
     patch_panel: Annotated[bool, typer.Option(help="all optical links through one circuit switch")] = False,
+    replan: Annotated[
+        bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
+    ] = False,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
@@ -117,19 +132,20 @@ def emulate(
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     names = None if planners is None else split_names(planners)
     if preset:
-        for option, value in (("faults", faults), ("policy", policy), ("patch-panel", patch_panel)):
+        others = {"faults": faults, "policy": policy, "replan": replan, "model": model, "patch-panel": patch_panel}
+        for option, value in others.items():
             if value:
                 why = "a preset has none; describe its jobs instead"
                 raise InputError(f"--{option} {value} with --preset {preset}: {why}")
         chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale))
         raise typer.Exit(exit_code(run_preset(chosen, Console())))
-    job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
+    job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed, model)
     names = DEFAULT_PLANNERS if names is None else names
     problem = build_problem(fabric, job)
     captures = capture_places(problem.fabric, pcap)
     emulation = Emulation(
         problem, names, switch, mode, seed, results, parse_scale(scale), captures, faults_of(faults, problem),
-        split_names(policy), patch_panel,
+        split_names(policy), replan, patch_panel,
     )  # fmt: skip
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
 
@@ -202,7 +218,8 @@ def plan(
     jobs: Jobs = None,
     workers: Workers = None,
     servers: Servers = 1,
-    gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
+    gradient_bytes: Gradient = None,
+    model: Model = "",
     planner: Annotated[str, typer.Option(help="by name; several, comma between, are compared")] = "aro",
     seed: Seed = 0,
     output: Annotated[
@@ -214,7 +231,7 @@ def plan(
 
     problem = build_problem(
         FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed),
-        JobChoice(jobs, workers, servers, gradient_bytes, 1, seed),
+        JobChoice(jobs, workers, servers, gradient_bytes, 1, seed, model),
     )
     plans = {name: make_plan(problem, name, seed) for name in split_names(planner) or (planner,)}
     if len(plans) == 1:
@@ -235,7 +252,7 @@ def design(
     capacity: Annotated[str, typer.Option(help="of every link")] = "100G",
     layers: Annotated[int, typer.Option(help="the most switches on a way to the parameter server")] = 5,
     scale: Scale = "1",
-    gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
+    gradient_bytes: Gradient = None,
     iterations: Iterations = 3,
     time_limit_s: Annotated[float, typer.Option(help="for what only a solver can settle")] = 60.0,
     output: Annotated[Path | None, typer.Option(help="folder for fabric, jobs, plan, entries, picture")] = None,
@@ -245,7 +262,7 @@ def design(
     from planner.atro.cluster import Cluster  # noqa: PLC0415
 
     cluster = Cluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
-    job = Job(1, (), (), gradient_bytes, iterations=iterations)
+    job = Job(1, (), (), gradient_bytes or DEFAULT_GRADIENT_BYTES, iterations=iterations)
     run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Console())
 
 
@@ -302,15 +319,18 @@ def planners() -> None:
 @app.command()
 def bench(
     planners: Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; without root")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="with --planners: a few seeds, in some minutes")] = False,
 ) -> None:
     """Packets per second without loss, of every installed switch target, side by side."""
     from experiments.bench.measure import installed_targets, run_bench  # noqa: PLC0415
     from experiments.bench.planners import bench_planners  # noqa: PLC0415
+    from experiments.bench.several_tasks import bench_several  # noqa: PLC0415
     from experiments.bench.tables import rate_table, set_up_table  # noqa: PLC0415
 
     console = Console()
     if planners:
-        console.print(bench_planners(console))
+        console.print(bench_planners(console, quick=quick))
+        console.print(bench_several(console, quick=quick))
         return
     findings = run_bench(installed_targets(), console)
     console.print(rate_table(findings.rates), set_up_table(findings))

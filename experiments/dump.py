@@ -81,7 +81,10 @@ def table_lines(program: Program, entries: Sequence[TableEntry]) -> list[str]:
 
 def key_texts(table: Table, entry: TableEntry) -> Iterator[str]:
     for part, value in zip(table.key, entry.key, strict=True):
-        yield str(IPv4Address(value)) if part.name in ADDRESSES else number(value)
+        if isinstance(value, int):
+            yield str(IPv4Address(value)) if part.name in ADDRESSES else number(value)
+        else:
+            yield str(value)
 
 
 def call(table: Table, entry: TableEntry) -> str:

@@ -70,7 +70,8 @@ class Unit:
     def change(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
         lines, known = self.lines(circuits), len(self.numbers)
         dealt = self.deal(lines, rates)
-        rows = {(row.table, row.key): row for each in self.entries.tables for row in self.on_ports(each, lines, dealt)}
+        found = (row for each in self.entries.tables for row in self.on_ports(each, lines, dealt))
+        rows = {(row.table, row.exact_key): row for row in found}
         changed = tuple(row for place, row in rows.items() if self.rows.get(place) != row)
         self.rows = rows
         groups = tuple(MulticastGroup(number, ports) for ports, number in list(self.numbers.items())[known:])
@@ -87,13 +88,13 @@ class Unit:
     def deal(self, lines: Lines, rates: Rates | None) -> dict[Key, int]:
         """The port by which each label leaves to another unit."""
         rows = [row for row in self.entries.tables if row.table == FORWARD and row.params[0] in self.peer_at]
-        rate = {row.key: 1.0 if rates is None else rates.get(row.key, 0.0) for row in rows}
+        rate = {row.exact_key: 1.0 if rates is None else rates.get(row.exact_key, 0.0) for row in rows}
         loads: defaultdict[int, float] = defaultdict(float)
         found = {}
-        for row in sorted(rows, key=lambda row: -rate[row.key]):
+        for row in sorted(rows, key=lambda row: -rate[row.exact_key]):
             ports = lines.get(self.peer_at[row.params[0]]) or [self.dark(lines)]
-            found[row.key] = min(ports, key=lambda port: loads[port])
-            loads[found[row.key]] += rate[row.key]
+            found[row.exact_key] = min(ports, key=lambda port: loads[port])
+            loads[found[row.exact_key]] += rate[row.exact_key]
         return found
 
     def dark(self, lines: Lines) -> int:
@@ -103,22 +104,22 @@ class Unit:
 
     def on_ports(self, entry: TableEntry, lines: Lines, dealt: Mapping[Key, int]) -> Iterator[TableEntry]:
         """What becomes of an entry."""
-        if entry.table == PIPELINE and entry.key[0] in self.peer_at:
+        if entry.table == PIPELINE and entry.exact_key[0] in self.peer_at:
             yield from (replace(entry, key=(port,)) for port in self.checked(entry.params))
-        elif entry.table == ADMISSION and entry.key[0] in self.peer_at:
-            yield from (replace(entry, key=(port, *entry.key[1:])) for port in self.optical)
-        elif entry.table == FORWARD and entry.key in dealt:
-            yield replace(entry, params=(dealt[entry.key],))
+        elif entry.table == ADMISSION and entry.exact_key[0] in self.peer_at:
+            yield from (replace(entry, key=(port, *entry.exact_key[1:])) for port in self.optical)
+        elif entry.table == FORWARD and entry.exact_key in dealt:
+            yield replace(entry, params=(dealt[entry.exact_key],))
         elif entry.action == SEND and entry.params[0] in self.peer_at:
-            yield replace(entry, params=(self.port(entry.params[0], lines, sum(entry.key)) or self.dark(lines),))
+            yield replace(entry, params=(self.port(entry.params[0], lines, sum(entry.exact_key)) or self.dark(lines),))
         elif entry.table == RESULTS:
-            yield replace(entry, params=(self.group(self.ports_of[entry.params[0]], lines, sum(entry.key)),))
+            yield replace(entry, params=(self.group(self.ports_of[entry.params[0]], lines, sum(entry.exact_key)),))
         else:
             yield entry
 
     def checked(self, pipeline: Sequence[int]) -> tuple[int, ...]:
         """The optical ports, if all are in this pipeline."""
-        rows = (row for row in self.entries.tables if row.table == PIPELINE and row.key[0] in self.peer_at)
+        rows = (row for row in self.entries.tables if row.table == PIPELINE and row.exact_key[0] in self.peer_at)
         if any(row.params != pipeline for row in rows):
             raise PlanError(f"the optical ports of '{self.name}' are in several pipelines: circuits need them in one")
         return self.optical

@@ -2,32 +2,165 @@
 
 Keys and parameters are unsigned integers in the order in which the P4 program names them, so that
 the same entries go to BMv2, to the embedded switch, and into a file that `simple_switch_CLI` reads.
+A part of a key that is not matched exactly is a `Lpm`, `Ternary` or `Range`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
+
+from topo.errors import InputError
 
 REPLICA = 1
 """The `egress_rid` of replicas, unless a group says otherwise."""
 
 
 @dataclass(frozen=True)
+class Lpm:
+    """Matches where the first `prefix` bits are those of `value`; of several entries the longest prefix wins."""
+
+    value: int
+    prefix: int
+
+    def __str__(self) -> str:
+        return f"{self.value}/{self.prefix}"
+
+
+@dataclass(frozen=True)
+class Ternary:
+    """Matches where field & mask == value & mask; a mask of 0 always does."""
+
+    value: int
+    mask: int
+
+    def __str__(self) -> str:
+        return f"{self.value}&&&{self.mask}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Matches from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.low}->{self.high}"
+
+
+KeyPart = int | Lpm | Ternary | Range
+"""An integer matches exactly. (What P4 calls optional is ternary in BMv2.)"""
+
+
+@dataclass(frozen=True)
 class TableEntry:
-    """One exact-match entry: `table` and `action` are the full names in the P4 program."""
+    """One entry: `table` and `action` are the full names in the P4 program.
+
+    Where keys can overlap (ternary, range), the entry with the lowest `priority` wins; such entries need one.
+    """
 
     table: str
-    key: tuple[int, ...]
+    key: tuple[KeyPart, ...]
+    action: str
+    params: tuple[int, ...] = ()
+    priority: int | None = None
+
+    @property
+    def exact_key(self) -> tuple[int, ...]:
+        """The key of an entry all of whose parts match exactly; else `InputError`."""
+        exact = tuple(part for part in self.key if isinstance(part, int))
+        if len(exact) < len(self.key):
+            raise InputError(f"entry '{self.cli()}': all parts of its key must be numbers, that match exactly")
+        return exact
+
+    def cli(self) -> str:
+        """The line that `simple_switch_CLI` reads."""
+        words = ["table_add", self.table, self.action, *map(str, self.key), "=>", *map(str, self.params)]
+        return " ".join(words if self.priority is None else [*words, str(self.priority)])
+
+
+@dataclass(frozen=True)
+class ProfileEntry:
+    """One entry of a table with an action `profile`: what it runs is one of `actions`, each with its parameters.
+
+    Of several actions the profile's selector chooses, by a hash modulo their number.
+    """
+
+    table: str
+    key: tuple[KeyPart, ...]
+    profile: str
+    actions: tuple[tuple[str, tuple[int, ...]], ...]
+    priority: int | None = None
+
+    def cli(self, first_member: int, group: int) -> list[str]:
+        """The lines that `simple_switch_CLI` reads, if so many members and groups of the profile are there before."""
+        names = [" ".join([self.profile, action, *map(str, params)]) for action, params in self.actions]
+        lines = [f"act_prof_create_member {name}" for name in names]
+        key, last = " ".join(map(str, self.key)), "" if self.priority is None else f" {self.priority}"
+        if len(self.actions) == 1:
+            return [*lines, f"table_indirect_add {self.table} {key} => {first_member}{last}"]
+        members = range(first_member, first_member + len(self.actions))
+        lines.append(f"act_prof_create_group {self.profile}")
+        lines += [f"act_prof_add_member_to_group {self.profile} {member} {group}" for member in members]
+        return [*lines, f"table_indirect_add_with_group {self.table} {key} => {group}{last}"]
+
+
+@dataclass(frozen=True)
+class ValueSetMember:
+    """A value that the parser's value set `value_set` has."""
+
+    value_set: str
+    value: int
+
+    def cli(self) -> str:
+        """The line that `simple_switch_CLI` reads."""
+        return f"pvs_add {self.value_set} {self.value}"
+
+
+@dataclass(frozen=True)
+class DefaultAction:
+    """What `table` does on a miss, instead of what its program says."""
+
+    table: str
     action: str
     params: tuple[int, ...] = ()
 
     def cli(self) -> str:
         """The line that `simple_switch_CLI` reads."""
-        key = " ".join(map(str, self.key))
-        params = " ".join(map(str, self.params))
-        return f"table_add {self.table} {self.action} {key} => {params}".rstrip()
+        return " ".join(["table_set_default", self.table, self.action, *map(str, self.params)])
+
+
+@dataclass(frozen=True)
+class MirrorSession:
+    """Clones of `session` leave by `port`, or as the replicas of the multicast `group`."""
+
+    session: int
+    port: int | None = None
+    group: int | None = None
+
+    def cli(self) -> str:
+        """The line that `simple_switch_CLI` reads."""
+        if self.group is None:
+            return f"mirroring_add {self.session} {self.port}"
+        return f"mirroring_add_mc {self.session} {self.group}"
+
+
+@dataclass(frozen=True)
+class MeterRates:
+    """Rates of one cell of a meter, or (`index` None) of all: (units per microsecond, burst), the lowest first."""
+
+    meter: str
+    index: int | None
+    rates: tuple[tuple[float, int], ...]
+
+    def cli(self) -> str:
+        """The line that `simple_switch_CLI` reads."""
+        rates = " ".join(f"{rate}:{burst}" for rate, burst in self.rates)
+        command = "meter_array_set_rates" if self.index is None else "meter_set_rates"
+        return " ".join([command, self.meter, *([] if self.index is None else [str(self.index)]), rates])
 
 
 @dataclass(frozen=True)
@@ -74,18 +207,35 @@ class SwitchEntries:
     tables: tuple[TableEntry, ...] = ()
     groups: tuple[MulticastGroup, ...] = ()
     registers: tuple[RegisterPreset, ...] = ()
+    defaults: tuple[DefaultAction, ...] = ()
+    mirrors: tuple[MirrorSession, ...] = ()
+    meters: tuple[MeterRates, ...] = ()
+    profiled: tuple[ProfileEntry, ...] = ()
+    value_sets: tuple[ValueSetMember, ...] = ()
 
     def cli(self) -> str:
         """A command file for `simple_switch_CLI`, one command a line."""
-        lines = [entry.cli() for entry in self.tables]
+        lines = [*(entry.cli() for entry in self.tables), *(default.cli() for default in self.defaults)]
         handles = count()
         for group in self.groups:
             lines.append(f"mc_mgrp_create {group.group}")
             for replica, ports in group.nodes.items():
                 lines.append(f"mc_node_create {replica} {' '.join(map(str, ports))}")
                 lines.append(f"mc_node_associate {group.group} {next(handles)}")
+        lines += [mirror.cli() for mirror in self.mirrors]
+        lines += [meter.cli() for meter in self.meters]
+        lines += [*self.profile_lines(), *(member.cli() for member in self.value_sets)]
         lines += [f"register_write {r.register} {r.index} {r.value}" for r in self.registers]
         return "\n".join(lines) + "\n"
+
+    def profile_lines(self) -> Iterable[str]:
+        """The commands for tables with action profiles, whose members and groups BMv2 numbers as they come."""
+        members: Counter[str] = Counter()
+        groups: Counter[str] = Counter()
+        for entry in self.profiled:
+            yield from entry.cli(members[entry.profile], groups[entry.profile])
+            members[entry.profile] += len(entry.actions)
+            groups[entry.profile] += len(entry.actions) > 1
 
 
 @dataclass(frozen=True)

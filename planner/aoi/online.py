@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from planner.aoi.resources import Resources, Shape, circuits_of, settle
 from planner.aoi.schedule import Grant, Pair, Run, Schedule, Slot
-from planner.aoi.system import PlacedJob, Scheduling
+from planner.aoi.system import DataCenter, PlacedJob, Scheduling
 from planner.plan import SolverOutcome
 from topo.errors import PlanError
 
@@ -31,6 +31,10 @@ class Active:
     run: Run
     step_bps: float
     rate_bps: float = 0.0
+
+    def serve(self, center: DataCenter, unit: str | None) -> None:
+        """Begin anew, with INC in that unit."""
+        self.shape, self.run = Shape(self.job, unit), Run(center, self.job, unit)
 
     @property
     def left_bits(self) -> float:
@@ -54,8 +58,7 @@ class Round:
     resources: Resources
 
     def use_inc(self, one: Active, unit: str | None) -> None:
-        one.shape = Shape(one.job, unit)
-        one.run = Run(self.problem.center, one.job, unit)
+        one.serve(self.problem.center, unit)
         if unit is not None:
             self.resources.inc_jobs[unit] -= 1
 
@@ -142,7 +145,7 @@ class Simulation:
     def passes(self, one: Active, dark: Mapping[Pair, int]) -> bool:
         """Whether a job is done with its last transfer by the end of the slot."""
         if not one.rate_bps:
-            one.shape = Shape(one.job, None)
+            one.serve(self.problem.center, None)
             return False
         if one.shape.inc is not None:
             self.inc[one.job.number] = one.shape.inc

@@ -18,18 +18,36 @@ from bm_runtime.standard.ttypes import (
     BmAddEntryOptions,
     BmMatchParam,
     BmMatchParamExact,
+    BmMatchParamLPM,
+    BmMatchParamRange,
+    BmMatchParamTernary,
     BmMatchParamType,
+    BmMatchParamValid,
+    BmMeterRateConfig,
     BmMtEntry,
     InvalidTableOperation,
     TableOperationErrorCode,
 )
 from numpy.typing import NDArray
 from p4utils.utils.sswitch_thrift_API import SimpleSwitchThriftAPI
+from sswitch_runtime.ttypes import MirroringSessionConfig
 
-from switch.encode import action_call, check_entries
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry, group_of_nodes
+from switch.encode import action_call, check_entries, default_call
+from switch.entries import (
+    DefaultAction,
+    KeyPart,
+    Lpm,
+    MeterRates,
+    MulticastGroup,
+    Range,
+    RegisterPreset,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+    group_of_nodes,
+)
 from switch.handle import Handle
-from switch.program import Program
+from switch.program import ActionCall, MatchKey, Program
 from switch.read import read_program
 from topo.errors import InputError, RunError
 
@@ -98,8 +116,18 @@ class Runtime(RuntimeView):
                 reason = TableOperationErrorCode._VALUES_TO_NAMES[answer.code]
                 raise InputError(f"switch '{entries.switch}': BMv2 refuses the entry '{entry.cli()}': {reason}")
         pipeline(self._standard, "bm_register_write", map(write_call, entries.registers))
+        for member in entries.value_sets:
+            bits = self._program.value_sets[member.value_set].bits
+            self._standard.bm_parse_vset_add(CONTEXT, member.value_set, in_bytes(member.value, bits))
+        for default in entries.defaults:
+            self._set_default(default)
         for group in entries.groups:
             self._add_group(group)
+        for mirror in entries.mirrors:
+            config = MirroringSessionConfig(port=mirror.port, mgid=mirror.group)
+            self._api.sswitch_client.mirroring_session_add(mirror.session, config)
+        for meter in entries.meters:
+            self._set_rates(meter)
 
     def change(self, entries: Sequence[TableEntry]) -> None:
         """Give entries that are there other actions and parameters. One that is not there is an `InputError`."""
@@ -124,12 +152,19 @@ class Runtime(RuntimeView):
 
     def _entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
         table, call = self._program.table(entry.table), action_call(self._program, entry)
-        key = [match(value, part.bits) for value, part in zip(entry.key, table.key, strict=True)]
-        params = [
-            in_bytes(value, parameter.bits)
-            for value, parameter in zip(call.values, call.action.parameters, strict=True)
-        ]
-        return CONTEXT, entry.table, key, entry.action, params, BmAddEntryOptions()
+        key = [match(value, part) for value, part in zip(entry.key, table.key, strict=True)]
+        return CONTEXT, entry.table, key, entry.action, values(call), BmAddEntryOptions(entry.priority)
+
+    def _set_default(self, default: DefaultAction) -> None:
+        given = values(default_call(self._program, default))
+        self._standard.bm_mt_set_default_action(CONTEXT, default.table, default.action, given)
+
+    def _set_rates(self, meter: MeterRates) -> None:
+        rates = [BmMeterRateConfig(rate, burst) for rate, burst in meter.rates]
+        if meter.index is None:
+            self._standard.bm_meter_array_set_rates(CONTEXT, meter.meter, rates)
+        else:
+            self._standard.bm_meter_set_rates(CONTEXT, meter.meter, meter.index, rates)
 
     def _add_group(self, group: MulticastGroup) -> None:
         handle = self._replication.bm_mc_mgrp_create(CONTEXT, group.group)
@@ -167,8 +202,29 @@ def write_call(preset: RegisterPreset) -> tuple[Any, ...]:
     return CONTEXT, preset.register, preset.index, int(np.uint64(preset.value).view(np.int64))
 
 
-def match(value: int, bits: int) -> BmMatchParam:
-    return BmMatchParam(BmMatchParamType.EXACT, exact=BmMatchParamExact(in_bytes(value, bits)))
+def values(call: ActionCall) -> list[bytes]:
+    """The values of an action's parameters, as BMv2 takes them."""
+    return [
+        in_bytes(value, parameter.bits) for value, parameter in zip(call.values, call.action.parameters, strict=True)
+    ]
+
+
+def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
+    """A part of a key."""
+    bits, kinds = part.bits, BmMatchParamType
+    match value:
+        case Lpm():
+            return BmMatchParam(kinds.LPM, lpm=BmMatchParamLPM(in_bytes(value.value, bits), value.prefix))
+        case Ternary():
+            ternary = BmMatchParamTernary(in_bytes(value.value, bits), in_bytes(value.mask, bits))
+            return BmMatchParam(kinds.TERNARY, ternary=ternary)
+        case Range():
+            return BmMatchParam(
+                kinds.RANGE, range=BmMatchParamRange(in_bytes(value.low, bits), in_bytes(value.high, bits))
+            )
+    if part.match == "valid":
+        return BmMatchParam(kinds.VALID, valid=BmMatchParamValid(bool(value)))
+    return BmMatchParam(kinds.EXACT, exact=BmMatchParamExact(in_bytes(value, bits)))
 
 
 def in_bytes(value: int, bits: int) -> bytes:

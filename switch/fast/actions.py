@@ -9,7 +9,7 @@ from switch.fast.context import Context, located
 from switch.fast.expressions import constant, truncated, unsigned_word
 from switch.fast.layout import DROP_PORT
 from switch.fast.usage import fields_in, written_by
-from switch.program import Action, Argument, Counter, Expression, Field, HeaderReference, Primitive, Register
+from switch.program import Action, Argument, Counter, Expression, Field, Primitive, Register
 from topo.errors import UnsupportedError
 
 Handler = Callable[..., None]
@@ -39,7 +39,7 @@ def index_of(primitive: Primitive) -> Index | None:
         return None
     register, index = primitive.arguments[REGISTER_FIRST[primitive.name] :][:2]
     assert isinstance(register, Register)
-    assert not isinstance(index, Register | Counter | HeaderReference), "an index that was not checked"
+    assert isinstance(index, Expression), "an index that was not checked"
     return index, register.size
 
 

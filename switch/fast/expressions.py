@@ -75,7 +75,7 @@ class Expressions:
                 return sign_extended(self.read_field(field), field.bits)
             case Field() as field:
                 return unsigned_word(self.read_field(field), field.bits)
-        raise AssertionError(f"{expression!r} is no leaf")
+        raise UnsupportedError(f"'{expression}' in an expression")
 
 
 def unsigned_word(text: str, bits: int) -> Value:

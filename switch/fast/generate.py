@@ -12,6 +12,7 @@ from switch.fast.control import declare_entries, emit_pipeline
 from switch.fast.layout import MAX_REPLICAS, PORTS, Layout, declare_memory
 from switch.fast.packet import PacketGenerator
 from switch.program import Program
+from switch.typed import MALFORMED, not_p4c
 from topo.errors import UnsupportedError
 
 
@@ -30,6 +31,8 @@ def generate(program: Program) -> Generated:
         return write(Context(program))
     except UnsupportedError as error:
         raise refusal(program, str(error)) from None
+    except MALFORMED as error:
+        raise not_p4c(program.name, error) from error
 
 
 def write(context: Context) -> Generated:

@@ -130,6 +130,8 @@ class PacketGenerator:
     def emit_transitions(self, state: ParserState) -> list[Position]:
         out, reached = self.context.out, []
         fields = [part for part in state.key if isinstance(part, Field)]
+        if len(fields) < len(state.key) or any(each.value_set for each in state.transitions):
+            raise UnsupportedError(f"a select of parser state '{state.name}' on something else than fields")
         for transition in state.transitions:
             condition = self.condition(fields, transition)
             target = "accept"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from switch.encode import action_call, check_entries
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, Layout, TableLayout
-from topo.errors import InputError
+from topo.errors import InputError, UnsupportedError
 
 Memory = NDArray[np.uint8]
 
@@ -93,6 +93,7 @@ class SwitchState(StateReader):
     def install(self, entries: SwitchEntries) -> None:
         """Add entries, groups and presets; when one of them is wrong, none is added."""
         check_entries(self.program, entries)
+        check_kinds(entries)
         for group in entries.groups:
             check_size(group)
         self.check_new(entries.tables)
@@ -123,9 +124,9 @@ class SwitchState(StateReader):
             keys = seen.setdefault(entry.table, set())
             if entry.table not in self.keys:
                 raise InputError(f"table '{entry.table}' has no key: it takes no entries")
-            if entry.key in self.keys[entry.table] or entry.key in keys:
+            if entry.exact_key in self.keys[entry.table] or entry.key in keys:
                 raise InputError(f"table '{entry.table}' already has an entry for the key {entry.key}")
-            keys.add(entry.key)
+            keys.add(entry.exact_key)
         for name, keys in seen.items():
             size = self.program.table(name).size
             if len(keys) + len(self.keys[name]) > size:
@@ -138,10 +139,10 @@ class SwitchState(StateReader):
         if table.direct:
             view = self.layout.view(self.memory, name).view(np.uint8).reshape(-1, table.entry_bytes)
             for entry, data in zip(entries, packed, strict=True):
-                write_entry(view[entry.key[0]], data)
+                write_entry(view[entry.exact_key[0]], data)
         else:
-            self.put(table.symbol, [(table.key.pack(e.key), d) for e, d in zip(entries, packed, strict=True)])
-        self.keys[name] |= {entry.key for entry in entries}
+            self.put(table.symbol, [(table.key.pack(e.exact_key), d) for e, d in zip(entries, packed, strict=True)])
+        self.keys[name] |= {entry.exact_key for entry in entries}
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Add (key, entry) pairs to a hash table and to the array in front of it."""
@@ -154,6 +155,13 @@ def write_entry(place: Memory, data: bytes) -> None:
     """Parameters first: a packet that comes meanwhile finds no new action without them."""
     place[TableLayout.HEAD_BYTES :] = np.frombuffer(data, np.uint8, offset=TableLayout.HEAD_BYTES)
     place[: TableLayout.HEAD_BYTES] = np.frombuffer(data, np.uint8, count=TableLayout.HEAD_BYTES)
+
+
+def check_kinds(entries: SwitchEntries) -> None:
+    """Raise `UnsupportedError` for entries of a kind that compiled code has no place for."""
+    for kind in ("defaults", "mirrors", "meters", "profiled", "value_sets"):
+        if getattr(entries, kind):
+            raise UnsupportedError(f"target 'fast' takes no {kind} for a program that is compiled: run it on BMv2")
 
 
 def check_size(group: MulticastGroup) -> None:

@@ -64,4 +64,4 @@ def with_changes(parts: Sequence[Part]) -> SwitchEntries:
 
 
 def by_key(entries: SwitchEntries) -> dict[Key, TableEntry]:
-    return {(entry.table, entry.key): entry for entry in entries.tables}
+    return {(entry.table, entry.exact_key): entry for entry in entries.tables}

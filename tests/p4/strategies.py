@@ -88,7 +88,7 @@ def distinct(tables: Iterable[TableEntry]) -> tuple[TableEntry, ...]:
     """The first entry of each key."""
     first: dict[tuple[str, tuple[int, ...]], TableEntry] = {}
     for entry in tables:
-        first.setdefault((entry.table, entry.key), entry)
+        first.setdefault((entry.table, entry.exact_key), entry)
     return tuple(first.values())
 
 

@@ -62,7 +62,7 @@ class Tables:
         for entry in entries.tables:
             table = self.rows.setdefault(entry.table.removeprefix("InaIngress."), {})
             assert entry.key not in table, f"{entries.switch}: {entry.table} has {entry.key} twice"
-            table[entry.key] = entry.params
+            table[entry.exact_key] = entry.params
         self.groups = {group.group: group.ports for group in entries.groups}
 
     def get(self, table: str, *key: int) -> tuple[int, ...] | None:

@@ -85,11 +85,12 @@ def random_jobs(seed: int) -> tuple[DataCenter, tuple[PlacedJob, ...]]:
     )  # fmt: skip
 
 
-def test_a_horizon_too_short_is_refused() -> None:
+@pytest.mark.parametrize("model", ["literal", "deadline"])
+def test_a_horizon_too_short_is_refused(model: str) -> None:
     where, jobs, _ = CASES["data for a slot and a half"]
-    for schedule in (lambda p: optimise(p, OPTIONS), lambda p: literal.optimise(p, 1, OPTIONS)):
-        with pytest.raises(SolverError, match=r"completion \(10\)"):
-            schedule(Scheduling(where, jobs, horizon=1))
+    problem = Scheduling(where, jobs, horizon=1)
+    with pytest.raises(SolverError, match=r"completion \(10\)"):
+        literal.optimise(problem, 1, OPTIONS) if model == "literal" else optimise(problem, OPTIONS)
 
 
 def test_jobs_that_compute_in_between_are_refused() -> None:

@@ -31,7 +31,7 @@ HEURISTICS = [name for name in SCHEMES if name not in ("milp", "INC-TW-NoRecon")
 def test_matching_has_the_greatest_weight(seed: int) -> None:
     draws = np.random.default_rng(seed)
     weight = draws.integers(0, 9, draws.integers(1, 7, 2)).astype(float)
-    graph = nx.Graph()
+    graph: nx.Graph[tuple[str, int]] = nx.Graph()
     graph.add_weighted_edges_from((("row", r), ("column", c), w) for (r, c), w in np.ndenumerate(weight) if w > 0)
     best = nx.max_weight_matching(graph)
     found = match(weight)
@@ -137,3 +137,14 @@ def drawn(jobs: int, seed: int) -> Scheduling:
     draws = np.random.default_rng(seed)
     wide = center(units=4, ports=24, inc_jobs=2, servers=64)
     return Scheduling(wide, place(training(jobs, 20.0, draws), wide, draws, free_servers=8))
+
+
+def test_a_job_that_gives_its_inc_back_unused_has_its_updates_again() -> None:
+    """The second gets INC while the first has all bandwidth; then larger ones come, and it goes on without."""
+    first = PlacedJob(1, {"u0": 2}, "u0", gradient_bytes=8 * 10**9)
+    second = PlacedJob(2, {"u0": 2}, "u0", 10**8, update_s=0.25, arrival=1, iterations=8)
+    larger = [replace(first, number=number, arrival=2) for number in (3, 4)]
+    problem = Scheduling(center(units=2, inc_jobs=2), (first, second, *larger))
+    schedule = Simulation(problem, TimeWindow()).run("given back")
+    check(problem, schedule)
+    assert set(schedule.inc) == {1, 3, 4}

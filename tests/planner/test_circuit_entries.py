@@ -32,7 +32,7 @@ def circuit_entries() -> tuple[CircuitEntries, Interconnect]:
 
 
 def rows(switch: SwitchEntries, table: str) -> dict[tuple[int, ...], tuple[int, ...]]:
-    return {entry.key: entry.params for entry in switch.tables if entry.table == f"InaIngress.{table}"}
+    return {entry.exact_key: entry.params for entry in switch.tables if entry.table == f"InaIngress.{table}"}
 
 
 def sent_by(switch: SwitchEntries, job: int) -> set[int]:

@@ -363,6 +363,6 @@ def test_keys_and_parameters_are_as_wide_as_the_compiled_program_has_them() -> N
         for switch in entries(*planned(name, method)).switches:
             for entry in switch.tables:
                 keys = [widths[key["target"][0]][key["target"][1]] for key in tables[entry.table]]
-                assert all(0 <= part < 1 << bits for part, bits in zip(entry.key, keys, strict=True)), entry
+                assert all(0 <= part < 1 << bits for part, bits in zip(entry.exact_key, keys, strict=True)), entry
                 parameters = [parameter["bitwidth"] for parameter in actions[entry.action]]
                 assert all(0 <= part < 1 << bits for part, bits in zip(entry.params, parameters, strict=True)), entry

@@ -26,7 +26,7 @@ INSTALLED = entries(PROBLEM, PLAN)
 
 
 def rows(switch: SwitchEntries, table: str) -> dict[tuple[int, ...], tuple[int, ...]]:
-    return {entry.key: entry.params for entry in switch.tables if entry.table.endswith(f".{table}")}
+    return {entry.exact_key: entry.params for entry in switch.tables if entry.table.endswith(f".{table}")}
 
 
 def test_no_fault_changes_nothing() -> None:
