@@ -35,7 +35,9 @@ app = typer.Typer(
 
 app.add_typer(switch_app, name="switch")
 
-Topo = Annotated[str, typer.Option(help="fattree, leafspine, a named fabric, or a .yml/.graphml file")]
+Topo = Annotated[
+    str, typer.Option(help="fattree, leafspine, a named fabric (and options: units:ports=2), a .yml/.graphml file")
+]
 K = Annotated[int | None, typer.Option(help="fat-tree: ports per switch, even")]
 Leaves = Annotated[int | None, typer.Option(help="leaf-spine: leaf switches")]
 Spines = Annotated[int | None, typer.Option(help="leaf-spine: spine switches")]
@@ -116,6 +118,7 @@ def emulate(
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
     policy: Policies = "",
     faults: FaultsFile = None,
+    patch_panel: Annotated[bool, typer.Option(help="all optical links through one circuit switch")] = False,
     replan: Annotated[
         bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
     ] = False,
@@ -129,7 +132,8 @@ def emulate(
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     names = None if planners is None else split_names(planners)
     if preset:
-        for option, value in (("faults", faults), ("policy", policy), ("replan", replan), ("model", model)):
+        others = {"faults": faults, "policy": policy, "replan": replan, "model": model, "patch-panel": patch_panel}
+        for option, value in others.items():
             if value:
                 why = "a preset has none; describe its jobs instead"
                 raise InputError(f"--{option} {value} with --preset {preset}: {why}")
@@ -141,7 +145,7 @@ def emulate(
     captures = capture_places(problem.fabric, pcap)
     emulation = Emulation(
         problem, names, switch, mode, seed, results, parse_scale(scale), captures, faults_of(faults, problem),
-        split_names(policy), replan,
+        split_names(policy), replan, patch_panel,
     )  # fmt: skip
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
 

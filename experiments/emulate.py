@@ -30,7 +30,9 @@ from planner.policies import policy_of
 from planner.problem import Problem
 from planner.replan import replan_beside
 from planner.results import with_room_for_results
+from switch.circuits import CircuitSwitch, circuit_class
 from switch.target import Target, choose_target
+from topo.circuits import Interconnect, patch_panel
 from topo.document import document_of
 from topo.errors import InputError, unknown_name
 from topo.network import Network, check_machine
@@ -58,7 +60,8 @@ class Emulation:
 
     `policies` are slot policies that every plan is tried with; without any it keeps its method's. `captures` are the
     switch ports whose packets are kept as pcap files. `faults` are for every planner the same. With `replan` every plan
-    is measured beside the one that its planner makes of it for what the background traffic of `faults` leaves.
+    is measured beside the one that its planner makes of it for what the background traffic of `faults` leaves. With a
+    `patch_panel` all optical links go through one circuit switch.
     """
 
     problem: Problem
@@ -72,6 +75,12 @@ class Emulation:
     faults: FaultPlan | None = None
     policies: tuple[str, ...] = ()
     replan: bool = False
+    patch_panel: bool = False
+
+    @property
+    def interconnect(self) -> Interconnect | None:
+        """The patch panel. Raises `FabricError` for a fabric without optical links."""
+        return patch_panel(self.problem.fabric) if self.patch_panel else None
 
 
 def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
@@ -112,6 +121,7 @@ def check(emulation: Emulation) -> Target:
     target = choose_target(emulation.switch)
     check_machine()
     MODES[emulation.mode].check_machine()
+    _ = emulation.interconnect
     if emulation.captures:
         check_tcpdump()
     if emulation.faults is not None:
@@ -192,7 +202,7 @@ def measure(
     if faults is not None:
         installed = faulty_entries(problem, plan, installed, faults)
     started = time.monotonic()
-    with Network(problem.fabric, target.node_class(), run_dir=folder / "switches") as network:
+    with emulated(emulation, target, folder / "switches") as network:
         for name, switch in network.switches.items():
             switch.install(installed.of(name))
         setup_s = time.monotonic() - started
@@ -204,6 +214,19 @@ def measure(
             else:
                 outcome = watch_faulty(Scene(network, hosts, problem, plan, installed), faults, send)
         return replace(outcome, captured=captured, setup_s=setup_s)
+
+
+@contextmanager
+def emulated(emulation: Emulation, target: Target, run_dir: Path) -> Iterator[Network]:
+    """The fabric as a running network, a patch panel's circuits lit."""
+    panel = emulation.interconnect
+    with Network(
+        emulation.problem.fabric, target.node_class(), run_dir=run_dir,
+        interconnect=panel, circuit_class=circuit_class(target),
+    ) as network:  # fmt: skip
+        if panel is not None:
+            CircuitSwitch(panel, network.circuit_switch)
+        yield network
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:

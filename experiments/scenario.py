@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from planner.files import load_jobs
 from planner.models import BYTES_PER_PARAMETER, find_model
@@ -31,7 +32,10 @@ FABRIC_FILES = (".yml", ".yaml", ".graphml")
 
 @dataclass(frozen=True)
 class FabricChoice:
-    """What the command line says of the fabric. `topo` is a name of the registry, or a file."""
+    """What the command line says of the fabric. `topo` is a file, or a name of the registry.
+
+    Such a name may bring the fabric's own options: `units:units=6,servers=8,ports=2,port_bps=40M`.
+    """
 
     topo: str = "fattree"
     k: int | None = None
@@ -62,12 +66,13 @@ class FabricChoice:
         if self.topo.endswith(FABRIC_FILES):
             return load_fabric(Path(self.topo))
         sizes = {"k": self.k, "leaves": self.leaves, "spines": self.spines, "hosts_per_leaf": self.hosts_per_leaf}
-        given = {name: size for name, size in sizes.items() if size is not None}
-        if self.topo in FABRICS:
+        given: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
+        topo, _, options = self.topo.partition(":")
+        if topo in FABRICS:
             # `make` always passes K; a fabric without that size has no use for it.
-            known = inspect.signature(FABRICS[self.topo]).parameters
+            known = inspect.signature(FABRICS[topo]).parameters
             given = {name: size for name, size in given.items() if name in known}
-        return named_fabric(self.topo, **given)
+        return named_fabric(topo, **given | own_options(options))
 
     def with_chosen_capacity(self, fabric: Fabric, capacity: str) -> Fabric:
         """One rate for every link ("20M"), or two between which each is drawn ("10M:30M")."""
@@ -83,6 +88,17 @@ class FabricChoice:
         except ValueError:
             return with_ina(fabric, tuple(name.strip() for name in ina.split(",")))
         return with_ina(fabric, share=share, seed=self.seed)
+
+
+def own_options(text: str) -> dict[str, float]:
+    """Options of a fabric, as in `servers=8,port_bps=40M`: whole numbers and rates. Raises `InputError`."""
+    found: dict[str, float] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"option '{part}' of a fabric: a name and a value such as servers=8 are expected")
+        found[name.strip()] = int(value) if value.strip().isdigit() else parse_rate(value)
+    return found
 
 
 @dataclass(frozen=True)

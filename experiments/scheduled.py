@@ -28,18 +28,18 @@ from planner.problem import Problem
 from switch.circuits import CircuitSwitch, circuit_class
 from switch.entries import SwitchEntries
 from switch.target import Target
-from topo.circuits import Circuit, Interconnect
+from topo.circuits import INTERCONNECT, Circuit, Interconnect
 from topo.network import Network
 from traffic.fidelity import Excuses
 from traffic.layout import Layout, in_flight
 from traffic.measure import Measured
 from traffic.packet import FRAGMENT
 from traffic.port import Ports, host_ports
-from traffic.reliable import Loop, Progress, ReliableOptions, run_reliable
+from traffic.reliable import JobState, Loop, Progress, ReliableOptions, run_reliable
 from traffic.worker import WorkerOptions
 
-EXCUSES = Excuses(rates=True)
-"""Rates are those of the slots, not of the plan."""
+EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
+"""Rates are those of the slots, not of the plan. What waits before a circuit that changes comes to another unit."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,7 @@ class Conductor:
         self.connections = 0
         self._executor = ThreadPoolExecutor(1)
         self._work: list[Future[None]] = []
+        self._starts: list[tuple[Future[None], JobState]] = []
 
     @contextmanager
     def leading(self) -> Iterator[None]:
@@ -140,15 +141,15 @@ class Conductor:
             self.next_at = now
             for job in loop.jobs:
                 job.start_at = inf
-        if self.slot + 1 == len(self.slots) or now < self.next_at:
-            return
-        if self.awaited(loop):
-            self.behind_s += now - self.next_at
-            self.next_at = now
-            return
-        self.slot += 1
-        self.next_at += self.course.scheduling.center.slot_s
-        self.begin(loop, self.slots[self.slot], now)
+        if now >= self.next_at and self.slot + 1 < len(self.slots):
+            if self.awaited(loop):
+                self.behind_s += now - self.next_at
+                self.next_at = now
+            else:
+                self.slot += 1
+                self.next_at += self.course.scheduling.center.slot_s
+                self.begin(loop, self.slots[self.slot])
+        self.start(now)
 
     # -- slots
 
@@ -160,27 +161,34 @@ class Conductor:
     def iterations(self, number: int) -> int:
         return self.course.problem.jobs[self.index[number]].iterations
 
-    def begin(self, loop: Loop, slot: Slot, now: float) -> None:
+    def begin(self, loop: Loop, slot: Slot) -> None:
         self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
-        self._work.append(self._executor.submit(self.reconfigure, self.wanted, self.course.label_rates(slot)))
+        entered = self._executor.submit(self.enter, self.wanted, self.course.label_rates(slot))
+        self._work += [entered, self._executor.submit(self.connect, self.wanted)]
         for index, fps in self.rates_fps(slot):
             loop.layout.streams.rate_fps[loop.layout.streams_of(index)] = fps
-        for number, (first, _) in self.course.schedule.spans.items():
-            if first == self.slot:
-                loop.jobs[self.index[number]].start_at = now + self.course.scheduling.job_of[number].compute_s
+        spans = self.course.schedule.spans.items()
+        self._starts += [(entered, loop.jobs[self.index[job]]) for job, (first, _) in spans if first == self.slot]
+
+    def start(self, now: float) -> None:
+        """Let the slot's new jobs begin as soon as the units know where to send: the circuits may still be dark."""
+        for each in [each for each in self._starts if each[0].done()]:
+            self._starts.remove(each)
+            each[1].start_at = now
+
+    def enter(self, wanted: frozenset[Circuit], rates: Rates) -> None:
+        for unit in self.tables.changes(wanted, rates):
+            switch = self.network.switches[unit.switch]
+            switch.install(SwitchEntries(unit.switch, groups=unit.groups))
+            switch.change(unit.tables)
+
+    def connect(self, wanted: frozenset[Circuit]) -> None:
+        self.connections += self.circuits.connect(wanted)
 
     def rates_fps(self, slot: Slot) -> Iterator[tuple[int, float]]:
         """What each worker of a job sends along each of its trees, in frames a second."""
         for number, rate_bps in slot.rates_bps.items():
             yield self.index[number], rate_bps / self.course.trees[number] / (8 * FRAGMENT.wire_bytes)
-
-    def reconfigure(self, wanted: frozenset[Circuit], rates: Rates) -> None:
-        """The units' entries follow at once, circuits as soon as they can."""
-        for unit in self.tables.changes(wanted, rates):
-            switch = self.network.switches[unit.switch]
-            switch.install(SwitchEntries(unit.switch, groups=unit.groups))
-            switch.change(unit.tables)
-        self.connections += self.circuits.connect(wanted)
 
 
 def emulate(course: Course, target: Target, folder: Path, progress: Progress) -> Ran:
@@ -213,10 +221,15 @@ def first_circuits(panel: Interconnect, schedule: Schedule) -> Interconnect:
 
 
 def jct_s(course: Course, measured: Measured) -> dict[int, float]:
-    """From each job's arrival to the end of its last update."""
+    """From each job's arrival to its very end.
+
+    A job begins with a transfer, which may meet the dark: what it computes before its first is added in the end, as
+    its last update is.
+    """
     found = {}
     for job in course.scheduling.jobs:
         last = max(measured.of_job(job.number).iterations, key=lambda iteration: iteration.number)
-        ended = last.started_s + last.communication_time_s + job.update_time(course.schedule.inc.get(job.number))
-        found[job.number] = ended - job.arrival * course.scheduling.center.slot_s
+        rest_s = job.compute_s + job.update_time(course.schedule.inc.get(job.number))
+        ended_s = last.started_s + last.communication_time_s + rest_s
+        found[job.number] = ended_s - job.arrival * course.scheduling.center.slot_s
     return found

@@ -15,9 +15,6 @@ from topo.circuits import Circuit, Interconnect
 from topo.errors import PlanError
 from topo.fabric import Fabric
 
-DARK_PORT = 510
-"""Where a unit sends what has no circuit: nothing is plugged in there."""
-
 PIPELINE, ADMISSION = "InaIngress.pipeline", "InaIngress.admission"
 FORWARD, RESULTS = "InaIngress.forward", "InaIngress.results"
 SEND = "InaIngress.send"
@@ -33,7 +30,8 @@ class CircuitEntries:
     """The entries of a plan on the circuits of `interconnect`. Keys stay what they are; actions follow the circuits.
 
     `entries` are for `fabric`, whose optical links stand for the circuits that there may be. Where several circuits
-    join two units, each label takes the one with the least load, the highest rates first.
+    join two units, each label takes the one with the least load, the highest rates first. What has no circuit leaves by
+    an optical port that has none, to be lost in the dark; where all are lit, to a unit that turns it away.
     """
 
     def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: Entries) -> None:
@@ -60,10 +58,12 @@ class Unit:
         joined = {link.peer_of(self.name) for link in fabric.links if link.optical and self.name in (link.a, link.b)}
         self.peer_at = {fabric.port_numbers[self.name, peer]: peer for peer in joined} if self.optical else {}
         self.ports_of = {group.group: group.ports for group in entries.groups}
+        # what was given last
         self.numbers: dict[tuple[int, ...], int] = {}
         self.rows: dict[tuple[str, Key], TableEntry] = {}
 
     def first(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
+        self.numbers, self.rows = {}, {}
         changed = self.change(circuits, rates)
         return replace(self.entries, tables=changed.tables, groups=changed.groups)
 
@@ -92,10 +92,15 @@ class Unit:
         loads: defaultdict[int, float] = defaultdict(float)
         found = {}
         for row in sorted(rows, key=lambda row: -rate[row.exact_key]):
-            ports = lines.get(self.peer_at[row.params[0]], [DARK_PORT])
+            ports = lines.get(self.peer_at[row.params[0]]) or [self.dark(lines)]
             found[row.exact_key] = min(ports, key=lambda port: loads[port])
             loads[found[row.exact_key]] += rate[row.exact_key]
         return found
+
+    def dark(self, lines: Lines) -> int:
+        """An optical port without a circuit, if there is one."""
+        lit = {port for ports in lines.values() for port in ports}
+        return next((port for port in reversed(self.optical) if port not in lit), self.optical[-1])
 
     def on_ports(self, entry: TableEntry, lines: Lines, dealt: Mapping[Key, int]) -> Iterator[TableEntry]:
         """What becomes of an entry."""
@@ -106,7 +111,7 @@ class Unit:
         elif entry.table == FORWARD and entry.exact_key in dealt:
             yield replace(entry, params=(dealt[entry.exact_key],))
         elif entry.action == SEND and entry.params[0] in self.peer_at:
-            yield replace(entry, params=(self.port(entry.params[0], lines, sum(entry.exact_key)) or DARK_PORT,))
+            yield replace(entry, params=(self.port(entry.params[0], lines, sum(entry.exact_key)) or self.dark(lines),))
         elif entry.table == RESULTS:
             yield replace(entry, params=(self.group(self.ports_of[entry.params[0]], lines, sum(entry.exact_key)),))
         else:

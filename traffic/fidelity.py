@@ -46,13 +46,14 @@ class Excuses:
     """What faults on demand account for, and no overload does.
 
     `interfaces` may drop packets, `hosts` may be late, and sending `rates` may be other than planned. A `hostile`
-    host may have sent what no switch, or not every switch, has an entry for.
+    host may have sent what no switch, or not every switch, has an entry for. So may what comes from a node `astray`.
     """
 
     interfaces: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
     rates: bool = False
     hostile: bool = False
+    astray: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ def judge(
             *drops(before, after, excuses.interfaces),
             *(f"{what}: {count}" for what, count in measured.problems.items()),
             *(reason for name in after.switches for reason in unaccounted(name, before, after)),
-            *(() if excuses.hostile else disagreements(monitor)),
+            *(() if excuses.hostile else disagreements(monitor, excuses.astray)),
             *lost_on_the_way(monitor.watched, before, after, excuses.interfaces),
         )
     )
@@ -316,14 +317,14 @@ def turned_away(monitor: Monitor) -> Iterator[TurnedAway]:
                 yield TurnedAway(switch, port, sender, sender in hosts, packets)
 
 
-def disagreements(monitor: Monitor) -> Iterator[str]:
+def disagreements(monitor: Monitor, excused: Collection[str] = ()) -> Iterator[str]:
     """Packets that the plan's entries admit at one switch and have no place for at another.
 
     What a switch does not admit from a host is that host's doing: it is lost on purpose and changes no figure. (A
     worker whose own packets no entry admits never ends.)
     """
     for away in turned_away(monitor):
-        if not away.by_host:
+        if not away.by_host and away.sender not in excused:
             yield (
                 f"switch {away.switch} turned away {away.packets} packets that switch {away.sender} let through "
                 f"(port {away.port})"

@@ -27,6 +27,28 @@ def test_a_size_that_a_fabric_does_not_have_is_ignored_for_make() -> None:
     assert FabricChoice("leafspine", k=4).build() == FabricChoice("leafspine").build()
 
 
+def test_a_name_may_bring_its_own_options() -> None:
+    fabric = FabricChoice("units:units=6,servers=2,ports=2,port_bps=7M", k=4).build()
+    optical = [link for link in fabric.links if link.optical]
+    assert (len(fabric.switches), len(fabric.hosts), len(optical)) == (6, 12, 6)
+    assert {link.capacity_ab_bps for link in optical} == {7e6}
+
+
+@pytest.mark.parametrize(
+    ("topo", "message"),
+    [
+        ("units:servrs=2", "unknown option of fabric 'units' 'servrs': did you mean 'servers'"),
+        ("units:servers", "option 'servers' of a fabric: a name and a value such as servers=8"),
+        ("units:servers=many", "'many': expected"),
+        ("units:servers=0", "servers = 0: at least 1"),
+        ("unit:servers=2", "unknown fabric 'unit': did you mean 'units'"),
+    ],
+)
+def test_options_that_a_fabric_cannot_have_are_refused(topo: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        FabricChoice(topo).build()
+
+
 def test_seed_decides_servers_capacities_and_ina() -> None:
     one, same, other = (
         build_problem(FabricChoice(capacity="10M:30M", ina="0.5", seed=seed), JobChoice(seed=seed))

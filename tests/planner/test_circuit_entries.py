@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.circuits import DARK_PORT, CircuitEntries
+from planner.circuits import CircuitEntries
 from planner.entries import entries
 from planner.methods import find_method
 from planner.plan import Plan
@@ -62,10 +62,12 @@ def test_where_circuits_are_parallel_each_label_takes_the_emptiest() -> None:
     assert ports[3, 1, 1] == ports[3, 1, 2] != ports[1, 1, 1]
 
 
-def test_without_a_circuit_there_is_nowhere_to_go() -> None:
-    tables, _ = circuit_entries()
+def test_without_a_circuit_there_is_but_the_dark() -> None:
+    tables, panel = circuit_entries()
+    elsewhere = tables.first(panel.between([("u1", "u2")]))
+    assert sent_by(elsewhere.of("u1"), 1) == {4}, "the port that is not lit"
     first = tables.first(())
-    assert sent_by(first.of("u1"), 1) == {DARK_PORT}
+    assert sent_by(first.of("u1"), 1) == {4}
     assert [group.ports for group in first.of("u3").groups] == [()]
     assert sent_by(first.of("u2"), 2) == {2}, "job 2 stays in its unit"
 

@@ -1,0 +1,44 @@
+"""Optical links through one circuit switch: the same plan, the same sums, every packet by a circuit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.atro.cluster import Cluster
+from planner.atro.design import design
+from planner.problem import Job, Problem
+from topo.circuits import INTERCONNECT, patch_panel
+from topo.errors import FabricError
+from topo.generators import leaf_spine
+from traffic.packet import FRAGMENT
+
+JOB = Job(1, (), (), 12_800)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Path) -> None:
+    """ATRO's: also hosts hang from the circuit switch."""
+    from experiments.emulate import Emulation, measure  # noqa: PLC0415, needs Mininet
+    from switch.target import choose_target  # noqa: PLC0415
+
+    designed = design(Cluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)
+    emulation = Emulation(designed.problem, ("atro",), patch_panel=True)
+    assert emulation.interconnect == patch_panel(designed.fabric)
+    outcome = measure(emulation, designed.plan, choose_target(target), tmp_path, lambda _: None)
+    assert outcome.measured.exact
+    peers = {peer for ports in outcome.monitor.watched.peers.values() for peer in ports.values()}
+    assert peers == {INTERCONNECT}
+    fragments = FRAGMENT.count(JOB.gradient_bytes)
+    assert all(sum(seen.received.values()) >= fragments for seen in outcome.monitor.after.switches.values())
+
+
+def test_a_fabric_without_optical_links_has_no_use_for_one() -> None:
+    from experiments.emulate import Emulation  # noqa: PLC0415, needs Mininet
+
+    problem = Problem(leaf_spine(2, 2, 2), (Job(1, ("h1",), ("h4",), 2560),), FRAGMENT)
+    assert Emulation(problem, ("aro",)).interconnect is None
+    with pytest.raises(FabricError, match="has no optical link: nothing would go through the circuit switch"):
+        _ = Emulation(problem, ("aro",), patch_panel=True).interconnect

@@ -1,0 +1,88 @@
+"""Schedules on a running network: circuits change under jobs, what is lost is sent again, every sum is exact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planner.aoi.check import check
+from planner.aoi.schedule import Circuit, Grant, Schedule, Slot, figures
+from planner.aoi.system import DataCenter, PlacedJob, Scheduling, Unit
+from planner.plan import SolverOutcome
+from switch.target import choose_target
+
+PORT_BPS = 4e6
+CENTER = DataCenter(
+    tuple(Unit(name, 2, 2, 32e6, 2) for name in ("gpu1", "gpu2", "cpu1", "cpu2")), PORT_BPS, 0.1, 0.6, 1e6
+)
+JOBS = (
+    PlacedJob(1, {"gpu1": 2}, "cpu1", 60_000, update_s=0.05, iterations=2),
+    PlacedJob(2, {"gpu2": 2}, "cpu2", 60_000),
+    PlacedJob(3, {"gpu1": 1, "gpu2": 1}, "cpu2", 60_000, arrival=1),
+)
+FIRST = (Circuit("cpu1", "gpu1", 1),)
+SECOND = (Circuit("cpu1", "gpu1", 2),)
+THIRD = (Circuit("cpu2", "gpu1", 1), Circuit("cpu2", "gpu2", 1))
+SCHEDULE = Schedule(
+    "hand",
+    {2: "gpu2"},
+    (
+        Slot(FIRST, (Grant(1, 2e6), Grant(2, 4e6))),
+        Slot(SECOND, (Grant(1, 3e6),)),
+        Slot(THIRD, (Grant(3, 3e6),)),
+    ),
+    SolverOutcome("heuristic", 0.0),
+)
+"""Job 1 gets a second connection on its way, job 3 begins with two in the dark, job 2 needs none."""
+SCHEDULING = Scheduling(CENTER, JOBS)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: str, tmp_path: Path) -> None:
+    from experiments.scheduled import Course, emulate  # noqa: PLC0415, needs Mininet
+
+    check(SCHEDULING, SCHEDULE)
+    course = Course.of(SCHEDULING, SCHEDULE)
+    ran = emulate(course, choose_target(target), tmp_path, lambda _: None)
+    measured = ran.outcome.measured
+    assert measured.exact
+    assert ran.connections == figures(SCHEDULING, SCHEDULE).connections == 3
+    assert ran.lost > 0
+    assert measured.of_job(1).retransmissions + measured.of_job(3).retransmissions > 0
+    assert [i.job for i in measured.iterations] == [1, 1, 2, 3]
+    assert set(ran.jct_s) == {1, 2, 3}
+
+
+def test_labels_carry_what_the_slot_grants_between_units_only() -> None:
+    from experiments.scheduled import Course  # noqa: PLC0415, needs Mininet
+
+    course = Course.of(SCHEDULING, SCHEDULE)
+    first, second, _ = (course.label_rates(slot) for slot in SCHEDULE.slots)
+    assert {key[0] for key in first} == {1, 3}, "all of job 2's packets stay in their unit"
+    assert {rate for key, rate in first.items() if key[0] == 1} == {1e6}, "two trees for two connections"
+    assert {rate for key, rate in second.items() if key[0] == 3} == {0}
+
+
+def test_reductions_are_means_over_pairs_and_need_both() -> None:
+    from experiments.papers.aoi_testbed_report import REDUCTIONS, Row, Totals, claims  # noqa: PLC0415
+
+    totals = {
+        "noINC-FCFS": Totals({"ResNet50": 8.0, "VGG16": 20.0}, 10),
+        "INC-FCFS": Totals({"ResNet50": 4.0, "VGG16": 15.0}, 4),
+        "noINC-TW": Totals({"ResNet50": 6.0, "VGG16": 10.0}, 5),
+        "INC-TW": Totals({"ResNet50": 3.0, "VGG16": 8.0}, 2),
+    }
+    found = {each.what: each.ours(totals) for each in REDUCTIONS}
+    assert found["connections, by INC"] == pytest.approx(60)
+    assert found["ResNet50's JCT, by INC with FCFS"] == pytest.approx(50)
+    assert found["VGG16's JCT, by TW with INC"] == pytest.approx(100 * 7 / 15)
+    assert all(each.ours({"INC-TW": totals["INC-TW"]}) is None for each in REDUCTIONS)
+
+    rows = [Row(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
+    assert all(claim.holds for claim in claims(rows))
+    late = replace(totals["INC-TW"], jct_s={"ResNet50": 3.0, "VGG16": 9.5})
+    assert [claim.holds for claim in claims([*rows[:3], replace(rows[3], measured=late)])] == [True, True, True, False]
+    assert not list(claims([*rows[:3], replace(rows[3], exact=False)]))[2].holds

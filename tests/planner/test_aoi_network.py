@@ -1,0 +1,82 @@
+"""Jobs of units as jobs on hosts: where they are, what sums for them, and how their flows are split."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.aoi.network import fabric_of, interconnect_of, pairs_of, plan_of, problem_of, side_by_side
+from planner.aoi.schedule import Circuit, Grant, Schedule, Slot
+from planner.aoi.system import DataCenter, PlacedJob, Scheduling, Unit
+from planner.check import check
+from planner.plan import SolverOutcome
+from topo.errors import InputError
+from traffic.packet import FRAGMENT
+
+WIRE = FRAGMENT.wire_bytes
+
+
+def center(servers: int = 3) -> DataCenter:
+    units = tuple(Unit(name, servers, 2, 64e6, 2) for name in ("gpu1", "gpu2", "cpu1"))
+    return DataCenter(units, 8e6, 0.01, 1.0, 2e6)
+
+
+JOBS = (
+    PlacedJob(1, {"gpu1": 2}, "cpu1", 10 * WIRE, update_s=0.1, iterations=2, compute_s=0.2),
+    PlacedJob(2, {"gpu1": 2}, "cpu1", 10 * WIRE),
+    PlacedJob(3, {"gpu1": 2, "gpu2": 1}, "cpu1", 10 * WIRE),
+)
+ONCE = Slot((Circuit("cpu1", "gpu1", 1), Circuit("cpu1", "gpu2", 1)), (Grant(1, 2e6), Grant(2, 2e6), Grant(3, 2e6)))
+TWICE = Slot((Circuit("cpu1", "gpu1", 2),), (Grant(2, 4e6),))
+
+
+def schedule(inc: dict[int, str], *slots: Slot) -> Schedule:
+    return Schedule("hand", inc, slots or (ONCE,), SolverOutcome("heuristic", 0.0))
+
+
+def test_jobs_get_servers_in_turn_and_one_role_each() -> None:
+    problem = problem_of(Scheduling(center(), JOBS), schedule({1: "gpu1"}), FRAGMENT)
+    assert [job.workers for job in problem.jobs] == [
+        ("gpu1h1", "gpu1h2"),
+        ("gpu1h3", "gpu1h1"),
+        ("gpu1h2", "gpu1h3", "gpu2h1"),
+    ]
+    assert [job.servers for job in problem.jobs] == [("cpu1h1",), ("cpu1h2",), ("cpu1h3",)]
+    assert {FRAGMENT.count(job.gradient_bytes) for job in problem.jobs} == {10}
+    assert [job.compute_s for job in problem.jobs] == [0.2, 0, 0], "its switch updates while it sums"
+
+
+def test_a_unit_without_a_server_for_the_ps_is_refused() -> None:
+    full = Scheduling(center(2), (PlacedJob(1, {"gpu1": 2}, "gpu1", WIRE),))
+    with pytest.raises(InputError, match="unit 'gpu1' has a worker on each of its 2 servers and none left for the PS"):
+        problem_of(full, schedule({}), FRAGMENT)
+
+
+def test_a_switch_that_makes_the_whole_sum_is_the_root() -> None:
+    scheduling = Scheduling(center(), JOBS)
+    chosen = schedule({1: "gpu1", 3: "gpu1"})
+    problem = problem_of(scheduling, chosen, FRAGMENT)
+    plan = plan_of(scheduling, chosen, problem)
+    check(problem, plan)
+    whole, plain, part = (shard.trees[0] for shard in plan.shards)
+    assert (whole.root, whole.server) == ("gpu1", "cpu1h1")
+    assert (plain.root, plain.aggregators) == ("cpu1h2", ())
+    (aggregator,) = part.aggregators
+    assert (part.root, aggregator.switch, len(aggregator.children)) == ("cpu1h3", "gpu1", 2)
+
+
+def test_a_flow_over_several_connections_is_several_trees() -> None:
+    scheduling = Scheduling(center(), JOBS)
+    chosen = schedule({}, ONCE, TWICE)
+    assert [side_by_side(chosen, job) for job in JOBS] == [1, 2, 1]
+    plan = plan_of(scheduling, chosen, problem_of(scheduling, chosen, FRAGMENT))
+    assert [len(shard.trees) for shard in plan.shards] == [1, 2, 1]
+
+
+def test_the_network_has_a_link_for_every_circuit_and_the_ports_there_are() -> None:
+    fabric = fabric_of(center())
+    assert {frozenset((link.a, link.b)) for link in fabric.links if link.optical} == {
+        frozenset(pair) for pair in (("gpu1", "gpu2"), ("gpu1", "cpu1"), ("gpu2", "cpu1"))
+    }
+    panel = interconnect_of(center(), fabric)
+    assert panel.ports == dict.fromkeys(("gpu1", "gpu2", "cpu1"), (4, 5))
+    assert len(panel.between(pairs_of(ONCE))) == len(panel.between(pairs_of(TWICE))) == 2
