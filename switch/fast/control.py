@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.fast.context import Context, located
 from switch.fast.layout import TableLayout
-from switch.fast.records import Record
+from switch.fast.records import WORD_BYTES, Record
 from switch.program import Action, ActionCall, Conditional, MatchKey, Node, Pipeline, Table, Unknown
 from topo.errors import UnsupportedError
 
@@ -94,6 +94,8 @@ def words_of(key: Record, parts: list[str]) -> list[str]:
     words: list[list[str]] = [[] for _ in range(key.size // 8)]
     for member, part in zip(key.order, parts, strict=True):
         words[member.offset // 8].append(f"(u64)({part}) << {8 * (member.offset % 8)}")
+        if member.size > WORD_BYTES:
+            words[member.offset // 8 + 1].append(f"(u64)(({part}) >> 64)")
     return [" | ".join(terms) for terms in words]
 
 
@@ -131,7 +133,10 @@ def emit_call(context: Context, call: ActionCall) -> None:
 
 
 def emit_jump(context: Context, table: Table, outcome: str | None, action: Action) -> None:
-    """To the node that follows: by hit or miss, or by the action that ran."""
+    """To the node that follows: by hit or miss, or by the action that ran; to the end if that was to exit."""
+    if any(primitive.name == "exit" for primitive in action.primitives):
+        context.out.line("goto done;")
+        return
     context.out.line(f"goto {label(context, outcome if table.by_outcome else table.after[action.number])};")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from switch.entries import TableEntry
 from switch.fast.emitter import Emitter, Names
 from switch.fast.fronts import Front
+from switch.fast.placement import headers_stay
 from switch.fast.records import Record, make_record, rounded_up
 from switch.fast.usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
 from switch.program import Action, Counter, Field, Program, Register, Table
@@ -90,18 +91,24 @@ class Layout:
     def intrinsic(self) -> dict[str, Field]:
         """The metadata fields that the switch itself reads and writes, by name, where the program has them."""
         wanted = ("ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp",
-                  "egress_rid", "parser_error", "priority")  # fmt: skip
+                  "egress_rid", "parser_error", "priority", "checksum_error")  # fmt: skip
         found = {name: self.program.find_field(STANDARD, name) for name in wanted}
         return {name: field for name, field in found.items() if field is not None}
 
     @cached_property
+    def rebuilt(self) -> bool:
+        """Whether the headers that leave are written anew, in front of the payload; else they stay in the packet."""
+        return not headers_stay(self.program)
+
+    @cached_property
     def state(self) -> dict[str, Record]:
-        """For each header instance, the record of those of its fields that are used."""
+        """For each header instance, the record of its fields: of those that are used, or all that leave."""
         used = used_fields(self.program) | set(self.intrinsic.values())
         records = {}
         for header in self.program.headers.values():
-            fields = [(field.name, field.bits) for field in header.fields if field in used]
-            records[header.name] = make_record("fields_" + self.names.of(header.name), fields)
+            whole = self.rebuilt and not header.metadata
+            fields = [(f.name, f.bits) for f in header.fields if (whole or f in used) and not f.variable]
+            records[header.name] = make_record("fields_" + self.names.of(header.type if whole else header.name), fields)
         return records
 
     def used(self, header: str) -> list[Field]:
@@ -119,13 +126,26 @@ class Layout:
 
     @cached_property
     def packet_headers(self) -> list[str]:
+        if self.rebuilt:
+            return [header.name for header in self.program.headers.values() if not header.metadata]
         return extracted_headers(self.program)
+
+    @cached_property
+    def head_bytes(self) -> int:
+        """The most bytes of headers that a packet leaves with."""
+        return sum(self.program.headers[name].size for name in self.program.deparser)
+
+    def siblings(self, header: str) -> list[str]:
+        """The other members of the header union that `header` belongs to."""
+        unions = [union.members.values() for union in self.program.unions.values()]
+        return [other for members in unions if header in members for other in members if other != header]
 
     @cached_property
     def written(self) -> set[Field]:
         """The fields that the parser or an action writes."""
         pipelines = (self.program.ingress, self.program.egress)
-        return written_by([*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))])
+        statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
+        return written_by(statements) | {checksum.target for checksum in self.program.checksums}
 
     # -- memory
 

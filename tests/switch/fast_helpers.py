@@ -27,6 +27,7 @@ ETHERNET = bytes(range(12))
 GRADIENT, RESULT, NOTICE = 1, 2, 3
 ECN, COLLISION, OVERFLOW, PARTIAL, RETRANSMITTED = 1, 2, 4, 8, 16
 PS = 0x0A000001
+PROGRAM_NAMES = ("arithmetic", "bits", "parser", "control", "headers")
 PROGRAM_PORTS = (1, 2, 4, 9)  # of the small programs
 Packets = list[tuple[int, bytes]]
 
@@ -126,6 +127,13 @@ def control_entries() -> SwitchEntries:
     )
 
 
+def headers_entries() -> SwitchEntries:
+    return SwitchEntries("s", groups=(MulticastGroup(3, (2, 4, 9)),))
+
+
+ENTRIES = {"control": control_entries, "headers": headers_entries}
+
+
 def random_packets(program: Program, seed: int) -> Packets:
     """Packets of the header `test` with any content, at any port."""
     draw, fields = random.Random(seed), program.headers["test"].fields
@@ -139,15 +147,31 @@ def control_packets(program: Program, indexes: Sequence[int]) -> Packets:
     return [(port, packet(program, key=key, index=index)) for port, key, index in drawn]
 
 
+def headers_packets() -> Packets:
+    """Packets of headers.p4 with every choice of headers, whole or cut short, for each of its kinds of change."""
+    draw, packets = random.Random(5), []
+    bodies = {0: b"", 1: b"", 2: draw.randbytes(47), 4: b"\x05\x06", 8: b"\1\2\3\4", 16: b"\x15\x07", 32: b"\0\1\2\7\7"}
+    for kind in range(17):
+        for flags, body in bodies.items():
+            tags = b"".join(draw.randbytes(3) + bytes([draw.choice((0, 0, 1))]) for _ in range(flags & 1 and 4))
+            test = bytes([kind, flags | draw.choice((0, 0, 0x80)) | bool(tags)]) + draw.randbytes(8)
+            packet = ETHERNET + b"\0\0" + test + tags + body + draw.randbytes(draw.choice((14, 15, 30, 700)))
+            cut = len(packet) if draw.randrange(4) else draw.choice((15, 23, *range(28, len(packet))))
+            packets.append((draw.choice(PROGRAM_PORTS), packet[:cut]))
+    return packets
+
+
 def packets_for(name: str, program: Program, indexes: Sequence[int] = (0, 7)) -> Packets:
     """Packets for a small program; those of control.p4 use its registers at `indexes`."""
     if name == "parser":
         return [(1, ETHERNET + bytes.fromhex(sent)) for sent, _, _ in PARSED.values()]
+    if name == "headers":
+        return headers_packets()
     return control_packets(program, indexes) if name == "control" else random_packets(program, seed=3)
 
 
 def program_entries(name: str) -> SwitchEntries:
-    return control_entries() if name == "control" else SwitchEntries("s")
+    return ENTRIES[name]() if name in ENTRIES else SwitchEntries("s")
 
 
 @contextmanager

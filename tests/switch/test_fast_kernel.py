@@ -14,6 +14,7 @@ import pytest
 from fast_helpers import (
     CONTROL,
     GRADIENT,
+    PROGRAM_NAMES,
     PROGRAM_PORTS,
     PROGRAMS,
     Wires,
@@ -46,7 +47,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("name", ["arithmetic", "bits", "parser", "control"])
+@pytest.mark.parametrize("name", PROGRAM_NAMES)
 def test_small_programs_do_the_same_in_the_kernel(name: str) -> None:
     program = read_program(PROGRAMS / f"{name}.json")
     model, switch = InProcessSwitch(program), KernelSwitch(compile_program(program))
