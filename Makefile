@@ -27,7 +27,7 @@ help:
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
 	@echo "sudo make curve     the same of fat-trees with k = 4, 6, 8, 10, 12: table, CSV and plot"
 	@echo "     make lint      ruff and mypy"
-	@echo "     make p4        compile p4/ina.p4 again (needs p4c)"
+	@echo "     make p4        compile p4/ina.p4 and p4/circuit.p4 again (needs p4c)"
 
 emulate: setup
 	$(BIN)/inakit emulate --topo $(TOPO) --k $(K) --switch $(SWITCH) --mode $(MODE) \
@@ -59,6 +59,8 @@ lint: setup
 p4:
 	cd p4 && p4c-bm2-ss --std p4-16 -o build/ina.json ina.p4
 	cd p4 && sha256sum ina.p4 values.p4 faults.p4 build/ina.json > build/ina.sha256
+	cd p4 && p4c-bm2-ss --std p4-16 -o build/circuit.json circuit.p4
+	cd p4 && sha256sum circuit.p4 build/circuit.json > build/circuit.sha256
 
 setup: .make/python
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from experiments.alone import app as switch_app
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS, Options
@@ -32,6 +33,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.add_typer(switch_app, name="switch")
+
 Topo = Annotated[str, typer.Option(help="fattree, leafspine, a named fabric, or a .yml/.graphml file")]
 K = Annotated[int | None, typer.Option(help="fat-tree: ports per switch, even")]
 Leaves = Annotated[int | None, typer.Option(help="leaf-spine: leaf switches")]
@@ -46,7 +49,15 @@ Workers = Annotated[
     int | None, typer.Option(help="workers of the single job; default: all other hosts, but no more than 16")
 ]
 Servers = Annotated[int, typer.Option(help="parameter servers of the single job")]
-Gradient = Annotated[int, typer.Option(help="gradient bytes of the single job")]
+Gradient = Annotated[
+    int | None,
+    typer.Option(
+        help=f"gradient bytes of the single job; default: a thousandth of --model, or {DEFAULT_GRADIENT_BYTES}"
+    ),
+]
+Model = Annotated[
+    str, typer.Option(help="what layers the gradient has, for planner goat: a table of planner/models, or a .csv file")
+]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="decides everything random")]
 Planners = Annotated[
@@ -94,7 +105,8 @@ def emulate(
     jobs: Jobs = None,
     workers: Workers = None,
     servers: Servers = 1,
-    gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
+    gradient_bytes: Gradient = None,
+    model: Model = "",
     iterations: Iterations = 3,
     planners: Planners = None,
     preset: Annotated[str, typer.Option(help="a paper's network and models, such as inart")] = "",
@@ -104,6 +116,9 @@ def emulate(
     pcap: Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")] = "",
     policy: Policies = "",
     faults: FaultsFile = None,
+    replan: Annotated[
+        bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
+    ] = False,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
@@ -114,19 +129,19 @@ def emulate(
     fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     names = None if planners is None else split_names(planners)
     if preset:
-        for option, value in (("faults", faults), ("policy", policy)):
+        for option, value in (("faults", faults), ("policy", policy), ("replan", replan), ("model", model)):
             if value:
                 why = "a preset has none; describe its jobs instead"
                 raise InputError(f"--{option} {value} with --preset {preset}: {why}")
         chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale))
         raise typer.Exit(exit_code(run_preset(chosen, Console())))
-    job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed)
+    job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed, model)
     names = DEFAULT_PLANNERS if names is None else names
     problem = build_problem(fabric, job)
     captures = capture_places(problem.fabric, pcap)
     emulation = Emulation(
         problem, names, switch, mode, seed, results, parse_scale(scale), captures, faults_of(faults, problem),
-        split_names(policy),
+        split_names(policy), replan,
     )  # fmt: skip
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
 
@@ -199,7 +214,8 @@ def plan(
     jobs: Jobs = None,
     workers: Workers = None,
     servers: Servers = 1,
-    gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
+    gradient_bytes: Gradient = None,
+    model: Model = "",
     planner: Annotated[str, typer.Option(help="by name; several, comma between, are compared")] = "aro",
     seed: Seed = 0,
     output: Annotated[
@@ -211,7 +227,7 @@ def plan(
 
     problem = build_problem(
         FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed),
-        JobChoice(jobs, workers, servers, gradient_bytes, 1, seed),
+        JobChoice(jobs, workers, servers, gradient_bytes, 1, seed, model),
     )
     plans = {name: make_plan(problem, name, seed) for name in split_names(planner) or (planner,)}
     if len(plans) == 1:
@@ -232,7 +248,7 @@ def design(
     capacity: Annotated[str, typer.Option(help="of every link")] = "100G",
     layers: Annotated[int, typer.Option(help="the most switches on a way to the parameter server")] = 5,
     scale: Scale = "1",
-    gradient_bytes: Gradient = DEFAULT_GRADIENT_BYTES,
+    gradient_bytes: Gradient = None,
     iterations: Iterations = 3,
     time_limit_s: Annotated[float, typer.Option(help="for what only a solver can settle")] = 60.0,
     output: Annotated[Path | None, typer.Option(help="folder for fabric, jobs, plan, entries, picture")] = None,
@@ -242,7 +258,7 @@ def design(
     from planner.atro.cluster import Cluster  # noqa: PLC0415
 
     cluster = Cluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
-    job = Job(1, (), (), gradient_bytes, iterations=iterations)
+    job = Job(1, (), (), gradient_bytes or DEFAULT_GRADIENT_BYTES, iterations=iterations)
     run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Console())
 
 

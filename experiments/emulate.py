@@ -24,9 +24,11 @@ from experiments.report import VALID, print_report
 from planner.adapt import with_policy
 from planner.entries import entries
 from planner.evaluate import evaluate
+from planner.methods import Options
 from planner.plan import Plan
 from planner.policies import policy_of
 from planner.problem import Problem
+from planner.replan import replan_beside
 from planner.results import with_room_for_results
 from switch.target import Target, choose_target
 from topo.document import document_of
@@ -55,7 +57,8 @@ class Emulation:
     """What is to be run. `planners` are measured one after another, each on a network of its own.
 
     `policies` are slot policies that every plan is tried with; without any it keeps its method's. `captures` are the
-    switch ports whose packets are kept as pcap files. `faults` are for every planner the same.
+    switch ports whose packets are kept as pcap files. `faults` are for every planner the same. With `replan` every plan
+    is measured beside the one that its planner makes of it for what the background traffic of `faults` leaves.
     """
 
     problem: Problem
@@ -68,6 +71,7 @@ class Emulation:
     captures: tuple[Place, ...] = ()
     faults: FaultPlan | None = None
     policies: tuple[str, ...] = ()
+    replan: bool = False
 
 
 def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
@@ -112,6 +116,8 @@ def check(emulation: Emulation) -> Target:
         check_tcpdump()
     if emulation.faults is not None:
         check_faults(emulation.faults, emulation.mode)
+    if emulation.replan and (emulation.faults is None or not emulation.faults.background):
+        raise InputError("nothing to plan anew for: --replan needs a faults file with background traffic")
     for policy in emulation.policies:
         if policy_of(policy).needs_root and emulation.mode != "reliable":
             raise InputError(
@@ -131,6 +137,9 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
             made = make_plan(problem, name, emulation.seed)
         for full_name, plan in under_policies(problem, name, made, emulation.policies):
             plans[full_name] = with_room_for_results(problem, plan) if emulation.mode == "reliable" else plan
+            if emulation.replan and emulation.faults is not None:
+                flows = emulation.faults.background
+                plans[f"{full_name}-replanned"] = replan_beside(problem, plan, flows, Options(seed=emulation.seed))
     return plans
 
 

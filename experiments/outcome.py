@@ -77,12 +77,9 @@ def watch(
 
 def watched(network: Network, hosts: list[HostPort]) -> Watched:
     """Every host's and every switch port's interface."""
-    ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
-    peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}
-    for (node, peer), port in network.fabric.port_numbers.items():
-        if node in ports:
-            ports[node][port] = network.interface(node, peer).name
-            peers[node][port] = peer
+    cables = {name: network.ports(name) for name in network.switches}
+    ports = {name: {port: network.interface_at(name, port).name for port in found} for name, found in cables.items()}
+    peers = {name: {port: link.peer_of(name) for port, link in found.items()} for name, found in cables.items()}
     return Watched(hosts, network.switches, ports, peers)
 
 

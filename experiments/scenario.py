@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from planner.files import load_jobs
+from planner.models import BYTES_PER_PARAMETER, find_model
 from planner.problem import Job, Problem
 from topo.errors import InputError
 from topo.fabric import Fabric
@@ -19,6 +20,9 @@ from traffic.packet import FRAGMENT
 
 DEFAULT_GRADIENT_BYTES = 548_000
 """VGG19's 548 MB, scaled down a thousand times as InArt does (section 5.3.1)."""
+
+MODEL_SCALE = 1000
+"""How many times smaller the gradient of a named model is, if nothing is said of its size."""
 
 DEFAULT_WORKERS = 16
 
@@ -86,15 +90,16 @@ class JobChoice:
     """What the command line says of the jobs. A file describes any; without one it is a single job.
 
     The hosts whose names begin with "ps" are the parameter servers, if there are any; else `servers` hosts are
-    drawn. Of the rest `workers` are drawn.
+    drawn. Of the rest `workers` are drawn. `model` is one of `planner.models`.
     """
 
     file: Path | None = None
     workers: int | None = None
     servers: int = 1
-    gradient_bytes: int = DEFAULT_GRADIENT_BYTES
+    gradient_bytes: int | None = None
     iterations: int = 3
     seed: int = 0
+    model: str = ""
 
     def build(self, fabric: Fabric) -> tuple[Job, ...]:
         """The jobs. Raises `InputError`."""
@@ -110,7 +115,15 @@ class JobChoice:
             )
         chosen = set(random.Random(self.seed).sample(others, count))
         workers = tuple(host for host in others if host in chosen)
-        return (Job(1, workers, servers, self.gradient_bytes, iterations=self.iterations),)
+        return (Job(1, workers, servers, self.chosen_bytes(), iterations=self.iterations, model=self.model),)
+
+    def chosen_bytes(self) -> int:
+        """What is said of the gradient's size; else its model's, scaled down in whole parameters."""
+        if self.gradient_bytes is not None:
+            return self.gradient_bytes
+        if self.model:
+            return BYTES_PER_PARAMETER * -(-find_model(self.model).parameters // MODEL_SCALE)
+        return DEFAULT_GRADIENT_BYTES
 
     def choose_servers(self, fabric: Fabric) -> tuple[str, ...]:
         hosts = [host.name for host in fabric.hosts]

@@ -25,7 +25,7 @@ HOT, COLD = 0.1, 0.04
 TURNS = 0.1
 """Part of the moves that turn the sum of an INP to another path."""
 FOLLOWS = 0.7
-"""Part of the moves of a flow that follow another flow of its tree to the INP that sums it."""
+"""Part of the moves of a flow that follow another flow of its task to the INP that sums it."""
 STEP = 1.01
 """By how much the target rises when it is reached."""
 TOLERANCE = 1e-9
@@ -53,9 +53,9 @@ class Onward:
 
 @dataclass(frozen=True)
 class Site:
-    """An INP that may sum flows of a tree, and the paths from there to the PS."""
+    """An INP that may sum flows of a task, and the paths from there to the PS."""
 
-    tree: int
+    task: int
     inp: Inp
     switch: int
     onward: tuple[Onward, ...]
@@ -63,15 +63,15 @@ class Site:
 
 @dataclass(frozen=True)
 class Flow:
-    """A worker's flow in a tree; `by_site` has its options by their sites."""
+    """A worker's flow to a PS; `by_site` has its options by their sites."""
 
-    tree: int
+    task: int
     options: tuple[Option, ...]
     by_site: dict[int | None, list[Option]]
 
 
 class Layout:
-    """Everything that can be chosen, by number: flows tree by tree and worker by worker, `first[tree]` the first."""
+    """Everything that can be chosen, by number: flows task by task and worker by worker, `first[task]` the first."""
 
     def __init__(self, fabric: Fabric, tasks: Sequence[Task]) -> None:
         self.fabric = fabric
@@ -81,15 +81,15 @@ class Layout:
         self.capacities_bps = [*fabric.capacities_bps.values(), *rates]
         self.sites: list[Site] = []
         self.flows: list[Flow] = []
-        self.trees = [task for task in tasks for _ in range(task.trees)]
-        self.mean = sum(task.flow_share for task in self.trees) / len(self.trees)
-        self.weights = [task.flow_share / self.mean for task in self.trees]
+        self.tasks = tasks
+        self.mean = sum(task.share for task in tasks) / len(tasks)
+        self.weights = [task.share / self.mean for task in tasks]
         self.first: list[int] = []
-        for number, task in enumerate(self.trees):
+        for number, task in enumerate(tasks):
             self.first.append(len(self.flows))
-            self.add_tree(number, task)
+            self.add_task(number, task)
 
-    def add_tree(self, number: int, task: Task) -> None:
+    def add_task(self, number: int, task: Task) -> None:
         sites: dict[Inp, int] = {}
         flows: dict[Inp, Flow] = {}
         for worker in task.job.workers:
@@ -128,7 +128,7 @@ class Layout:
 
     def onward(self, site: Site, routing: Routing) -> Onward:
         """The path that a routing takes from a site; the first one if it does not use the site."""
-        nodes = routing.onward[site.tree].get(site.inp)
+        nodes = routing.onward[site.task].get(site.inp)
         return next((path for path in site.onward if path.nodes == nodes), site.onward[0])
 
 
@@ -143,7 +143,7 @@ class Search:
         self.onward = [layout.onward(site, routing) for site in layout.sites]
         self.chosen = layout.chosen(routing)
         for option, flow in zip(self.chosen, layout.flows, strict=True):
-            self.place(option, layout.weights[flow.tree], 1)
+            self.place(option, layout.weights[flow.task], 1)
         self.aim(target_bps)
 
     def place(self, option: Option, weight: float, step: int) -> float:
@@ -205,7 +205,7 @@ class Search:
     def move(self, number: int, temperature: float, draw: random.Random) -> None:
         """Try another way for a flow."""
         flow = self.layout.flows[number]
-        weight = self.layout.weights[flow.tree]
+        weight = self.layout.weights[flow.task]
         old, new = self.chosen[number], self.draw_option(flow, draw)
         added = self.place(old, weight, -1) + self.place(new, weight, 1)
         if accepted(added, temperature, draw):
@@ -216,18 +216,18 @@ class Search:
             self.place(old, weight, 1)
 
     def draw_option(self, flow: Flow, draw: random.Random) -> Option:
-        """Any option; or, as sums of many flows are what is wanted, one with the site of another flow of the tree."""
+        """Any option; or, as sums of many flows are what is wanted, one with the site of another flow of the task."""
         options: Sequence[Option] = flow.options
         if draw.random() < FOLLOWS:
-            workers = len(self.layout.trees[flow.tree].job.workers)
-            other = self.chosen[self.layout.first[flow.tree] + int(draw.random() * workers)]
+            workers = len(self.layout.tasks[flow.task].job.workers)
+            other = self.chosen[self.layout.first[flow.task] + int(draw.random() * workers)]
             options = flow.by_site.get(other.site, options)
         return options[int(draw.random() * len(options))]
 
     def turn(self, number: int, temperature: float, draw: random.Random) -> None:
         """Try another path for the sum of a site."""
         site = self.layout.sites[number]
-        weight = self.layout.weights[site.tree] if self.counts[number] else 0.0
+        weight = self.layout.weights[site.task] if self.counts[number] else 0.0
         old, new = self.onward[number], site.onward[int(draw.random() * len(site.onward))]
         added = self.load(old.loaded, -weight) + self.load(new.loaded, weight)
         if accepted(added, temperature, draw):
@@ -247,10 +247,10 @@ class Search:
         ways: list[list[Way]] = [[] for _ in self.layout.weights]
         onward: list[dict[Inp, Path]] = [{} for _ in self.layout.weights]
         for option, flow in zip(self.chosen, self.layout.flows, strict=True):
-            ways[flow.tree].append(option.way)
+            ways[flow.task].append(option.way)
         for site, count, path in zip(self.layout.sites, self.counts, self.onward, strict=True):
             if count:
-                onward[site.tree][site.inp] = path.nodes
+                onward[site.task][site.inp] = path.nodes
         return Routing(tuple(map(tuple, ways)), tuple(onward))
 
 

@@ -54,7 +54,7 @@ JOB_TYPES = (JobsFile, Job)
 PLAN_TYPES = (PlanFile, Plan, SolverOutcome, Shard, AggregationTree, Aggregator, Branch)
 ENTRY_TYPES = (EntriesFile, Entries, SwitchEntries, TableEntry, MulticastGroup, RegisterPreset)
 
-FileT = TypeVar("FileT", JobsFile, PlanFile, EntriesFile)
+FileT = TypeVar("FileT")
 
 
 def load_jobs(path: Path) -> tuple[Job, ...]:
@@ -95,7 +95,7 @@ def save_entries(entries: Entries, folder: Path) -> None:
         (folder / f"{quote(switch.switch, safe=' ')}.txt").write_text(switch.cli())
 
 
-def to_json(file: JobsFile | PlanFile | EntriesFile) -> str:
+def to_json(file: object) -> str:
     adapter: TypeAdapter[Any] = TypeAdapter(type(file))
     return adapter.dump_json(file, indent=1).decode() + "\n"
 

@@ -19,18 +19,12 @@ from topo.fabric import Fabric
 
 @dataclass(frozen=True)
 class Task:
-    """A PS's part of a job: `share` is x_s, the fraction of the gradient, which `trees` trees divide evenly."""
+    """A PS's part of a job: `share` is x_s, the fraction of the gradient."""
 
     job: Job
     server: str
     share: float
-    trees: int
     unfolded: Unfolded
-
-    @property
-    def flow_share(self) -> float:
-        """The rate of a worker's flow in one of the trees, as a fraction of its sending rate."""
-        return self.share / self.trees
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,7 @@ class Way:
     path: Path
 
 
-def tasks_of(problem: Problem, trees: int = 1) -> list[Task]:
+def tasks_of(problem: Problem) -> list[Task]:
     """The tasks of all jobs, split equally. Raises `InputError` when a worker cannot reach a PS."""
     tasks = []
     for job in problem.jobs:
@@ -50,7 +44,7 @@ def tasks_of(problem: Problem, trees: int = 1) -> list[Task]:
             for worker in job.workers:
                 if worker not in unfolded.next_hops:
                     raise unreachable(worker, server)
-            tasks.append(Task(job, server, 1 / len(job.servers), trees, unfolded))
+            tasks.append(Task(job, server, 1 / len(job.servers), unfolded))
     return tasks
 
 

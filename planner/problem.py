@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from math import inf
 
+from planner.models import find_model
 from topo.errors import InputError
 from topo.fabric import Fabric
 
@@ -28,7 +29,11 @@ class FragmentFormat:
 
 @dataclass(frozen=True)
 class Job:
-    """A data-parallel training job. Numbers from 1; `weight` is ARO's beta_s."""
+    """A data-parallel training job. Numbers from 1; `weight` is ARO's beta_s.
+
+    `model` says what layers the gradient consists of: a table of `planner.models`, whose sizes are those of the
+    gradient in proportion. Without it the gradient is of one piece.
+    """
 
     number: int
     workers: tuple[str, ...]
@@ -38,6 +43,7 @@ class Job:
     arrival_s: float = 0.0
     iterations: int = 1
     compute_s: float = 0.0
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ def check_job(fabric: Fabric, job: Job) -> None:
         )
     if job.gradient_bytes <= 0 or job.gradient_bytes % 4:
         raise InputError(f"{name}: gradient of {job.gradient_bytes} bytes; a positive multiple of 4 is expected")
+    if job.model:
+        find_model(job.model)
     if job.iterations < 1:
         raise InputError(f"{name}: {job.iterations} iterations; at least 1 is expected")
     if not (0 < job.weight < inf and 0 <= job.compute_s < inf and 0 <= job.arrival_s < inf):

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import ceil, floor
 from typing import Any, TypeVar
 
@@ -75,6 +76,15 @@ class TaskFractions:
     y: dict[Group, dict[Inp | None, float]]
     to: dict[Inp | None, dict[DirectedLink, float]]
 
+    @cached_property
+    def leaving(self) -> dict[Inp | None, dict[str, dict[str, float]]]:
+        """`to`, by the node that a link leaves: `leaving[place][node][next hop]`."""
+        found: dict[Inp | None, dict[str, dict[str, float]]] = {place: defaultdict(dict) for place in self.to}
+        for place, flow in self.to.items():
+            for (node, following), rate in flow.items():
+                found[place][node][following] = rate
+        return found
+
 
 @dataclass(frozen=True)
 class Relaxed:
@@ -117,14 +127,14 @@ def relax_at(fabric: Fabric, tasks: Sequence[Task], rate_bps: float, options: So
 
     def children(task: Task, switch: str) -> int:
         limit = fabric.switch_by_name[switch].aggregation_rate_bps
-        return MAX_CHILDREN if limit is None else min(MAX_CHILDREN, whole_flows(limit, task.flow_share * rate_bps))
+        return MAX_CHILDREN if limit is None else min(MAX_CHILDREN, whole_flows(limit, task.share * rate_bps))
 
     relaxation = build(fabric, tasks, children)
     split_as_given(relaxation)
     model, f = relaxation.model, relaxation.f
     f.lowBound = f.upBound = rate_bps / relaxation.unit_bps
     if alike(tasks):
-        flow = tasks[0].flow_share * rate_bps
+        flow = tasks[0].share * rate_bps
         for link, load in link_loads(fabric, tasks, relaxation.flows).items():
             most = whole_flows(fabric.capacities_bps[link], flow) * flow / relaxation.unit_bps
             model += load <= most, f"whole_flows_{'_'.join(link)}"
@@ -136,7 +146,7 @@ def highest_rate_bps(fabric: Fabric, tasks: Sequence[Task], upper_bps: float) ->
     if not alike(tasks):
         return upper_bps
     limits = {switch.aggregation_rate_bps for switch in fabric.switches} | set(fabric.capacities_bps.values())
-    rates = [limit / tasks[0].flow_share for limit in limits if limit is not None]
+    rates = [limit / tasks[0].share for limit in limits if limit is not None]
     return max(rate / max(1, ceil(rate / upper_bps - 1e-9)) for rate in rates if rate > 0)
 
 
@@ -145,7 +155,7 @@ def whole_flows(capacity_bps: float, flow_bps: float) -> int:
 
 
 def alike(tasks: Sequence[Task]) -> bool:
-    return len({task.flow_share for task in tasks}) == 1
+    return len({task.share for task in tasks}) == 1
 
 
 def as_many_as_a_slot_has_bits(_task: Task, _switch: str) -> int:

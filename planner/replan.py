@@ -6,27 +6,41 @@ from one iteration to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
+from planner.background import Flow
 from planner.loads import sending_rate_bps
-from planner.methods.inart import InartOptions, plan_routes
+from planner.methods import find_method
+from planner.methods.inart import plan_routes
+from planner.methods.inart_forest import plan_trees
+from planner.methods.method import Options
 from planner.once import Task
-from planner.plan import AggregationTree, Plan, Shard
+from planner.plan import AggregationTree, Plan
 from planner.problem import Problem
-from planner.residual import Background, residual
+from planner.residual import Background, background_of_flows, residual
+from planner.results import with_room_for_results
 from planner.unfold import unfold
 from topo.errors import InputError
 from topo.fabric import Fabric
 
 TOLERANCE = 1e-9
 
+SECOND_PHASES: Mapping[str, Callable[[Problem, list[Task], Any, str], Plan]] = {
+    "inart": plan_routes,
+    "inart-equal": plan_routes,
+    "inart-forest": plan_trees,
+}
+"""By method, what plans for a split that is given."""
+
 Event = Callable[[Fabric, Plan], bool]
 """Whether a plan has to be made again, given what is left of the fabric."""
 
 
 def follow(
-    problem: Problem, plan: Plan, changes: Iterable[Background], options: InartOptions, event: Event | None = None
+    problem: Problem, plan: Plan, changes: Iterable[Background], options: Options, event: Event | None = None
 ) -> Iterator[Plan]:
     """The plan after each change of the background traffic: the one before, unless the change is an event.
 
@@ -45,24 +59,48 @@ def congested(fabric: Fabric, plan: Plan) -> bool:
     return rate_left_bps(fabric, plan) < rate_bps(plan) * (1 - TOLERANCE)
 
 
-def replan(problem: Problem, plan: Plan, options: InartOptions) -> Plan:
-    """R-InArt with the plan's split on `problem`'s fabric; the plan's own trees, if no others are better there.
+def replan(problem: Problem, plan: Plan, options: Options) -> Plan:
+    """What the plan's method makes of its split on `problem`'s fabric; or its own trees, if those are better there.
 
-    A PS has as many trees as it had, whatever `options.trees` is. Raises `InputError` for a plan of other PSs.
+    Raises `InputError` for a plan of other PSs, or of a method that does not plan in two phases.
     """
-    shards = sorted(plan.shards, key=lambda shard: (shard.job, shard.number))
-    tasks = [task_of(problem, shard) for shard in shards]
-    known = [tree for shard in shards for tree in shard.trees] if can_sum(problem.fabric, plan) else []
-    return plan_routes(problem, tasks, options, plan.method, known)
+    if plan.method not in SECOND_PHASES:
+        raise InputError(f"planner '{plan.method}' has no second phase: plan with one of {', '.join(SECOND_PHASES)}")
+    own = find_method(plan.method).own(options)
+    again = SECOND_PHASES[plan.method](problem, tasks_of_plan(problem, plan), own, plan.method)
+    left_bps = rate_left_bps(problem.fabric, plan)
+    return again if rate_bps(again) >= left_bps else with_rate(plan, left_bps)
 
 
-def task_of(problem: Problem, shard: Shard) -> Task:
-    """A shard's PS and its share, from which anything else may be chosen again."""
-    server = shard.trees[0].root
-    job = next((job for job in problem.jobs if job.number == shard.job and server in job.servers), None)
-    if job is None:
-        raise InputError(f"shard {shard.number} of job {shard.job} ends at '{server}', which is not one of its PSs")
-    return Task(job, server, shard.share, len(shard.trees), unfold(problem.fabric, server))
+def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: Options) -> Plan:
+    """The plan made again for what plain traffic leaves of the network; there its results have room as well.
+
+    Raises `InputError` where the traffic would follow the new routes of a worker or a PS, and so be elsewhere.
+    """
+    known = list(flows)
+    background = background_of_flows(problem, plan, known)
+    left = replace(problem, fabric=residual(problem.fabric, background))
+    again = with_room_for_results(left, replan(left, plan, options))
+    if background_of_flows(problem, again, known) != background:
+        raise InputError("background traffic to a worker or a PS goes where its routes go: let it end at another host")
+    return again
+
+
+def tasks_of_plan(problem: Problem, plan: Plan) -> list[Task]:
+    """Every PS of the plan and its share, from which anything else may be chosen again."""
+    shares: Counter[tuple[int, str]] = Counter()
+    for shard in sorted(plan.shards, key=lambda shard: (shard.job, shard.number)):
+        shares[shard.job, shard.trees[0].root] += shard.share  # type: ignore[assignment]
+    jobs = {job.number: job for job in problem.jobs}
+    for number, server in shares:
+        if number not in jobs or server not in jobs[number].servers:
+            raise InputError(f"the plan's job {number} ends at '{server}', which is not one of its PSs")
+    return [Task(jobs[job], server, share, unfold(problem.fabric, server)) for (job, server), share in shares.items()]
+
+
+def with_rate(plan: Plan, rate_bps: float) -> Plan:
+    """The plan with another sending rate of every worker."""
+    return replace(plan, shards=tuple(replace(shard, rate_bps=shard.share * rate_bps) for shard in plan.shards))
 
 
 def rate_left_bps(fabric: Fabric, plan: Plan) -> float:

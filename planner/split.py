@@ -3,6 +3,8 @@
 Eq. (2) keeps of Eq. (1) the switches and the PSs and relaxes y and z. The paper solves its KKT system, whose
 equations are products f x y. Written in rates (`relaxation`) the same program is linear: an optimum of the linear
 program, with its dual prices as multipliers, is a KKT point of Eq. (2), and being convex it has no other optima.
+With f fixed Eq. (2) is linear in rates, too, and bisection over f asks such programs whether they have a solution; it
+ends at the f that the one program, with f as a variable, finds at once.
 """
 
 from __future__ import annotations
@@ -60,17 +62,16 @@ def arriving(fabric: Fabric, task: Task, flow: TaskFlows) -> Any:
 def split_routes(
     fabric: Fabric, tasks: Sequence[Task], trees: Sequence[AggregationTree], options: SolverOptions
 ) -> list[float]:
-    """The best shares for trees that are given, `task.trees` for each task; there every bit counts."""
+    """The best shares for trees that are given, one for each task; there every bit counts."""
     unit = max(fabric.capacities_bps.values())
     model = pulp.LpProblem("l_inart_routed", pulp.LpMaximize)
     rates = [model.add_variable(f"rate_{number}", 0) for number, _ in enumerate(tasks)]
     loads: dict[str | DirectedLink, list[Any]] = defaultdict(list)
-    owners = [(task, rate) for task, rate in zip(tasks, rates, strict=True) for _ in range(task.trees)]
-    for (task, rate), tree in zip(owners, trees, strict=True):
+    for rate, tree in zip(rates, trees, strict=True):
         for link, count in flow_counts([tree]).items():
-            loads[link].append(count / task.trees * rate)
+            loads[link].append(count * rate)
         for switch, count in aggregated_flows([tree]).items():
-            loads[switch].append(count / task.trees * rate)
+            loads[switch].append(count * rate)
     for number, (resource, load) in enumerate(loads.items()):
         limit = capacity_bps(fabric, resource)
         if limit is not None:

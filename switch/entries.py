@@ -7,6 +7,7 @@ A part of a key that is not matched exactly is a `Lpm`, `Ternary` or `Range`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
@@ -51,14 +52,14 @@ class Range:
 
 
 KeyPart = int | Lpm | Ternary | Range
-"""An integer matches exactly; that of an `optional` key does too, which `Ternary(0, 0)` leaves open."""
+"""An integer matches exactly. (What P4 calls optional is ternary in BMv2.)"""
 
 
 @dataclass(frozen=True)
 class TableEntry:
     """One entry: `table` and `action` are the full names in the P4 program.
 
-    Where keys can overlap (ternary, range, optional), the entry with the lowest `priority` wins; such entries need one.
+    Where keys can overlap (ternary, range), the entry with the lowest `priority` wins; such entries need one.
     """
 
     table: str
@@ -82,6 +83,44 @@ class TableEntry:
 
 
 @dataclass(frozen=True)
+class ProfileEntry:
+    """One entry of a table with an action `profile`: what it runs is one of `actions`, each with its parameters.
+
+    Of several actions the profile's selector chooses, by a hash modulo their number.
+    """
+
+    table: str
+    key: tuple[KeyPart, ...]
+    profile: str
+    actions: tuple[tuple[str, tuple[int, ...]], ...]
+    priority: int | None = None
+
+    def cli(self, first_member: int, group: int) -> list[str]:
+        """The lines that `simple_switch_CLI` reads, if so many members and groups of the profile are there before."""
+        names = [" ".join([self.profile, action, *map(str, params)]) for action, params in self.actions]
+        lines = [f"act_prof_create_member {name}" for name in names]
+        key, last = " ".join(map(str, self.key)), "" if self.priority is None else f" {self.priority}"
+        if len(self.actions) == 1:
+            return [*lines, f"table_indirect_add {self.table} {key} => {first_member}{last}"]
+        members = range(first_member, first_member + len(self.actions))
+        lines.append(f"act_prof_create_group {self.profile}")
+        lines += [f"act_prof_add_member_to_group {self.profile} {member} {group}" for member in members]
+        return [*lines, f"table_indirect_add_with_group {self.table} {key} => {group}{last}"]
+
+
+@dataclass(frozen=True)
+class ValueSetMember:
+    """A value that the parser's value set `value_set` has."""
+
+    value_set: str
+    value: int
+
+    def cli(self) -> str:
+        """The line that `simple_switch_CLI` reads."""
+        return f"pvs_add {self.value_set} {self.value}"
+
+
+@dataclass(frozen=True)
 class DefaultAction:
     """What `table` does on a miss, instead of what its program says."""
 
@@ -96,16 +135,17 @@ class DefaultAction:
 
 @dataclass(frozen=True)
 class MirrorSession:
-    """Clones of `session` leave by `port` and, once for each of its replicas, by the multicast `group`."""
+    """Clones of `session` leave by `port`, or as the replicas of the multicast `group`."""
 
     session: int
     port: int | None = None
     group: int | None = None
 
-    def cli(self) -> tuple[str, ...]:
-        """The lines that `simple_switch_CLI` reads."""
-        port = () if self.port is None else (f"mirroring_add {self.session} {self.port}",)
-        return port if self.group is None else (*port, f"mirroring_add_mc {self.session} {self.group}")
+    def cli(self) -> str:
+        """The line that `simple_switch_CLI` reads."""
+        if self.group is None:
+            return f"mirroring_add {self.session} {self.port}"
+        return f"mirroring_add_mc {self.session} {self.group}"
 
 
 @dataclass(frozen=True)
@@ -170,6 +210,8 @@ class SwitchEntries:
     defaults: tuple[DefaultAction, ...] = ()
     mirrors: tuple[MirrorSession, ...] = ()
     meters: tuple[MeterRates, ...] = ()
+    profiled: tuple[ProfileEntry, ...] = ()
+    value_sets: tuple[ValueSetMember, ...] = ()
 
     def cli(self) -> str:
         """A command file for `simple_switch_CLI`, one command a line."""
@@ -180,10 +222,20 @@ class SwitchEntries:
             for replica, ports in group.nodes.items():
                 lines.append(f"mc_node_create {replica} {' '.join(map(str, ports))}")
                 lines.append(f"mc_node_associate {group.group} {next(handles)}")
-        lines += [line for mirror in self.mirrors for line in mirror.cli()]
+        lines += [mirror.cli() for mirror in self.mirrors]
         lines += [meter.cli() for meter in self.meters]
+        lines += [*self.profile_lines(), *(member.cli() for member in self.value_sets)]
         lines += [f"register_write {r.register} {r.index} {r.value}" for r in self.registers]
         return "\n".join(lines) + "\n"
+
+    def profile_lines(self) -> Iterable[str]:
+        """The commands for tables with action profiles, whose members and groups BMv2 numbers as they come."""
+        members: Counter[str] = Counter()
+        groups: Counter[str] = Counter()
+        for entry in self.profiled:
+            yield from entry.cli(members[entry.profile], groups[entry.profile])
+            members[entry.profile] += len(entry.actions)
+            groups[entry.profile] += len(entry.actions) > 1
 
 
 @dataclass(frozen=True)

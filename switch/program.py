@@ -442,9 +442,9 @@ class ConstEntry:
 class Table:
     """A match-action table; `hit`, `miss` and `after` (by action number) name the node that follows.
 
-    Where `hit` or `miss` is not in the JSON, the action that ran decides. `match` is how the table as a whole
-    is searched. With `profile`, entries name members or groups of an action profile. With `entries` (even none),
-    or a `default_is_const`, the control plane cannot change them.
+    Where `hit` or `miss` is not in the JSON, the action that ran decides; a miss without any action goes on at
+    `base_next`. `match` is how the table as a whole is searched. With `profile`, entries name members or groups of an
+    action profile. With `entries` (even none), or a `default_is_const`, the control plane cannot change them.
     """
 
     name: str
@@ -460,6 +460,7 @@ class Table:
     match: str = "exact"
     entries: tuple[ConstEntry, ...] | None = None
     default_is_const: bool = False
+    base_next: str | None = None
     profile: str | None = None
     counted: bool = False
     meter: str | None = None
@@ -550,9 +551,11 @@ class Program:
         return self.counters[name]
 
     def meter(self, name: str) -> Meter:
-        if name not in self.meters:
-            raise unknown_name("meter", name, self.meters)
-        return self.meters[name]
+        """A meter by its name; of a direct one, the cells are those of the table's entries, as they came."""
+        found = self.meters | self.direct_meters
+        if name not in found:
+            raise unknown_name("meter", name, found)
+        return found[name]
 
     def field(self, header: str, name: str) -> Field:
         """The field `name` of the instance `header`."""

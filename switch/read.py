@@ -62,6 +62,7 @@ from switch.program import (
     Validity,
     ValueSet,
 )
+from switch.typed import MALFORMED, MOST, check_types
 from topo.errors import InputError
 
 Json = Any  # what json.loads gives: checked where it is used, by the shapes named here
@@ -72,16 +73,25 @@ VALIDITY = "$valid$"
 def read_program(path: Path) -> Program:
     """The program in a BMv2 JSON file."""
     try:
-        return program_of(json.loads(path.read_text()))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; p4c-bm2-ss makes it from the P4 source") from None
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise InputError(f"{path} is not BMv2 JSON as p4c-bm2-ss writes it: {error!r}; compile the P4 again") from error
+        return parse_program(path.read_bytes(), str(path))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"{path}: {why}; p4c-bm2-ss makes it from the P4 source") from None
+
+
+def parse_program(text: bytes, name: str) -> Program:
+    """The program in a BMv2 JSON document, which is called `name` in errors."""
+    try:
+        return program_of(json.loads(text))
+    except (*MALFORMED, RecursionError) as error:
+        raise InputError(f"{name} is not BMv2 JSON as p4c-bm2-ss writes it: {error!r}; compile the P4 again") from error
 
 
 def program_of(document: Json) -> Program:
     """The program in a BMv2 JSON document."""
-    return ProgramReader(document).program()
+    program = ProgramReader(document).program()
+    check_types(program)
+    return program
 
 
 class ProgramReader:
@@ -185,12 +195,13 @@ class ProgramReader:
         found = self.argument(node, action)
         return found if isinstance(found, Expression) else Unknown("operand", str(node["value"]))
 
-    # {"op": "?", "cond": ..., "left": ..., "right": ...};  unary operators have "left": null
+    # {"op": "?", "cond": ..., "left": ..., "right": ...};  unary operators have "left": null, which before - is 0
     def operation(self, node: Json, action: Json) -> Operation | ElementField:
         if node["op"] == "access_field":
             return ElementField(self.expression(node["left"], action), node["right"])
-        operands = [node[side] for side in ("cond", "left", "right") if node.get(side) is not None]
-        return Operation(node["op"], tuple(self.expression(operand, action) for operand in operands))
+        sides = [node[side] for side in ("cond", "left", "right") if node.get(side) is not None]
+        operands = tuple(self.expression(side, action) for side in sides)
+        return Operation(node["op"], (Constant(0), *operands) if node["op"] == "-" and len(operands) == 1 else operands)
 
     # -- externs
 
@@ -303,6 +314,7 @@ class ProgramReader:
             match=node["match_type"],
             entries=tuple(self.entry(each) for each in node["entries"]) if "entries" in node else None,
             default_is_const=bool(default and (default["action_const"] or default["action_entry_const"])),
+            base_next=node["base_default_next"],
             profile=node.get("action_profile"),
             counted=node["with_counters"],
             meter=node["direct_meters"],
@@ -452,6 +464,8 @@ def read_transition(node: Json, key: tuple[Field | LastField | Lookahead | Unkno
 def without_padding(value: int, widths: list[int]) -> int:
     """A transition's value, in which each field fills whole bytes, as the fields' bits side by side."""
     result = shift = 0
+    if not all(0 <= bits <= MOST["bits"] for bits in widths):
+        raise ValueError(f"a key of {widths} bits")
     for bits in reversed(widths):
         result |= (value & ((1 << bits) - 1)) << shift
         value >>= -(-bits // 8) * 8

@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -53,6 +53,10 @@ class RunningSwitch(SwitchView, Protocol):
 
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
+        ...
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
         ...
 
     def wipe(self) -> None:

@@ -66,6 +66,10 @@ class Link:
     delay_s: float = 0.0
     optical: bool = False
 
+    def peer_of(self, node: str) -> str:
+        """The other end."""
+        return self.b if node == self.a else self.a
+
 
 @dataclass(frozen=True)
 class Fabric:

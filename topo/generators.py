@@ -6,11 +6,11 @@ The generators of other modules can be imported from here too: `leaf_spine`, `fa
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from topo.clos import DEFAULT_CAPACITY_BPS, Cable, fat_tree, leaf_spine, wire
+from topo.clos import DEFAULT_CAPACITY_BPS, Cable, fat_tree, leaf_spine, require_positive, wire
 from topo.errors import unknown_name
 from topo.fabric import Fabric
 from topo.variations import (
@@ -34,6 +34,7 @@ __all__ = [
     "leaf_spine",
     "named_fabric",
     "pipelines_trap",
+    "units",
     "with_aggregators",
     "with_capacities",
     "with_capacity",
@@ -123,6 +124,59 @@ def pipelines_trap(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
     return with_port_groups(fabric, {"spine1": ((1, 2), (3,), (4,)), "spine2": ((1,), (2, 3, 4))})
 
 
+def units(
+    units: int = 4,
+    servers: int = 4,
+    ports: int | None = None,
+    capacity_bps: float = DEFAULT_CAPACITY_BPS,
+    port_bps: float | None = None,
+) -> Fabric:
+    """P4INC-AOI's data centre (section III): units `u1`, ..., each a switch and its servers `u1h1`, ...
+
+    Between them optical links of `port_bps`: circuits that stay what they are, with nearer units first as far as
+    `ports` of each reach (2 make a ring; by default there is a circuit between every two). `topo.circuits` has
+    an interconnect for them, whose circuits change.
+    """
+    require_positive(units=units, servers=servers, ports=1 if ports is None else ports)
+    names = [f"u{number}" for number in range(1, units + 1)]
+    pairs = nearest_pairs(names, units - 1 if ports is None else ports)
+    pools = {name: Pool(servers, capacity_bps) for name in names}
+    return joined_units(f"units-{units}", pools, pairs, port_bps or capacity_bps)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The servers of a unit, and the rate of each."""
+
+    servers: int
+    capacity_bps: float
+
+
+def joined_units(name: str, pools: Mapping[str, Pool], pairs: Iterable[tuple[str, str]], port_bps: float) -> Fabric:
+    """Units by name, with their servers `<unit>h1`, ..., and an optical link for each pair."""
+    inside = [
+        Cable(f"{unit}h{n}", unit, pool.capacity_bps)
+        for unit, pool in pools.items()
+        for n in range(1, pool.servers + 1)
+    ]
+    circuits = [Cable(a, b, port_bps) for a, b in pairs]
+    fabric = wire(name, [cable.a for cable in inside], dict.fromkeys(pools, 1), inside + circuits)
+    return replace(fabric, links=tuple(replace(link, optical=link.a in pools) for link in fabric.links))
+
+
+def nearest_pairs(names: Sequence[str], most: int) -> list[tuple[str, str]]:
+    """Pairs of names on a ring, nearer ones first, none of them in more than `most`."""
+    left = dict.fromkeys(names, most)
+    found: list[tuple[str, str]] = []
+    for step in range(1, len(names) // 2 + 1):
+        for place, a in enumerate(names):
+            b = names[(place + step) % len(names)]
+            if left[a] and left[b] and (b, a) not in found:
+                found.append((a, b))
+                left[a], left[b] = left[a] - 1, left[b] - 1
+    return found
+
+
 def with_port_groups(fabric: Fabric, groups: dict[str, tuple[tuple[int, ...], ...]]) -> Fabric:
     """The named switches with these ports in their pipelines; and INA off on leaf1."""
     switches = (replace(s, pipelines=groups.get(s.name, s.pipelines), ina=s.name != "leaf1") for s in fabric.switches)
@@ -137,6 +191,7 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
     "aro-figure1": aro_figure1,
     "aro-figure3a": aro_figure3a,
     "pipelines": pipelines_trap,
+    "units": units,
 }
 
 

@@ -156,15 +156,20 @@ def remove_shaping(netlink: IPRoute, index: int) -> None:
 
 
 def silence(interface: str) -> None:
-    """No IPv6, whose discovery would send packets of its own, and no offloads: frames stay as written."""
-    ipv6 = Path(f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6")
-    if ipv6.exists():
-        ipv6.write_text("1")
+    """No IPv6 and no offloads: frames stay as written."""
+    switch_off_ipv6(interface)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for command in OFFLOADS.values():
             value = ctypes.create_string_buffer(struct.pack("=II", command, 0))
             request = struct.pack("16sP", interface.encode(), ctypes.addressof(value))
             fcntl.ioctl(control, SIOCETHTOOL, request)
+
+
+def switch_off_ipv6(interface: str) -> None:
+    """IPv6's discovery would send packets of its own."""
+    ipv6 = Path(f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6")
+    if ipv6.exists():
+        ipv6.write_text("1")
 
 
 def add_neighbors(index: int, known: Iterable[Address]) -> None:

@@ -8,6 +8,9 @@ ledger=..., run_dir=..., dpid=..., inNamespace=False)`. Its ports have the numbe
 attaches to `self.intfs[port]` in `start(controllers)` and detaches in `stop(deleteIntfs)`. If it has a method
 `handle()`, what that gives is passed on to other processes (`topo.running`).
 
+With an interconnect (`topo.circuits`) optical ports are joined to one more switch, which `circuit_class` makes and
+which is not among `switches`; the fabric's optical links then exist only as far as it has circuits for them.
+
 Leaving the block, by whatever way, removes everything; see `topo.ledger` for what happens after `kill -9`.
 """
 
@@ -29,8 +32,9 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from topo.addresses import PREFIX_LENGTH, Address, addresses
+from topo.circuits import INTERCONNECT, Interconnect, cables
 from topo.errors import MachineError
-from topo.fabric import Fabric, Link
+from topo.fabric import Fabric, Link, Switch
 from topo.ledger import Ledger, clean_dead_runs
 from topo.netlink import add_neighbors, index_of, inside, set_rate, set_up
 from topo.processors import cpu_mask, endpoint_processor
@@ -85,15 +89,20 @@ class Network:
         *,
         run_dir: Path | None = None,
         queue_packets: int = DEFAULT_QUEUE_PACKETS,
+        interconnect: Interconnect | None = None,
+        circuit_class: Callable[..., Any] | None = None,
     ) -> None:
         """`switch_class` makes the switches; `run_dir` is where they may write logs; queues are in packets."""
         self.fabric = fabric
+        self.cables = cables(fabric, interconnect)
         self.addresses = addresses(fabric)
         self.hosts: dict[str, RunningHost] = {}
         self.switches: dict[str, Any] = {}
+        self.circuit_switch: Any = None
         self.ledger: Ledger
         self.mininet: Mininet
         self._switch_class = switch_class
+        self._interconnect, self._circuit_class = interconnect, circuit_class
         self._run_dir = run_dir
         self._queue_packets = queue_packets
         self._exits = ExitStack()
@@ -114,9 +123,16 @@ class Network:
 
     def interface(self, node: str, peer: str) -> Interface:
         """The interface of `node` on its link to `peer`."""
+        return self.interface_at(node, self.fabric.port_numbers[node, peer])
+
+    def interface_at(self, node: str, port: int) -> Interface:
+        """The interface of `node` at one of its ports."""
         mininet_node = self.mininet[node]
-        name = mininet_node.intfs[self.fabric.port_numbers[node, peer]].name
-        return Interface(name, mininet_node.pid if mininet_node.inNamespace else None)
+        return Interface(mininet_node.intfs[port].name, mininet_node.pid if mininet_node.inNamespace else None)
+
+    def ports(self, node: str) -> dict[int, Link]:
+        """The cables that are plugged into `node`, by its ports."""
+        return {port: link for link in self.cables for name, port, _ in ends(link) if name == node}
 
     def set_link(self, node: str, peer: str, *, up: bool) -> None:
         """Let a link carry packets, or drop whatever is sent over it, in both directions.
@@ -128,10 +144,14 @@ class Network:
             self.mininet[one].intfs[self.fabric.port_numbers[one, other]].let_pass(up=up)
 
     def set_capacities(self, fabric: Fabric) -> None:
-        """Shape every link as `fabric` says, which differs from this network's in nothing but the capacities."""
+        """Shape every link as `fabric` says, which differs from this network's in nothing but the capacities.
+
+        The optical ports of an interconnect keep theirs.
+        """
         rates: dict[int | None, list[tuple[str, float]]] = defaultdict(list)
-        for (node, peer), rate_bps in fabric.capacities_bps.items():
-            interface = self.interface(node, peer)
+        self.cables = cables(fabric, self._interconnect)
+        for node, port, rate_bps in (end for link in self.cables for end in ends(link) if end[0] != INTERCONNECT):
+            interface = self.interface_at(node, port)
             rates[interface.pid].append((interface.name, rate_bps))
         for pid, shapers in rates.items():
             with inside(pid) as netlink:
@@ -165,10 +185,14 @@ class Network:
         for name in self.addresses:
             self._add_host(name)
         for number, switch in enumerate(self.fabric.switches, start=1):
-            self._add_switch(switch.name, number)
+            self.switches[switch.name] = self._add_switch(switch, number, self._switch_class)
+        if self._interconnect is not None:
+            ports = tuple(self._interconnect.port_of.values())
+            switch = Switch(INTERCONNECT, 1, (ports,), ina=False)
+            self.circuit_switch = self._add_switch(switch, len(self.switches) + 1, self._circuit_class)
         group = random.randrange(1 << 16, 1 << 31)
         self.ledger.record("group", group)
-        for link in self.fabric.links:
+        for link in self.cables:
             self._add_link(link, group)
         for host in self.hosts.values():
             self._introduce(host)
@@ -178,17 +202,17 @@ class Network:
         self.ledger.record("pid", node.pid)
         self.hosts[name] = RunningHost(name, node.pid, HOST_INTERFACE, self.addresses[name], node)
 
-    def _add_switch(self, name: str, number: int) -> None:
+    def _add_switch(self, switch: Switch, number: int, switch_class: Callable[..., Any] | None) -> Any:
         node = self.mininet.addSwitch(
-            name,
-            cls=self._switch_class,
+            switch.name,
+            cls=switch_class,
             dpid=f"{number:x}",
-            fabric_switch=self.fabric.switch_by_name[name],
+            fabric_switch=switch,
             ledger=self.ledger,
             run_dir=self._run_dir,
         )
         self.ledger.record("pid", node.pid)
-        self.switches[name] = node
+        return node
 
     def _add_link(self, link: Link, group: int) -> None:
         mac_a, mac_b = (self._mac(node, port) for node, port in ((link.a, link.a_port), (link.b, link.b_port)))
@@ -198,20 +222,21 @@ class Network:
             intfName1=self._interface_name(link.a, link.a_port), addr1=mac_a,
             intfName2=self._interface_name(link.b, link.b_port), addr2=mac_b,
             params1={"bw": link.capacity_ab_bps / 1e6, "ip": self._ip(link.a), **common},
-            params2={"bw": link.capacity_ba_bps / 1e6, "ip": self._ip(link.b), **common},
+            params2={} if link.b == INTERCONNECT else
+            {"bw": link.capacity_ba_bps / 1e6, "ip": self._ip(link.b), **common},
         )  # fmt: skip
 
     def _interface_name(self, node: str, port: int) -> str:
         if node in self.hosts:
             return HOST_INTERFACE
         name = f"{self.ledger.id}-{node}-{port}"
-        return name if len(name) <= NAME_LIMIT else f"{self.ledger.id}-{self.switches[node].dpid.lstrip('0')}-{port}"
+        return name if len(name) <= NAME_LIMIT else f"{self.ledger.id}-{self.mininet[node].dpid.lstrip('0')}-{port}"
 
     def _mac(self, node: str, port: int) -> str:
         """A host's is its address; a switch's is made of its number and the port, for tcpdump's readers."""
         if node in self.addresses:
             return self.addresses[node].mac_text
-        number = int(self.switches[node].dpid, 16)
+        number = int(self.mininet[node].dpid, 16)
         return f"06:00:{number >> 8:02x}:{number & 255:02x}:{port >> 8:02x}:{port & 255:02x}"
 
     def _ip(self, node: str) -> str | None:
@@ -235,6 +260,11 @@ class Network:
             stack.callback(hang_up, nodes)
             for switch in self.mininet.switches:
                 stack.callback(switch.stop, deleteIntfs=False)
+
+
+def ends(link: Link) -> tuple[tuple[str, int, float], tuple[str, int, float]]:
+    """Node, port, and the rate away from it, in bit/s."""
+    return (link.a, link.a_port, link.capacity_ab_bps), (link.b, link.b_port, link.capacity_ba_bps)
 
 
 def receive_on_endpoint_processor(host: RunningHost) -> None:

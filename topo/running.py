@@ -106,14 +106,14 @@ def describe(network: Network) -> RunningNetwork:
 
 def ports_of(network: Network, switch: str) -> Iterator[PortFacts]:
     """The ports of `switch` that have a link, by number."""
-    fabric = network.fabric
-    for peer in sorted(fabric.neighbors[switch], key=lambda peer: fabric.port_numbers[switch, peer]):
+    for number, link in sorted(network.ports(switch).items()):
+        forth, back = link.capacity_ab_bps, link.capacity_ba_bps
         yield PortFacts(
-            number=fabric.port_numbers[switch, peer],
-            interface=network.interface(switch, peer).name,
-            peer=peer,
-            out_bps=fabric.capacities_bps[switch, peer],
-            in_bps=fabric.capacities_bps[peer, switch],
+            number=number,
+            interface=network.interface_at(switch, number).name,
+            peer=link.peer_of(switch),
+            out_bps=forth if link.a == switch else back,
+            in_bps=back if link.a == switch else forth,
         )
 
 

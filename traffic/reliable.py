@@ -108,6 +108,7 @@ class Loop:
         self.layout, self.ports, self.gradients, self.options = layout, ports, gradients, options
         self.executor = executor
         self.interference: Interference | None = None
+        self.jobs: list[JobState] = []
         self.memory = Memory(layout)
         self.workers = Workers(layout, self.memory, options.worker)
         self.servers = Servers(layout, options.worker.first_seq)
@@ -120,7 +121,7 @@ class Loop:
 
     def run(self, progress: Progress) -> Measured:
         """Until every job has done its iterations."""
-        jobs = [JobState(index, self.load(index, 0), 0.0) for index in range(len(self.layout.problem.jobs))]
+        jobs = self.jobs = [JobState(index, self.load(index, 0), 0.0) for index in range(len(self.layout.problem.jobs))]
         for job in jobs:
             job.loading.result()
         self.started_at = self.ports.now()

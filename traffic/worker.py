@@ -21,8 +21,8 @@ MAX_BACKOFF = 6
 TURNS = 4
 """Workers ask for a lost fragment in turn, so that what the first one gets spares others the question: one more result
 each, as long as that is no more than this part of their window."""
-RETRY_S = 0.03
-"""The shortest time-out of what has been sent again: it is known to be lost, and its stream may stand still for it."""
+SCAN_S = 0.015
+"""How often workers look for what is overdue."""
 LOOK_AHEAD = 64
 TIMEOUTS_BY_AGGREGATORS = 3
 """What is still missed after so many goes directly to the PS: an aggregator may have forgotten its part."""
@@ -33,7 +33,8 @@ class WorkerOptions:
     """Times in seconds. `paced`: keep to the planned rate, else only windows and links limit a worker.
 
     `credit_s` of its rate may be made up for after a pause: enough for the jitter of a busy machine,
-    too little to fill the queue of a link that others use too.
+    too little to fill the queue of a link that others use too. `retry_s` is the time-out of what has been sent
+    again: short, for it is known to be lost, and its stream may stand still for it.
     """
 
     paced: bool = True
@@ -41,6 +42,7 @@ class WorkerOptions:
     first_timeout_s: float = 0.25
     min_timeout_s: float = 0.08
     max_timeout_s: float = 2.0
+    retry_s: float = 0.03
     first_seq: int = 0
 
 
@@ -201,7 +203,7 @@ class Workers:
         none = np.empty(0, np.int64)
         if now < self.scan_at:
             return none, none, credit
-        self.scan_at = now + RETRY_S / 2
+        self.scan_at = now + SCAN_S
         stream, fragment = ragged(self.base, self.next - self.base)
         rows = self.layout.streams.first_row[stream] + fragment
         late = now - self.sent_at[rows] > self.patience(rows, stream)
@@ -224,7 +226,7 @@ class Workers:
     def patience(self, rows: IntArray, stream: IntArray) -> FloatArray:
         """How long each row waits for its result before it is sent again, twice as long each time."""
         timeouts = self.timeouts()[stream]
-        timeouts = np.where(self.tries[rows] > 1, np.minimum(timeouts, RETRY_S), timeouts)
+        timeouts = np.where(self.tries[rows] > 1, np.minimum(timeouts, self.options.retry_s), timeouts)
         backoff = 1 << np.minimum(self.tries[rows] - 1, self.max_backoff[stream]).astype(np.int64)
         return np.minimum(timeouts * backoff, self.options.max_timeout_s)
 

@@ -47,6 +47,22 @@ def module(name: str, function: str = "run", *given: str) -> Callable[[Console, 
     return run
 
 
+INART_TESTBED = {
+    "fig2": "sending rate",
+    "fig3": "training throughput",
+    "fig4": "time per iteration",
+    "fig5": "communication time",
+}
+INART_FIGURES = {
+    "fig8": "sending rate by model",
+    "fig9": "sending rate over workers",
+    "fig10": "communication time by model",
+    "fig11": "communication time over workers",
+    "fig12": "network throughput over workers",
+    "fig13": "PS ingress by model",
+}
+"""Simulated, and emulated."""
+
 FIGURES: dict[str, dict[str, Figure]] = {
     "aro": {
         "fig7": Figure(
@@ -58,13 +74,20 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig11": Figure("five jobs: what SRO and APP save and lose", module("aro_efficiency", "fig11"), simulated=True),
         "fig12": Figure("what alpha of APP saves and loses", module("aro_efficiency", "fig12"), simulated=True),
         "fig13": Figure("what N of QSR saves and loses", module("aro_efficiency", "fig13"), simulated=True),
+        "emulated": Figure("ARO, baselines, two trees: planned, measured", module("emulated", "aro")),
     },
     "atro": {
         "fig3": Figure("rates of ATRO, ARO, PARING and SPAR", module("atro", "fig3"), simulated=True),
         "fig4": Figure("rates over the number of workers", module("atro", "fig4"), simulated=True),
         "fig5": Figure("rates over the number of aggregators", module("atro", "fig5"), simulated=True),
+        "emulated": Figure("the network for 32 workers: planned, measured", module("emulated", "atro")),
     },
     "goat": {
+        "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat_training", "run", "fig4")),
+        "fig5": Figure("training throughput over the workers", module("goat_training", "run", "fig5")),
+        "fig7": Figure("time per epoch over the workers", module("goat_training", "run", "fig7")),
+        "fig8": Figure("communication time over the workers", module("goat_training", "run", "fig8")),
+        "fig9": Figure("what comes to the PS over the workers", module("goat_training", "run", "fig9")),
         "fig10": Figure(
             "what comes to the PS over the workers", module("goat_simulation", "run", "fig10"), simulated=True
         ),
@@ -81,12 +104,21 @@ FIGURES: dict[str, dict[str, Figure]] = {
     },
     "inart": {
         "fig1": Figure("the example: LBMM, ATP, InArt on two switches", module("inart_example"), simulated=True),
-        "fig8": Figure("sending rate by model", module("inart_figures", "run", "fig8"), simulated=True),
-        "fig9": Figure("sending rate over workers", module("inart_figures", "run", "fig9"), simulated=True),
-        "fig10": Figure("communication time by model", module("inart_figures", "run", "fig10"), simulated=True),
-        "fig11": Figure("communication time over workers", module("inart_figures", "run", "fig11"), simulated=True),
-        "fig12": Figure("network throughput over workers", module("inart_figures", "run", "fig12"), simulated=True),
-        "fig13": Figure("PS ingress by model", module("inart_figures", "run", "fig13"), simulated=True),
+        **{
+            name: Figure(summary, module("inart_figures", "run", name), simulated=True)
+            for name, summary in INART_FIGURES.items()
+        },
+        **{
+            f"{name}-emulated": Figure(
+                f"{summary} on the testbed, by real packets", module("inart_testbed", "run", name)
+            )
+            for name, summary in INART_TESTBED.items()
+        },
+        **{
+            f"{name}-emulated": Figure(f"{summary}, by real packets", module("inart_emulated", "run", name))
+            for name, summary in INART_FIGURES.items()
+        },
+        "replan": Figure("background traffic comes: the same split, new routes (section 4.1)", module("inart_replan")),
         "lp": Figure("LP-InArt with 200 workers, 8 PSs, 45 switches: its time", module("inart_lp"), simulated=True),
     },
     "p4inc-aoi": {

@@ -8,7 +8,7 @@ not a byte may cross, gradients, results and notices included, though each job's
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -25,8 +25,8 @@ from planner.policies import DEFAULT_POLICY
 from planner.problem import Job, Problem
 from planner.results import with_room_for_results
 from planner.shares import fragment_ranges
-from topo.clos import Cable, wire
 from topo.fabric import Fabric
+from topo.generators import units
 from traffic.packet import FRAGMENT
 
 CAPACITY_BPS = 5e6
@@ -73,19 +73,9 @@ QUICK_SCENES = {name: scene for name, scene in SCENES.items() if scene.planner =
 # ---- what is run -------------------------------------------------------------------------------
 
 
-def units(count: int = 4, servers: int = 4, capacity_bps: float = CAPACITY_BPS) -> Fabric:
-    """`count` units, each a switch `u1` with servers `u1h1`, ...; the AOI has a circuit between every two of them."""
-    switches = [f"u{number}" for number in range(1, count + 1)]
-    pool = [Cable(f"{switch}h{n}", switch, capacity_bps) for switch in switches for n in range(1, servers + 1)]
-    circuits = [Cable(a, b, capacity_bps) for i, a in enumerate(switches) for b in switches[i + 1 :]]
-    fabric = wire(f"units-{count}", [cable.a for cable in pool], dict.fromkeys(switches, 1), pool + circuits)
-    links = tuple(replace(link, optical={link.a, link.b} <= set(switches)) for link in fabric.links)
-    return replace(fabric, links=links)
-
-
 def problem_of(placement: Placement, gradient_bytes: int) -> Problem:
     jobs = (Job(number, workers, (server,), gradient_bytes) for number, (workers, server) in placement.items())
-    return Problem(units(), tuple(jobs), FRAGMENT)
+    return Problem(units(capacity_bps=CAPACITY_BPS), tuple(jobs), FRAGMENT)
 
 
 def plan_of(problem: Problem, planner: str) -> Plan:

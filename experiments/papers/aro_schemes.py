@@ -120,6 +120,7 @@ SCHEMES: dict[str, Scheme] = {
     "ARO-APP": partial(pruned, sro=False, app=True),
     "RANDOM": partial(planned, "random"),
     "GRID": partial(planned, "grid"),
+    "GRID, capped": partial(planned, "grid-capped"),
     "AggTree": partial(planned, "aggtree"),
     "AggTree, balanced": partial(planned, "aggtree-balanced"),
     **{f"literal {name}": partial(literal, name) for name in ("aro-qsr", "aro-sro", "aro-app", "aro-acc", "aro-raw")},

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from experiments.papers.sweep import Result, Trial
+from planner.check import check
 from planner.loads import flow_counts
 from planner.methods import METHODS
 from planner.methods.inart import InartOptions
+from planner.methods.inart_forest import InartForestOptions, plan_trees
 from planner.methods.method import Options
 from planner.once import tasks_of
 from planner.plan import Plan
@@ -51,8 +53,13 @@ SETTINGS = {
 }
 
 
-def drawn_problem(setting: Setting, workers: int, seed: int, switch_bps: float | None = SWITCH_BPS) -> Problem:
-    """PSs and workers at random hosts, and the links' capacities. `switch_bps` None: switches sum without a limit."""
+def drawn_problem(
+    setting: Setting, workers: int, seed: int, switch_bps: float | None = SWITCH_BPS, size: int = MODELS["VGG19"]
+) -> Problem:
+    """PSs and workers at random hosts, and the links' capacities, for a gradient of `size` bytes.
+
+    `switch_bps` None: switches sum without a limit.
+    """
     fabric = fat_tree(6, capacity_bps=LINK_BPS)
     names = [host.name for host in fabric.hosts]
     hosts = names[::-1] if setting.filled else random.Random(seed).sample(names, SERVERS + workers)
@@ -63,7 +70,7 @@ def drawn_problem(setting: Setting, workers: int, seed: int, switch_bps: float |
     fabric = with_server_capacity(fabric, servers, slow=setting.slow_servers)
     if switch_bps is not None:
         fabric = with_aggregators(fabric, rate_bps=switch_bps)
-    return Problem(fabric, (Job(1, tuple(chosen), tuple(servers), MODELS["VGG19"]),), FRAGMENT)
+    return Problem(fabric, (Job(1, tuple(chosen), tuple(servers), size),), FRAGMENT)
 
 
 def with_server_capacity(fabric: Fabric, servers: list[str], *, slow: bool) -> Fabric:
@@ -77,18 +84,23 @@ def with_server_capacity(fabric: Fabric, servers: list[str], *, slow: bool) -> F
     return replace(fabric, links=tuple(links))
 
 
-ONE_TREE = InartOptions(trees=1, bisections=0, rounds=1, moves=20_000)
-FOUR_TREES = InartOptions(trees=4, bisections=0, rounds=1, moves=100_000)
+PLAIN = Options()
 
 
-def planned(method: str, options: Options, *, limited: bool = True) -> Callable[[Setting, int, int], Result]:
+@dataclass(frozen=True)
+class Planned:
     """A scheme that plans; `limited` by what switches can sum."""
 
-    def measured(setting: Setting, workers: int, seed: int) -> Result:
-        problem = drawn_problem(setting, workers, seed, SWITCH_BPS if limited else None)
-        return outcome(problem, METHODS[method].plan(problem, replace(options, seed=seed)))
+    function: Callable[[Problem, Options], Plan]
+    options: Options = PLAIN
+    limited: bool = True
 
-    return measured
+    def plan(self, setting: Setting, workers: int, seed: int, size: int = MODELS["VGG19"]) -> tuple[Problem, Plan]:
+        problem = drawn_problem(setting, workers, seed, SWITCH_BPS if self.limited else None, size)
+        return problem, self.function(problem, replace(self.options, seed=seed))
+
+    def __call__(self, setting: Setting, workers: int, seed: int) -> Result:
+        return outcome(*self.plan(setting, workers, seed))
 
 
 def outcome(problem: Problem, plan: Plan) -> Result:
@@ -119,15 +131,24 @@ def relaxation(setting: Setting, workers: int, seed: int) -> Result:
 INART, ONE, LP = "InArt", "InArt, one tree per PS", "LP-InArt"
 ATP, LIMITED_ATP, LBMM = "ATP", "ATP, ToRs sum 9 Mbit/s", "LBMM"
 
-SCHEMES: Mapping[str, Callable[[Setting, int, int], Result]] = {
-    LP: relaxation,
-    INART: planned("inart-equal", FOUR_TREES),
-    ONE: planned("inart-equal", ONE_TREE),
-    ATP: planned("atp-tor", Options(), limited=False),
-    LIMITED_ATP: planned("atp-tor", Options()),
-    LBMM: planned("lbmm", Options()),
+
+def equal_trees(problem: Problem, options: Options) -> Plan:
+    """InArt's forest with equal parts, which are what L-InArt would find here: PSs are alike."""
+    plan = plan_trees(problem, tasks_of(problem), METHODS["inart-forest"].own(options), "inart-forest")
+    check(problem, plan)
+    return plan
+
+
+PLANNED = {
+    INART: Planned(equal_trees, InartForestOptions()),
+    ONE: Planned(METHODS["inart-equal"].plan, InartOptions(bisections=0, rounds=1, moves=20_000)),
+    ATP: Planned(METHODS["atp-tor"].plan, limited=False),
+    LIMITED_ATP: Planned(METHODS["atp-tor"].plan),
+    LBMM: Planned(METHODS["lbmm"].plan),
 }
-"""`InArt` divides each PS's part over four trees. L-InArt has nothing to choose: PSs that are alike get equal parts."""
+"""`InArt` has up to eight trees per PS in the mean."""
+
+SCHEMES: Mapping[str, Callable[[Setting, int, int], Result]] = {LP: relaxation, **PLANNED}
 
 
 def measure(trial: Trial) -> Result:

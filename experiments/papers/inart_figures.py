@@ -6,18 +6,16 @@ sweep, for a plan does not depend on the gradient's size: f, and the flows that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Canvas
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.inart import ATP, INART, LBMM, LIMITED_ATP, LP, MODELS, ONE, SCHEMES, measure
+from experiments.papers.drawing import Draw, bars, lines, number, save
+from experiments.papers.inart import ATP, INART, LBMM, LIMITED_ATP, LP, MODELS, ONE, SCHEMES, SETTINGS, measure
 from experiments.papers.sweep import Measured, Request, Trial, sweep
 from experiments.report import VALID
 
@@ -28,7 +26,11 @@ SOME_WORKERS = 40
 HOMOGENEOUS, HETEROGENEOUS = "homogeneous", "heterogeneous"
 SLOW_SERVERS, FILLED = "heterogeneous, the PSs' links too", "homogeneous, racks filled"
 PROCESSES = 2
+LEGEND = 1.4
+"""Axes over the highest bar, for it to have room."""
 OTHERWISE = "OTHERWISE"
+RATIOS = ((LP, ATP), (INART, ATP), (ONE, LIMITED_ATP))
+"""InArt over ATP: as the paper's values suggest, with whole flows, and as the text describes both."""
 COLORS = {LP: "#56B4E9", INART: "#B3261E", ONE: "#CC79A7", ATP: "#0072B2", LIMITED_ATP: "#009E73", LBMM: "#E69F00"}
 
 
@@ -42,35 +44,34 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Averages:
-    """The means of a sweep over its seeds."""
+class Seen:
+    """What a scheme does at a point: the sending rate, an iteration's time, the bytes that PSs get in it."""
 
-    measured: Measured
-    seeds: int
-
-    def of(self, key: str, scheme: str, point: Point) -> float:
-        return self.measured.mean(key, trials(point.setting, point.workers, scheme, self.seeds))
+    rate_bps: float
+    time_s: float
+    ingress_bytes: float
 
 
-Quantity = Callable[[Averages, str, Point], float]
+Quantity = Callable[[Seen, Point], float]
+Values = Callable[[str, Point], float]
+"""A figure's quantity by scheme."""
 
 
-def rate_mbps(averages: Averages, scheme: str, point: Point) -> float:
-    return averages.of("rate_bps", scheme, point) / 1e6
+def rate_mbps(seen: Seen, _: Point) -> float:
+    return seen.rate_bps / 1e6
 
 
-def time_s(averages: Averages, scheme: str, point: Point) -> float:
-    """A gradient's bits over the mean rate, as the paper's times are."""
-    return MODELS[point.model] * 8e-6 / rate_mbps(averages, scheme, point)
+def time_s(seen: Seen, _: Point) -> float:
+    return seen.time_s
 
 
-def throughput_mbps(averages: Averages, scheme: str, point: Point) -> float:
+def throughput_mbps(seen: Seen, point: Point) -> float:
     """What all workers send together: the reading by which LBMM has 90 Mbit/s, about its PSs' 80."""
-    return point.workers * rate_mbps(averages, scheme, point)
+    return point.workers * seen.rate_bps / 1e6
 
 
-def ingress_mb(averages: Averages, scheme: str, point: Point) -> float:
-    return averages.of("arrivals", scheme, point) * MODELS[point.model] / 1e6
+def ingress_mb(seen: Seen, _: Point) -> float:
+    return seen.ingress_bytes / 1e6
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,11 @@ class FigureOf:
     by_model: bool = False
     readings: Sequence[str] = ()
 
-    def points(self, setting: str, workers: Sequence[int]) -> list[Point]:
+    @property
+    def settings(self) -> tuple[str, ...]:
+        return (self.at.setting, *self.readings)
+
+    def points(self, setting: str, workers: Iterable[int]) -> list[Point]:
         if self.by_model:
             return [Point(setting, SOME_WORKERS, model) for model in MODELS]
         return [Point(setting, count, self.at.model) for count in workers]
@@ -112,28 +117,54 @@ PRINTED_AS = {LP: INART, ONE: INART, LIMITED_ATP: ATP}
 
 
 def trials(setting: str, workers: int, scheme: str, seeds: int) -> list[Trial]:
-    return [{"setting": setting, "workers": workers, "scheme": scheme, "seed": seed} for seed in range(seeds)]
+    """One for each seed; a single one where nothing is drawn."""
+    drawn = range(1 if SETTINGS[setting].filled else seeds)
+    return [{"setting": setting, "workers": workers, "scheme": scheme, "seed": seed} for seed in drawn]
+
+
+@dataclass(frozen=True)
+class Averages:
+    """The means of a sweep over its seeds."""
+
+    measured: Measured
+    seeds: int
+
+    def seen(self, scheme: str, point: Point) -> Seen:
+        """The time is a gradient's bits over the mean rate, as the paper's times are."""
+        found = trials(point.setting, point.workers, scheme, self.seeds)
+        rate_bps, size = self.measured.mean("rate_bps", found), MODELS[point.model]
+        return Seen(rate_bps, size * 8 / rate_bps, self.measured.mean("arrivals", found) * size)
+
+    def values(self, figure: FigureOf) -> Values:
+        return lambda scheme, point: figure.quantity(self.seen(scheme, point), point)
 
 
 def run(name: str, console: Console, request: Request) -> str:
     """Print and draw the figure; VALID if InArt is better than ATP, and ATP than LBMM, at the paper's point."""
-    figure = next(figure for figure in FIGURES if figure.name == name)
-    averages = averages_of(figure, console, request)
-    console.print(*(beside_the_paper(figure, averages, setting) for setting in (figure.at.setting, *figure.readings)))
+    figure = figure_of(name)
     workers = QUICK_WORKERS if request.quick else WORKERS
-    series = {setting: figure.points(setting, workers) for setting in (HOMOGENEOUS, HETEROGENEOUS)}
-    for points in series.values():
-        console.print(over_points(figure, averages, points))
-    save(request.results / f"inart-{name}", figure, averages, series)
-    rates = [rate_mbps(averages, scheme, figure.at) for scheme in (INART, ATP, LBMM)]
+    averages = averages_of(figure, workers, console, request)
+    values = averages.values(figure)
+    for setting in figure.settings:
+        console.print(beside_the_paper(figure, values, setting))
+    panels = []
+    for setting in (HOMOGENEOUS, HETEROGENEOUS):
+        points = figure.points(setting, workers)
+        console.print(over_points(figure, values, points))
+        panels.append(panel(figure, values, SCHEMES, points))
+    save(request.results / f"inart-{name}", *panels)
+    rates = [averages.seen(scheme, figure.at).rate_bps for scheme in (INART, ATP, LBMM)]
     return VALID if rates == sorted(rates, reverse=True) else OTHERWISE
 
 
-def averages_of(figure: FigureOf, console: Console, request: Request) -> Averages:
+def figure_of(name: str) -> FigureOf:
+    return next(figure for figure in FIGURES if figure.name == name)
+
+
+def averages_of(figure: FigureOf, workers: Sequence[int], console: Console, request: Request) -> Averages:
     """What the figure needs of the sweep; figures by model, and those by workers, need much of the same."""
     seeds = QUICK_SEEDS if request.quick else SEEDS
-    workers = QUICK_WORKERS if request.quick else WORKERS
-    places = {(setting, figure.at.workers) for setting in (figure.at.setting, *figure.readings)}
+    places = {(setting, figure.at.workers) for setting in figure.settings}
     for setting in (HOMOGENEOUS, HETEROGENEOUS):
         places |= {(setting, point.workers) for point in figure.points(setting, workers)}
     wanted = [
@@ -144,62 +175,57 @@ def averages_of(figure: FigureOf, console: Console, request: Request) -> Average
     return Averages(sweep(wanted, measure, request.results / "inart.jsonl", console, PROCESSES), seeds)
 
 
-def beside_the_paper(figure: FigureOf, averages: Averages, setting: str) -> Table:
+def beside_the_paper(figure: FigureOf, values: Values, setting: str) -> Table:
     """Every reading of a scheme beside the paper's value; then InArt over ATP, as printed and as stated."""
     point = Point(setting, figure.at.workers, figure.at.model)
     title = f"InArt, Figure {figure.name[3:]}, {setting}, {point.workers} workers"
     table = Table("scheme", "paper", "ours", "ratio", title=f"{title}, {point.model} ({figure.unit})")
     for scheme in SCHEMES:
-        paper, ours = figure.paper.get(PRINTED_AS.get(scheme, scheme)), figure.quantity(averages, scheme, point)
+        paper, ours = figure.paper.get(PRINTED_AS.get(scheme, scheme)), values(scheme, point)
         table.add_row(scheme, number(paper), number(ours), number(paper and ours / paper))
-    for scheme, other in ((LP, ATP), (INART, LIMITED_ATP)):
+    for scheme, other in RATIOS:
         paper = figure.paper[INART] / figure.paper[ATP]
-        ours = figure.quantity(averages, scheme, point) / figure.quantity(averages, other, point)
+        ours = values(scheme, point) / values(other, point)
         table.add_row(f"{scheme} / {other}", number(paper), number(ours), number(ours / paper))
     return table
 
 
-def over_points(figure: FigureOf, averages: Averages, points: Sequence[Point]) -> Table:
+def over_points(figure: FigureOf, values: Values, points: Sequence[Point]) -> Table:
     table = Table("scheme", *labels(figure, points), title=f"{points[0].setting} ({figure.unit})")
     for scheme in SCHEMES:
-        table.add_row(scheme, *(number(figure.quantity(averages, scheme, point)) for point in points))
+        table.add_row(scheme, *(number(values(scheme, point)) for point in points))
     return table
 
 
-def labels(figure: FigureOf, points: Sequence[Point]) -> Iterator[str]:
-    for point in points:
-        yield point.model if figure.by_model else str(point.workers)
+def labels(figure: FigureOf, points: Iterable[Point]) -> list[str]:
+    return [point.model if figure.by_model else str(point.workers) for point in points]
 
 
-def save(path: Path, figure: FigureOf, averages: Averages, series: Mapping[str, Sequence[Point]]) -> None:
-    """Both settings side by side, as PNG and SVG."""
-    canvas = Canvas(figsize=(11, 4), layout="constrained")
-    FigureCanvasAgg(canvas)
-    for axes, (setting, points) in zip(canvas.subplots(1, 2, sharey=True), series.items(), strict=True):
-        draw(axes, figure, averages, points)
-        axes.set_title(setting, fontsize=10)
-        axes.set_ylabel(figure.unit)
-    for suffix in (".png", ".svg"):
-        canvas.savefig(path.with_suffix(suffix))
-
-
-def draw(axes: Axes, figure: FigureOf, averages: Averages, points: Sequence[Point]) -> None:
+def panel(figure: FigureOf, values: Values, schemes: Iterable[str], points: Sequence[Point]) -> Draw:
     """Bars by model, or lines over workers; the paper's values as black crosses where they are."""
-    names = list(labels(figure, points))
-    for position, scheme in enumerate(SCHEMES):
-        values = [figure.quantity(averages, scheme, point) for point in points]
-        shift = 0.13 * (position - 2.5) if figure.by_model else 0.0
-        places = [place + shift for place in range(len(points))]
+    found = {scheme: [values(scheme, point) for point in points] for scheme in schemes}
+    title = points[0].setting
+    if figure.by_model:
+        shown = bars(labels(figure, points), found, COLORS, figure.unit, title)
+    else:
+        shown = lines([point.workers for point in points], found, COLORS, "workers", figure.unit, title)
+
+    def draw(axes: Axes) -> None:
+        shown(axes)
         if figure.by_model:
-            axes.bar(places, values, 0.13, color=COLORS[scheme], label=scheme)
-        else:
-            axes.plot(places, values, marker="o", color=COLORS[scheme], label=scheme)
-        if figure.at in points and scheme in figure.paper:
-            axes.plot(places[points.index(figure.at)], figure.paper[scheme], "kx")
-    axes.set_xticks(range(len(names)), names)
-    axes.set_xlabel("" if figure.by_model else "workers")
-    axes.legend(fontsize=7)
+            axes.set_ylim(top=LEGEND * axes.get_ylim()[1])
+        if figure.at not in points:
+            return
+        place = points.index(figure.at)
+        for position, scheme in enumerate(found):
+            if scheme in figure.paper:
+                x = middle(axes, position, place) if figure.by_model else figure.at.workers
+                axes.plot(x, figure.paper[scheme], "kx", zorder=3)
+
+    return draw
 
 
-def number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+def middle(axes: Axes, position: int, place: int) -> float:
+    """Of a bar."""
+    bar = axes.containers[position][place]
+    return float(bar.get_x() + bar.get_width() / 2)

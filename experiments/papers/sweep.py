@@ -14,6 +14,8 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from experiments.report import VALID
+
 Value = str | int | float
 Trial = Mapping[str, Value]
 """What is measured: {"network": "fattree", "scheme": "aro", "workers": 90, "seed": 3}."""
@@ -36,9 +38,12 @@ class Measured:
 
     results: dict[str, Result]
 
+    def result(self, trial: Trial) -> Result:
+        return self.results[name_of(trial)]
+
     def of(self, key: str, trials: Iterable[Trial]) -> list[float]:
         """The values of `key`, in the order of the trials."""
-        return [float(self.results[name_of(trial)][key]) for trial in trials]
+        return [float(self.result(trial)[key]) for trial in trials]
 
     def mean(self, key: str, trials: Iterable[Trial]) -> float:
         return fmean(self.of(key, trials))
@@ -51,7 +56,10 @@ def sweep(
     console: Console,
     processes: int = 1,
 ) -> Measured:
-    """Measure the trials that `file` does not have, adding each to it at once. Trials may come in any order."""
+    """Measure the trials that `file` does not have, adding each to it at once. Trials may come in any order.
+
+    A result with a verdict other than VALID is none, and is measured again.
+    """
     wanted = {name_of(trial): trial for trial in trials}
     known = dict(read(file))
     missing = [trial for name, trial in wanted.items() if name not in known]
@@ -87,7 +95,7 @@ def name_of(trial: Trial) -> str:
 
 
 def read(file: Path) -> Iterator[tuple[str, Result]]:
-    """The whole lines of a file; one that an interruption cut off is left out."""
+    """The valid results of a file's whole lines; one that an interruption cut off is left out."""
     if not file.exists():
         return
     for line in file.read_text().splitlines():
@@ -95,4 +103,5 @@ def read(file: Path) -> Iterator[tuple[str, Result]]:
             entry = json.loads(line)
         except json.JSONDecodeError:
             continue
-        yield name_of(entry["trial"]), entry["result"]
+        if entry["result"].get("verdict", VALID) == VALID:
+            yield name_of(entry["trial"]), entry["result"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from planner.plan import Plan
 from planner.problem import Problem
 from switch.target import Target, choose_target
 from topo.document import document_of
-from topo.network import Network, check_machine
+from topo.network import DEFAULT_QUEUE_PACKETS, Network, check_machine
 from traffic.faults import Interference
 from traffic.fidelity import Excuses
 from traffic.port import host_ports
@@ -30,7 +30,11 @@ from traffic.reliable import Progress, ReliableOptions, run_reliable
 
 @dataclass(frozen=True)
 class Trial:
-    """One run. `excuses` is what `interference` accounts for; `setting` is where it stands in the figure."""
+    """One run. `excuses` is what `interference` accounts for; `setting` is where it stands in the figure.
+
+    `queue_packets`: how long the queue before every link is.
+    `emulate` runs it where it takes more than a network of its fabric with the plan's entries.
+    """
 
     name: str
     problem: Problem
@@ -39,6 +43,8 @@ class Trial:
     options: ReliableOptions | None = None
     interference: Interference | None = None
     excuses: Excuses | None = None
+    queue_packets: int = DEFAULT_QUEUE_PACKETS
+    emulate: Callable[[Trial, Target, RunFolder, Progress], Outcome] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,8 @@ def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: 
     outcomes = []
     with completing(folder, record), bar(console, f"{figure} on {target.name}") as progress:
         for number, trial in enumerate(trials):
-            outcome = measure(trial, target, folder, part_of(progress, number, len(trials)))
+            emulate = trial.emulate or measure
+            outcome = emulate(trial, target, folder, part_of(progress, number, len(trials)))
             outcomes.append(outcome)
             record.planners[trial.name] |= outcome.as_json()
             folder.write_record(record)
@@ -87,7 +94,8 @@ def measure(trial: Trial, target: Target, folder: RunFolder, progress: Progress)
     own = folder.path / trial.name
     own.mkdir()
     save_plan(trial.plan, own / "plan.json")
-    with Network(trial.problem.fabric, target.node_class(), run_dir=own / "switches") as network:
+    fabric, queue = trial.problem.fabric, trial.queue_packets
+    with Network(fabric, target.node_class(), run_dir=own / "switches", queue_packets=queue) as network:
         for name, switch in network.switches.items():
             switch.install(installed.of(name))
         hosts = host_ports(network.hosts.values())

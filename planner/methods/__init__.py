@@ -5,7 +5,21 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from planner.methods import aro, aro_literal, atp, ecmp, forest, goat, grid, inart, lbmm, overlay, paring, spar
+from planner.methods import (
+    aro,
+    aro_literal,
+    atp,
+    ecmp,
+    forest,
+    goat,
+    grid,
+    inart,
+    inart_forest,
+    lbmm,
+    overlay,
+    paring,
+    spar,
+)
 from planner.methods.method import Method, Options
 from planner.own import own_methods
 from topo.errors import unknown_name
@@ -19,12 +33,16 @@ METHODS: dict[str, Method[Any]] = {
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
     "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
+    "inart-forest": Method(
+        "inart with several trees per PS, near its relaxation", inart_forest.InartForestOptions, inart_forest.plan
+    ),
     "atp-tor": Method("atp without its second level at the PS's ToR", Options, atp.plan_tor),
     "random": Method("each task through one INA switch drawn at random (ARO's RANDOM)", Options, ecmp.plan_random),
     "aggtree": Method("each flow by the least used uplink of its ToR (AggTree)", Options, ecmp.plan_aggtree),
     "aggtree-balanced": Method("aggtree that minds all links of a path", Options, ecmp.plan_balanced),
     "goat": Method("sub-models, each summed by switches with memory for it (GOAT)", goat.GoatOptions, goat.plan),
     "grid": Method("an aggregator for each worker by linear program, summed once (GRID)", grid.GridOptions, grid.plan),
+    "grid-capped": Method("grid whose switches leave to the PS what is too much", grid.GridOptions, grid.plan_capped),
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),

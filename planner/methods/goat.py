@@ -1,8 +1,8 @@
 """GOAT: the gradient in sub-models, each summed exclusively at the switches that have memory for all of it (KRGS).
 
 A switch's memory is its aggregator slots, and a sub-model takes one for each of its fragments. Every sum is made once,
-as `planner.once` has it, on a shortest up-down path; a detour to a switch that is on none is not taken. What no switch
-has memory for goes to the PS unaggregated, as Eq. (1) has it.
+as `planner.once` has it. Gradients make a detour to a switch that is on none of their shortest paths as far as up-down
+routing lets them go on from there. What no switch has memory for goes to the PS unaggregated, as Eq. (1) has it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
@@ -19,20 +19,25 @@ import numpy as np
 
 from planner.goat.gina import OBJECTIVES, Gina, Schedule
 from planner.goat.krgs import KrgsOptions, schedule
+from planner.goat.partition import partition
 from planner.loads import sending_rate_bps
 from planner.methods.method import Options
-from planner.once import Task, Way, tasks_of, tree_of, ways
+from planner.once import Task, Way, entrance, tasks_of, tree_of, ways
 from planner.plan import AggregationTree, Aggregator, Plan, Shard, SolverOutcome
 from planner.problem import Problem
 from planner.routes import MAX_CHILDREN, Inp
 from planner.unfold import Path
 from topo.errors import InputError, unknown_name
 from topo.fabric import Fabric
+from topo.routing import is_up_down, up_down_paths
 
 
 @dataclass(frozen=True)
 class GoatOptions(Options):
-    """The gradient is cut into `sub_models` equal ones at most, each a tree. `objective` is Eq. (1) or (4)."""
+    """The gradient is cut into `sub_models` at most, each a tree: between its model's layers, or else into equal ones.
+
+    `objective` is Eq. (1) or (4).
+    """
 
     sub_models: int = 8
     roundings: int = 10
@@ -77,40 +82,58 @@ def outcome(started: float) -> SolverOutcome:
 
 
 def sub_models(problem: Problem, task: Task, most: int) -> list[Part]:
-    """The task's gradient in equal sub-models, of a fragment at least."""
+    """The task's share of every sub-model of its job."""
     fragments = problem.fragment.count(max(4, round(task.job.gradient_bytes * task.share)))
-    count = min(most, fragments)
-    return [Part(task, -(-fragments // count), task.share / count) for _ in range(count)]
+    counts = partition(task.job.model, fragments, most)
+    return [Part(task, count, task.share * count / fragments) for count in counts]
 
 
-Reached = dict[str, dict[str, list[Way]]]
-"""Every way, by worker and switch, to an INP of it."""
+Reached = dict[str, list[Way]]
+"""Every way of a worker to an INP of a switch, by the switch."""
 
 
-def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tuple[Gina, Reached]:
-    """GINA of one task, with a group for each worker.
+def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tuple[Gina, dict[str, Reached]]:
+    """GINA of one task, with a group for each worker, and what each of them reaches of its nodes, in their order.
 
     Slots belong to pipelines, of which a sum may need one more for 64 children; so a switch has the room of its
     fullest pipeline, and less where a task has more workers.
     """
     task = parts[0].task
-    reached: Reached = {worker: {} for worker in task.job.workers}
-    for worker, found in reached.items():
-        for way in ways(fabric, task, worker):
-            if way.inp:
-                found.setdefault(way.inp[0], []).append(way)
-    switches = list(dict.fromkeys(switch for found in reached.values() for switch in found))
+    entrances = {worker: entrance(fabric, worker) for worker in task.job.workers}
+    known = {inp: reach(fabric, task, worker) for worker, inp in entrances.items()}
+    switches = list(dict.fromkeys(switch for found in known.values() for switch in found))
+    reached = {worker: {s: known[inp].get(s, []) for s in switches} for worker, inp in entrances.items()}
     segments = -(-len(task.job.workers) // MAX_CHILDREN)
     room = [least_room(fabric, switch, taken) / segments for switch in switches]
     distance = [
-        [*(len(found[switch][0].path) if switch in found else inf for switch in switches), hops(task, worker)]
+        [*(len(ways[0].path) if ways else inf for ways in found.values()), hops(task, worker)]
         for worker, found in reached.items()
     ]
     onward = [*(hops(task, switch) for switch in switches), 0]
     sizes = np.array([part.fragments for part in parts], float)
     groups = np.ones(len(reached), int)
     gina = Gina(sizes, np.array([*room, inf]), groups, np.array(distance, float), np.array(onward, float))
-    return gina, {worker: {s: reached[worker].get(s, []) for s in switches} for worker in reached}
+    return gina, reached
+
+
+def reach(fabric: Fabric, task: Task, worker: str) -> Reached:
+    """What a worker reaches, and all who enter the network as it does."""
+    found: Reached = {}
+    for way in ways(fabric, task, worker):
+        if way.inp:
+            found.setdefault(way.inp[0], []).append(way)
+    for switch in [switch.name for switch in fabric.switches if switch.ina and switch.name not in found]:
+        if detours := list(detours_to(fabric, task, worker, switch)):
+            found[switch] = detours
+    return found
+
+
+def detours_to(fabric: Fabric, task: Task, worker: str, switch: str) -> Iterator[Way]:
+    """Ways to a switch from which the PS is then reached, however the sum or its parts go on."""
+    onward = list(task.unfolded.paths(switch)) if switch in task.unfolded.next_hops else []
+    for path in up_down_paths(fabric, worker, switch) if onward else []:
+        if all(is_up_down(fabric, path + rest[1:]) for rest in onward):
+            yield Way((switch, fabric.ingress_pipeline(switch, path[-2])), path[1:])
 
 
 def least_room(fabric: Fabric, switch: str, taken: Counter[Inp]) -> int:
@@ -131,7 +154,7 @@ def onward_path(task: Task, node: str, draw: random.Random) -> Path:
     return tuple(path)
 
 
-def sub_tree(part: Part, reached: Reached, found: Schedule, g: int, seed: int) -> AggregationTree:
+def sub_tree(part: Part, reached: dict[str, Reached], found: Schedule, g: int, seed: int) -> AggregationTree:
     """The tree of a sub-model, which has no slots yet. Ways are drawn by a hash of the seed and who takes them."""
     task = part.task
     switches = [*next(iter(reached.values())), None]

@@ -1,16 +1,19 @@
 """GRID as ARO compares with it (ARO, section IV-A): an aggregator for every worker by a linear program, then routes.
 
-The program knows aggregators' processing capacity and nothing of the network between, so that all of them are
-used and the PS's link gets a flow from each INP of each. A gradient is summed at most once. The paper has 1.75 Gbit/s
-at its default setting; this reading, the lowest that was found, has 3.6. With the PS's link in the program it is 5.0
-when workers draw by the fractions that the program gives them, and 13 when each takes its largest.
+A gradient is summed at most once. The program knows what aggregators process and nothing of the network between, so
+that all of them are used and the PS's link gets a flow from each INP of each. The paper has 1.75 Gbit/s at its
+default setting; `grid` has 3.6. With the PS's link in the program it is 5.0 when workers draw by the fractions that
+the program gives them, and 13 when each takes its largest.
+
+`grid-capped` has 1.6 there. It takes each gradient for as fast as its worker's link, and what a switch processes for
+a hard limit, 32 gradients: what it draws beyond them comes to the PS as it is.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -36,43 +39,79 @@ class GridOptions(Options):
     links_processed: float = 32.0
 
 
+Candidates = Mapping[str, Mapping[str, Sequence[Way]]]
+"""Each worker's ways by the switch that sums; by "" those to the PS."""
+
+Choose = Callable[[Candidates, GridOptions, random.Random], Mapping[str, str]]
+"""The switch that sums each worker's gradient, or "" for none."""
+
+
 def plan(problem: Problem, options: GridOptions) -> Plan:
     """Every task by itself; all flows have one rate. Raises `InputError` when a worker cannot reach its PS."""
+    return routed(problem, options, "grid", by_fractions)
+
+
+def plan_capped(problem: Problem, options: GridOptions) -> Plan:
+    """`plan` where a switch sums no more gradients than it processes at the rate of their links."""
+    return routed(problem, options, "grid-capped", within_capacity)
+
+
+def routed(problem: Problem, options: GridOptions, method: str, choose: Choose) -> Plan:
     tasks = tasks_of(problem)
-    trees = [grid_tree(problem.fabric, task, task.job.servers.index(task.server) + 1, options) for task in tasks]
+    trees = [
+        grid_tree(problem.fabric, task, task.job.servers.index(task.server) + 1, options, choose) for task in tasks
+    ]
     trees = list(assign_slots(problem.fabric, trees, options.window))
     rate = equal_rate_bps(problem.fabric, trees)
     shards = (
         Shard(task.job.number, tree.number, task.share, rate, (tree,)) for task, tree in zip(tasks, trees, strict=True)
     )
-    return Plan("grid", problem.fabric.name, tuple(shards), SolverOutcome("heuristic", 0.0))
+    return Plan(method, problem.fabric.name, tuple(shards), SolverOutcome("heuristic", 0.0))
 
 
-def grid_tree(fabric: Fabric, task: Task, number: int, options: GridOptions) -> AggregationTree:
-    """The task's tree: each worker at an aggregator that it draws, by the least loaded way to it."""
+def grid_tree(fabric: Fabric, task: Task, number: int, options: GridOptions, choose: Choose) -> AggregationTree:
+    """The task's tree: each worker by the least loaded way to the aggregator that is chosen for it."""
+    candidates = {worker: by_switch(fabric, task, worker) for worker in task.job.workers}
     draw = random.Random(f"{options.seed} {task.job.number} {task.server}")
-    options_of = {worker: by_switch(fabric, task, worker) for worker in task.job.workers}
-    fractions = assign(options_of, options)
+    switches = choose(candidates, options, draw)
     loads: Counter[DirectedLink] = Counter()
-    chosen = []
-    for worker, possible in options_of.items():
-        names = list(possible)
-        name = draw.choices(names, [fractions[worker, name] for name in names])[0]
-        chosen.append(least_loaded(loads, worker, possible[name]))
+    chosen = [least_loaded(loads, worker, possible[switches[worker]]) for worker, possible in candidates.items()]
     onward = {way.inp: onward_path(task, way.inp, loads) for way in chosen if way.inp}
     return tree_of(task, number, chosen, onward)
 
 
 def by_switch(fabric: Fabric, task: Task, worker: str) -> dict[str, list[Way]]:
-    """The worker's ways by the switch that sums; those to the PS only where no switch on them does."""
+    """The worker's ways by the switch that sums, and by "" those to the PS."""
     found: dict[str, list[Way]] = {}
     for way in ways(fabric, task, worker):
         found.setdefault(way.inp[0] if way.inp else "", []).append(way)
-    direct = found.pop("")
-    return found or {"": direct}
+    return found
 
 
-def assign(options_of: Mapping[str, Mapping[str, Sequence[Way]]], options: GridOptions) -> dict[tuple[str, str], float]:
+def summing(possible: Mapping[str, Sequence[Way]]) -> list[str]:
+    """The switches that may sum; only where there are none, the PS."""
+    return [name for name in possible if name] or [""]
+
+
+def by_fractions(candidates: Candidates, options: GridOptions, draw: random.Random) -> dict[str, str]:
+    """Randomised rounding: each worker draws by the fractions that the program gives it."""
+    names = {worker: summing(possible) for worker, possible in candidates.items()}
+    fractions = assign(names, options)
+    return {worker: draw.choices(own, [fractions[worker, name] for name in own])[0] for worker, own in names.items()}
+
+
+def within_capacity(candidates: Candidates, options: GridOptions, draw: random.Random) -> dict[str, str]:
+    """Each worker draws with equal chances; a switch that has drawn all that it processes leaves it to the PS."""
+    drawn: Counter[str] = Counter()
+    chosen = {}
+    for worker, possible in candidates.items():
+        name = draw.choice(summing(possible))
+        drawn[name] += 1
+        chosen[worker] = name if drawn[name] <= options.links_processed else ""
+    return chosen
+
+
+def assign(candidates: Mapping[str, Sequence[str]], options: GridOptions) -> dict[tuple[str, str], float]:
     """GRID's relaxed model: `[worker, switch]`, the part of the worker's gradient that the switch sums.
 
     Rates are in units of the least of the workers' links.
@@ -83,16 +122,16 @@ def assign(options_of: Mapping[str, Mapping[str, Sequence[Way]]], options: GridO
     r = model.add_variable("r", 0, 1)
     f: dict[tuple[str, str], Any] = {
         (worker, name): model.add_variable(f"f_{worker}_{name}", 0)
-        for worker, possible in options_of.items()
-        for name in possible
+        for worker, names in candidates.items()
+        for name in names
     }
 
     # Objective
     model += r, "sending_rate"
 
     # Constraints
-    for worker, possible in options_of.items():
-        model += pulp.lpSum(f[worker, name] for name in possible) == r, f"sends_{worker}"
+    for worker, names in candidates.items():
+        model += pulp.lpSum(f[worker, name] for name in names) == r, f"sends_{worker}"
     for name in dict.fromkeys(name for _, name in f):
         entering = pulp.lpSum(f[key] for key in f if key[1] == name)
         model += entering <= (options.links_processed if name else 1), f"processes_{name}"

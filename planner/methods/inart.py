@@ -20,7 +20,7 @@ from planner.once import Task, tasks_of, tree_of
 from planner.plan import AggregationTree, Plan, Shard, SolverOutcome
 from planner.problem import Problem
 from planner.relaxation import BISECTIONS, Relaxed, relax_whole
-from planner.rounding import Routing, round_off
+from planner.rounding import Routing, round_apart, round_off, round_together
 from planner.slots import assign_slots
 from planner.solve import PROVEN_GAP
 from planner.split import split_model, split_routes, with_shares
@@ -32,14 +32,11 @@ MOVES_PER_FLOW = 5000
 
 @dataclass(frozen=True)
 class InartOptions(Options):
-    """`roundings` are drawn, and the best is repaired, `rounds` times with at most so many `moves` (5000 per flow).
+    """`roundings` of each kind are drawn; the best is repaired `rounds` times, with at most `moves` (5000 per flow).
 
-    `trees` per PS divide its part of the gradient evenly, each with routes of its own. The paper has one. Several come
-    nearer to what the relaxation splits at will, for a switch's rate holds a whole number of flows only.
     `bisections` tighten the relaxation by what is known of whole flows (`relax_whole`); with none it is Eq. (5).
     """
 
-    trees: int = 1
     roundings: int = 10
     rounds: int = 3
     moves: int = 1_000_000
@@ -47,7 +44,7 @@ class InartOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("trees", "roundings", "rounds", "moves"):
+        for name in ("roundings", "rounds", "moves"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} = {getattr(self, name)}: at least 1 is expected")
         if self.bisections < 0:
@@ -56,7 +53,7 @@ class InartOptions(Options):
 
 @dataclass(frozen=True)
 class Routed:
-    """Tasks and their trees, and the sending rate that these allow."""
+    """Tasks, the tree of each, and the sending rate that these allow."""
 
     tasks: list[Task]
     trees: tuple[AggregationTree, ...]
@@ -66,7 +63,7 @@ class Routed:
 def plan(problem: Problem, options: InartOptions) -> Plan:
     """L-InArt, then R-InArt with its shares, and then the shares once more, for the routes that were found."""
     started = time.monotonic()
-    tasks, bound = split_model(problem.fabric, tasks_of(problem, options.trees), options.for_solver)
+    tasks, bound = split_model(problem.fabric, tasks_of(problem), options.for_solver)
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = split_again(problem.fabric, route(problem.fabric, tasks, relaxed, options), options)
     return finished("inart", problem, routed, bound, started)
@@ -74,19 +71,14 @@ def plan(problem: Problem, options: InartOptions) -> Plan:
 
 def plan_equal(problem: Problem, options: InartOptions) -> Plan:
     """R-InArt with the gradient split equally, InArt's first baseline (5.1.2)."""
-    return plan_routes(problem, tasks_of(problem, options.trees), options, "inart-equal")
+    return plan_routes(problem, tasks_of(problem), options, "inart-equal")
 
 
-def plan_routes(
-    problem: Problem, tasks: list[Task], options: InartOptions, method: str, known: Sequence[AggregationTree] = ()
-) -> Plan:
-    """R-InArt (Algorithm 2) with a split that is given; the trees `known` of the same tasks, if none are better."""
+def plan_routes(problem: Problem, tasks: list[Task], options: InartOptions, method: str) -> Plan:
+    """R-InArt (Algorithm 2) with a split that is given."""
     started = time.monotonic()
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = route(problem.fabric, tasks, relaxed, options)
-    if known:
-        kept = Routed(tasks, tuple(known), rate_of(problem.fabric, tasks, known))
-        routed = max(kept, routed, key=lambda choice: choice.rate_bps)
     return finished(method, problem, routed, relaxed.bound_bps, started)
 
 
@@ -101,7 +93,8 @@ def route(fabric: Fabric, tasks: list[Task], relaxed: Relaxed, options: InartOpt
     """The trees with the highest rate that roundings and their repair find."""
     draw = random.Random(options.seed)
     layout = Layout(fabric, tasks)
-    drawn = [round_off(fabric, tasks, relaxed, draw) for _ in range(options.roundings)]
+    roundings = [round_apart, round_together] * options.roundings
+    drawn = [round_off(fabric, tasks, relaxed, draw, rounding) for rounding in roundings]
     best = max(drawn, key=lambda routing: Search(layout, routing, relaxed.bound_bps).rate_bps)
     for _ in range(options.rounds):
         search = Search(layout, best, relaxed.bound_bps)
@@ -116,36 +109,27 @@ def split_again(fabric: Fabric, routed: Routed, options: InartOptions) -> Routed
     shares = split_routes(fabric, routed.tasks, routed.trees, options.for_solver)
     tasks = with_shares(routed.tasks, shares)
     servers = {(task.job.number, task.server) for task in tasks}
-    owners = [task for task in routed.tasks for _ in range(task.trees)]
-    trees = [tree for task, tree in zip(owners, routed.trees, strict=True) if (task.job.number, task.server) in servers]
+    pairs = zip(routed.tasks, routed.trees, strict=True)
+    trees = [tree for task, tree in pairs if (task.job.number, task.server) in servers]
     again = Routed(tasks, tuple(trees), rate_of(fabric, tasks, trees))
     return max(again, routed, key=lambda choice: choice.rate_bps)
 
 
 def rate_of(fabric: Fabric, tasks: Sequence[Task], trees: Sequence[AggregationTree]) -> float:
-    shares = (task.flow_share for task in tasks for _ in range(task.trees))
-    return sending_rate_bps(fabric, zip(trees, shares, strict=True))
+    return sending_rate_bps(fabric, zip(trees, (task.share for task in tasks), strict=True))
 
 
 def trees_of(tasks: Sequence[Task], routing: Routing) -> Iterator[AggregationTree]:
-    """The trees of all tasks, numbered within their job; they have no slots yet."""
+    """The tree of each task, numbered within its job; they have no slots yet."""
     numbers = {task.job.number: count(1) for task in tasks}
-    owners = (task for task in tasks for _ in range(task.trees))
-    for task, ways, onward in zip(owners, routing.ways, routing.onward, strict=True):
+    for task, ways, onward in zip(tasks, routing.ways, routing.onward, strict=True):
         yield tree_of(task, next(numbers[task.job.number]), ways, onward)
 
 
 def shards_of(routed: Routed) -> tuple[Shard, ...]:
     """A shard for each task, numbered within its job, in which every worker sends its share of the rate."""
     numbers = {task.job.number: count(1) for task in routed.tasks}
-    trees = iter(routed.trees)
     return tuple(
-        Shard(
-            task.job.number,
-            next(numbers[task.job.number]),
-            task.share,
-            task.share * routed.rate_bps,
-            tuple(next(trees) for _ in range(task.trees)),
-        )
-        for task in routed.tasks
+        Shard(task.job.number, next(numbers[task.job.number]), task.share, task.share * routed.rate_bps, (tree,))
+        for task, tree in zip(routed.tasks, routed.trees, strict=True)
     )

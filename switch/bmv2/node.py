@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,11 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
         with self._talking() as runtime:
             runtime.install(entries)
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
+        with self._talking() as runtime:
+            runtime.change(entries)
 
     def wipe(self) -> None:
         """Set all registers to 0, as a restart does. No packet may pass meanwhile."""

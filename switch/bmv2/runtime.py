@@ -7,7 +7,7 @@ is an exception, and calls of one kind travel together.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -116,6 +116,9 @@ class Runtime(RuntimeView):
                 reason = TableOperationErrorCode._VALUES_TO_NAMES[answer.code]
                 raise InputError(f"switch '{entries.switch}': BMv2 refuses the entry '{entry.cli()}': {reason}")
         pipeline(self._standard, "bm_register_write", map(write_call, entries.registers))
+        for member in entries.value_sets:
+            bits = self._program.value_sets[member.value_set].bits
+            self._standard.bm_parse_vset_add(CONTEXT, member.value_set, in_bytes(member.value, bits))
         for default in entries.defaults:
             self._set_default(default)
         for group in entries.groups:
@@ -125,6 +128,19 @@ class Runtime(RuntimeView):
             self._api.sswitch_client.mirroring_session_add(mirror.session, config)
         for meter in entries.meters:
             self._set_rates(meter)
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there other actions and parameters. One that is not there is an `InputError`."""
+        calls = [self._entry_call(entry) for entry in entries]
+        found = pipeline(self._standard, "bm_mt_get_entry_from_key", ((*call[:3], call[5]) for call in calls))
+        for entry, answer in zip(entries, found, strict=True):
+            if isinstance(answer, InvalidTableOperation):
+                raise InputError(f"table '{entry.table}' has no entry for the key {entry.key}: install it first")
+        changes = [
+            (CONTEXT, entry.table, old.entry_handle, entry.action, call[4])
+            for entry, old, call in zip(entries, found, calls, strict=True)
+        ]
+        pipeline(self._standard, "bm_mt_modify_entry", changes)
 
     def wipe(self) -> None:
         """Set all registers to 0."""
@@ -194,7 +210,7 @@ def values(call: ActionCall) -> list[bytes]:
 
 
 def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
-    """A part of a key; an optional one is a ternary one to BMv2."""
+    """A part of a key."""
     bits, kinds = part.bits, BmMatchParamType
     match value:
         case Lpm():
@@ -208,8 +224,6 @@ def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
             )
     if part.match == "valid":
         return BmMatchParam(kinds.VALID, valid=BmMatchParamValid(bool(value)))
-    if part.match == "optional":
-        return match(Ternary(value, (1 << bits) - 1), part)
     return BmMatchParam(kinds.EXACT, exact=BmMatchParamExact(in_bytes(value, bits)))
 
 

@@ -44,11 +44,11 @@ class Front:
         return place >> 64 - self.bits
 
     def add(self, places: NDArray[np.void], entries: Sequence[tuple[bytes, bytes]]) -> None:
-        """Copy entries that are in the hash table. A packet that comes meanwhile finds all of one or nothing."""
+        """Copy entries that are in the hash table. A packet that comes meanwhile finds all of a new one or nothing."""
         raw = places.view(np.uint8).reshape(len(places), -1)
         for key, entry in entries:
             place = self.place(key)
-            if places[place]["filled"]:
+            if places[place]["filled"] and raw[place, : self.key_bytes].tobytes() != key:
                 places[place]["behind"] = 1
             else:
                 raw[place, : self.key_bytes] = np.frombuffer(key, np.uint8)

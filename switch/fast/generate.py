@@ -14,6 +14,7 @@ from switch.fast.hashes import emit_calculations, hashed_bytes
 from switch.fast.layout import MAX_REPLICAS, PORTS, Layout, declare_memory
 from switch.fast.parser import ParserGenerator
 from switch.program import Program
+from switch.typed import MALFORMED, not_p4c
 from topo.errors import UnsupportedError
 
 
@@ -32,6 +33,8 @@ def generate(program: Program) -> Generated:
         return write(Context(program))
     except UnsupportedError as error:
         raise refusal(program, str(error)) from None
+    except MALFORMED as error:
+        raise not_p4c(program.name, error) from error
 
 
 def write(context: Context) -> Generated:

@@ -75,6 +75,10 @@ class InProcessSwitch:
         """Add table entries, multicast groups and register presets."""
         self.state.install(entries)
 
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
+        self.state.change(entries)
+
     def wipe(self) -> None:
         """Set all registers to 0."""
         self.state.wipe()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,10 @@ class FastSwitch(MininetSwitch):  # type: ignore[misc]
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
         self.kernel.install(entries)
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
+        self.kernel.change(entries)
 
     def wipe(self) -> None:
         """Set all registers to 0, as a restart does. No packet may pass meanwhile."""

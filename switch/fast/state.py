@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from switch.encode import action_call, check_entries
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, Layout, TableLayout
-from topo.errors import InputError
+from topo.errors import InputError, UnsupportedError
 
 Memory = NDArray[np.uint8]
 
@@ -93,6 +93,7 @@ class SwitchState(StateReader):
     def install(self, entries: SwitchEntries) -> None:
         """Add entries, groups and presets; when one of them is wrong, none is added."""
         check_entries(self.program, entries)
+        check_kinds(entries)
         for group in entries.groups:
             check_size(group)
         self.check_new(entries.tables)
@@ -101,6 +102,15 @@ class SwitchState(StateReader):
         self.put(GROUPS, [pack_group(group) for group in entries.groups])
         for preset in entries.registers:
             self.column(preset.register)[preset.index] = preset.value
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
+        for entry in entries:
+            action_call(self.program, entry)
+            if entry.key not in self.keys.get(entry.table, ()):
+                raise InputError(f"table '{entry.table}' has no entry for the key {entry.key}: install it first")
+        for name in dict.fromkeys(entry.table for entry in entries):
+            self.install_table(name, [entry for entry in entries if entry.table == name])
 
     def wipe(self) -> None:
         """Set all registers to 0."""
@@ -129,7 +139,7 @@ class SwitchState(StateReader):
         if table.direct:
             view = self.layout.view(self.memory, name).view(np.uint8).reshape(-1, table.entry_bytes)
             for entry, data in zip(entries, packed, strict=True):
-                view[entry.exact_key[0]] = np.frombuffer(data, np.uint8)
+                write_entry(view[entry.exact_key[0]], data)
         else:
             self.put(table.symbol, [(table.key.pack(e.exact_key), d) for e, d in zip(entries, packed, strict=True)])
         self.keys[name] |= {entry.exact_key for entry in entries}
@@ -139,6 +149,19 @@ class SwitchState(StateReader):
         front = self.layout.fronts[symbol]
         self.tables.put(symbol, entries)
         front.add(self.layout.view(self.memory, front.record.name), entries)
+
+
+def write_entry(place: Memory, data: bytes) -> None:
+    """Parameters first: a packet that comes meanwhile finds no new action without them."""
+    place[TableLayout.HEAD_BYTES :] = np.frombuffer(data, np.uint8, offset=TableLayout.HEAD_BYTES)
+    place[: TableLayout.HEAD_BYTES] = np.frombuffer(data, np.uint8, count=TableLayout.HEAD_BYTES)
+
+
+def check_kinds(entries: SwitchEntries) -> None:
+    """Raise `UnsupportedError` for entries of a kind that compiled code has no place for."""
+    for kind in ("defaults", "mirrors", "meters", "profiled", "value_sets"):
+        if getattr(entries, kind):
+            raise UnsupportedError(f"target 'fast' takes no {kind} for a program that is compiled: run it on BMv2")
 
 
 def check_size(group: MulticastGroup) -> None:

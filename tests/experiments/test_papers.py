@@ -19,6 +19,7 @@ from experiments.report import VALID
 from planner.check import check
 from planner.evaluate import evaluate
 from topo.errors import InputError
+from topo.generators import units
 from traffic.packet import FRAGMENT
 from traffic.reliable import ReliableOptions
 from traffic.worker import WorkerOptions
@@ -83,9 +84,9 @@ def test_the_figure_has_a_panel_for_windows_where_there_are_several() -> None:
     assert [len(draw_points(of, 24).axes) for of in (POINTS, POINTS[:2])] == [3, 2]
 
 
-@pytest.mark.parametrize(("policy", "transfers"), [("atp", 11), ("esa", 11), ("shadow-copy", 11), ("goat", 14.28125)])
+@pytest.mark.parametrize(("policy", "transfers"), [("atp", 11), ("esa", 11), ("shadow-copy", 11), ("goat", 14.375)])
 def test_plans_by_policy(policy: str, transfers: float) -> None:
-    """Without spread: 8 + 2 + 1 links where every switch sums; for GOAT, what Eq. (1) gives."""
+    """Without spread: 8 + 2 + 1 links where every switch sums; for GOAT 14 by s1 or s2, and 17 by s3 for an eighth."""
     from experiments.papers.goat_asynchrony import FRAGMENTS, PLANS, testbed  # noqa: PLC0415, needs Mininet
 
     problem = testbed()
@@ -96,9 +97,10 @@ def test_plans_by_policy(policy: str, transfers: float) -> None:
     assert prediction.ps_ingress_bytes == FRAGMENTS * FRAGMENT.wire_bytes
 
 
-def test_the_sub_models_places_are_the_optimum_of_equation_1() -> None:
-    """Every set of switches for every fragment, with the paper's distances and memory."""
-    from experiments.papers.goat_asynchrony import FRAGMENTS, SLOTS, goat, testbed  # noqa: PLC0415, needs Mininet
+def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
+    """As near as sixteen sub-models fill the slots. Every set of switches for every fragment."""
+    from experiments.papers.goat_asynchrony import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_testbed import goat  # noqa: PLC0415
 
     switches = ("s1", "s2", "s3")
     links = {"s1": {"s1": 1, "s2": 2, "s3": 2, "ps": 3}, "s2": {"s1": 2, "s2": 1, "s3": 2, "ps": 3}}
@@ -117,7 +119,8 @@ def test_the_sub_models_places_are_the_optimum_of_equation_1() -> None:
         model += pulp.lpSum(count[chosen] for chosen in sets if node in chosen) <= SLOTS
     model.solve(pulp.HiGHS(msg=False))
     problem = testbed()
-    assert evaluate(problem, goat(problem)).overhead_bytes == pulp.value(model.objective) * FRAGMENT.wire_bytes
+    optimum = pulp.value(model.objective) * FRAGMENT.wire_bytes
+    assert optimum <= evaluate(problem, goat(problem)).overhead_bytes <= 1.01 * optimum
 
 
 @pytest.mark.root
@@ -140,7 +143,7 @@ def test_atp_and_esa_degrade_with_the_spread_and_goat_does_not(tmp_path: Path) -
     model = goat_asynchrony.FRAGMENTS * FRAGMENT.wire_bytes
     assert all(found.exact for found in points.values())
     for spread in (0.0, 0.3):
-        assert points["goat", spread].transfers == pytest.approx(14.28, rel=0.02)
+        assert points["goat", spread].transfers == pytest.approx(14.375, rel=0.02)
         assert points["goat", spread].ps_ingress_bytes == pytest.approx(model, rel=0.05)
         assert points["goat", spread].collisions == 0
     for policy in ("atp", "esa"):
@@ -151,11 +154,76 @@ def test_atp_and_esa_degrade_with_the_spread_and_goat_does_not(tmp_path: Path) -
         assert uneven.ps_ingress_bytes > 1.5 * max(model, equal.ps_ingress_bytes)
 
 
+# ---- GOAT, training ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [4, 16])
+@pytest.mark.parametrize(("scheme", "models"), [("goat", 1), ("esa", 1), ("atp", 1), ("geryon", None)])
+def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: int | None, workers: int) -> None:
+    """One model where all is summed, as the text has it of GOAT; without sums every worker's."""
+    from experiments.papers.goat_training import SCHEMES, fragments, testbed  # noqa: PLC0415, needs Mininet
+
+    problem = testbed("resnet18", workers)
+    plan = SCHEMES[scheme](problem)
+    check(problem, plan)
+    assert fragments(problem) == 183  # 44.6 MiB of 44
+    # A small sub-model may be summed at two switches.
+    assert 1 <= evaluate(problem, plan).ps_ingress_bytes / (models or workers) / 183 / FRAGMENT.wire_bytes < 1.02
+
+
+def test_workers_send_at_their_share_of_the_link_and_no_faster_than_planned() -> None:
+    from experiments.papers.goat_training import INTAKE_BPS, SCHEMES, own_shares, testbed  # noqa: PLC0415
+
+    problem = testbed("resnet18", 16)
+    drawn = {worker: 0.1 + 0.05 * number for number, worker in enumerate(problem.jobs[0].workers)}
+    alone = own_shares(SCHEMES["atp"](problem), drawn)
+    assert alone == pytest.approx(drawn)
+    shared = own_shares(SCHEMES["geryon"](problem), drawn)
+    assert set(shared.values()) == {1.0}
+    assert INTAKE_BPS / 16 <= INTAKE_BPS * 0.1
+
+
+def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
+    from experiments.papers.goat_training import Epoch, Setting, keep, kept  # noqa: PLC0415, needs Mininet
+
+    good, off = Epoch(0.4, 44, 0.01, 0, VALID), Epoch(0.4, 44, 0.06, 0, VALID)
+    runs = {
+        Setting("resnet18", 8, "goat"): off,
+        Setting("resnet18", 8, "atp"): off,
+        Setting("resnet18", 8, "geryon"): good,
+        Setting("resnet18", 8, "esa"): replace(good, verdict="OVERLOADED"),
+    }
+    keep(tmp_path / "runs.jsonl", runs.items())
+    assert [setting.scheme for setting in kept(tmp_path / "runs.jsonl")] == ["atp", "geryon"]
+
+
+@pytest.mark.parametrize("figure", ["fig4", "fig5", "fig7", "fig8", "fig9"])
+def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> None:
+    from experiments.papers.goat_training import (  # noqa: PLC0415, needs Mininet
+        CHARTS,
+        SCHEMES,
+        Epoch,
+        Setting,
+        keep,
+        run,
+    )  # fmt: skip
+
+    places = CHARTS[figure].places(quick=True)
+    settings = [Setting(*place, scheme) for place in places for scheme in SCHEMES]
+    keep(tmp_path / "goat-testbed.jsonl", [(setting, Epoch(0.36, 44, 0, 0, VALID)) for setting in settings])
+    console = Console(width=120, record=True, file=StringIO())
+    assert run(figure, console, Request(tmp_path, quick=True)) == VALID
+    goat = next(line for line in console.export_text().splitlines() if "goat" in line and "│" in line)
+    ratio = float(goat.split("│")[-2])
+    assert ratio == (1.0 if figure != "fig4" else pytest.approx(1.15, abs=0.05))
+    assert (tmp_path / f"goat-{figure}.png").exists()
+
+
 # ---- P4INC-AOI, locality -----------------------------------------------------------------------
 
 
 def test_only_the_circuits_are_between_units() -> None:
-    from experiments.papers.aoi_locality import between_units, units  # noqa: PLC0415, needs Mininet
+    from experiments.papers.aoi_locality import between_units  # noqa: PLC0415, needs Mininet
 
     found = list(between_units(units(4)))
     assert len(found) == len(set(found)) == 12

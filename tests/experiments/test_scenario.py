@@ -58,3 +58,15 @@ def test_jobs_of_a_file(tmp_path: Path) -> None:
 def test_more_workers_than_hosts_are_refused() -> None:
     with pytest.raises(InputError, match=r"99 workers: .* choose 1 to 15"):
         build_problem(FabricChoice(), JobChoice(workers=99))
+
+
+def test_a_model_says_what_the_gradient_consists_of() -> None:
+    (job,) = build_problem(FabricChoice(), JobChoice(model="resnet18")).jobs
+    assert (job.model, job.gradient_bytes) == ("resnet18", 4 * 11_690)
+    assert (
+        build_problem(FabricChoice(), JobChoice(gradient_bytes=4000, model="resnet18")).jobs[0].gradient_bytes == 4000
+    )
+    with pytest.raises(InputError, match="unknown model 'resnet19'"):
+        build_problem(FabricChoice(), JobChoice(model="resnet19"))
+    with pytest.raises(InputError, match="unknown model 'resnet19'"):
+        build_problem(FabricChoice(), JobChoice(gradient_bytes=4000, model="resnet19"))

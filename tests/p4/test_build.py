@@ -1,4 +1,4 @@
-"""The committed program is what the compiler makes of the committed sources."""
+"""The committed programs are what the compiler makes of the committed sources."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 P4 = Path(__file__).resolve().parents[2] / "p4"
+PROGRAMS = pytest.mark.parametrize("program", ["ina", "circuit"])
 REMEDY = "the P4 sources and p4/build/ disagree: run `make p4`, which needs p4c-bm2-ss"
 
 
-def recorded_hashes() -> dict[str, str]:
-    lines = (P4 / "build" / "ina.sha256").read_text().splitlines()
+def recorded_hashes(program: str) -> dict[str, str]:
+    lines = (P4 / "build" / f"{program}.sha256").read_text().splitlines()
     return {name: digest for digest, name in (line.split() for line in lines)}
 
 
@@ -36,18 +37,22 @@ def without_positions(program: Any) -> Any:
     return program
 
 
-def test_hashes_are_recorded_of_all_sources_and_of_the_program() -> None:
-    assert set(recorded_hashes()) == sources("ina.p4") | {"build/ina.json"}
+@PROGRAMS
+def test_hashes_are_recorded_of_all_sources_and_of_the_program(program: str) -> None:
+    assert set(recorded_hashes(program)) == sources(f"{program}.p4") | {f"build/{program}.json"}
 
 
-def test_the_committed_program_belongs_to_the_committed_sources() -> None:
-    actual = {name: hashlib.sha256((P4 / name).read_bytes()).hexdigest() for name in recorded_hashes()}
-    assert actual == recorded_hashes(), REMEDY
+@PROGRAMS
+def test_the_committed_program_belongs_to_the_committed_sources(program: str) -> None:
+    recorded = recorded_hashes(program)
+    actual = {name: hashlib.sha256((P4 / name).read_bytes()).hexdigest() for name in recorded}
+    assert actual == recorded, REMEDY
 
 
+@PROGRAMS
 @pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c-bm2-ss")
-def test_compiling_again_gives_the_committed_program(tmp_path: Path) -> None:
-    compiled = tmp_path / "ina.json"
-    subprocess.run(["p4c-bm2-ss", "-o", compiled, "ina.p4"], cwd=P4, check=True, timeout=120)
-    committed = json.loads((P4 / "build" / "ina.json").read_text())
+def test_compiling_again_gives_the_committed_program(program: str, tmp_path: Path) -> None:
+    compiled = tmp_path / f"{program}.json"
+    subprocess.run(["p4c-bm2-ss", "-o", compiled, f"{program}.p4"], cwd=P4, check=True, timeout=120)
+    committed = json.loads((P4 / "build" / f"{program}.json").read_text())
     assert without_positions(json.loads(compiled.read_text())) == without_positions(committed), REMEDY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from statistics import mean
 
@@ -10,11 +11,13 @@ from planner_cases import job, papers_setting
 
 from planner.evaluate import evaluate
 from planner.methods import METHODS, Options
+from planner.methods.grid import GridOptions
+from planner.plan import ROOT_LABEL
 from planner.problem import Problem
 from topo.clos import fat_tree
 from topo.variations import with_ina, with_pipelines
 
-SEEDS = range(8)
+SEEDS = range(30)
 
 
 @cache
@@ -23,7 +26,7 @@ def mean_rate_gbps(method: str) -> float:
     return mean(plan.shards[0].rate_bps for plan in plans) / 1e9
 
 
-@pytest.mark.parametrize(("method", "printed_gbps"), [("random", 7.92), ("aggtree", 8.76)])
+@pytest.mark.parametrize(("method", "printed_gbps"), [("random", 7.92), ("aggtree", 8.76), ("grid-capped", 1.75)])
 def test_the_papers_figures(method: str, printed_gbps: float) -> None:
     assert mean_rate_gbps(method) == pytest.approx(printed_gbps, rel=0.1)
 
@@ -45,7 +48,18 @@ def test_grid_sums_once_and_random_by_one_switch_above_the_tors() -> None:
     assert problem.fabric.switch_by_name[crossing.pop()].ina
 
 
-@pytest.mark.parametrize("method", ["random", "aggtree", "aggtree-balanced", "grid"])
+def test_a_capped_switch_sums_what_it_can_process_and_the_server_gets_the_rest() -> None:
+    (shard,) = METHODS["grid-capped"].plan(papers_setting(0), GridOptions(links_processed=5)).shards
+    (tree,) = shard.trees
+    summed: Counter[str] = Counter()
+    for aggregator in tree.aggregators:
+        summed[aggregator.switch] += len(aggregator.children)
+    raw = [label for label in tree.workers if tree.branch_of[label].parent == ROOT_LABEL]
+    assert 1 < max(summed.values()) <= 5
+    assert len(raw) + summed.total() == len(tree.workers)
+
+
+@pytest.mark.parametrize("method", ["random", "aggtree", "aggtree-balanced", "grid", "grid-capped"])
 def test_plans_are_the_same_for_the_same_seed_and_rates_fit_every_link(method: str) -> None:
     fabric = with_ina(with_pipelines(fat_tree(4), 2), share=0.5, seed=3)
     hosts = [host.name for host in fabric.hosts]

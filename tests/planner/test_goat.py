@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, log
+from itertools import product
+from math import exp, inf, log, sqrt
 from statistics import fmean
 
 import numpy as np
@@ -10,7 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.goat.gina import OBJECTIVES, Costs, Gina, fits, optimum, relax, traffic, used_memory, value
+from planner.goat.gina import (
+    OBJECTIVES,
+    Costs,
+    FloatArray,
+    Fractions,
+    Gina,
+    fits,
+    optimum,
+    relax,
+    traffic,
+    used_memory,
+    value,
+)  # fmt: skip
 from planner.goat.krgs import KrgsOptions, knapsacks, round_off, schedule
 from planner.goat.repair import repair
 from planner.solve import PROVEN_GAP, SolverOptions
@@ -66,29 +79,61 @@ def test_krgs_is_within_5_percent_of_the_optimum_and_never_infeasible(objective:
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000))
 def test_theorems_2_and_3_of_every_rounding(seed: int) -> None:
-    """Each gradient has a node; each worker's gradient exactly one, at which its sub-model is summed."""
+    """Each gradient has k(g) switches, and a node; each worker's exactly one, at which its sub-model is summed."""
     gina = drawn(seed)
     fractions, _ = relax(gina, traffic(gina), SOLVER)
     rounded = round_off(gina, fractions, np.random.default_rng(seed))
+    chosen = rounded.x[:, : gina.server].sum(axis=1)
+    assert chosen.tolist() == np.floor(fractions.x[:, : gina.server].sum(axis=1) + 1e-9).tolist()
     for found in (rounded, repair(gina, rounded, traffic(gina))):
         assert found.x.any(axis=1).all()
         assert found.y.shape == (gina.workers.sum(), len(gina.sizes))
         assert np.take_along_axis(found.x, found.y.T, axis=1).all()
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+def chances(gina: Gina, fractions: Fractions) -> FloatArray:
+    """`[g, s]`: with what probability Algorithm 1 sums a sub-model at a switch, x~ / S_a."""
+    found = np.zeros((len(gina.sizes), gina.server))
+    for g, row in enumerate(fractions.x[:, : gina.server]):
+        for sack in knapsacks(row):
+            found[g, sack] = row[sack] / row[sack].sum()
+    return found
+
+
+def chance_of_more(sizes: FloatArray, chance: FloatArray, limit: float) -> float:
+    """With what probability sub-models that a switch gets independently of each other are more than a limit."""
+    cases = np.array(list(product((False, True), repeat=len(sizes))))
+    likely = np.where(cases, chance, 1 - chance).prod(axis=1)
+    return float(likely[cases @ sizes > limit].sum())
+
+
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000))
-def test_theorem_6_of_every_rounding(seed: int) -> None:
-    """In the mean at most twice the memory (13); beyond 2 (1 + rho) of it with a probability of 1/|S| at most (16)."""
-    gina, roundings, switches = drawn(seed), 100, 4
+def test_theorem_6_against_the_relaxation(seed: int) -> None:
+    """Exactly, without a draw: (13), at most twice the memory that x~ takes; (15), how unlikely more is; (16), (17)."""
+    gina = drawn(seed)
     fractions, _ = relax(gina, traffic(gina), SOLVER)
-    draw = np.random.default_rng(seed)
-    memory = gina.memory[:switches]
-    used = np.array([used_memory(gina, round_off(gina, fractions, draw).x)[:switches] for _ in range(roundings)])
-    assert (used.mean(axis=0) <= 2 * memory * 1.25).all()  # a fourth more, for chance
+    chance, memory, count = chances(gina, fractions), gina.memory[: gina.server], gina.server
+    assert (chance <= 2 * fractions.x[:, :count] + 1e-6).all()
+    assert (gina.sizes @ chance <= 2 * used_memory(gina, fractions.x)[:count] + 1e-6).all()
+    assert (used_memory(gina, fractions.x)[:count] <= memory + 1e-6).all()
     nu = 2 * memory.min() / gina.sizes.max()
-    rho = (log(switches) + (log(switches) ** 2 + 8 * nu * log(switches)) ** 0.5) / (2 * nu)
-    assert ((used > 2 * (1 + rho) * memory).mean(axis=0) <= 1 / switches).all()
+    least = (log(count) + sqrt(log(count) ** 2 + 8 * nu * log(count))) / (2 * nu)
+    for rho in (0.1, 0.5, 1, least, log(count) / nu + 2):
+        bound = exp(-(rho**2) * nu / (2 + rho))
+        assert rho < least - 1e-9 or bound <= 1 / count + 1e-9
+        for s in range(count):
+            more = chance_of_more(gina.sizes, chance[:, s], 2 * (1 + rho) * float(memory[s]))
+            assert more <= bound
+
+
+def test_roundings_are_as_frequent_as_theorem_6_counts_with() -> None:
+    gina, roundings = drawn(3), 2000
+    fractions, _ = relax(gina, traffic(gina), SOLVER)
+    chance, draw = chances(gina, fractions), np.random.default_rng(3)
+    assert ((chance > 0.1) & (chance < 0.9)).any()
+    found = np.mean([round_off(gina, fractions, draw).x[:, : gina.server] for _ in range(roundings)], axis=0)
+    assert (abs(found - chance) <= 5 * np.sqrt(chance * (1 - chance) / roundings) + 1e-9).all()
 
 
 @settings(max_examples=15, deadline=None)

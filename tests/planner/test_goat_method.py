@@ -8,10 +8,13 @@ import pytest
 from planner_cases import single
 
 from planner.entries import entries
+from planner.evaluate import evaluate
+from planner.goat.partition import partition
 from planner.methods import METHODS
 from planner.methods.goat import GoatOptions
 from planner.plan import ROOT_LABEL, Plan
 from planner.problem import Problem
+from planner.shares import fragment_ranges
 from topo.clos import fat_tree, leaf_spine
 from topo.errors import InputError
 from topo.generators import goat_testbed
@@ -72,6 +75,28 @@ def test_every_fabric_with_some_programmable_switches(fabric: object, seed: int)
     plan = planned(problem, sub_models=4, seed=seed)
     assert sum(shard.share for shard in plan.shards) == pytest.approx(1)
     assert plan == replace(planned(problem, sub_models=4, seed=seed), outcome=plan.outcome)
+
+
+def test_layers_are_sub_models_of_unequal_size() -> None:
+    problem = goat_problem(slots=48)
+    of_layers = replace(problem, jobs=(replace(problem.jobs[0], model="resnet18"),))
+    plan = planned(of_layers, sub_models=12)
+    counts = [len(part) for part in fragment_ranges(of_layers, plan).values()]
+    assert counts == partition("resnet18", FRAGMENTS, 12)
+    assert len(set(counts)) > 1
+    owned = {aggregator.slots for shard in plan.shards for tree in shard.trees for aggregator in tree.aggregators}
+    assert owned <= set(counts)
+    assert unaggregated(plan) == 0
+
+
+def test_gradients_make_a_detour_to_a_sum_that_saves_more() -> None:
+    """Figure 2(c): with a slot in each switch for a third of the gradient, s1 and s2 sum for each other's workers."""
+    problem = goat_problem(slots=FRAGMENTS // 3)
+    plan = planned(problem, sub_models=3)
+    summing = sorted(a.switch for shard in plan.shards for tree in shard.trees for a in tree.aggregators)
+    assert summing == ["s1", "s2", "s3"]
+    assert unaggregated(plan) == 0
+    assert evaluate(problem, plan).ps_ingress_bytes == FRAGMENTS * FRAGMENT.wire_bytes
 
 
 def test_a_switch_for_more_workers_than_a_slot_has_bits() -> None:

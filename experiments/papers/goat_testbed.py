@@ -1,0 +1,95 @@
+"""GOAT's testbed, emulated (section IV-B): the plans of its schemes, and workers that send at rates of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.adapt import with_policy
+from planner.methods import find_method
+from planner.methods.goat import GoatOptions
+from planner.plan import Plan, SolverOutcome
+from planner.problem import Problem
+from traffic.faults import with_shares
+from traffic.layout import Layout
+from traffic.packet import FRAGMENT
+from traffic.port import Ports
+from traffic.reliable import Loop, ReliableOptions
+from traffic.worker import WorkerOptions
+
+SUB_MODELS = 16
+TICK_S = 0.004
+"""A slot waits for a tick at least: the fewer fragments in it, the nearer are equal rates to all arriving at once."""
+MARGIN = 1.25
+"""Of timeouts over how late stragglers are."""
+BACKOFFS = 4
+"""Timeouts without any result, at which a run has not yet failed."""
+ESA_PRIORITY = 16
+"""That of all fragments. One that is refused halves what holds the slot, so that the next one preempts it."""
+
+
+def goat(problem: Problem) -> Plan:
+    """Each sub-model summed at the switches that KRGS chooses, to which all workers send it."""
+    return find_method("goat").plan(problem, GoatOptions(sub_models=SUB_MODELS))
+
+
+def everywhere(policy: str) -> Callable[[Problem], Plan]:
+    """The gradient as one tree, all of which every switch sums (ATP's two levels), with slots by a policy."""
+
+    def plan(problem: Problem) -> Plan:
+        (shard,) = find_method("atp").plan(problem).shards
+        trees = tuple(replace(tree, priority=ESA_PRIORITY) for tree in shard.trees)
+        plan = Plan(policy, problem.fabric.name, (replace(shard, trees=trees),), SolverOutcome("heuristic", 0.0))
+        return with_policy(problem, plan, policy)
+
+    return plan
+
+
+def geryon(problem: Problem) -> Plan:
+    """Shortest paths, and no sums."""
+    return find_method("lbmm").plan(problem)
+
+
+def at_rate(plan: Plan, rate_bps: float) -> Plan:
+    """The plan with every worker sending at `rate_bps` in all."""
+    return replace(plan, shards=tuple(replace(shard, rate_bps=rate_bps * shard.share) for shard in plan.shards))
+
+
+def patient(fragments: int, rate_bps: float, slowest: float) -> ReliableOptions:
+    """No timeout is shorter than the last of a worker's fragments is late who sends at `slowest` of the rate."""
+    usual = WorkerOptions()
+    late_s = fragments * 8 * FRAGMENT.wire_bytes / rate_bps * (1 / slowest - 1)
+    timeout_s = max(usual.first_timeout_s, MARGIN * late_s)
+    worker = replace(
+        usual,
+        first_timeout_s=timeout_s,
+        min_timeout_s=timeout_s,
+        max_timeout_s=max(usual.max_timeout_s, timeout_s),
+        retry_s=timeout_s,
+    )
+    return ReliableOptions(worker, TICK_S, ReliableOptions().stall_s + BACKOFFS * timeout_s)
+
+
+@dataclass(frozen=True)
+class Paces:
+    """As `traffic.faults.Interference`: each worker at its share of the planned rate, whatever has come back.
+
+    Of its gradient `window` fragments may be on their way, shared out over its trees; and of no tree more than its
+    slots allow.
+    """
+
+    shares: Mapping[str, float]
+    window: int
+
+    def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
+        streams = with_shares(layout, self.shares).streams
+        total = np.bincount(streams.host, streams.count).astype(np.int64)[streams.host]
+        windows = [layout.parts[tree].tree.window for tree in streams.tree]
+        limits = np.where([window is None for window in windows], total, [window or 0 for window in windows])
+        own = -(-self.window * streams.count // total)
+        return replace(layout, streams=replace(streams, in_flight=np.minimum(own, limits))), ports
+
+    def act(self, loop: Loop, now: float) -> None:
+        """Nothing more happens."""

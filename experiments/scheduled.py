@@ -1,0 +1,202 @@
+"""Carries out a schedule of P4INC-AOI on a running network: in each slot its circuits, its rates, and who begins.
+
+When circuits change, the units' entries follow at once, and what is new is dark for the time of a reconfiguration:
+what is sent meanwhile is lost, and sent again. A slot does not begin before all are done who should be, so that no
+circuit is taken from a job that is late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from pathlib import Path
+
+import numpy as np
+
+from experiments.outcome import Outcome, watch
+from planner.aoi.network import fabric_of, interconnect_of, pairs_of, plan_of, problem_of
+from planner.aoi.schedule import Schedule, Slot
+from planner.aoi.system import Scheduling
+from planner.circuits import CircuitEntries
+from planner.entries import entries
+from planner.plan import Plan
+from planner.problem import Problem
+from switch.circuits import CircuitSwitch, circuit_class
+from switch.entries import SwitchEntries
+from switch.target import Target
+from topo.circuits import Interconnect
+from topo.network import Network
+from traffic.fidelity import Excuses
+from traffic.layout import Layout, in_flight
+from traffic.measure import Measured
+from traffic.packet import FRAGMENT
+from traffic.port import Ports, host_ports
+from traffic.reliable import Loop, Progress, ReliableOptions, run_reliable
+from traffic.worker import WorkerOptions
+
+EXCUSES = Excuses(rates=True)
+"""Rates are those of the slots, not of the plan."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """A schedule and what it becomes on a network."""
+
+    scheduling: Scheduling
+    schedule: Schedule
+    problem: Problem
+    plan: Plan
+
+    @staticmethod
+    def of(scheduling: Scheduling, schedule: Schedule) -> Course:
+        """Raises `InakitError` for a schedule that cannot be emulated."""
+        problem = problem_of(scheduling, schedule, FRAGMENT)
+        return Course(scheduling, schedule, problem, plan_of(scheduling, schedule, problem))
+
+    @property
+    def options(self) -> ReliableOptions:
+        """What is lost in the dark is sent again soon after."""
+        patience = max(0.08, self.scheduling.center.reconfiguration_s)
+        return ReliableOptions(WorkerOptions(first_timeout_s=patience, min_timeout_s=patience), tick_s=0.002)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a course. `jct_s` by job, as `planner.aoi.schedule.Figures` has it, measured.
+
+    `connections` were set up anew; `lost` packets came to the circuit switch in the dark. `behind_s`: slots began so
+    much later, in all.
+    """
+
+    outcome: Outcome
+    jct_s: Mapping[int, float]
+    connections: int
+    lost: int
+    behind_s: float
+
+
+class Conductor:
+    """As `traffic.faults.Interference`: leads a run through the slots of a course."""
+
+    def __init__(self, course: Course, network: Network, circuits: CircuitSwitch, tables: CircuitEntries) -> None:
+        self.course, self.network, self.circuits, self.tables = course, network, circuits, tables
+        self.slots = course.schedule.slots
+        self.index = {job.number: index for index, job in enumerate(course.problem.jobs)}
+        self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
+        self.wanted = circuits.circuits
+        self.connections = 0
+        self._executor = ThreadPoolExecutor(1)
+        self._work: list[Future[None]] = []
+
+    @contextmanager
+    def leading(self) -> Iterator[None]:
+        """In the end, what went wrong with a reconfiguration is raised."""
+        with self._executor:
+            yield
+        self.raise_failures()
+
+    def raise_failures(self) -> None:
+        for work in self._work:
+            if work.done():
+                work.result()
+
+    # -- as `Interference`
+
+    def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
+        """As many fragments on their way as the highest rate of each job needs."""
+        peaks = dict.fromkeys(self.index, 0.0)
+        for rates in (slot.rates_bps for slot in self.slots):
+            peaks |= {job: max(peaks[job], rate) for job, rate in rates.items()}
+        frames = np.array([peaks[part.job.number] / (8 * FRAGMENT.wire_bytes) for part in layout.parts])
+        rate_fps = frames[layout.streams.tree]
+        trees = (layout.parts[tree].tree for tree in layout.streams.tree)
+        most = np.array([in_flight(tree, rate) for tree, rate in zip(trees, rate_fps, strict=True)])
+        return replace(layout, streams=replace(layout.streams, rate_fps=rate_fps, in_flight=most)), ports
+
+    def act(self, loop: Loop, now: float) -> None:
+        """Begin the next slot when it is time and all are done who should be."""
+        self.raise_failures()
+        if self.slot < 0:
+            self.next_at = now
+            for job in loop.jobs:
+                job.start_at = inf
+        if self.slot + 1 == len(self.slots) or now < self.next_at:
+            return
+        if self.awaited(loop):
+            self.behind_s += now - self.next_at
+            self.next_at = now
+            return
+        self.slot += 1
+        self.next_at += self.course.scheduling.center.slot_s
+        self.begin(loop, self.slots[self.slot], now)
+
+    # -- slots
+
+    def awaited(self, loop: Loop) -> bool:
+        """Whether somebody is late who should be done by the end of this slot."""
+        due = (number for number, (_, last) in self.course.schedule.spans.items() if last <= self.slot)
+        return any((self.index[number], self.iterations(number) - 1) not in loop.iterations for number in due)
+
+    def iterations(self, number: int) -> int:
+        return self.course.problem.jobs[self.index[number]].iterations
+
+    def begin(self, loop: Loop, slot: Slot, now: float) -> None:
+        wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
+        if wanted != self.wanted:
+            self.wanted = wanted
+            self._work.append(self._executor.submit(self.reconfigure, wanted))
+        for number, rate_bps in slot.rates_bps.items():
+            index = self.index[number]
+            loop.layout.streams.rate_fps[loop.layout.streams_of(index)] = rate_bps / (8 * FRAGMENT.wire_bytes)
+            if self.course.schedule.spans[number][0] == self.slot:
+                loop.jobs[index].start_at = now + self.course.scheduling.job_of[number].compute_s
+
+    def reconfigure(self, wanted: frozenset[tuple[tuple[str, int], tuple[str, int]]]) -> None:
+        for unit in self.tables.changes(wanted):
+            switch = self.network.switches[unit.switch]
+            switch.install(SwitchEntries(unit.switch, groups=unit.groups))
+            switch.change(unit.tables)
+        self.connections += self.circuits.connect(wanted)
+
+
+def emulate(course: Course, target: Target, folder: Path, progress: Progress) -> Ran:
+    """Run a course on a network of its own. Raises `InakitError`."""
+    center = course.scheduling.center
+    fabric = fabric_of(center)
+    panel = first_circuits(interconnect_of(center, fabric), course.schedule)
+    tables = CircuitEntries(fabric, panel, entries(course.problem, course.plan))
+    with Network(
+        fabric, target.node_class(), run_dir=folder, interconnect=panel, circuit_class=circuit_class(target)
+    ) as network:
+        for unit in tables.first(panel.circuits).switches:
+            network.switches[unit.switch].install(unit)
+        circuits = CircuitSwitch(panel, network.circuit_switch)
+        conductor = Conductor(course, network, circuits, tables)
+        hosts = host_ports(network.hosts.values())
+        send = partial(
+            run_reliable, hosts, course.problem, course.plan,
+            options=course.options, progress=progress, interference=conductor,
+        )  # fmt: skip
+        with conductor.leading():
+            outcome = watch(network, hosts, course.plan, send, EXCUSES)
+        lost = sum(each.lost for each in circuits.carried().values())
+        return Ran(outcome, jct_s(course, outcome.measured), conductor.connections, lost, conductor.behind_s)
+
+
+def first_circuits(panel: Interconnect, schedule: Schedule) -> Interconnect:
+    """With the circuits of the first slot, which stand before it begins."""
+    return replace(panel, circuits=panel.between(pairs_of(schedule.slots[0])))
+
+
+def jct_s(course: Course, measured: Measured) -> dict[int, float]:
+    """From each job's arrival to the end of its last update."""
+    found = {}
+    for job in course.scheduling.jobs:
+        last = max(measured.of_job(job.number).iterations, key=lambda iteration: iteration.number)
+        ended = last.started_s + last.communication_time_s + job.update_time(course.schedule.inc.get(job.number))
+        found[job.number] = ended - job.arrival * course.scheduling.center.slot_s
+    return found

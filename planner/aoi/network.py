@@ -1,0 +1,107 @@
+"""A scheduling problem as the kit has networks: units as fabric and interconnect, jobs on their servers, INC as trees.
+
+What the schedulers call data of a worker is here bytes of its frames. Time is not in a plan: its trees name
+the units, and stay what they are while circuits and rates change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import combinations
+
+from planner.adapt import with_policies
+from planner.aoi.schedule import Schedule, Slot
+from planner.aoi.system import DataCenter, PlacedJob, Scheduling
+from planner.loads import sending_rate_bps
+from planner.plan import AggregationTree, Plan, Shard
+from planner.policies import DEFAULT_POLICY
+from planner.problem import FragmentFormat, Job, Problem
+from planner.routes import tree_from_paths
+from topo.circuits import Interconnect, optical_ports
+from topo.errors import InputError
+from topo.fabric import Fabric
+from topo.generators import Pool, joined_units
+
+IN_NETWORK = "p4inc-aoi"
+"""The slot policy of jobs whose sums a switch makes alone (section VI)."""
+
+
+def fabric_of(center: DataCenter) -> Fabric:
+    """Every unit with its servers, and an optical link for every circuit that may be.
+
+    The data centre's bandwidth is its switches' (Eq. 5): no server's link is narrower.
+    """
+    pools = {unit.name: Pool(unit.servers, unit.switch_bps) for unit in center.units}
+    return joined_units(f"aoi-{len(pools)}", pools, combinations(pools, 2), center.port_bps)
+
+
+def interconnect_of(center: DataCenter, fabric: Fabric) -> Interconnect:
+    """The circuit switch and all units' optical ports."""
+    ports = {unit.name: unit.optical_ports for unit in center.units}
+    return optical_ports(fabric, ports, center.port_bps, center.reconfiguration_s)
+
+
+def pairs_of(slot: Slot) -> list[tuple[str, str]]:
+    """The two units of each connection of a slot."""
+    return [(circuit.a, circuit.b) for circuit in slot.circuits for _ in range(circuit.ports)]
+
+
+def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFormat) -> Problem:
+    """The jobs on servers of their units, in turn. Between iterations they compute, and update.
+
+    Raises `InputError` for a unit that has no server left for the PS of a job: on a host, a job has one role.
+    """
+    pools = Pools(scheduling.center)
+    jobs = tuple(pools.place(job, schedule.inc.get(job.number), fragment) for job in scheduling.jobs)
+    return Problem(fabric_of(scheduling.center), jobs, fragment)
+
+
+class Pools:
+    """The servers of every unit, those that have waited longest first."""
+
+    def __init__(self, center: DataCenter) -> None:
+        self.of = {unit.name: [f"{unit.name}h{n}" for n in range(1, unit.servers + 1)] for unit in center.units}
+
+    def place(self, job: PlacedJob, inc: str | None, fragment: FragmentFormat) -> Job:
+        workers = [host for unit, count in job.workers.items() for host in self.take(unit, count)]
+        server = self.take(job.server, 1, workers)
+        if not server:
+            raise InputError(
+                f"job {job.number}: unit '{job.server}' has a worker on each of its {len(self.of[job.server])} servers "
+                "and none left for the PS: give it one more"
+            )
+        size = 4 * fragment.values * max(1, round(job.gradient_bytes / fragment.wire_bytes))
+        pause_s = job.compute_s + job.update_time(inc)
+        return Job(job.number, tuple(workers), tuple(server), size, iterations=job.iterations, compute_s=pause_s)
+
+    def take(self, unit: str, count: int, without: Collection[str] = ()) -> list[str]:
+        """The next servers of a unit; fewer where there are not so many."""
+        taken = [host for host in self.of[unit] if host not in without][:count]
+        self.of[unit] = [host for host in self.of[unit] if host not in taken] + taken
+        return taken
+
+
+def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Plan:
+    """A tree for each job: to its PS, summed where the schedule has INC. Where that is the whole sum, the PS stands by.
+
+    Rates are what all jobs could send at once, on a circuit between every two units.
+    """
+    trees = [tree_of(problem.fabric, job, schedule.inc.get(job.number)) for job in problem.jobs]
+    rate_bps = sending_rate_bps(problem.fabric, ((tree, 1.0) for tree in trees))
+    shards = tuple(Shard(job.number, 1, 1.0, rate_bps, (tree,)) for job, tree in zip(problem.jobs, trees, strict=True))
+    policies = {
+        job.number: IN_NETWORK if job.home is not None and schedule.inc.get(job.number) == job.home else DEFAULT_POLICY
+        for job in scheduling.jobs
+    }
+    return with_policies(problem, Plan(schedule.method, problem.fabric.name, shards, schedule.outcome), policies)
+
+
+def tree_of(fabric: Fabric, job: Job, inc: str | None) -> AggregationTree:
+    server = job.servers[0]
+    paths = (along((worker, fabric.tor_of(worker), fabric.tor_of(server), server)) for worker in job.workers)
+    return tree_from_paths(fabric, 1, paths, () if inc is None else (inc,))
+
+
+def along(nodes: Iterable[str]) -> tuple[str, ...]:
+    """A path that enters each of its units once."""
+    return tuple(dict.fromkeys(nodes))

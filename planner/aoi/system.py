@@ -1,0 +1,178 @@
+"""What P4INC-AOI's schedulers are asked: a data centre of units joined by optical circuits, and the jobs placed on it.
+
+A unit is a programmable switch and its pool of servers. Its optical ports lead to an all-optical interconnect (AOI),
+which joins any port to any other; a connection carries `port_bps` both ways (footnote 1). Time goes in slots.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, isfinite
+
+from topo.errors import InputError
+
+TRAINING, MAPREDUCE = "training", "mapreduce"
+KINDS = (TRAINING, MAPREDUCE)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A switch and its servers. The symbols are the paper's (section IV-B).
+
+    `switch_bps` is what all its ports to servers carry, up and down together; `inc_jobs` of its jobs can use INC at a
+    time, each with an equal part of `aggregator_slots`.
+    """
+
+    name: str
+    servers: int
+    optical_ports: int  # P_oxc
+    switch_bps: float  # B_PDP
+    inc_jobs: int  # N_INC
+    aggregator_slots: int = 512
+
+
+@dataclass(frozen=True)
+class DataCenter:
+    """The units, a port's rate B_port (bit/s), the time of a reconfiguration epsilon and of a slot Delta t (s).
+
+    Bandwidth is granted to a worker in steps of `step_bps` (delta B of Algorithm 2).
+    """
+
+    units: tuple[Unit, ...]
+    port_bps: float
+    reconfiguration_s: float
+    slot_s: float
+    step_bps: float
+
+    def __post_init__(self) -> None:
+        """Raise `InputError` unless names are unique and all numbers make sense."""
+        for name, count in Counter(unit.name for unit in self.units).items():
+            if count > 1:
+                raise InputError(f"unit '{name}' is given {count} times: every unit needs its own name")
+        for unit in self.units:
+            for key in ("servers", "optical_ports", "switch_bps", "inc_jobs", "aggregator_slots"):
+                require(f"unit '{unit.name}': {key}", getattr(unit, key))
+        for key in ("port_bps", "slot_s", "step_bps"):
+            require(key, getattr(self, key), above=0)
+        require("reconfiguration_s", self.reconfiguration_s)
+        if self.reconfiguration_s >= self.slot_s:
+            raise InputError(
+                f"a reconfiguration of {self.reconfiguration_s:g} s in slots of {self.slot_s:g} s: "
+                "new circuits would never carry anything; make slots longer"
+            )
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The place of each unit."""
+        return {unit.name: place for place, unit in enumerate(self.units)}
+
+
+@dataclass(frozen=True)
+class PlacedJob:
+    """A job whose workers and PS have their units already. Numbers from 1.
+
+    `workers[unit]` is W, how many are there; `server` is the PS's unit. In an iteration each worker computes for
+    `compute_s`, then sends `gradient_bytes` (d_j); without INC the PS needs `update_s` (a_j) more. A MapReduce job's
+    mappers are its workers and its reducer is its PS. It arrives at the begin of slot `arrival`.
+    """
+
+    number: int
+    workers: dict[str, int]
+    server: str
+    gradient_bytes: int
+    update_s: float = 0.0
+    arrival: int = 0
+    iterations: int = 1
+    compute_s: float = 0.0
+    kind: str = TRAINING
+
+    @property
+    def bits(self) -> float:
+        """What each worker sends in all its iterations."""
+        return 8.0 * self.gradient_bytes * self.iterations
+
+    @property
+    def home(self) -> str | None:
+        """The unit of all workers (E = 1), or None."""
+        return next(iter(self.workers)) if len(self.workers) == 1 else None
+
+    def update_time(self, inc: str | None) -> float:
+        """The update at the end of an iteration (Eq. 11): none where a switch does all of the sum."""
+        return 0.0 if inc is not None and self.home == inc else self.update_s
+
+    def pause(self, inc: str | None) -> float:
+        """Time between its transfers: computing, and every update but the last one, which no transfer follows."""
+        return self.iterations * self.compute_s + (self.iterations - 1) * self.update_time(inc)
+
+    def flows(self, inc: str | None) -> Iterator[tuple[str, int]]:
+        """The units that send to the PS's, and how many times a worker's rate (Eq. 4); `inc` sums there."""
+        for unit, workers in self.workers.items():
+            if unit != self.server and not (unit == inc == self.home):
+                yield unit, 1 if unit == inc else workers
+
+    def switch_loads(self, inc: str | None) -> dict[str, int]:
+        """What each unit's switch carries from and to its servers, in a worker's rates (Eq. 5)."""
+        loads = Counter(self.workers)
+        for _, weight in self.flows(inc):
+            loads[self.server] += weight
+        if inc != self.server:
+            loads[self.server] += self.workers.get(self.server, 0)
+        return {unit: load for unit, load in loads.items() if load}
+
+
+@dataclass(frozen=True)
+class Scheduling:
+    """A data centre and the jobs to schedule on it. Constructing one checks it.
+
+    `horizon` is T, the number of slots in which all jobs have to be done; None if it does not matter.
+    """
+
+    center: DataCenter
+    jobs: tuple[PlacedJob, ...]
+    horizon: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.jobs:
+            raise InputError("no job: there has to be at least one")
+        for number, count in Counter(job.number for job in self.jobs).items():
+            if count > 1:
+                raise InputError(f"job {number} is given {count} times: every job needs its own number")
+        for job in self.jobs:
+            check_job(self.center, job)
+
+    @cached_property
+    def job_of(self) -> dict[int, PlacedJob]:
+        return {job.number: job for job in self.jobs}
+
+
+def check_job(center: DataCenter, job: PlacedJob) -> None:
+    """Raise `InputError`, with the constraint that is broken, unless the job fits its units."""
+    name = f"job {job.number}"
+    for unit in (*job.workers, job.server):
+        if unit not in center.index:
+            raise InputError(f"{name}: unit '{unit}' is not in the data centre: choose from {', '.join(center.index)}")
+    for unit, workers in job.workers.items():
+        servers = center.units[center.index[unit]].servers
+        if not 1 <= workers <= servers:
+            raise InputError(
+                f"{name}: {workers} workers in unit '{unit}', constraint 'servers': 1 to {servers} are expected"
+            )
+    if not job.workers:
+        raise InputError(f"{name} has no worker: it needs at least one")
+    if job.kind not in KINDS:
+        raise InputError(f"{name}: kind '{job.kind}': choose from {', '.join(KINDS)}")
+    require(f"{name}: gradient_bytes", job.gradient_bytes, above=0)
+    require(f"{name}: iterations", job.iterations, above=0)
+    for key in ("update_s", "compute_s", "arrival"):
+        require(f"{name}: {key}", getattr(job, key))
+
+
+def require(what: str, value: float, above: float = -inf) -> None:
+    """Raise `InputError` unless the value is finite, not negative, and more than `above`."""
+    if not (isfinite(value) and value >= 0 and value > above):
+        raise InputError(
+            f"{what} is {value:g}: a finite number {'above 0' if above == 0 else 'of at least 0'} is expected"
+        )

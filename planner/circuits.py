@@ -1,0 +1,111 @@
+"""A plan's entries on optical ports: by which port a unit sends to another depends on the circuits of the moment.
+
+`planner.entries` makes entries for a fabric in which every two units that may come to be joined have a link. Here
+the ports of those links become the optical ports of an interconnect, and change with its circuits.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from topo.circuits import Circuit, Interconnect
+from topo.errors import PlanError
+from topo.fabric import Fabric
+
+DARK_PORT = 510
+"""Where a unit sends what has no circuit: nothing is plugged in there."""
+
+PIPELINE, ADMISSION, RESULTS = "InaIngress.pipeline", "InaIngress.admission", "InaIngress.results"
+SEND = "InaIngress.send"
+
+Lines = dict[str, list[int]]
+"""By peer, the ports of a unit that have a circuit to it."""
+
+
+class CircuitEntries:
+    """The entries of a plan on the circuits of `interconnect`. Keys stay what they are; actions follow the circuits.
+
+    `entries` are for `fabric`, whose optical links stand for the circuits that there may be. Where several circuits
+    join two units, labels take them in turn.
+    """
+
+    def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: Entries) -> None:
+        self.units = [Unit(fabric, interconnect, each) for each in entries.switches]
+
+    def first(self, circuits: Collection[Circuit]) -> Entries:
+        """Everything to install, for these circuits."""
+        return Entries(tuple(unit.first(circuits) for unit in self.units))
+
+    def changes(self, circuits: Collection[Circuit]) -> Iterator[SwitchEntries]:
+        """What is other with these circuits than it was: for each unit, new groups and changed entries."""
+        for unit in self.units:
+            changed = unit.change(circuits)
+            if changed.tables or changed.groups:
+                yield changed
+
+
+class Unit:
+    """One switch's entries."""
+
+    def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: SwitchEntries) -> None:
+        self.name, self.entries = entries.switch, entries
+        self.optical = interconnect.ports.get(self.name, ())
+        joined = {link.peer_of(self.name) for link in fabric.links if link.optical and self.name in (link.a, link.b)}
+        self.peer_at = {fabric.port_numbers[self.name, peer]: peer for peer in joined} if self.optical else {}
+        self.ports_of = {group.group: group.ports for group in entries.groups}
+        self.numbers: dict[tuple[int, ...], int] = {}
+        self.rows: dict[tuple[str, tuple[int, ...]], TableEntry] = {}
+
+    def first(self, circuits: Collection[Circuit]) -> SwitchEntries:
+        changed = self.change(circuits)
+        return replace(self.entries, tables=changed.tables, groups=changed.groups)
+
+    def change(self, circuits: Collection[Circuit]) -> SwitchEntries:
+        lines, known = self.lines(circuits), len(self.numbers)
+        rows = {(row.table, row.exact_key): row for each in self.entries.tables for row in self.on_ports(each, lines)}
+        changed = tuple(row for place, row in rows.items() if self.rows.get(place) != row)
+        self.rows = rows
+        groups = tuple(MulticastGroup(number, ports) for ports, number in list(self.numbers.items())[known:])
+        return SwitchEntries(self.name, changed, groups)
+
+    def lines(self, circuits: Collection[Circuit]) -> Lines:
+        found: Lines = defaultdict(list)
+        for one, other in sorted(circuits):
+            for (node, port), (peer, _) in ((one, other), (other, one)):
+                if node == self.name:
+                    found[peer].append(port)
+        return found
+
+    def on_ports(self, entry: TableEntry, lines: Lines) -> Iterator[TableEntry]:
+        """What becomes of an entry."""
+        if entry.table == PIPELINE and entry.exact_key[0] in self.peer_at:
+            yield from (replace(entry, key=(port,)) for port in self.checked(entry.params))
+        elif entry.table == ADMISSION and entry.exact_key[0] in self.peer_at:
+            yield from (replace(entry, key=(port, *entry.key[1:])) for port in self.optical)
+        elif entry.action == SEND and entry.params[0] in self.peer_at:
+            yield replace(entry, params=(self.port(entry.params[0], lines, sum(entry.exact_key)) or DARK_PORT,))
+        elif entry.table == RESULTS:
+            yield replace(entry, params=(self.group(self.ports_of[entry.params[0]], lines, sum(entry.exact_key)),))
+        else:
+            yield entry
+
+    def checked(self, pipeline: Sequence[int]) -> tuple[int, ...]:
+        """The optical ports, if all are in this pipeline."""
+        rows = (row for row in self.entries.tables if row.table == PIPELINE and row.key[0] in self.peer_at)
+        if any(row.params != pipeline for row in rows):
+            raise PlanError(f"the optical ports of '{self.name}' are in several pipelines: circuits need them in one")
+        return self.optical
+
+    def port(self, linked: int, lines: Lines, turn: int) -> int | None:
+        """The port of a circuit to whom `linked` leads in the fabric, if there is one."""
+        ports = lines.get(self.peer_at[linked], [])
+        return ports[turn % len(ports)] if ports else None
+
+    def group(self, linked: Sequence[int], lines: Lines, turn: int) -> int:
+        """The number of the group that has these ports; what has no circuit is left out."""
+        found = (self.port(port, lines, turn) if port in self.peer_at else port for port in linked)
+        ports = tuple(sorted(port for port in found if port is not None))
+        return self.numbers.setdefault(ports, len(self.numbers) + 1)

@@ -1,0 +1,76 @@
+"""The models of the papers as tables of their layers: name and number of parameters of every tensor, in order.
+
+A table is a CSV file with these two columns; comments say where its numbers come from. Names are torchvision's, and
+for BERT those of its PyTorch version: "the default model partition of PyTorch" (GOAT, section IV-B) is by tensors, for
+with these BERT's gradients have the average of 2 MB that GOAT counts with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from topo.errors import InputError, unknown_name
+
+BYTES_PER_PARAMETER = 4
+COLUMNS = ["name", "parameters"]
+TABLES = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.csv"))}
+"""Every table of the kit, by the model's name."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A tensor of a model."""
+
+    name: str
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model's layers, in the order in which its gradient has them."""
+
+    name: str
+    layers: tuple[Layer, ...]
+
+    @property
+    def parameters(self) -> int:
+        return sum(layer.parameters for layer in self.layers)
+
+    @property
+    def gradient_bytes(self) -> int:
+        return BYTES_PER_PARAMETER * self.parameters
+
+
+def find_model(name: str) -> Model:
+    """One of `TABLES`, or what a .csv file describes. Raises `InputError` with the nearest one for an unknown name."""
+    if name.endswith(".csv"):
+        return read_model(Path(name))
+    if name not in TABLES:
+        raise unknown_name("model", name, TABLES)
+    return read_model(TABLES[name])
+
+
+@cache
+def read_model(path: Path) -> Model:
+    """The model of a file. Raises `InputError` with the line of a mistake."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: no table of layers can be read: {error}") from error
+    told = [(number, line.split(",")) for number, line in enumerate(lines, start=1) if line and line[0] != "#"]
+    if not told or told[0][1] != COLUMNS:
+        raise InputError(f"{path}: '{','.join(COLUMNS)}' is expected above the layers")
+    layers = tuple(layer_of(path, number, row) for number, row in told[1:])
+    twice = [name for name, count in Counter(layer.name for layer in layers).items() if count > 1]
+    if twice or not layers:
+        raise InputError(f"{path}: " + (f"layer '{twice[0]}' is there twice" if twice else "it has no layer"))
+    return Model(path.stem, layers)
+
+
+def layer_of(path: Path, number: int, row: list[str]) -> Layer:
+    if len(row) != len(COLUMNS) or not row[0] or not row[1].isdecimal() or not int(row[1]):
+        raise InputError(f"{path} line {number}: '{','.join(row)}': a name and a positive number are expected")
+    return Layer(row[0], int(row[1]))

@@ -1,0 +1,65 @@
+"""What of v1model runs where, out of the tables that run it: `python -m switch.features` prints it for the README.
+
+What is in no table is refused when a program is loaded, with its name and its line of P4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from switch.encode import PARTS
+from switch.fast.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from switch.fast.check import UNAVAILABLE
+from switch.fast.expressions import OPERATORS as COMPILED_OPERATORS
+from switch.fast.layout import STANDARD
+from switch.fast.packet import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.interpret.actions import HANDLERS
+from switch.interpret.expressions import ON_STACKS, OPERATORS
+from switch.interpret.hashes import ALGORITHMS
+from switch.interpret.parser import PARSER_OPERATIONS
+from switch.read import read_program
+from switch.target import PROGRAM
+
+COMPILED_KEYS = ("exact",)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Constructs of one kind: those that the generator compiles, for the kernel or a process, and the others."""
+
+    kind: str
+    compiled: tuple[str, ...]
+    interpreted: tuple[str, ...]
+
+
+def features() -> list[Features]:
+    """Every construct that has a handler, by kind."""
+    fields = read_program(PROGRAM).headers[STANDARD].fields
+    standard = [field.name for field in fields if not field.name.startswith("_")]  # p4c pads
+    return [
+        split("primitives", COMPILED_PRIMITIVES, HANDLERS),
+        split("parser", COMPILED_PARSER_OPERATIONS, PARSER_OPERATIONS),
+        split("operators", COMPILED_OPERATORS, OPERATORS | ON_STACKS),
+        split("hashes", (), ALGORITHMS),
+        split("keys", COMPILED_KEYS, PARTS),
+        split("standard_metadata", set(standard) - UNAVAILABLE, standard),
+    ]
+
+
+def split(kind: str, compiled: Iterable[str], handled: Iterable[str]) -> Features:
+    names = set(compiled)
+    return Features(kind, tuple(sorted(names)), tuple(sorted(set(handled) - names)))
+
+
+def markdown() -> str:
+    """The table of `switch/README.md`."""
+    lines = ["| | kernel and in process | in process only |", "|---|---|---|"]
+    for each in features():
+        cells = (" ".join(f"`{name}`" for name in names) for names in (each.compiled, each.interpreted))
+        lines.append(f"| {each.kind} | {' | '.join(cells)} |".replace("`|`", "`\\|`"))
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

@@ -1,0 +1,109 @@
+"""A program in this process: compiled where the generator has C for all that it needs, else interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.fast.inprocess import InProcessSwitch
+from switch.interpret.switch import InterpretedSwitch, Traced
+from switch.program import Program
+from topo.errors import MachineError, RunError, UnsupportedError
+
+Packets = list[tuple[int, bytes]]
+Inner = InProcessSwitch | InterpretedSwitch
+
+
+class EitherSwitch:
+    """A switch that runs any v1model program in this process, as fast as it can.
+
+    It is interpreted where the generator refuses the program, where there is no compiler, and where entries come
+    that compiled code does not take; those have to come before the first packet. `UnsupportedError` otherwise.
+    """
+
+    def __init__(self, program: Program, name: str = "switch") -> None:
+        self.name, self.program = name, program
+        self.steps: list[Callable[[Inner], None]] = []
+        self.used = False
+        self.switch: Inner
+        try:
+            self.switch = InProcessSwitch(program, name)
+        except (UnsupportedError, MachineError):
+            self.switch = InterpretedSwitch(program, name)
+
+    @property
+    def compiled(self) -> bool:
+        return isinstance(self.switch, InProcessSwitch)
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add entries; `InputError` if one of them is wrong, and then none is added."""
+        self.fill(lambda switch: switch.install(entries))
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters."""
+        self.fill(lambda switch: switch.change(entries))
+
+    def fill(self, step: Callable[[Inner], None]) -> None:
+        """Take a step on the switch; on an interpreted one, if compiled code does not take it and may still go."""
+        try:
+            step(self.switch)
+        except UnsupportedError:
+            if self.used or not self.compiled:
+                raise
+            self.interpret()
+            step(self.switch)
+        self.steps.append(step)
+
+    def interpret(self) -> None:
+        """Go on interpreted, filled like the compiled switch."""
+        self.switch = InterpretedSwitch(self.program, self.name)
+        for step in self.steps:
+            step(self.switch)
+
+    def inject(self, port: int, packet: bytes) -> Packets:
+        """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
+        self.used = True
+        return self.switch.inject(port, packet)
+
+    def inject_all(self, packets: Sequence[tuple[int, bytes]]) -> Packets:
+        """What leaves when `packets` arrive one after the other."""
+        self.used = True
+        return self.switch.inject_all(packets)
+
+    def trace(self, port: int, packet: bytes) -> Traced:
+        """Like `inject`, with all that happens on the way; only interpreted programs tell."""
+        if isinstance(self.switch, InProcessSwitch):
+            if self.used:
+                raise RunError(
+                    f"switch '{self.name}' runs compiled code, which keeps no trace: trace its first packet too"
+                )
+            self.interpret()
+        assert isinstance(self.switch, InterpretedSwitch)
+        self.used = True
+        return self.switch.trace(port, packet)
+
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        self.switch.wipe()
+
+    def check(self) -> None:
+        """A switch in this process runs as long as the process does."""
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, ordered by key."""
+        return self.switch.read_table(name)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        return self.switch.read_groups()
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array."""
+        return self.switch.read_register(name)
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of every element of a counter."""
+        return self.switch.read_counter(name)

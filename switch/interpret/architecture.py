@@ -1,0 +1,246 @@
+"""BMv2's simple_switch: a packet's way through parser, pipelines and deparser, and the copies that it leaves.
+
+One packet at a time: what it and its copies still have to do is done before the next one is taken in.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from switch.entries import MirrorSession, MulticastGroup
+from switch.interpret.actions import DROP_PORT
+from switch.interpret.context import Context
+from switch.interpret.control import pipeline_of
+from switch.interpret.deparser import deparser_of
+from switch.interpret.packet import NO_SESSION, Packet, Places
+from switch.interpret.parser import parser_of
+from switch.program import Field
+from switch.typed import MALFORMED
+from topo.errors import RunError
+
+NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
+"""standard_metadata.instance_type"""
+MAX_PASSES = 4096
+"""So many passes through the switch, for one packet that came in, are a loop."""
+
+
+class Slot(NamedTuple):
+    """A metadata field that the switch itself uses."""
+
+    place: int
+    ones: int
+
+    def write(self, packet: Packet, value: int) -> None:
+        packet[self.place] = value & self.ones
+
+
+class Standard:
+    """The metadata fields that the switch itself uses, where the program has them."""
+
+    def __init__(self, places: Places) -> None:
+        def slot(name: str) -> Slot:
+            return Slot(*places.intrinsic(name))
+
+        self.ingress_port = slot("standard_metadata.ingress_port")
+        self.egress_spec = slot("standard_metadata.egress_spec")
+        self.egress_port = slot("standard_metadata.egress_port")
+        self.instance_type = slot("standard_metadata.instance_type")
+        self.packet_length = slot("standard_metadata.packet_length")
+        self.parser_error = slot("standard_metadata.parser_error")
+        self.checksum_error = slot("standard_metadata.checksum_error")
+        self.group = slot("intrinsic_metadata.mcast_grp")
+        self.replica = slot("intrinsic_metadata.egress_rid")
+        self.priority = slot("intrinsic_metadata.priority")
+        self.received_us = slot("intrinsic_metadata.ingress_global_timestamp")
+        self.egress_us = slot("intrinsic_metadata.egress_global_timestamp")
+        self.queued_us = slot("queueing_metadata.enq_timestamp")
+        self.waited_us = slot("queueing_metadata.deq_timedelta")
+
+
+class SimpleSwitch:
+    """The program of `context` as a switch: `process` takes a packet in and gives what leaves."""
+
+    def __init__(self, context: Context) -> None:
+        self.program, self.state, self.places = context.program, context.state, context.places
+        self.note = context.trace.note
+        self.parse = parser_of(context)
+        self.ingress = pipeline_of(context, context.program.ingress)
+        self.egress = pipeline_of(context, context.program.egress)
+        self.deparse = deparser_of(context)
+        self.standard = Standard(context.places)
+        self.kept = {number: self.kept_places(number) for number in context.program.field_lists}
+        self.digests = context.program.digests
+        self.initial = context.places.initial
+        self.metadata = context.places.metadata
+        self.incoming: deque[Packet] = deque()
+        self.leaving: deque[tuple[int, Packet]] = deque()
+        self.sent: list[tuple[int, bytes]] = []
+
+    def kept_places(self, number: int) -> list[int]:
+        """The places of the fields that a copy keeps."""
+        fields = self.places.program.field_lists[number].fields
+        return [self.places.field(each) for each in fields if isinstance(each, Field)]
+
+    def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
+        """What leaves, as (port, packet) in order, when `data` comes to `port`; `RunError` if the program fails."""
+        self.sent = []
+        self.incoming.append(self.arrival(port, data))
+        try:
+            return self.work_off()
+        except MALFORMED as error:
+            raise RunError(f"a packet finds that '{self.program.name}' is not as p4c writes it: {error!r}") from error
+        finally:
+            self.incoming.clear()
+            self.leaving.clear()
+
+    def work_off(self) -> list[tuple[int, bytes]]:
+        """Let every packet that waits pass; `RunError` for packets that loop."""
+        for _ in range(MAX_PASSES):
+            if self.leaving:
+                self.pass_egress(*self.leaving.popleft())
+            elif self.incoming:
+                self.pass_ingress(self.incoming.popleft())
+            else:
+                return self.sent
+        raise RunError(f"a packet has made {MAX_PASSES} passes and copies: the program sends it in a loop")
+
+    def arrival(self, port: int, data: bytes) -> Packet:
+        packet, standard = Packet(self.initial), self.standard
+        packet.data, packet.port, packet.received, packet.length = data, port, len(data), len(data)
+        standard.ingress_port.write(packet, port)
+        standard.packet_length.write(packet, len(data))
+        standard.received_us.write(packet, self.state.clock())
+        self.note(f"Processing packet received on port {port}")
+        return packet
+
+    # ---- ingress
+
+    def pass_ingress(self, packet: Packet) -> None:
+        """Parser and ingress; copies, digest, and then one way on: back to the parser, to a group, or to a port."""
+        standard, length = self.standard, packet.length
+        self.parse(packet)
+        packet[standard.parser_error.place] = packet.error
+        packet[standard.checksum_error.place] = int(packet.bad_checksum)
+        self.note("Pipeline 'ingress': start")
+        self.ingress(packet)
+        self.note("Pipeline 'ingress': end")
+        packet.exited = False
+        if packet.session != NO_SESSION:
+            self.clone_ingress(packet, length)
+        if packet.digest:
+            self.learn(packet)
+        if packet.resubmit:
+            self.return_to_parser(packet, packet.data, length, RESUBMITTED, packet.resubmit)
+        elif packet[standard.group.place]:
+            packet[standard.instance_type.place] = REPLICATED
+            self.replicate(packet, packet[standard.group.place])
+        elif packet[standard.egress_spec.place] == DROP_PORT:
+            self.note("Dropping packet at the end of ingress")
+        else:
+            packet[standard.instance_type.place] = NORMAL
+            self.enqueue(packet[standard.egress_spec.place], packet)
+
+    def clone_ingress(self, packet: Packet, length: int) -> None:
+        """A copy of the packet as it came in, parsed again, with the kept fields as ingress left them."""
+        mirror = self.mirror_of(packet)
+        if mirror is None:
+            return
+        self.note("Cloning packet at ingress")
+        copy = packet.copy_with(self.initial)
+        copy.length = length
+        self.standard.ingress_port.write(copy, packet.port)
+        self.parse(copy)
+        self.keep(copy, packet, packet.session_list, INGRESS_CLONE)
+        self.send_clone(copy, mirror)
+
+    def mirror_of(self, packet: Packet) -> MirrorSession | None:
+        """The mirror session that an action asked for, if it is set up; asked once."""
+        number, packet.session = packet.session, NO_SESSION
+        return self.state.sessions.get(number)
+
+    def keep(self, copy: Packet, packet: Packet, fields: int, instance_type: int) -> None:
+        """A copy's metadata is 0 but for a list of fields."""
+        copy[: self.metadata] = self.initial[: self.metadata]
+        for place in self.kept.get(fields, ()):
+            copy[place] = packet[place]
+        copy[self.standard.instance_type.place] = instance_type
+
+    def send_clone(self, copy: Packet, mirror: MirrorSession) -> None:
+        if mirror.group is not None:
+            self.replicate(copy, mirror.group)
+        if mirror.port is not None:
+            self.enqueue(mirror.port, copy)
+
+    def learn(self, packet: Packet) -> None:
+        """Report the digest that an action asked for."""
+        digest, packet.digest = self.digests.get(packet.digest), 0
+        if digest is not None:
+            fields = [each for each in digest.fields if isinstance(each, Field)]
+            values = tuple(packet[self.places.field(each)] & (1 << each.bits) - 1 for each in fields)
+            self.state.digests.append((digest.name, values))
+
+    def return_to_parser(self, packet: Packet, data: bytes, length: int, instance_type: int, fields: int) -> None:
+        """The packet comes in again as `data`, with all metadata 0 but for a list of fields."""
+        self.note("Resubmitting packet" if instance_type == RESUBMITTED else "Recirculating packet")
+        copy = packet.copy_with(self.initial)
+        copy.data, copy.length = data, length
+        self.keep(copy, packet, fields, instance_type)
+        self.standard.packet_length.write(copy, length)
+        if instance_type == RECIRCULATED:
+            copy.received = length
+        self.incoming.append(copy)
+
+    def replicate(self, packet: Packet, number: int) -> None:
+        """A copy for each port of a multicast group; none, if there is no such group."""
+        group = self.state.groups.get(number, MulticastGroup(number, ()))
+        for replica, ports in group.nodes.items():
+            for port in ports:
+                self.note(f"Replicating packet on port {port}")
+                self.standard.replica.write(packet, replica)
+                self.enqueue(port, packet.copy_with(packet))
+
+    # ---- egress
+
+    def enqueue(self, port: int, packet: Packet) -> None:
+        """To the port's queue, of which there is one: a packet of another priority is lost."""
+        if packet[self.standard.priority.place]:
+            self.note("Priority out of range, dropping packet")
+            return
+        self.note(f"Egress port is {port}")
+        self.standard.queued_us.write(packet, self.state.clock())
+        self.leaving.append((port, packet))
+
+    def pass_egress(self, port: int, packet: Packet) -> None:
+        """Egress and deparser; queues are empty whenever a packet comes, so their depths stay 0."""
+        standard, now = self.standard, self.state.clock()
+        standard.egress_us.write(packet, now)
+        standard.waited_us.write(packet, now - packet[standard.queued_us.place])
+        standard.egress_port.write(packet, port)
+        standard.egress_spec.write(packet, DROP_PORT + 1)
+        standard.packet_length.write(packet, packet.length)
+        self.note("Pipeline 'egress': start")
+        self.egress(packet)
+        self.note("Pipeline 'egress': end")
+        if packet.session != NO_SESSION:
+            self.clone_egress(packet)
+        if packet[standard.egress_spec.place] == DROP_PORT:
+            self.note("Dropping packet at the end of egress")
+            return
+        data = self.deparse(packet)
+        if packet.recirculate:
+            self.return_to_parser(packet, data, len(data), RECIRCULATED, packet.recirculate)
+            return
+        data = data if packet.truncated is None else data[: packet.truncated]
+        self.note(f"Transmitting packet of size {len(data)} out of port {port}")
+        self.sent.append((port, data))
+
+    def clone_egress(self, packet: Packet) -> None:
+        """A copy of the packet as it is now, which goes through egress itself."""
+        mirror = self.mirror_of(packet)
+        if mirror is None:
+            return
+        self.note("Cloning packet at egress")
+        copy = packet.copy_with(packet)
+        self.keep(copy, packet, packet.session_list, EGRESS_CLONE)
+        self.send_clone(copy, mirror)

@@ -1,0 +1,81 @@
+"""Hash functions of v1model's HashAlgorithm, as BMv2 computes them over bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+Hash = Callable[[bytes], int]
+
+
+def reflected(value: int, bits: int) -> int:
+    return int(f"{value:0{bits}b}"[::-1], 2)
+
+
+@cache
+def crc_table(polynomial: int, bits: int) -> tuple[int, ...]:
+    """The remainder of each byte."""
+    top, ones, table = 1 << bits - 1, (1 << bits) - 1, []
+    for byte in range(256):
+        remainder = byte << bits - 8
+        for _ in range(8):
+            remainder = (remainder << 1 ^ (polynomial if remainder & top else 0)) & ones
+        table.append(remainder)
+    return tuple(table)
+
+
+REFLECTED_BYTES = tuple(reflected(byte, 8) for byte in range(256))
+
+
+def crc(bits: int, polynomial: int, first: int, last: int, reflect: bool) -> Hash:
+    """A cyclic redundancy check that begins with `first` and whose result is combined with `last`."""
+    table, ones = crc_table(polynomial, bits), (1 << bits) - 1
+
+    def compute(data: bytes) -> int:
+        remainder = first
+        for byte in data:
+            index = (REFLECTED_BYTES[byte] if reflect else byte) ^ remainder >> bits - 8
+            remainder = table[index] ^ remainder << 8 & ones
+        return (reflected(remainder, bits) if reflect else remainder) ^ last
+
+    return compute
+
+
+def internet_checksum(data: bytes) -> int:
+    """RFC 1071: the complement of the sum in ones' complement of 16-bit words, which is their number modulo 65535."""
+    number = int.from_bytes(data if len(data) % 2 == 0 else data + b"\0", "big")
+    return ~(number % 0xFFFF or (0xFFFF if number else 0)) & 0xFFFF
+
+
+def identity(data: bytes) -> int:
+    """The first 8 bytes."""
+    return int.from_bytes(data[:8], "big")
+
+
+def exclusive_or(size: int) -> Hash:
+    """All words of `size` bytes, the last one filled up with 0."""
+
+    def compute(data: bytes) -> int:
+        result = 0
+        for at in range(0, len(data), size):
+            result ^= int.from_bytes(data[at : at + size].ljust(size, b"\0"), "big")
+        return result
+
+    return compute
+
+
+CRC16 = crc(16, 0x8005, 0, 0, reflect=True)
+CRC32 = crc(32, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, reflect=True)
+
+# {"name": "calc", "algo": "crc16", "input": [...]}; `_custom` ones are as BMv2 starts with them.
+ALGORITHMS: dict[str, Hash] = {
+    "crc16": CRC16,
+    "crc16_custom": CRC16,
+    "crc32": CRC32,
+    "crc32_custom": CRC32,
+    "crcCCITT": crc(16, 0x1021, 0xFFFF, 0, reflect=False),
+    "csum16": internet_checksum,
+    "identity": identity,
+    "xor16": exclusive_or(2),
+    "xor32": exclusive_or(4),
+}

@@ -1,0 +1,67 @@
+"""Meters: arrays of cells; a cell has a bucket of tokens for each rate, and gives a packet its colour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass
+class Bucket:
+    """Filled at `rate` tokens a microsecond up to `burst`; `counted` tokens have come since the meter began."""
+
+    rate: float
+    burst: int
+    colour: int
+    tokens: int
+    counted: int = 0
+
+    def fill(self, elapsed_us: int) -> None:
+        total = int(elapsed_us * self.rate)
+        self.tokens = min(self.tokens + total - self.counted, self.burst)
+        self.counted = total
+
+
+Rates = Sequence[tuple[float, int]]
+"""(tokens per microsecond, burst), the lowest rate first."""
+
+
+class MeterCell:
+    """One cell of a meter; without rates every packet is green (0)."""
+
+    def __init__(self, rates: Rates = ()) -> None:
+        made = [Bucket(rate, burst, colour, burst) for colour, (rate, burst) in enumerate(rates, start=1)]
+        self.buckets = made[::-1]
+
+    def colour(self, elapsed_us: int, size: int) -> int:
+        """The colour of a packet of `size` tokens: that of the highest rate which it exceeds."""
+        for bucket in self.buckets:
+            bucket.fill(elapsed_us)
+            if bucket.tokens < size:
+                return bucket.colour
+            bucket.tokens -= size
+        return 0
+
+
+class MeterState:
+    """The cells of one meter, made when they are first used."""
+
+    def __init__(self, size: int, of_bytes: bool, clock: Callable[[], int]) -> None:
+        self.size, self.of_bytes, self.clock = size, of_bytes, clock
+        self.start_us = clock()
+        self.rates: Rates = ()
+        self.cells: dict[int, MeterCell] = {}
+
+    def set_rates(self, index: int | None, rates: Rates) -> None:
+        """Give one cell, or all, these rates and full buckets."""
+        if index is None:
+            self.rates = rates
+            self.cells.clear()
+        else:
+            self.cells[index] = MeterCell(rates)
+
+    def colour(self, index: int, packet_bytes: int) -> int:
+        """The colour that the cell at `index` gives a packet of this length."""
+        if index not in self.cells:
+            self.cells[index] = MeterCell(self.rates)
+        return self.cells[index].colour(self.clock() - self.start_us, packet_bytes if self.of_bytes else 1)

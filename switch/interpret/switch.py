@@ -1,0 +1,121 @@
+"""A switch that runs any v1model program in this process, one packet at a time, by BMv2's rules."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.interpret.architecture import SimpleSwitch
+from switch.interpret.context import Context
+from switch.interpret.packet import Places
+from switch.interpret.state import Clock, Digest, State
+from switch.interpret.tables import Installed
+from switch.interpret.trace import Lines, Trace
+from switch.program import Program
+from switch.typed import MALFORMED, not_p4c
+
+Packets = list[tuple[int, bytes]]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What left for one packet, and what happened to it, a line for each step."""
+
+    sent: Packets
+    lines: tuple[str, ...]
+
+
+class InterpretedSwitch:
+    """A switch that runs `program` in this process. Any port number can be sent to.
+
+    `clock` gives the microseconds since the switch started, for timestamps and meters; `seed` begins the program's
+    random numbers. `UnsupportedError` names what of the program nothing here runs.
+    """
+
+    def __init__(self, program: Program, name: str = "switch", clock: Clock | None = None, seed: int = 0) -> None:
+        self.name, self.program = name, program
+        try:
+            self.state = State(program, clock or clock_from_now(), Random(seed))
+            self.switch = self.made(Trace())
+        except MALFORMED as error:
+            raise not_p4c(program.name, error) from error
+        self.lines: Lines | None = None
+        self.traced = self.switch
+
+    def made(self, trace: Trace) -> SimpleSwitch:
+        """The program's functions, on this switch's state."""
+        return SimpleSwitch(Context(self.program, Places(self.program), self.state, trace))
+
+    def inject(self, port: int, packet: bytes) -> Packets:
+        """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
+        return self.switch.process(port, packet)
+
+    def inject_all(self, packets: Sequence[tuple[int, bytes]]) -> Packets:
+        """What leaves when `packets` arrive one after the other."""
+        return [sent for port, packet in packets for sent in self.switch.process(port, packet)]
+
+    def trace(self, port: int, packet: bytes) -> Traced:
+        """Like `inject`, with all that happens on the way in BMv2's words."""
+        if self.lines is None:
+            self.lines = Lines(Places(self.program))
+            self.traced = self.made(self.lines)
+        self.lines.lines.clear()
+        sent = self.traced.process(port, packet)
+        return Traced(sent, tuple(self.lines.lines))
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add entries, groups, defaults, mirror sessions, rates and presets; `InputError` if one of them is wrong."""
+        self.state.install(entries)
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters."""
+        self.state.change(entries)
+
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        self.state.wipe()
+
+    def check(self) -> None:
+        """A switch in this process runs as long as the process does."""
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, ordered by key."""
+        return [entry_of(name, each) for each in self.state.installed(name)]
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        return [self.state.groups[number] for number in sorted(self.state.groups)]
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array; Python integers, if they have more than 64 bits."""
+        register = self.program.register(name)
+        return np.array(self.state.registers[register.name], np.uint64 if register.bits <= 64 else object)
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of every element of a counter; of a direct one, of every entry as `read_table` has them."""
+        packets, octets = self.state.read_counter(name)
+        return np.array(packets, np.uint64), np.array(octets, np.uint64)
+
+    def read_digests(self) -> list[Digest]:
+        """The digests that packets have left since they were last read: (name, values of the fields)."""
+        digests = list(self.state.digests)
+        self.state.digests.clear()
+        return digests
+
+
+def entry_of(table: str, found: Installed) -> TableEntry:
+    """The entry as it was given."""
+    call = found.calls[0]
+    return TableEntry(table, found.key, call.action.name, call.values, found.priority)
+
+
+def clock_from_now() -> Clock:
+    """A clock that counts microseconds from now on."""
+    start = time.monotonic_ns()
+    return lambda: (time.monotonic_ns() - start) // 1000

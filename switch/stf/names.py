@@ -1,0 +1,145 @@
+"""What the names and values of an STF test mean in a program: statements become entries.
+
+STF writes names short: `t` for `ingress.t`, `h.f` for `hdr.h.f`, `stack$0.f` for `stack[0].f`, `h.valid` or
+`h.$valid$`. A short name that fits several things is refused. Parts of a key that are not named match anything
+(exact ones: 0).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from switch.commands import number
+from switch.encode import BY_PRIORITY
+from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
+from switch.program import Action, MatchKey, Program, Table
+from switch.stf.script import Add, SetDefault
+from topo.errors import InputError, unknown_name
+
+LOWEST_PRIORITY = 10000
+"""BMv2's number for STF's priority 0: in BMv2 the lowest number wins, in STF the highest."""
+BITS_OF_DIGIT = {"0x": 4, "0o": 3, "0b": 1}
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of a program's tables, keys and actions."""
+
+    program: Program
+
+    def entry(self, add: Add) -> TableEntry:
+        """The entry that `add` describes."""
+        table = self.table(add.table)
+        given = {self.key(table, name).name: value for name, value in add.key}
+        key = tuple(key_part(part, given[part.name]) if part.name in given else anything(part) for part in table.key)
+        action, params = self.call(table, add.action, add.params)
+        priority = None
+        if any(part.match in BY_PRIORITY for part in table.key):
+            priority = LOWEST_PRIORITY - (add.priority or 0)
+        return TableEntry(table.name, key, action.name, params, priority)
+
+    def default(self, given: SetDefault) -> DefaultAction:
+        """The default action that `given` describes."""
+        table = self.table(given.table)
+        action, params = self.call(table, given.action, given.params)
+        return DefaultAction(table.name, action.name, params)
+
+    def table(self, name: str) -> Table:
+        return self.program.tables[only("table", name, self.program.tables)]
+
+    def key(self, table: Table, name: str) -> MatchKey:
+        """The part of the key of `table` that STF calls `name`."""
+        plain = re.sub(r"\$([0-9]+)", r"[\1]", name)
+        parts = {part.name: part for part in table.key}
+        spellings = [plain, f"{plain}$", f"{plain}.$valid$", re.sub(r"\bvalid$", "$valid$", plain)]
+        for spelling in spellings:
+            if spelling in parts:
+                return parts[spelling]
+        fitting = [known for known in parts if any(known.endswith(f".{spelling}") for spelling in spellings)]
+        return parts[one_of(f"key of table '{table.name}'", name, fitting, parts)]
+
+    def call(self, table: Table, name: str, given: Iterable[tuple[str, str]]) -> tuple[Action, tuple[int, ...]]:
+        """The action of `table` that STF calls `name`, and its parameters in order."""
+        actions = {action.name: action for action in table.actions}
+        action = actions[only(f"action of table '{table.name}'", name, actions)]
+        values = dict(given)
+        names = [parameter.name for parameter in action.parameters]
+        if set(values) != set(names):
+            raise InputError(f"action '{action.name}' takes ({', '.join(names)}), not ({', '.join(values)})")
+        return action, tuple(value_of(values[name]) for name in names)
+
+
+def only(what: str, name: str, known: Iterable[str]) -> str:
+    """`name` itself, or the only one of `known` that ends with it."""
+    choices = list(known)
+    return name if name in choices else one_of(what, name, [each for each in choices if each.endswith(name)], choices)
+
+
+def one_of(what: str, name: str, fitting: Sequence[str], known: Iterable[str]) -> str:
+    """The only one of `fitting`."""
+    if len(fitting) > 1:
+        raise InputError(f"{what} '{name}' may be {' or '.join(fitting)}: write more of the name")
+    if not fitting:
+        raise unknown_name(what, name, known)
+    return fitting[0]
+
+
+def anything(part: MatchKey) -> KeyPart:
+    """What matches every value."""
+    match part.match:
+        case "lpm":
+            return Lpm(0, 0)
+        case "ternary":
+            return Ternary(0, 0)
+        case "range":
+            return Range(0, (1 << part.bits) - 1)
+    return 0
+
+
+def key_part(part: MatchKey, text: str) -> KeyPart:
+    """A value as `part` matches it: V, V with digits left open by *, V/PREFIX, V&&&MASK, LOW..HIGH."""
+    match part.match:
+        case "lpm":
+            return prefix(part, text)
+        case "ternary":
+            return Ternary(*masked(part, text))
+        case "range":
+            low, _, high = text.partition("..")
+            return Range(value_of(low), value_of(high or low))
+    return value_of(text)
+
+
+def masked(part: MatchKey, text: str) -> tuple[int, int]:
+    """Value and mask. Digits that are written are compared, * are not; a decimal number is compared whole."""
+    if "&&&" in text:
+        value, _, compared = text.partition("&&&")
+        return value_of(value), value_of(compared)
+    bits = BITS_OF_DIGIT.get(text[:2])
+    if bits is None:
+        return (0, 0) if text == "*" else (value_of(text), (1 << part.bits) - 1)
+    mask = 0
+    for digit in text[2:]:
+        mask = mask << bits | (0 if digit == "*" else (1 << bits) - 1)
+    return value_of(text.replace("*", "0")), mask & (1 << part.bits) - 1
+
+
+def prefix(part: MatchKey, text: str) -> Lpm:
+    """V/PREFIX; or digits of which the last ones may be left open by *; or a whole value."""
+    value, slash, length = text.partition("/")
+    if slash:
+        return Lpm(value_of(value), value_of(length))
+    bits = BITS_OF_DIGIT.get(text[:2])
+    if bits is None:
+        return Lpm(value_of(text), part.bits)
+    digits = text[2:].rstrip("*")
+    return Lpm(value_of(text.replace("*", "0")), min(len(digits) * bits, part.bits))
+
+
+def value_of(text: str) -> int:
+    """A number; `InputError` for anything else."""
+    try:
+        return number(text)
+    except ValueError as error:
+        raise InputError(f"'{text}' is no number: expected decimal, 0x, 0o, 0b, or an address") from error

@@ -1,0 +1,186 @@
+"""A test in the Simple Test Framework format (STF) of p4c, as typed statements.
+
+    add TABLE [PRIORITY] KEY:VALUE ... ACTION(NAME:VALUE, ...)     # 0x25** leaves digits open, 0x0a00/16 is a prefix
+    setdefault TABLE ACTION(NAME:VALUE, ...)
+    packet PORT HEX...
+    expect PORT [HEX...] [$]                # * is any digit; nothing: any packets; $: no byte may follow
+    wait
+    mc_*, mirroring_*, meter_*, register_*, counter_*              # commands of simple_switch_CLI
+
+`#` starts a comment. A higher priority wins, the other way around than in BMv2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from topo.errors import InputError
+
+HEX = re.compile(r"(?:[0-9A-F]{2})*")
+PATTERN = re.compile(r"[0-9A-F*]*")
+ACTION = re.compile(r"(?P<before>.*?)(?P<name>\S+?)\s*\((?P<arguments>[^)]*)\)\s*(?:=\s*\S+\s*)?")
+MAX_PORT = 510
+PASSED_ON = ("mc_", "mirroring_", "meter_", "register_", "counter_")
+
+
+@dataclass(frozen=True)
+class Add:
+    """An entry, its key and its action's parameters by name."""
+
+    table: str
+    priority: int | None
+    key: tuple[tuple[str, str], ...]
+    action: str
+    params: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class SetDefault:
+    table: str
+    action: str
+    params: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A packet that arrives."""
+
+    port: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Expect:
+    """The next packet to leave `port`, in capital hexadecimal digits or `*`; None: any number of any packets.
+
+    More bytes may follow, unless it is `complete`.
+    """
+
+    port: int
+    digits: str | None
+    complete: bool = False
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Until nothing moves."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of simple_switch_CLI, as words."""
+
+    words: tuple[str, ...]
+
+
+Statement = Add | SetDefault | Packet | Expect | Wait | Command
+
+
+@dataclass(frozen=True)
+class Line:
+    """A statement and where it stands."""
+
+    number: int
+    text: str
+    statement: Statement
+
+
+def read_script(path: Path) -> tuple[Line, ...]:
+    """The statements of an STF file; `InputError` names file and line."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}; expected a test in STF") from error
+    return tuple(parse_script(text, str(path)))
+
+
+def parse_script(text: str, name: str = "script") -> Iterator[Line]:
+    """The statements of `text`, which is called `name` in errors."""
+    for number, whole in enumerate(text.splitlines(), start=1):
+        line = whole.partition("#")[0].strip()
+        if line:
+            try:
+                yield Line(number, line, parse(line))
+            except ValueError as error:
+                raise InputError(f"{name}:{number}: '{line}': {error}") from error
+
+
+def parse(line: str) -> Statement:
+    word, _, rest = line.partition(" ")
+    if word.startswith(PASSED_ON):
+        return Command(tuple(line.split()))
+    if word not in STATEMENTS:
+        raise ValueError(f"expected one of {', '.join(STATEMENTS)}, or a command that starts with one of {PASSED_ON}")
+    return STATEMENTS[word](rest.strip())
+
+
+def parse_add(rest: str) -> Add:
+    before, action, params = split_action(rest)
+    table, *words = before.split()
+    priority = int(words.pop(0)) if words and words[0].isdecimal() else None
+    return Add(table, priority, tuple(map(named, words)), action, params)
+
+
+def parse_set_default(rest: str) -> SetDefault:
+    table, action, params = split_action(rest)
+    return SetDefault(table.strip(), action, params)
+
+
+def split_action(text: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    """What stands before the action, its name, its arguments."""
+    found = ACTION.fullmatch(text)
+    if found is None or not found["before"].strip():
+        raise ValueError("expected a table, then a key, and ACTION(NAME:VALUE, ...) at the end")
+    arguments = [part for part in found["arguments"].split(",") if part.strip()]
+    return found["before"], found["name"], tuple(map(named, arguments))
+
+
+def named(word: str) -> tuple[str, str]:
+    """NAME:VALUE; the value may have colons too."""
+    name, colon, value = word.strip().partition(":")
+    if not (name and colon and value):
+        raise ValueError(f"'{word.strip()}' is no NAME:VALUE")
+    return name.strip(), value.strip()
+
+
+def parse_packet(rest: str) -> Packet:
+    port, digits = port_and_digits(rest)
+    if not HEX.fullmatch(digits):
+        raise ValueError("a packet has whole bytes of hexadecimal digits")
+    return Packet(port, bytes.fromhex(digits))
+
+
+def parse_expect(rest: str) -> Expect:
+    port, digits = port_and_digits(rest)
+    if not digits:
+        return Expect(port, None)
+    complete = digits.endswith("$")
+    digits = digits.removesuffix("$")
+    if not PATTERN.fullmatch(digits):
+        raise ValueError("an expected packet has hexadecimal digits and *, and $ only at its end")
+    return Expect(port, digits, complete)
+
+
+def port_and_digits(rest: str) -> tuple[int, str]:
+    port, *digits = rest.split()
+    if not (port.isdecimal() and int(port) <= MAX_PORT):
+        raise ValueError(f"port {port}: ports are 0 to {MAX_PORT}")
+    return int(port), "".join(digits).upper()
+
+
+def parse_wait(rest: str) -> Wait:
+    if rest:
+        raise ValueError("wait takes nothing")
+    return Wait()
+
+
+STATEMENTS: dict[str, Callable[[str], Statement]] = {
+    "add": parse_add,
+    "setdefault": parse_set_default,
+    "packet": parse_packet,
+    "expect": parse_expect,
+    "wait": parse_wait,
+}

@@ -1,0 +1,49 @@
+"""The baselines and ATRO's network with real packets: what is planned is measured, and every sum is exact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from command import nothing_left
+from rich.console import Console
+
+from experiments.papers import Request, emulated
+
+pytestmark = pytest.mark.root
+
+TRIES = 2
+
+
+def planned(network: str) -> dict[str, emulated.Planned]:
+    """The baselines' plans on a network, or ATRO's on its own."""
+    if network not in emulated.SCENES:
+        return emulated.designed(emulated.QUICK_GRADIENT_BYTES)
+    baselines = replace(emulated.SCENES[network], planners=("random", "grid", "aggtree"))
+    return {network: baselines.plans(emulated.QUICK_GRADIENT_BYTES)}
+
+
+@pytest.mark.parametrize("network", ["leaf-spine", "fat-tree", "ATRO's"])
+def test_rates_are_those_of_the_plans(network: str, tmp_path: Path) -> None:
+    for _ in range(TRIES):
+        with nothing_left():
+            rows, verdict = emulated.run(
+                "test", planned(network), Console(quiet=True), Request(tmp_path, switch="fast")
+            )
+        assert all(row.exact for row in rows)
+        if verdict != "OVERLOADED":
+            assert verdict == "VALID", rows
+            return
+    pytest.skip("this machine is too busy for a valid run")
+
+
+def test_the_trap_is_one_in_the_model() -> None:
+    """4/5 of a link's rate for those who mind pipelines, 1/3 for others, who expect all of it."""
+    problem, plans = emulated.SCENES[emulated.TRAP].plans(emulated.QUICK_GRADIENT_BYTES)
+    rows = [
+        emulated.Row(emulated.TRAP, name, plan.shards[0].rate_bps, plan.shards[0].rate_bps, True, "VALID")
+        for name, plan in plans.items()
+    ]
+    assert [row.planned_bps for row in rows] == pytest.approx([1.6e6, 2e6 / 3])
+    assert "expects 2000 kbit/s, and keeps 0.42 of the best" in emulated.about_pipelines(problem, rows)

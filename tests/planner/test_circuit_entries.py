@@ -1,0 +1,84 @@
+"""A plan's entries follow the circuits: the same keys, other ports, and only where something changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.circuits import DARK_PORT, CircuitEntries
+from planner.entries import entries
+from planner.methods import find_method
+from planner.plan import Plan
+from planner.problem import Job, Problem
+from switch.entries import Entries, SwitchEntries, TableEntry
+from topo.circuits import Interconnect, optical_ports
+from topo.errors import PlanError
+from topo.generators import units, with_pipelines
+from traffic.packet import FRAGMENT
+
+SERVERS = 2
+OPTICAL = (3, 4)
+FABRIC = units(4, servers=SERVERS)
+JOBS = (Job(1, ("u1h1", "u1h2"), ("u3h1",), 2560), Job(2, ("u2h1",), ("u2h2",), 2560))
+
+
+def problem_and_plan() -> tuple[Problem, Plan]:
+    problem = Problem(FABRIC, JOBS, FRAGMENT)
+    return problem, find_method("lbmm").plan(problem)
+
+
+def circuit_entries() -> tuple[CircuitEntries, Interconnect]:
+    panel = optical_ports(FABRIC, dict.fromkeys(FABRIC.switch_by_name, len(OPTICAL)), 8e6)
+    return CircuitEntries(FABRIC, panel, entries(*problem_and_plan())), panel
+
+
+def rows(switch: SwitchEntries, table: str) -> dict[tuple[int, ...], tuple[int, ...]]:
+    return {entry.exact_key: entry.params for entry in switch.tables if entry.table == f"InaIngress.{table}"}
+
+
+def sent_by(switch: SwitchEntries, job: int) -> set[int]:
+    return {params[0] for key, params in rows(switch, "forward").items() if key[0] == job}
+
+
+def test_a_unit_admits_at_its_optical_ports_and_sends_by_its_circuits() -> None:
+    tables, panel = circuit_entries()
+    first = tables.first(panel.between([("u1", "u3"), ("u1", "u3")]))
+    assert set(rows(first.of("u1"), "pipeline")) == {(port,) for port in (1, 2, *OPTICAL)}
+    assert {key[0] for key in rows(first.of("u3"), "admission")} == set(OPTICAL) | {1}
+    assert sent_by(first.of("u1"), 1) == set(OPTICAL), "two workers, two circuits"
+    assert sent_by(first.of("u3"), 1) == {1}, "to its own server"
+    (group,) = first.of("u3").groups
+    assert set(group.ports) < set(OPTICAL)
+    assert len(group.ports) == 1, "a copy of each result"
+
+
+def test_without_a_circuit_there_is_nowhere_to_go() -> None:
+    tables, _ = circuit_entries()
+    first = tables.first(())
+    assert sent_by(first.of("u1"), 1) == {DARK_PORT}
+    assert [group.ports for group in first.of("u3").groups] == [()]
+    assert sent_by(first.of("u2"), 2) == {2}, "job 2 stays in its unit"
+
+
+def test_a_change_of_circuits_changes_what_uses_them() -> None:
+    tables, panel = circuit_entries()
+    before = panel.between([("u1", "u2"), ("u1", "u3")])
+    first = tables.first(before)
+    assert not list(tables.changes(before))
+    after = panel.between([("u1", "u3"), ("u1", "u3")], before)
+    changed = {each.switch: each for each in tables.changes(after)}
+    assert set(changed) <= {"u1", "u3"}
+    assert sent_by(changed["u1"], 1) == {3}, "one of the workers moves to the port that was u2's"
+    whole = {(entry.table, entry.key): entry for entry in first.of("u1").tables}
+    assert {(entry.table, entry.key) for entry in changed["u1"].tables} <= set(whole), "keys stay"
+    again = {each.switch: each for each in tables.changes(before)}
+    assert set(again["u1"].tables) <= set(whole.values()), "and back"
+    assert not any(each.groups for each in again.values()), "groups are known already"
+
+
+def test_optical_ports_in_several_pipelines_are_refused() -> None:
+    fabric = with_pipelines(FABRIC, 4)
+    panel = optical_ports(fabric, {"u1": 2}, 8e6)
+    pipelines = tuple(TableEntry("InaIngress.pipeline", (p,), "InaIngress.set_pipeline", (p,)) for p in (3, 4, 5))
+    tables = CircuitEntries(fabric, panel, Entries((SwitchEntries("u1", pipelines),)))
+    with pytest.raises(PlanError, match="optical ports of 'u1' are in several pipelines"):
+        tables.first(())

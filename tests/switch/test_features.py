@@ -1,0 +1,25 @@
+"""The README's table of features is what the code's own tables say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from switch.fast.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from switch.fast.expressions import OPERATORS as COMPILED_OPERATORS
+from switch.fast.packet import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.features import markdown
+from switch.interpret.actions import HANDLERS
+from switch.interpret.expressions import OPERATORS
+from switch.interpret.parser import PARSER_OPERATIONS
+
+README = Path(__file__).resolve().parents[2] / "switch" / "README.md"
+
+
+def test_the_readme_has_the_table_that_the_code_prints() -> None:
+    assert markdown() in README.read_text(), "put in what `python -m switch.features` prints"
+
+
+def test_whatever_is_compiled_is_interpreted_too() -> None:
+    assert set(COMPILED_PRIMITIVES) <= set(HANDLERS)
+    assert set(COMPILED_OPERATORS) <= set(OPERATORS)
+    assert set(COMPILED_PARSER_OPERATIONS) <= set(PARSER_OPERATIONS)
