@@ -12,8 +12,9 @@ from switch.encode import PARTS
 from switch.fast.actions import PRIMITIVES as COMPILED_PRIMITIVES
 from switch.fast.check import UNAVAILABLE
 from switch.fast.expressions import OPERATORS as COMPILED_OPERATORS
+from switch.fast.hashes import ALGORITHMS as COMPILED_ALGORITHMS
 from switch.fast.layout import STANDARD
-from switch.fast.packet import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.fast.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
 from switch.interpret.actions import HANDLERS
 from switch.interpret.expressions import ON_STACKS, OPERATORS
 from switch.interpret.hashes import ALGORITHMS
@@ -41,7 +42,7 @@ def features() -> list[Features]:
         split("primitives", COMPILED_PRIMITIVES, HANDLERS),
         split("parser", COMPILED_PARSER_OPERATIONS, PARSER_OPERATIONS),
         split("operators", COMPILED_OPERATORS, OPERATORS | ON_STACKS),
-        split("hashes", (), ALGORITHMS),
+        split("hashes", COMPILED_ALGORITHMS, ALGORITHMS),
         split("keys", COMPILED_KEYS, PARTS),
         split("standard_metadata", set(standard) - UNAVAILABLE, standard),
     ]
