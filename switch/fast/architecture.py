@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.fast.context import Context
-from switch.fast.layout import DROP_PORT, PORTS
+from switch.fast.layout import DROP_PORT, LOST, PORTS
 from switch.fast.usage import statements_of, written_by
 from switch.program import Field
 
@@ -52,6 +52,9 @@ def emit_reset(context: Context) -> None:
 def emit_egress(context: Context) -> None:
     """One packet or copy through the egress pipeline: 1 if it is to leave by `port`, its headers written back."""
     out = context.out
+    if context.layout.rebuilt:
+        lost = context.layout.arrays[LOST]
+        out.line(f"static INLINE int lose(void) {{ return memory.{lost.symbol}[0].packets++, 0; }}")
     out.comment("egress_spec becomes the drop port plus one, as in simple_switch.")
     with out.block("FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy)"):
         set_standard(context, "egress_port", "port")
@@ -60,7 +63,7 @@ def emit_egress(context: Context) -> None:
         set_standard(context, "packet_length", "state.current_length" if context.layout.rebuilt else "state.length")
         out.line(f"{context.layout.names.of(context.program.egress.name)}();")
         out.line(f"if ({standard(context, 'egress_spec')} == {DROP_PORT}) return 0;")
-        out.line("return !deparse(packet);")
+        out.line(f"return !deparse(packet){' || lose()' if context.layout.rebuilt else ''};")
 
 
 def kept_for_copies(context: Context) -> list[Field]:
@@ -136,6 +139,7 @@ def emit_receive(context: Context) -> None:
         out.line(f"u32 group = {standard(context, 'mcast_grp')}, spec = {standard(context, 'egress_spec')};")
         out.line("if (group) return replicate(packet, group);")
         out.line(f"if (spec == {DROP_PORT} || spec >= {PORTS}) return drop(packet);")
+        out.line("CHECKED(spec);")
         set_standard(context, "instance_type", str(INSTANCE_NORMAL))
         out.comment("simple_switch has one queue for each port; a packet of another priority is lost.")
         out.line(f"if ({standard(context, 'priority')}) return drop(packet);")

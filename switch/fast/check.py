@@ -14,6 +14,7 @@ from topo.errors import UnsupportedError
 
 MAX_FIELD_BITS = 128
 MAX_REGISTER_BITS = 64
+MAX_LIST = 16384  # of tables that are searched entry by entry
 
 # Metadata that BMv2 fills from its clock and queues, which the kernel has not got.
 UNAVAILABLE = frozenset(
@@ -73,7 +74,6 @@ REFUSED_PROPERTIES: dict[str, Callable[[Table], bool]] = {
     "direct counter": lambda table: table.counted,
     "direct meter": lambda table: table.meter is not None,
     "idle timeout": lambda table: table.idle_timeout,
-    "'const entries'": lambda table: bool(table.entries),
 }
 
 
@@ -83,11 +83,9 @@ def check_table(program: Program, table: Table) -> None:
         if present(table):
             raise refusal(program, f"{what}{where}")
     for part in table.key:
-        if part.match != "exact":
-            raise refusal(program, f"match kind '{part.match}' of '{part.name}' in table '{table.name}'")
         if isinstance(part.value, Unknown):
             raise refusal(program, f"{part.value.kind} '{part.name}' in table '{table.name}'")
-        if part.mask is not None:
-            raise refusal(program, f"masked key '{part.name}' in table '{table.name}'")
+    if table.match != "exact" and table.size > MAX_LIST:
+        raise refusal(program, f"{table.match} table '{table.name}' of {table.size} entries (more than {MAX_LIST})")
     if table.default is None:
         raise refusal(program, f"table '{table.name}' without a default action")

@@ -8,7 +8,7 @@ from switch.fast.actions import emit_action
 from switch.fast.architecture import declare_saved, emit_architecture
 from switch.fast.check import check, refusal
 from switch.fast.context import Context
-from switch.fast.control import declare_entries, emit_pipeline
+from switch.fast.control import declare_entries, emit_pipeline, emit_search
 from switch.fast.deparser import emit_deparser
 from switch.fast.hashes import emit_calculations, hashed_bytes
 from switch.fast.layout import MAX_REPLICAS, PORTS, Layout, declare_memory
@@ -73,17 +73,20 @@ def declare_types(context: Context) -> None:
         record.declare(out)
     for table in layout.tables.values():
         declare_entries(context, table)
-        if not table.direct:
+        if table.hashed:
             out.line(f"TABLE({table.symbol}, struct {table.key.name}, struct entry_{table.symbol}, {table.table.size})")
     declare_state(context)
     for front in layout.fronts.values():
         front.declare(out)
     records = {array.record.name: array.record for array in layout.arrays.values()}
     for record in records.values():
-        if not record.name.startswith(("entry_", "front_")):
+        if not record.name.startswith(("entry_", "front_", "listed_")):
             record.declare(out)
     declare_memory(layout, out)
     out.line("MEMORY struct memory memory;")
+    for table in layout.tables.values():
+        if table.rule is not None:
+            emit_search(context, table)
     for front in layout.fronts.values():
         out.line(f"FIND({front.symbol}, {front.bits})")
 

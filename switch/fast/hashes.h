@@ -1,7 +1,7 @@
 /* The hash functions of BMv2 over the first `length` of `room` bytes; `room` is a constant, which bounds the loops. */
 #pragma once
 
-static u8 hashed[HASHED_BYTES];
+WHOLE u8 hashed[HASHED_BYTES];
 
 FUNCTION u32 crc_of_byte(u32 crc, u32 polynomial) {
     for (u32 bit = 0; bit < 8; bit++)

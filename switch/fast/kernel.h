@@ -54,8 +54,8 @@ static INLINE void send_copy_by(PACKET *packet, u32 ifindex) {
 #ifdef HEAD_BYTES
 #define CHUNK 1024 /* bytes of payload moved at once */
 #define CHUNKS 64
-static u8 head[HEAD_BYTES];
-static u8 chunk[CHUNK];
+WHOLE u8 head[HEAD_BYTES];
+WHOLE u8 chunk[CHUNK];
 
 /* Move `length` bytes, up to CHUNK of them, within the packet. */
 FUNCTION int move_chunk(PACKET *packet, u32 from, u32 to, u32 length) {

@@ -26,6 +26,7 @@ DIRECT_BITS = 12  # a table with one key of at most so many bits is an array
 FRONT_BITS = 11  # of other tables, so many entries can stand in front (two to the power of it)
 ARRIVALS = 1024  # places of interfaces, by their kernel's index
 
+LOST = "lost packets"  # that could not be made as their headers say
 GROUPS = "groups"
 GROUP_BITS = 8
 GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
@@ -54,7 +55,8 @@ class Array:
 class TableLayout:
     """A table with a key. `values[n]` is the record that follows the entry's head for action number n.
 
-    `array` is set where the key is the index of an array in memory; other tables are hash maps.
+    It is an array in memory, of which the key is the index (`direct`); or a list in the order in which entries win,
+    whose places begin with what `rule` holds; or else a hash map.
     """
 
     table: Table
@@ -63,8 +65,13 @@ class TableLayout:
     values: dict[int, Record]
     entry_bytes: int
     direct: bool
+    rule: Record | None
 
     HEAD_BYTES = 8  # u32 present, u32 action
+
+    @property
+    def hashed(self) -> bool:
+        return not self.direct and self.rule is None
 
     def pack_entry(self, action: Action, values: tuple[int, ...]) -> bytes:
         """The bytes of an entry that runs `action` with `values`."""
@@ -163,11 +170,18 @@ class Layout:
         parts = [(f"rows_{length}", record, length) for length, record in self.rows.items()]
         parts += [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
         parts += [("arrivals", make_record("arrival", [("ifindex", 32), ("port", 32)]), ARRIVALS)]
+        if self.rebuilt:
+            parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
         parts += [
             (layout.table.name, entry_record(layout), 1 << layout.table.key[0].bits)
             for layout in self.tables.values()
             if layout.direct
+        ]
+        parts += [
+            (layout.table.name, listed_record(layout), layout.table.size)
+            for layout in self.tables.values()
+            if layout.rule is not None
         ]
         parts += [(front.record.name, front.record, 1 << front.bits) for front in self.fronts.values()]
         placed, offset = {}, 0
@@ -180,7 +194,7 @@ class Layout:
     @cached_property
     def fronts(self) -> dict[str, Front]:
         """The arrays in front of the hash tables, by the symbol of the table."""
-        hashed = [table for table in self.tables.values() if not table.direct]
+        hashed = [table for table in self.tables.values() if table.hashed]
         fronts = [Front(each.symbol, each.key.size, each.entry_bytes, FRONT_BITS) for each in hashed]
         fronts.append(Front(GROUPS, GROUP_KEY_BYTES, GROUP_BYTES, GROUP_BITS))
         return {front.symbol: front for front in fronts}
@@ -227,8 +241,21 @@ class Layout:
             key=make_record(f"key_{symbol}", [(f"{part.name} {i}", part.bits) for i, part in enumerate(table.key)]),
             values=values,
             entry_bytes=TableLayout.HEAD_BYTES + max(record.size for record in values.values()),
-            direct=len(table.key) == 1 and table.key[0].bits <= DIRECT_BITS,
+            direct=table.match == "exact" and len(table.key) == 1 and table.key[0].bits <= DIRECT_BITS,
+            rule=None if table.match == "exact" else rule_record(f"rule_{symbol}", table),
         )
+
+
+def rule_record(name: str, table: Table) -> Record:
+    """What a packet's key is compared with: for each part, its mask, least and greatest value."""
+    ends = [(f"{end} {i}", part.bits) for i, part in enumerate(table.key) for end in ("mask", "least", "most")]
+    return make_record(name, [*ends, ("priority", 32)])
+
+
+def listed_record(layout: TableLayout) -> Record:
+    """A place of a list, as far as memory's layout needs to know it."""
+    assert layout.rule is not None
+    return Record(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
 
 
 def entry_record(layout: TableLayout) -> Record:

@@ -39,7 +39,7 @@ static void send_copy(PACKET *packet, u32 port) {
 static INLINE int send(PACKET *packet, u32 port) { return send_copy(packet, port), 0; }
 
 #ifdef HEAD_BYTES
-static u8 head[HEAD_BYTES];
+WHOLE u8 head[HEAD_BYTES];
 
 /* The first `parsed` bytes of the packet become the first `length` bytes of `head`. */
 static int replace_head(PACKET *packet, u32 parsed, u32 length) {

@@ -18,6 +18,9 @@ from switch.program import (
 )
 from topo.errors import UnsupportedError
 
+REWRITTEN = ("dereference_header_stack", "valid_union")
+"""The operators of which nothing is left."""
+
 
 def plain(program: Program, expression: Expression) -> Expression:
     """`expression` without headers, stacks and unions in it."""

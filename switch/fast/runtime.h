@@ -19,6 +19,8 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #else
 #define FUNCTION static __attribute__((noinline))
 #endif
+#define CHECKED(index) __asm__ volatile("" : "+r"(index)) /* clang computes no address before the test of its index */
+#define LIST_BLOCK 64 /* so many places of a list are searched by one call */
 #define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */
 
 /* ---- numbers: BMv2 shifts by any amount ---- */

@@ -6,7 +6,7 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from switch.entries import KeyPart, Lpm, Range, Ternary
+from switch.entries import KeyPart, Lpm, Range, TableEntry, Ternary
 from switch.program import ActionCall, MatchKey, Table
 from topo.errors import InputError
 
@@ -119,7 +119,7 @@ def matches(tests: list[Test], key: Key) -> bool:
     return all(least <= part & mask <= most for (mask, least, most), part in zip(tests, key, strict=True))
 
 
-def rank(entry: Installed) -> int:
+def rank(entry: Installed | TableEntry) -> int:
     """Entries of low rank are found first."""
     if entry.priority is not None:
         return entry.priority

@@ -23,9 +23,7 @@ REFUSED = Path(__file__).parent / "programs" / "refused"
 # What the message about each program of the folder must name.
 NAMES = {
     "clone": "primitive 'clone_ingress_pkt_to_egress' (clone.p4:6",
-    "const_entries": "'const entries' of table 'TestIngress.fixed' (const_entries.p4:7",
     "direct_counter": "direct counter of table 'TestIngress.counted' (direct_counter.p4:7",
-    "lpm": "match kind 'lpm' of 'hdr.test.a' in table 'TestIngress.routes'",
     "meter": "primitive 'execute_meter' (meter.p4:7 rate.execute_meter",
     "queue_depth": "metadata field 'standard_metadata.deq_qdepth'",
     "timestamp": "metadata field 'standard_metadata.ingress_global_timestamp'",
