@@ -162,7 +162,7 @@ class KernelSwitch:
         return self.state.read_counter(name)
 
     def check(self) -> None:
-        """Raise `RunError` if a port's interface is gone, the program is no longer on it, or a packet was lost in it."""
+        """Raise `RunError` if a port's interface is gone, the program is off it, or lost a packet."""
         if lost := self.state.read_lost():
             raise RunError(
                 f"switch '{self.name}' lost {lost} packets that the kernel cannot make as short as their headers say"

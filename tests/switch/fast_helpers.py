@@ -139,7 +139,8 @@ KINDS = (1, 5, 0x11, 0x15)
 
 def lists_entries() -> SwitchEntries:
     """More entries than one block of a list has, in another order than they win."""
-    draw, tables = random.Random(6), []
+    draw = random.Random(6)
+    tables: list[TableEntry] = []
 
     def entry(table: str, key: tuple[KeyPart, ...], action: str, priority: int | None = None) -> None:
         value = len(tables) % 256
@@ -154,8 +155,8 @@ def lists_entries() -> SwitchEntries:
         entry("by_mask", (address, port, 1), "mask", priority)
     for priority, low in enumerate((300, 80, 1, 0), start=1):
         entry("by_range", (Range(low, low + 220), draw.choice(KINDS)), "range_", priority)
-    for priority, (port, kind) in enumerate(((80, 5), (80, None), (None, 1), (None, None)), start=1):
-        entry("if_given", (optional(port, 0xFFFF), optional(kind, 0xFF)), "given", priority)
+    for priority, (port_given, kind_given) in enumerate(((80, 5), (80, None), (None, 1), (None, None)), start=1):
+        entry("if_given", (optional(port_given, 0xFFFF), optional(kind_given, 0xFF)), "given", priority)
     return SwitchEntries("s", tuple(tables))
 
 
