@@ -124,10 +124,10 @@ class Router:
             question.use_only(question.used(solution))
             question.make_whole()
             solution = question.solve(deadline, self.seed)
-        if not solution.found:
-            question = Question.of(question.net, rates)
-            question.make_whole()
-            solution = question.solve(deadline, self.seed)
+            if not solution.found:
+                question = Question.of(question.net, rates)
+                question.make_whole()
+                solution = question.solve(deadline, self.seed)
         if not solution.found:
             return solution.status, None
         return solution.status, extract(question.net, question.columns, solution.values, rates)
