@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.routes import Inp
+from planner.routes import Inp, sums_of
 from planner.unfold import DirectedLink, unfold, unreachable
 from topo.fabric import Fabric
 
@@ -64,16 +63,27 @@ class TaskGraph:
 
     @cached_property
     def most_flows(self) -> dict[str, int]:
-        """The most flows that can leave each worker and switch: one for each INP, or all that enter a common switch."""
-        inps = Counter(switch for switch, _ in self.inps)
+        """The most flows that can leave each worker and switch: its INPs' sums, or all that enter a common switch."""
         most = dict.fromkeys(self.workers, 1)
+
+        def arriving(links: Iterable[DirectedLink]) -> int:
+            return min(len(self.workers), sum(count(u) for u, _ in links))
 
         def count(node: str) -> int:
             if node not in most:
-                most[node] = inps[node] or min(len(self.workers), sum(count(link[0]) for link in self.into[node]))
+                inps = [self.inps[inp] for inp in self.inps_of.get(node, ())]
+                most[node] = sum(sums_of(arriving(links)) for links in inps) or arriving(self.into[node])
             return most[node]
 
         return {node: count(node) for node in self.out_of}
+
+    @cached_property
+    def most_sums(self) -> dict[Inp, int]:
+        """The most flows that each INP makes of those that enter it: one, unless they may be too many for one sum."""
+        workers = len(self.workers)
+        return {
+            inp: sums_of(min(workers, sum(self.most_flows[u] for u, _ in links))) for inp, links in self.inps.items()
+        }
 
     def without(self, switches: Collection[str]) -> TaskGraph | None:
         """The graph without these switches, and what only leads to them; None where a worker then misses the PS."""

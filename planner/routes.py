@@ -26,6 +26,11 @@ Inp = tuple[str, int]
 MAX_CHILDREN = 64
 
 
+def sums_of(flows: int) -> int:
+    """How many flows an INP makes of so many that enter it."""
+    return -(-flows // MAX_CHILDREN)
+
+
 class Summing(NamedTuple):
     """Up to `MAX_CHILDREN` flows that an INP sums; the `part`-th such group of it."""
 
@@ -133,16 +138,21 @@ def tree_from_paths(
 
 
 def merge(fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]) -> list[Path]:
-    """The paths, each going on from the first INP that an earlier one has passed as that one does."""
-    rest: dict[Inp, Path] = {}
+    """The paths, each going on from the first sum that it is a part of as the first path in that sum does."""
+    rest: dict[Summing, Path] = {}
+    arrived: Counter[Inp] = Counter()
     merged = []
     for chosen in paths:
         path = chosen
+        begun: dict[Summing, int] = {}
         for position, inp in inps(fabric, chosen, aggregate_at):
-            if inp in rest:
-                path = chosen[:position] + rest[inp]
+            summing = Summing(*inp, arrived[inp] // MAX_CHILDREN)
+            arrived[inp] += 1
+            if summing in rest:
+                path = chosen[:position] + rest[summing]
                 break
-        rest |= {inp: path[position:] for position, inp in inps(fabric, path, aggregate_at)}
+            begun[summing] = position
+        rest |= {summing: path[position:] for summing, position in begun.items()}
         merged.append(path)
     return merged
 

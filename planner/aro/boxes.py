@@ -25,10 +25,10 @@ IMPROVEMENT = 5e-7
 """Relative; the search does not look for anything that is better by less."""
 CUT = 0.1
 """The least part of a box's hope that is tried to be cut off at once."""
-QUICK_S = 0.2
-"""The time for a question about a box that can be split if it is not answered."""
-QUICK = 0.1
+QUICK, QUICK_S = 0.1, 0.2
+"""The time for a question about a box that can be split if it is not answered: a part of the time for others, or so."""
 EASY, EASY_S = (1 / 2, 2 / 3), 1.0
+"""What part of the rates that tasks could have alone is tried for all, to have a plan soon; and the time for it."""
 PROBES = 8
 
 
@@ -65,7 +65,7 @@ class Search:
         """Search all rates up to `high`. Afterwards nothing is worth more than `bound`."""
         box = Box((0.0,) * len(high), high)
         for share in EASY:
-            self.ask(tuple(share * rate for rate in high), EASY_S)
+            self.ask(tuple(share * rate for rate in high), EASY_S, exact=False)
         self.descend(box)
         self.push(box)
         while self.open and -self.open[0][0] > self.enough and monotonic() < self.deadline:
@@ -154,13 +154,13 @@ class Search:
         least = self.levels.raised(low, self.base)
         if any(is_up_to(least, known) for known in self.possible):
             return False
-        return self.known_impossible(least) or self.ask(least, time_limit_s) == INFEASIBLE
+        return self.known_impossible(least) or self.ask(least, time_limit_s, exact=False) == INFEASIBLE
 
     def known_impossible(self, rates: Rates) -> bool:
         return any(is_up_to(known, rates) for known in self.impossible)
 
-    def ask(self, rates: Rates, time_limit_s: float) -> str:
-        """Ask for a routing, and remember the answer. At exact rates, a class that cannot be dealt out is halved."""
+    def ask(self, rates: Rates, time_limit_s: float, *, exact: bool = True) -> str:
+        """Ask for a routing, and remember the answer. If `exact`, classes that cannot be dealt out are halved."""
         while True:
             status, routing = self.router.route(rates, min(time_limit_s, self.deadline - monotonic()))
             self.asked[status] += 1
@@ -171,6 +171,7 @@ class Search:
             self.consider(routing)
             if not routing.overloaded:
                 self.possible.append(rates)
+            if not (routing.overloaded and exact):
                 return status
             self.halve(routing.overloaded)
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
+from math import ceil, inf
 from time import monotonic
 from typing import Any
 
@@ -44,7 +44,7 @@ class Demand:
     """A task's graph, less its workers: the one link of each has one flow.
 
     `starting[z]` counts the workers at common switch z, `local[inp]` those that send to an INP. `most_children` is
-    how many flows an INP sums; the papers have no such limit.
+    how many flows an INP sums into one; the papers have no such limit.
     """
 
     graph: TaskGraph
@@ -91,7 +91,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class FlowModel:
-    """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: whether the INP may be used."""
+    """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: how many sums the INP may make, 0 or 1 mostly."""
 
     model: pulp.LpProblem
     y: dict[DirectedLink, Any]
@@ -106,17 +106,21 @@ def build(demand: Demand, t: float) -> FlowModel:
     # Variables
     most = {(u, v): min(flows_within(demand.capacities_bps[u, v], t), graph.most_flows[u]) for u, v in demand.links}
     y = {(u, v): model.add_variable(f"y_{u}_{v}", 0, most[u, v]) for u, v in demand.links}  # (4), (10)
+    entering = {inp: [link for link in links if link in y] for inp, links in graph.inps.items()}
+    arriving = {inp: demand.local[inp] + sum(most[link] for link in links) for inp, links in entering.items()}
     x = {
-        (v, p): model.add_variable(f"x_{v}_{p}", int(demand.local[v, p] > 0), 1, pulp.LpInteger) for v, p in graph.inps
+        (v, p): model.add_variable(
+            f"x_{v}_{p}", ceil(demand.local[v, p] / children), ceil(arriving[v, p] / children), pulp.LpInteger
+        )
+        for v, p in graph.inps
     }  # (6)
 
     # Constraints
     for v, p in graph.inps:
-        entering = [link for link in graph.inps[v, p] if link in y]
-        for u, _ in entering:
+        for u, _ in entering[v, p]:
             model += y[u, v] <= min(most[u, v], children) * x[v, p], f"is_used_{u}_{v}_{p}"  # (7)
-        if demand.local[v, p] + sum(most[link] for link in entering) > children:
-            model += total(y, entering) + demand.local[v, p] <= children * x[v, p], f"children_{v}_{p}"
+        if arriving[v, p] > children:
+            model += total(y, entering[v, p]) + demand.local[v, p] <= children * x[v, p], f"children_{v}_{p}"
     for z in graph.aggregating:
         handed = pulp.lpSum(x[inp] for inp in graph.inps_of[z])  # (8)
         model += handed == total(y, graph.out_of[z]), f"op_forwards_{z}"  # (9)
@@ -131,7 +135,7 @@ def build(demand: Demand, t: float) -> FlowModel:
 def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:
     """The flows that a switch sums fit its `aggregation_rate_bps`; one that enters an INP alone costs nothing."""
     model = flows.model
-    most = min(demand.most_children, len(demand.graph.workers))
+    most = len(demand.graph.workers)
     for z, rate in demand.aggregation_rates_bps.items():
         summed: Any = 0
         for v, p in demand.graph.inps_of[z]:
@@ -184,7 +188,7 @@ class FlowTest:
         used = self.demand.used(found)
         while True:
             flows = build(self.demand, t)
-            fix({x: inp in used for inp, x in flows.x.items()})
+            fix({x: 0 for inp, x in flows.x.items() if inp not in used})
             found = self.fewest(flows) or found
             left = self.demand.used(found)
             if left == used:

@@ -38,7 +38,11 @@ class Form:
 
 @dataclass(frozen=True)
 class Flows:
-    """A task's variables: `y[u, v]`, flows on a directed link; `x[inp]`, whether the task passes the INP."""
+    """A task's variables: `y[u, v]`, flows on a directed link; `x[inp]`, whether the task passes the INP.
+
+    The flows that enter an INP leave it as one for each `MAX_CHILDREN`, the children of a slot: where it has more, x is
+    their number. The paper knows no such limit.
+    """
 
     y: dict[DirectedLink, Any]
     x: dict[Inp, Any]
@@ -112,7 +116,8 @@ def rates_of(model: pulp.LpProblem, most: Sequence[float], form: Form) -> Rates:
 def add_flows(model: pulp.LpProblem, i: int, graph: TaskGraph) -> Flows:
     """Eqs. (4) and (6)."""
     y = {(u, v): model.add_variable(f"y.{i}.{u}.{v}", 0, graph.most_flows[u], pulp.LpInteger) for u, v in graph.links}
-    x = {(v, p): model.add_variable(f"x.{i}.{v}.{p}", cat=pulp.LpBinary) for v, p in graph.inps}
+    sums = graph.most_sums
+    x = {(v, p): model.add_variable(f"x.{i}.{v}.{p}", 0, sums[v, p], pulp.LpInteger) for v, p in graph.inps}
     return Flows(y, x)
 
 
@@ -139,7 +144,7 @@ def add_objective(aro: Literal) -> None:
 
 
 def conserve_flows(aro: Literal, i: int) -> None:
-    """Eqs. (5) and (7) to (9) of task i. An INP sums at most 64 flows, the children of a slot."""
+    """Eqs. (5) and (7) to (9) of task i."""
     model, graph, y, x = aro.model, aro.graphs[i], aro.flows[i].y, aro.flows[i].x
     m = min(MAX_CHILDREN, len(graph.workers))  # M
     for u in graph.workers:
@@ -190,7 +195,7 @@ def limit_aggregation(aro: Literal) -> None:
 def add_summed(aro: Literal, i: int, inp: Inp, entering: Any) -> Any:
     """The flows that an INP sums: all that enter it, or none if that is one."""
     model, name = aro.model, f"{i}.{inp[0]}.{inp[1]}"
-    most = min(MAX_CHILDREN, len(aro.graphs[i].workers))
+    most = len(aro.graphs[i].workers)
     summed = model.add_variable(f"summed.{name}", 0, most, pulp.LpInteger)
     alone = model.add_variable(f"alone.{name}", cat=pulp.LpBinary)
     model += summed >= entering - alone, f"is_summed.{name}"

@@ -17,7 +17,7 @@ from planner.aro.deal import Flows, deal
 from planner.aro.program import INFEASIBLE, Program, Solution
 from planner.aro.rates import Rates
 from planner.aro.reduced import Network, Reduced, grouped
-from planner.routes import MAX_CHILDREN, Inp
+from planner.routes import MAX_CHILDREN, Inp, sums_of
 from planner.unfold import DirectedLink, Path
 from topo.fabric import Fabric
 
@@ -28,7 +28,7 @@ DEALING_TIME_S = 2.0
 
 @dataclass(frozen=True)
 class Columns:
-    """The variables of one task: y by link, x by INP."""
+    """The variables of one task: y by link; x by INP, the number of sums that leave it."""
 
     y: dict[DirectedLink, int]
     x: dict[Inp, int]
@@ -38,8 +38,8 @@ class Columns:
 class Routing:
     """`pieces[i][start]`: what leaves a start of task i, as paths to the next INP or the PS.
 
-    A start is an INP, with one path, or a common switch with workers, with one for each. The classes of twins in
-    `overloaded` could not be dealt out at the rates that were asked for.
+    A start is an INP, with a path for each of its sums, or a common switch with workers, with one for each. The classes
+    of twins in `overloaded` could not be dealt out at the rates that were asked for.
     """
 
     pieces: tuple[dict[Inp | str, list[Path]], ...]
@@ -84,6 +84,8 @@ class Router:
         """
         deadline = monotonic() + time_limit_s
         outline = Question.of(self.net, rates)
+        if self.net.fine is self.net:
+            outline.make_whole()
         for conflict in self.conflicts:
             if conflict.holds(rates):
                 outline.avoid(conflict)
@@ -122,10 +124,10 @@ class Router:
             question.use_only(question.used(solution))
             question.make_whole()
             solution = question.solve(deadline, self.seed)
-        if not solution.found:
-            question = Question.of(question.net, rates)
-            question.make_whole()
-            solution = question.solve(deadline, self.seed)
+            if not solution.found:
+                question = Question.of(question.net, rates)
+                question.make_whole()
+                solution = question.solve(deadline, self.seed)
         if not solution.found:
             return solution.status, None
         return solution.status, extract(question.net, question.columns, solution.values, rates)
@@ -193,13 +195,13 @@ def task_columns(program: Program, net: Network, i: int, rate: float) -> Columns
     """Variables and constraints (4) to (9) of a task."""
     graph = net.graphs[i]
     y = {link: program.variable(0, most_flows(net, graph, link, rate)) for link in graph.links}
-    x = {
-        inp: program.variable(min(1, graph.local[inp]), net.size(inp[0]), integral=net.size(inp[0]) == 1)
-        for inp in graph.entering
-    }
+    x: dict[Inp, int] = {}
     for inp, entering in graph.entering.items():
-        room = MAX_CHILDREN - graph.local[inp]
-        program.at_most([(1, y[link]) for link in entering] + [(-room, x[inp])], 0)  # (7)
+        local, size = graph.local[inp], net.size(inp[0])
+        arriving = local + sum(most_flows(net, graph, link, rate, into=inp[0]) for link in entering)
+        x[inp] = program.variable(sums_of(local), size * sums_of(arriving), integral=size == 1)
+        if arriving > MAX_CHILDREN:
+            program.at_most([*((1.0, y[link]) for link in entering), (-MAX_CHILDREN, x[inp])], -local)  # (7)
         for link in entering:
             most = program.upper[y[link]]
             if net.size(inp[0]) > 1:
@@ -253,8 +255,11 @@ def extract(net: Network, columns: Sequence[Columns], values: Sequence[float], r
 def cut_up(fabric: Fabric, graph: Reduced, y: Flows) -> dict[Inp | str, list[Path]]:
     """All flows of a task, by where they start; they use up y."""
     sums = {node for link in y for node in link if node in fabric.switch_by_name and fabric.switch_by_name[node].ina}
-    inps = {(v, fabric.ingress_pipeline(v, u)) for u, v in y if v in sums} | set(graph.local)
-    starts: list[tuple[Inp | str, int]] = [*((inp, 1) for inp in inps), *graph.starting.items()]
+    arriving = graph.local.copy()
+    for (u, v), n in y.items():
+        if v in sums:
+            arriving[v, fabric.ingress_pipeline(v, u)] += n
+    starts: list[tuple[Inp | str, int]] = [*((inp, sums_of(n)) for inp, n in arriving.items()), *graph.starting.items()]
     out_of = grouped(y, 0)
 
     def walk(path: Path) -> Path:

@@ -20,13 +20,10 @@ from planner.decouple import TaskGraph
 from planner.methods.method import Options
 from planner.plan import Plan, SolverOutcome
 from planner.problem import Problem
-from planner.routes import MAX_CHILDREN, plan_from_paths
+from planner.routes import plan_from_paths
 from planner.solve import OPTIMAL, SolverOptions, solve
 from topo.errors import InputError, SolverError
 
-MORE_PIPELINES = (
-    f"an input pipeline sums at most {MAX_CHILDREN} flows; give the switches more pipelines, or the job fewer workers"
-)
 LEAST = 1e-9
 """Relative room below a rate that is known to be possible: the solver rounds."""
 
@@ -135,7 +132,7 @@ def staged(
 
 def solve_literal(aro: Literal, options: SolverOptions) -> SolverOutcome:
     """Solve; then once more with all integers kept, so that rates are exact for the flows that were found."""
-    outcome = solve(aro.model, options, MORE_PIPELINES)
+    outcome = solve(aro.model, options)
     for variable in aro.model.variables():
         if variable.cat == pulp.LpInteger:
             variable.lowBound = variable.upBound = round(variable.varValue)
