@@ -18,7 +18,7 @@ from rich.console import Console
 from experiments.outcome import Outcome, measured_figures, switch_events
 from experiments.papers import Request
 from experiments.papers.goat_report import Point, conclusion, draw_points, means_table, over_spread, over_window
-from experiments.papers.goat_testbed import Paces, at_rate, everywhere, goat, patient
+from experiments.papers.goat_testbed import SCHEMES, Paces, at_rate, everywhere, patient
 from experiments.papers.trials import Trial, run_trials
 from planner.plan import SHARED_WINDOW, Plan
 from planner.problem import Job, Problem
@@ -92,9 +92,7 @@ def testbed() -> Problem:
 
 
 PLANS: dict[str, Callable[[Problem], Plan]] = {
-    "atp": everywhere("atp"),
-    "esa": everywhere("esa"),
-    "goat": goat,
+    **{name: SCHEMES[name] for name in ("atp", "esa", "goat")},
     "shadow-copy": everywhere("shadow-copy"),
 }
 """What is compared. Shadow copies (SwitchML's, below a PS) are not in the figure: they never let a worker be further

@@ -203,6 +203,6 @@ def plot(chart: Chart, measured: Measured, seeds: range, request: Request) -> No
             values = [mean(chart, measured, scheme, network, at, seeds) for at in chart.points]
             axes.plot(chart.points, values, style, color=color, marker="o", markersize=3, label=scheme)
         axes.set(title=network, xlabel=chart.axis, ylabel=f"{chart.title} (GB)", ylim=(0, None))
-    canvas.axes[0].legend(fontsize=7)
+    canvas.axes[0].legend(fontsize=7, handlelength=4)
     for suffix in ("png", "svg"):
         canvas.savefig(request.results / f"goat-{chart.name}.{suffix}")

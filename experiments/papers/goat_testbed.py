@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.adapt import with_policy
-from planner.methods import find_method
+from planner.methods import METHODS
 from planner.methods.goat import GoatOptions
-from planner.plan import Plan, SolverOutcome
+from planner.plan import Plan
 from planner.problem import Problem
 from traffic.faults import with_shares
 from traffic.layout import Layout
@@ -20,36 +20,40 @@ from traffic.reliable import Loop, ReliableOptions
 from traffic.worker import WorkerOptions
 
 SUB_MODELS = 16
+ESA_PRIORITY = 16
+"""That of all fragments. One that is refused halves what holds the slot, so that the next one preempts it."""
 TICK_S = 0.004
 """A slot waits for a tick at least: the fewer fragments in it, the nearer are equal rates to all arriving at once."""
 MARGIN = 1.25
 """Of timeouts over how late stragglers are."""
 BACKOFFS = 4
 """Timeouts without any result, at which a run has not yet failed."""
-ESA_PRIORITY = 16
-"""That of all fragments. One that is refused halves what holds the slot, so that the next one preempts it."""
 
 
 def goat(problem: Problem) -> Plan:
     """Each sub-model summed at the switches that KRGS chooses, to which all workers send it."""
-    return find_method("goat").plan(problem, GoatOptions(sub_models=SUB_MODELS))
+    return METHODS["goat"].plan(problem, GoatOptions(sub_models=SUB_MODELS))
 
 
 def everywhere(policy: str) -> Callable[[Problem], Plan]:
     """The gradient as one tree, all of which every switch sums (ATP's two levels), with slots by a policy."""
 
     def plan(problem: Problem) -> Plan:
-        (shard,) = find_method("atp").plan(problem).shards
-        trees = tuple(replace(tree, priority=ESA_PRIORITY) for tree in shard.trees)
-        plan = Plan(policy, problem.fabric.name, (replace(shard, trees=trees),), SolverOutcome("heuristic", 0.0))
-        return with_policy(problem, plan, policy)
+        found = with_policy(problem, METHODS["atp"].plan(problem), policy)
+        trees = [tuple(replace(tree, priority=ESA_PRIORITY) for tree in shard.trees) for shard in found.shards]
+        shards = (replace(shard, trees=own) for shard, own in zip(found.shards, trees, strict=True))
+        return replace(found, shards=tuple(shards))
 
     return plan
 
 
-def geryon(problem: Problem) -> Plan:
-    """Shortest paths, and no sums."""
-    return find_method("lbmm").plan(problem)
+SCHEMES: dict[str, Callable[[Problem], Plan]] = {
+    "goat": goat,
+    "esa": everywhere("esa"),
+    "atp": everywhere("atp"),
+    "geryon": METHODS["geryon"].plan,
+}
+"""What the paper compares."""
 
 
 def at_rate(plan: Plan, rate_bps: float) -> Plan:

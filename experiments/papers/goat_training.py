@@ -19,7 +19,7 @@ from rich.table import Table
 from experiments.outcome import Outcome, measured_figures
 from experiments.papers import Request
 from experiments.papers.drawing import Draw, Values, bars, lines, save, table_of
-from experiments.papers.goat_testbed import Paces, everywhere, geryon, goat, patient
+from experiments.papers.goat_testbed import SCHEMES, Paces, patient
 from experiments.papers.sweep import read
 from experiments.papers.trials import Trial, run_trials
 from experiments.report import VALID
@@ -65,12 +65,6 @@ ATTEMPTS = 2
 DRAW = 0
 """Of the workers' rates, the same for every scheme and model."""
 
-SCHEMES: dict[str, Callable[[Problem], Plan]] = {
-    "goat": goat,
-    "esa": everywhere("esa"),
-    "atp": everywhere("atp"),
-    "geryon": geryon,
-}
 PACED = ("goat", "geryon")
 """Whose workers wait for nothing and send nothing twice: their rates have to be the planned ones."""
 COLORS = {"goat": "#B3261E", "esa": "#0072B2", "atp": "#009E73", "geryon": "#7A7A7A"}

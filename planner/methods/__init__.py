@@ -31,6 +31,7 @@ METHODS: dict[str, Method[Any]] = {
     "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
     "forest": Method("several trees per task, each with a share of the gradient", forest.ForestOptions, forest.plan),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
+    "geryon": Method("atp's routes without aggregation (Geryon)", Options, atp.plan_geryon),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
     "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
     "inart-forest": Method(

@@ -38,6 +38,12 @@ def plan(problem: Problem, options: AtpOptions) -> Plan:
     return plan_from_paths(problem, paths, aggregating_tors(problem, options), method="atp", window=options.window)
 
 
+def plan_geryon(problem: Problem, options: Options) -> Plan:
+    """Geryon as GOAT compares with it: the same routes, and nothing is summed."""
+    paths = {job.number: list(ecmp_paths(problem.fabric, job, options.seed)) for job in problem.jobs}
+    return plan_from_paths(problem, paths, set(), method="geryon", window=options.window)
+
+
 def plan_tor(problem: Problem, options: Options) -> Plan:
     """ATP as InArt compares with it (2.1): every worker's ToR sums its rack's gradients, and nothing sums them again.
 

@@ -161,7 +161,8 @@ def test_atp_and_esa_degrade_with_the_spread_and_goat_does_not(tmp_path: Path) -
 @pytest.mark.parametrize(("scheme", "models"), [("goat", 1), ("esa", 1), ("atp", 1), ("geryon", None)])
 def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: int | None, workers: int) -> None:
     """One model where all is summed, as the text has it of GOAT; without sums every worker's."""
-    from experiments.papers.goat_training import SCHEMES, fragments, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_training import fragments, testbed  # noqa: PLC0415
 
     problem = testbed("resnet18", workers)
     plan = SCHEMES[scheme](problem)
@@ -172,7 +173,8 @@ def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: in
 
 
 def test_workers_send_at_their_share_of_the_link_and_no_faster_than_planned() -> None:
-    from experiments.papers.goat_training import INTAKE_BPS, SCHEMES, own_shares, testbed  # noqa: PLC0415
+    from experiments.papers.goat_testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_training import INTAKE_BPS, own_shares, testbed  # noqa: PLC0415
 
     problem = testbed("resnet18", 16)
     drawn = {worker: 0.1 + 0.05 * number for number, worker in enumerate(problem.jobs[0].workers)}
@@ -199,14 +201,8 @@ def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("figure", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> None:
-    from experiments.papers.goat_training import (  # noqa: PLC0415, needs Mininet
-        CHARTS,
-        SCHEMES,
-        Epoch,
-        Setting,
-        keep,
-        run,
-    )  # fmt: skip
+    from experiments.papers.goat_testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_training import CHARTS, Epoch, Setting, keep, run  # noqa: PLC0415
 
     places = CHARTS[figure].places(quick=True)
     settings = [Setting(*place, scheme) for place in places for scheme in SCHEMES]
