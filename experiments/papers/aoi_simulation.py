@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import nan
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -32,6 +33,8 @@ SWITCH_BPS = 2 * SERVERS * PORT_BPS
 """Each server with a link as fast as a port, both ways."""
 RECONFIGURATION_S = 0.025
 ARRIVALS_PER_S = 20.0
+ARRIVALS = {ARRIVALS_PER_S: "20 jobs/s", 40.0: "40 jobs/s", 0.0: "all at once"}
+"""What the text may mean: 20 jobs a second; 20 of each kind; a batch of concurrent jobs."""
 TRACES = {"training": training, "mapreduce": mapreduce}
 SEEDS, QUICK_SEEDS, READING_SEEDS = 3, 1, 2
 RESULTS = "aoi-simulation.jsonl"
@@ -149,10 +152,11 @@ class Chart:
     points: Sequence[float]
     claims: tuple[Claim, ...] = ()
     setting: Trial = field(default_factory=dict)
+    arrivals: Sequence[float] = (ARRIVALS_PER_S,)
     trends: Callable[[Curves, Curves], list[Statement]] | None = None
 
-    def trial(self, at: float, scheme: str, seed: int) -> Trial:
-        return {**DEFAULTS, **self.setting, self.key: at, "scheme": scheme, "seed": seed}
+    def trial(self, per_s: float, at: float, scheme: str, seed: int) -> Trial:
+        return {**DEFAULTS, **self.setting, "per_s": per_s, self.key: at, "scheme": scheme, "seed": seed}
 
 
 def order(connections: Curves, ends: Curves) -> list[Statement]:
@@ -195,46 +199,77 @@ def over_slots(connections: Curves, ends: Curves) -> list[Statement]:
 CHARTS = {
     chart.name: chart
     for chart in (
-        Chart("fig8", "over training jobs", "jobs", (800, 1000, 1200, 1400), FIGURE_8, trends=order),
-        Chart("fig9", "over MapReduce jobs", "jobs", (200, 300, 400, 500), FIGURE_9, {"kind": "mapreduce"}, order),
-        Chart("fig10", "over units, 1,000 jobs", "units", (16, 32, 48, 64), trends=over_units),
-        Chart("fig11", "over INC capacity, 1,000 jobs", "inc", (2, 4, 8, 16), trends=over_capacity),
+        Chart("fig8", "over training jobs", "jobs", (800, 1000, 1200, 1400), FIGURE_8, {}, tuple(ARRIVALS), order),
+        Chart(
+            "fig9", "over MapReduce jobs", "jobs", (200, 300, 400, 500), FIGURE_9, {"kind": "mapreduce"}, trends=order
+        ),
+        Chart(
+            "fig10",
+            "over units, 1,000 jobs",
+            "units",
+            (16, 32, 48, 64),
+            arrivals=(ARRIVALS_PER_S, 0.0),
+            trends=over_units,
+        ),
+        Chart(
+            "fig11",
+            "over INC capacity, 1,000 jobs",
+            "inc",
+            (2, 4, 8, 16),
+            arrivals=(ARRIVALS_PER_S, 0.0),
+            trends=over_capacity,
+        ),
         Chart("fig12", "over the slot (s), 1,000 jobs", "slot_s", (0.5, 1.0, 1.5, 2.0), trends=over_slots),
     )
 }
 
 
 def run(figure: str, console: Console, request: Request) -> str:
-    """Measure a figure, print its tables, hold it against the text, and leave its plot."""
+    """Measure a figure; for each way to arrive print its tables, hold it against the text, and leave its plot."""
     chart, seeds = CHARTS[figure], range(QUICK_SEEDS if request.quick else SEEDS)
-    trials = [chart.trial(at, scheme, seed) for at in chart.points for scheme in (*COMPARED, OURS) for seed in seeds]
+    trials = [
+        chart.trial(per_s, at, scheme, seed)
+        for per_s in chart.arrivals for at in chart.points for scheme in (*COMPARED, OURS) for seed in seeds
+    ]  # fmt: skip
     measured = sweep(trials, measure, request.results / RESULTS, console)
-    curves = {metric: curves_of(chart, measured, metric, seeds) for metric in METRICS}
-    for metric, label in METRICS.items():
-        console.print(drawing.table_of(f"{figure}, {chart.title}: {label}", chart.key, chart.points, curves[metric]))
-    if chart.claims:
-        console.print(comparison(chart, measured, seeds))
-    if chart.trends:
-        console.print(table_of(chart.trends(curves["connections"], curves["ct_bti_s"])))
-    panels = (
-        drawing.lines(chart.points, curves[metric], COLORS, chart.key, label, chart.title, LOGARITHMIC[metric], STYLES)
-        for metric, label in METRICS.items()
-    )
-    drawing.save(request.results / f"p4inc-aoi-{figure}", *panels)
+    for per_s in chart.arrivals:
+        show(chart, per_s, measured, seeds, console)
+        plot(chart, per_s, measured, seeds, request.results)
     return VALID
 
 
-def curves_of(chart: Chart, measured: Measured, metric: str, seeds: range) -> dict[str, list[float]]:
+def show(chart: Chart, per_s: float, measured: Measured, seeds: range, console: Console) -> None:
+    curves = {metric: curves_of(chart, per_s, measured, metric, seeds) for metric in METRICS}
+    for metric, label in METRICS.items():
+        title = f"{chart.name}, {chart.title}, {ARRIVALS[per_s]}: {label}"
+        console.print(drawing.table_of(title, chart.key, chart.points, curves[metric]))
+    if chart.claims:
+        console.print(comparison(chart, per_s, measured, seeds))
+    if chart.trends:
+        console.print(table_of(chart.trends(curves["connections"], curves["ct_bti_s"])))
+
+
+def plot(chart: Chart, per_s: float, measured: Measured, seeds: range, folder: Path) -> None:
+    panels = []
+    for metric, label in METRICS.items():
+        curves = curves_of(chart, per_s, measured, metric, seeds)
+        title = f"{chart.title}, {ARRIVALS[per_s]}"
+        panels.append(drawing.lines(chart.points, curves, COLORS, chart.key, label, title, LOGARITHMIC[metric], STYLES))
+    suffix = "" if per_s == ARRIVALS_PER_S else f"-{ARRIVALS[per_s].replace(' ', '-').replace('/', '-per-')}"
+    drawing.save(folder / f"p4inc-aoi-{chart.name}{suffix}", *panels)
+
+
+def curves_of(chart: Chart, per_s: float, measured: Measured, metric: str, seeds: range) -> dict[str, list[float]]:
     return {
-        scheme: [measured.mean(metric, [chart.trial(at, scheme, seed) for seed in seeds]) for at in chart.points]
+        scheme: [measured.mean(metric, [chart.trial(per_s, at, scheme, seed) for seed in seeds]) for at in chart.points]
         for scheme in (*COMPARED, OURS)
     }
 
 
-def comparison(chart: Chart, measured: Measured, seeds: range) -> Table:
+def comparison(chart: Chart, per_s: float, measured: Measured, seeds: range) -> Table:
     """The reductions that the text gives, and ours."""
-    table = Table("reduction (%)", "paper", "ours", "ratio", title=f"{chart.name}, what the text gives")
-    points = [partial(chart.trial, at) for at in chart.points]
+    table = Table("reduction (%)", "paper", "ours", "ratio", title=f"{chart.name}, {ARRIVALS[per_s]}")
+    points = [partial(chart.trial, per_s, at) for at in chart.points]
     for claim in chart.claims:
         ours = claim.ours(measured, points, seeds)
         table.add_row(claim.name, f"{claim.paper:.1f}", f"{ours:.1f}", f"{ours / claim.paper:.2f}")
@@ -258,8 +293,6 @@ READINGS: dict[str, Mapping[str, Policy]] = {
 }  # fmt: skip
 """By what FCFS, or TW, is taken to mean: the policies other than usual."""
 
-READING_ARRIVALS = {20.0: "20 jobs/s", 40.0: "40 jobs/s", 0.0: "all at once"}
-
 
 def scheme_of(trial: Trial) -> Scheme:
     name = str(trial["scheme"])
@@ -276,7 +309,7 @@ def reading_trial(reading: str, per_s: float, scheme: str, seed: int) -> Trial:
 def readings(console: Console, request: Request) -> str:
     """The reductions that the text gives, under each reading and each way to arrive."""
     seeds = range(QUICK_SEEDS if request.quick else READING_SEEDS)
-    cases = [(reading, per_s) for reading in READINGS for per_s in READING_ARRIVALS]
+    cases = [(reading, per_s) for reading in READINGS for per_s in ARRIVALS]
     trials = [reading_trial(*case, scheme, seed) for case in cases for scheme in COMPARED for seed in seeds]
     measured = sweep(trials, measure, request.results / RESULTS, console)
     columns = (f"{claim.better}\nto {claim.worse}\n{NAMES[claim.metric]}" for claim in FIGURE_8)
@@ -285,6 +318,6 @@ def readings(console: Console, request: Request) -> str:
     for reading, per_s in cases:
         points = [partial(reading_trial, reading, per_s)]
         ours = (f"{claim.ours(measured, points, seeds):.1f}" for claim in FIGURE_8)
-        table.add_row(reading, READING_ARRIVALS[per_s], *ours)
+        table.add_row(reading, ARRIVALS[per_s], *ours)
     console.print(table)
     return VALID

@@ -53,9 +53,10 @@ class Deadline:
         self.circuits()
 
     def last(self, shape: Shape, deadline_s: float) -> int:
-        """The last slot in which a job may send."""
+        """The last slot in which a job may send, within T."""
         sending_s = deadline_s - shape.job.update_time(shape.inc)
-        return int(sending_s / self.center.slot_s + ROUNDING) - 1
+        slots = int(sending_s / self.center.slot_s + ROUNDING)
+        return min(slots, self.problem.horizon or slots) - 1
 
     def variables(self) -> None:
         model = self.model

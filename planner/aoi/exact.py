@@ -23,7 +23,7 @@ ROUNDING_S = 1e-9
 def optimise(problem: Scheduling, options: SolverOptions) -> Schedule:
     """The shortest batch iteration that was found, and how well. Raises `SolverError` when T is too short for any."""
     started = time.monotonic()
-    best = pack(problem, "milp", seed=options.seed)
+    best = first(problem, options)
     ends = deadlines(problem, len(best.slots))
     below, unknown = earliest_s(problem), float("inf")
     while True:
@@ -43,18 +43,26 @@ def optimise(problem: Scheduling, options: SolverOptions) -> Schedule:
     return concluded(problem, best, below, time.monotonic() - started, options)
 
 
+def first(problem: Scheduling, options: SolverOptions) -> Schedule:
+    """Some schedule within T."""
+    packed = pack(problem, "milp", seed=options.seed)
+    if problem.horizon is None or len(packed.slots) <= problem.horizon:
+        return packed
+    found, outcome = decide(problem, deadlines(problem, problem.horizon)[-1], options)
+    if found is None:
+        shown = "none exists" if outcome.status == INFEASIBLE else f"none was found in {options.time_limit_s:g} s"
+        raise SolverError(
+            f"constraint 'completion (10)': of schedules with T = {problem.horizon} slots {shown}; "
+            "make T longer, or a slot"
+        )
+    return found
+
+
 def concluded(problem: Scheduling, best: Schedule, below: float, seconds: float, options: SolverOptions) -> Schedule:
-    reached = figures(problem, best).ct_bti_s
-    gap = max(0.0, 1 - below / reached)
+    gap = max(0.0, 1 - below / figures(problem, best).ct_bti_s)
     proven = gap < ROUNDING_S
     outcome = SolverOutcome("optimal" if proven else "feasible", seconds, 0.0 if proven else gap, options.solver)
-    if problem.horizon is not None and len(best.slots) > problem.horizon:
-        shown = "none exists" if proven else "none was found"
-        raise SolverError(
-            f"constraint 'completion (10)': {shown} with T = {problem.horizon} slots, "
-            f"{len(best.slots)} are needed; make T longer, or a slot"
-        )
-    return replace(best, method="milp", outcome=outcome)
+    return replace(best, outcome=outcome)
 
 
 def deadlines(problem: Scheduling, slots: int) -> list[float]:

@@ -89,6 +89,7 @@ class Simulation:
     circuits: dict[Pair, int] = field(default_factory=dict)
     last_used: dict[Pair, int] = field(default_factory=dict)
     inc: dict[int, str] = field(default_factory=dict)
+    stuck: bool = False
 
     def run(self, method: str) -> Schedule:
         """Until all jobs are done. Raises `PlanError` when a job can never start, or when T is over."""
@@ -105,14 +106,16 @@ class Simulation:
                 self.active.append(self.arrive(job))
             yield self.slot(number)
             number += 1
+            if self.active and not waiting and self.stuck:
+                raise cannot_start(self.active[0].job)
 
     def arrive(self, job: PlacedJob) -> Active:
-        shape, step_bps = Shape(job, None), self.problem.center.step_bps
-        alone = Resources(self.problem.center, self.fixed)
-        for _ in range(MOST_HALVINGS):
-            if alone.fits(shape, step_bps):
-                return Active(job, shape, Run(self.problem.center, job, None), step_bps)
-            step_bps /= 2
+        step_bps, alone = self.problem.center.step_bps, Resources(self.problem.center, self.fixed)
+        for shape in (Shape(job, unit) for unit in (None, *job.workers)):
+            for halving in range(MOST_HALVINGS):
+                if alone.fits(shape, step_bps / 2**halving):
+                    run = Run(self.problem.center, job, None)
+                    return Active(job, Shape(job, None), run, step_bps / 2**halving)
         raise cannot_start(job)
 
     def slot(self, number: int) -> Slot:
@@ -127,6 +130,7 @@ class Simulation:
         self.check_horizon(number)
         dark = self.reconfigure(number, resources)
         grants = tuple(Grant(one.job.number, one.rate_bps) for one in self.active if one.rate_bps)
+        self.stuck = not grants
         self.active = [one for one in self.active if not self.passes(one, dark)]
         return Slot(circuits_of(self.circuits), grants)
 

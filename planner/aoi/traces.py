@@ -72,7 +72,7 @@ def training(count: int, per_s: float | None, draws: np.random.Generator) -> lis
     workers = draws.choice(PHILLY_WORKERS, count)
     sizes = draws.uniform(*GRADIENT_BYTES, count)
     return [
-        JobRequest(arrival, int(number), words(size), size / UPDATE_BYTES_PER_S)
+        JobRequest(arrival, int(number), words(size), float(size) / UPDATE_BYTES_PER_S)
         for arrival, number, size in zip(arrivals(count, per_s, draws), workers, sizes, strict=True)
     ]
 

@@ -39,7 +39,7 @@ def test_a_reading_changes_only_its_own_policies(reading: str) -> None:
 
 @pytest.mark.parametrize("chart", CHARTS.values(), ids=lambda chart: chart.name)
 def test_a_chart_varies_its_own_key(chart: aoi_simulation.Chart) -> None:
-    trials = [chart.trial(at, "INC-TW", 0) for at in chart.points]
+    trials = [chart.trial(20.0, at, "INC-TW", 0) for at in chart.points]
     assert len({str(trial) for trial in trials}) == len(chart.points)
     assert all(trial[chart.key] == at for trial, at in zip(trials, chart.points, strict=True))
     assert set(trials[0]) <= {*DEFAULTS, "scheme", "seed"}

@@ -93,6 +93,16 @@ def test_a_horizon_too_short_is_refused(model: str) -> None:
         literal.optimise(problem, 1, OPTIONS) if model == "literal" else optimise(problem, OPTIONS)
 
 
+def test_a_shorter_horizon_may_cost_an_update() -> None:
+    """With INC in turn the two need two slots; in one slot one has to do without, and to update."""
+    jobs = tuple(job(number, {"u0": 1}, "u0", 8, update_s=2.5) for number in (1, 2))
+    for horizon, optimum in ((None, 2.0), (2, 2.0), (1, 3.5)):
+        problem = Scheduling(center(), jobs, horizon)
+        schedule = SCHEMES["milp"].schedule(problem, OPTIONS)
+        assert figures(problem, schedule).ct_bti_s == pytest.approx(optimum)
+        assert schedule.outcome.status == "optimal"
+
+
 def test_jobs_that_compute_in_between_are_refused() -> None:
     problem = Scheduling(center(), (replace(job(1, {"u0": 1}, "u1", 4), iterations=2, compute_s=0.1),))
     with pytest.raises(InputError, match="one iteration"):

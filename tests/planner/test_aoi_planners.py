@@ -122,6 +122,17 @@ def test_a_job_without_ports_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
+def test_a_job_that_only_inc_can_serve_waits_for_it_or_is_refused(name: str) -> None:
+    jobs = tuple(PlacedJob(number, {"u0": 2}, "u1", gradient_bytes=10**9) for number in (1, 2, 3))
+    problem = Scheduling(center(ports=0, inc_jobs=1), jobs)
+    if name.startswith("noINC"):
+        with pytest.raises(PlanError, match="job 1 cannot transfer"):
+            SCHEMES[name].schedule(problem)
+    else:
+        assert sorted(SCHEMES[name].schedule(problem).spans.values()) == [(0, 0), (1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
 def test_a_horizon_too_short_is_refused(name: str) -> None:
     problem = replace(drawn(jobs=20, seed=1), horizon=1)
     with pytest.raises(PlanError, match=r"completion \(10\).*T = 1"):
