@@ -145,12 +145,18 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
     for name in dict.fromkeys(emulation.planners):
         with console.status(f"{name}: planning"):
             made = make_plan(problem, name, emulation.seed)
-        for full_name, plan in under_policies(problem, name, made, emulation.policies):
-            plans[full_name] = with_room_for_results(problem, plan) if emulation.mode == "reliable" else plan
-            if emulation.replan and emulation.faults is not None:
-                flows = emulation.faults.background
-                plans[f"{full_name}-replanned"] = replan_beside(problem, plan, flows, Options(seed=emulation.seed))
+        for variant, plan in variants(emulation, name, made):
+            for full_name, under in under_policies(problem, variant, plan, emulation.policies):
+                plans[full_name] = with_room_for_results(problem, under) if emulation.mode == "reliable" else under
     return plans
+
+
+def variants(emulation: Emulation, name: str, plan: Plan) -> Iterator[tuple[str, Plan]]:
+    """The plan, and if that is wanted the one that is made of it beside the background traffic."""
+    yield name, plan
+    if emulation.replan and emulation.faults is not None:
+        flows = emulation.faults.background
+        yield f"{name}-replanned", replan_beside(emulation.problem, plan, flows, Options(seed=emulation.seed))
 
 
 def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[str]) -> Iterator[tuple[str, Plan]]:

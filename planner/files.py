@@ -5,7 +5,7 @@
       - workers: [h2, h3, h4]
         servers: [h1]
         gradient_bytes: 548000
-        iterations: 3            # also: number, weight, arrival_s, compute_s
+        iterations: 3            # also: number, weight, arrival_s, compute_s, model
 
 The keys are the fields of `Job`, `Plan` and `Entries`; each file says the version of its format. A mistake
 gets one message with file and place, and whoever reads a file gets a whole value or none.

@@ -12,16 +12,16 @@ from switch.encode import PARTS
 from switch.fast.actions import PRIMITIVES as COMPILED_PRIMITIVES
 from switch.fast.check import UNAVAILABLE
 from switch.fast.expressions import OPERATORS as COMPILED_OPERATORS
+from switch.fast.hashes import ALGORITHMS as COMPILED_ALGORITHMS
 from switch.fast.layout import STANDARD
-from switch.fast.packet import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.fast.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.fast.rewrite import REWRITTEN
 from switch.interpret.actions import HANDLERS
 from switch.interpret.expressions import ON_STACKS, OPERATORS
 from switch.interpret.hashes import ALGORITHMS
 from switch.interpret.parser import PARSER_OPERATIONS
 from switch.read import read_program
 from switch.target import PROGRAM
-
-COMPILED_KEYS = ("exact",)
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ def features() -> list[Features]:
     return [
         split("primitives", COMPILED_PRIMITIVES, HANDLERS),
         split("parser", COMPILED_PARSER_OPERATIONS, PARSER_OPERATIONS),
-        split("operators", COMPILED_OPERATORS, OPERATORS | ON_STACKS),
-        split("hashes", (), ALGORITHMS),
-        split("keys", COMPILED_KEYS, PARTS),
+        split("operators", [*COMPILED_OPERATORS, *REWRITTEN], OPERATORS | ON_STACKS),
+        split("hashes", COMPILED_ALGORITHMS, ALGORITHMS),
+        split("keys", PARTS, PARTS),
         split("standard_metadata", set(standard) - UNAVAILABLE, standard),
     ]
 

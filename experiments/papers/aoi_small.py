@@ -29,7 +29,7 @@ from planner.solve import SolverOptions
 
 # ---- Table I -----------------------------------------------------------------------------------
 
-TABLE_SEEDS, QUICK_TABLE_SEEDS = 3, 1
+TABLE_SEEDS, QUICK_TABLE_SEEDS = 5, 1
 TABLE_SCHEMES = ("milp", "INC-FCFS", "INC-TW", "INC-TW-NoRecon", "pack")
 PROVABLE, LARGER = (40, 50, 60), (80, 100)
 TABLE_SETTING: Trial = {

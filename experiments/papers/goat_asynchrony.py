@@ -3,8 +3,9 @@
 The paper computes it (section IV-C); here its testbed is emulated (section IV-B): three switches with 20 MB each for
 the 44 MB of ResNet-18, so 116 slots for a gradient of 256 fragments. What decides is by how many fragments a worker
 may be ahead of the slowest. The paper's workers send at their rates whatever has come back: here a window is the
-whole gradient, and no timeout is shorter than a straggler is late. With windows of 16, far fewer than slots, ATP and
-ESA stay below GOAT; at 64 they are above. What is sent again counts: so they may exceed no aggregation at all.
+whole gradient, and no timeout is shorter than a straggler is late. With windows of 16 and 32, far fewer than slots, ATP
+and ESA stay below GOAT; at 64 ATP is above it, at 128 both. What is sent again counts: so they may exceed no
+aggregation at all.
 """
 
 from __future__ import annotations

@@ -70,9 +70,9 @@ def means(points: Iterable[Point]) -> list[Mean]:
 
 
 def over_spread(points: Sequence[Point]) -> list[Mean]:
-    """The figure itself: what was measured with the widest window."""
+    """The figure itself: what was measured with the widest window, by spread."""
     widest = max(point.window for point in points)
-    return means(point for point in points if point.window == widest)
+    return sorted(means(point for point in points if point.window == widest), key=lambda mean: mean.spread)
 
 
 def over_window(points: Sequence[Point]) -> list[Mean]:

@@ -8,16 +8,17 @@ All figures are views of the same runs, which are kept in `inart-testbed.jsonl`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
 
+from matplotlib.axes import Axes
 from rich.console import Console
 
 from experiments.papers import Request, inart_runs
-from experiments.papers.drawing import lines, save, table_of
+from experiments.papers.drawing import Draw, Values, lines, save, table_of
 from experiments.papers.inart import MODELS
 from experiments.papers.inart_runs import conclusion, gradient_bytes, in_iterations, verdict
 from experiments.papers.sweep import Result, Trial, sweep
@@ -72,8 +73,22 @@ def run(name: str, console: Console, request: Request) -> str:
     console.print(table_of(title, "workers", [*counts, "6, the paper"], beside))
     results = list(measured.results.values())
     console.print(conclusion(results), highlight=False)
-    save(request.results / f"inart-{name}-emulated", lines(counts, values, COLORS, "workers", view.what))
+    save(request.results / f"inart-{name}-emulated", panel(view, counts, values))
     return verdict(results)
+
+
+def panel(view: View, counts: Sequence[int], values: Values) -> Draw:
+    """Lines over workers, and crosses where the paper's values are."""
+    shown = lines(counts, values, COLORS, "workers", view.what)
+
+    def draw(axes: Axes) -> None:
+        shown(axes)
+        for scheme, paper in zip(SCHEMES, view.paper, strict=True):
+            axes.plot(counts[-1], paper, "x", color=COLORS[scheme], markersize=10, markeredgewidth=2)
+        axes.set_xticks(counts)
+        axes.set_ylim(bottom=0)
+
+    return draw
 
 
 def trial(scheme: str, workers: int) -> Trial:

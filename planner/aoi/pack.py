@@ -127,11 +127,12 @@ class Packing:
 
     def schedule(self, method: str, seconds: float) -> Schedule:
         inc = {number: place.shape.inc for number, place in self.places.items() if place.shape.inc is not None}
-        grants: list[list[Grant]] = [[] for _ in self.slots]
+        last = max(place.start + len(place.rates_bps) for place in self.places.values())
+        grants: list[list[Grant]] = [[] for _ in range(last)]
         for number, place in sorted(self.places.items()):
             for slot, rate in enumerate(place.rates_bps, start=place.start):
                 grants[slot].append(Grant(number, rate))
-        slots = tuple(Slot(*slot) for slot in zip(self.circuits(), map(tuple, grants), strict=True))
+        slots = tuple(Slot(circuits, tuple(own)) for circuits, own in zip(self.circuits(), grants, strict=False))
         return Schedule(method, inc, slots, SolverOutcome("heuristic", seconds))
 
     def circuits(self) -> Iterator[tuple[Circuit, ...]]:

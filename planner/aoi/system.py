@@ -140,6 +140,8 @@ class Scheduling:
         for number, count in Counter(job.number for job in self.jobs).items():
             if count > 1:
                 raise InputError(f"job {number} is given {count} times: every job needs its own number")
+        if self.horizon is not None:
+            require("horizon", self.horizon, above=0)
         for job in self.jobs:
             check_job(self.center, job)
 

@@ -162,7 +162,7 @@ class Search:
     def ask(self, rates: Rates, time_limit_s: float) -> str:
         """Ask for a routing, and remember the answer. At exact rates, a class that cannot be dealt out is halved."""
         while True:
-            status, routing = self.router.route(rates, min(time_limit_s, self.patience))
+            status, routing = self.router.route(rates, min(time_limit_s, self.deadline - monotonic()))
             self.asked[status] += 1
             if status == INFEASIBLE:
                 self.impossible.append(rates)

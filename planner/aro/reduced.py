@@ -8,7 +8,7 @@ stands for a class of them, and the flows of the class are dealt out to its memb
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
@@ -55,11 +55,12 @@ class Reduced:
         known = {*self.aggregating, self.task.server}
         return [z for z in dict.fromkeys((*self.starting, *self.into)) if z not in known]
 
-    def begun(self, node: str) -> int:
-        """The most flows that can leave a node: of a ToR only those of its workers."""
-        if node in self.into:
-            return len(self.task.job.workers)
-        return self.starting[node] or sum(switch == node for switch, _ in self.local)
+    @cached_property
+    def begun(self) -> dict[str, int]:
+        """The most flows that can leave each node: of a ToR only those of its workers."""
+        local = Counter(switch for switch, _ in self.local)
+        workers = len(self.task.job.workers)
+        return {node: workers if node in self.into else self.starting[node] or local[node] for node in self.out_of}
 
 
 @dataclass(frozen=True)
@@ -68,23 +69,20 @@ class Network:
 
     `twins[z]` are the members that node z stands for, all of the class `class_of[z]`; `tasks_on[link]` the tasks that
     may use a link; `access` says which tasks share a worker's own link, and the least capacity of such links.
+    `detailed` is the same without twins that sum, None if there are none.
     """
 
     fabric: Fabric
     graphs: tuple[Reduced, ...]
-    twins: dict[str, tuple[str, ...]]
+    twins: Mapping[str, tuple[str, ...]]
     class_of: dict[str, str]
     access: dict[tuple[int, ...], float]
+    detailed: Network | None = None
 
-    @cached_property
+    @property
     def fine(self) -> Network:
-        """The same without twins that sum; the network itself if it has none."""
-        summing = [z for z, members in self.twins.items() if len(members) > 1 and self.fabric.switch_by_name[z].ina]
-        if not summing:
-            return self
-        twins = {z: members for z, members in self.twins.items() if z not in summing}
-        twins |= {member: (member,) for z in summing for member in self.twins[z]}
-        return joined(self.fabric, [graph.task for graph in self.graphs], twins, self.class_of, self.access)
+        """The network without twins that sum."""
+        return self.detailed or self
 
     @cached_property
     def tasks_on(self) -> dict[DirectedLink, list[int]]:
@@ -94,9 +92,10 @@ class Network:
                 found[link].append(i)
         return dict(found)
 
-    def only(self, tasks: Iterable[int]) -> Network:
+    def only(self, tasks: Sequence[int]) -> Network:
         """The network of these tasks alone."""
-        return replace(self, graphs=tuple(self.graphs[i] for i in tasks), access={})
+        detailed = self.detailed and self.detailed.only(tasks)
+        return replace(self, graphs=tuple(self.graphs[i] for i in tasks), access={}, detailed=detailed)
 
     def width(self, link: DirectedLink) -> int:
         """The number of links of the fabric that a link stands for."""
@@ -122,19 +121,24 @@ def network(fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | No
         for part in cut(members, 1 if parts is None else parts.get(z, 1))
     }
     class_of = {member: z for z, members in classes.items() for member in members}
-    return joined(fabric, tasks, twins, class_of, access_links(fabric, tasks))
+    access = access_links(fabric, tasks)
+    links = [task_links(fabric, task) for task in tasks]
+
+    def joined(twins: Mapping[str, tuple[str, ...]], detailed: Network | None = None) -> Network:
+        first = {member: node for node, members in twins.items() for member in members}
+        graphs = tuple(reduce_task(fabric, task, own, first) for task, own in zip(tasks, links, strict=True))
+        return Network(fabric, graphs, twins, class_of, access, detailed)
+
+    alone = apart(twins, fabric.ina_names)
+    return joined(twins, joined(alone) if len(alone) > len(twins) else None)
 
 
-def joined(
-    fabric: Fabric,
-    tasks: Sequence[Task],
-    twins: dict[str, tuple[str, ...]],
-    class_of: dict[str, str],
-    access: dict[tuple[int, ...], float],
-) -> Network:
-    first = {member: node for node, members in twins.items() for member in members}
-    graphs = tuple(reduce_task(fabric, task, first) for task in tasks)
-    return Network(fabric, graphs, twins, class_of, access)
+def apart(twins: Mapping[str, tuple[str, ...]], names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The same, but for classes of these switches, whose members become nodes of their own."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node, members in twins.items():
+        found |= {member: (member,) for member in members} if node in names else {node: members}
+    return found
 
 
 def cut(members: tuple[str, ...], parts: int) -> Iterator[tuple[str, ...]]:
@@ -170,17 +174,20 @@ def surroundings(fabric: Fabric, switch: str) -> object:
     return kind.tier, kind.ina, frozenset(link(peer) for peer in fabric.neighbors[switch])
 
 
-def reduce_task(fabric: Fabric, task: Task, first: dict[str, str]) -> Reduced:
+def task_links(fabric: Fabric, task: Task) -> list[DirectedLink]:
+    """The links between its workers' ToRs and the PS."""
     unfolded = unfold(fabric, task.server)
     for worker in task.job.workers:
         if worker not in unfolded.next_hops:
             raise unreachable(worker, task.server)
+    tors = dict.fromkeys(fabric.tor_of(worker) for worker in task.job.workers)
+    return [(u, v) for u, v in unfolded.links(tors) if not {u, v} & task.without]
+
+
+def reduce_task(fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: Mapping[str, str]) -> Reduced:
+    """The task's graph of its `own` links, with `first[switch]` in the place of a switch that is not alone."""
     tors = [fabric.tor_of(worker) for worker in task.job.workers]
-    links = {
-        (first.get(u, u), first.get(v, v)): (u, v)
-        for u, v in unfolded.links(dict.fromkeys(tors))
-        if not {u, v} & task.without
-    }
+    links = {(first.get(u, u), first.get(v, v)): (u, v) for u, v in own}
     sums = fabric.ina_names
     entering: dict[Inp, list[DirectedLink]] = defaultdict(list)
     for link, (u, v) in links.items():

@@ -119,10 +119,9 @@ class Router:
     ) -> tuple[str, Routing | None]:
         """With y whole: as it is, or with the same INPs in use, or else with any."""
         if solution.found and not question.is_whole(solution):
-            whole = Question.of(question.net, rates)
-            whole.use_only(question.used(solution))
-            whole.make_whole()
-            solution = whole.solve(deadline, self.seed)
+            question.use_only(question.used(solution))
+            question.make_whole()
+            solution = question.solve(deadline, self.seed)
         if not solution.found:
             question = Question.of(question.net, rates)
             question.make_whole()
@@ -202,7 +201,9 @@ def task_columns(program: Program, net: Network, i: int, rate: float) -> Columns
         room = MAX_CHILDREN - graph.local[inp]
         program.at_most([(1, y[link]) for link in entering] + [(-room, x[inp])], 0)  # (7)
         for link in entering:
-            most = most_flows(net, graph, link, rate, into=inp[0])
+            most = program.upper[y[link]]
+            if net.size(inp[0]) > 1:
+                most = most_flows(net, graph, link, rate, into=inp[0])
             program.at_most([(1, y[link]), (-most, x[inp])], 0)  # (7), link by link
     for z in graph.aggregating:
         out = [(-1.0, y[link]) for link in graph.out_of[z]]
@@ -215,7 +216,7 @@ def task_columns(program: Program, net: Network, i: int, rate: float) -> Columns
 
 def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, into: str | None = None) -> int:
     """The most flows of a task on a link, were it alone; or on the links of it to one of the switches `into`."""
-    begun = graph.begun(link[0])
+    begun = graph.begun[link[0]]
     if rate == 0:
         return begun
     width = net.width(link) // (1 if into is None else net.size(into))

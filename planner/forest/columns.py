@@ -77,7 +77,7 @@ def trees_of(ground: Ground, net: Network, shape: Shape) -> Iterator[Column]:
     for k in range(max(net.size(node) for link in shape.flows for node in link)):
         turned = {z: (*members[k % len(members) :], *members[: k % len(members)]) for z, members in net.twins.items()}
         alone = replace(net.only([shape.task]), twins=turned)
-        dealt, _ = deal(alone, [shape.flows], ANY_RATE, 0)
+        dealt, _ = deal(alone, [Counter(shape.flows)], ANY_RATE, 0)  # which `cut_up` uses up
         pieces = cut_up(net.fabric, alone.graphs[0], dealt[0])
         yield ground.column(shape.task, list(worker_paths(alone, alone.graphs[0].task, pieces)))
 

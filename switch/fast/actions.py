@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from switch.fast import hashes, headers
 from switch.fast.context import Context, located
-from switch.fast.expressions import constant, truncated, unsigned_word
+from switch.fast.expressions import WORD, constant, truncated, unsigned_word
 from switch.fast.layout import DROP_PORT
 from switch.fast.usage import fields_in, written_by
-from switch.program import Action, Argument, Counter, Expression, Field, Primitive, Register
+from switch.program import Action, Argument, Calculation, Counter, Expression, Field, Primitive, Register
 from topo.errors import UnsupportedError
 
 Handler = Callable[..., None]
@@ -84,12 +85,15 @@ def emit_primitive(context: Context, primitive: Primitive) -> None:
     if primitive.source is not None:
         context.out.comment(primitive.source)
     with located(primitive.source):
+        if primitive.name not in PRIMITIVES:
+            raise UnsupportedError(f"primitive '{primitive.name}'")
         PRIMITIVES[primitive.name](context, *primitive.arguments)
 
 
 # {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
 def assign(context: Context, target: Argument, value: Expression) -> None:
-    context.assign(field_of(target), context.value(value))
+    field = field_of(target)
+    context.assign(field, context.value(value, field.bits))
 
 
 # {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
@@ -145,10 +149,39 @@ def field_of(argument: Argument) -> Field:
     return argument
 
 
+# {"op": "exit", "parameters": []}
+def leave(context: Context) -> None:
+    """The action goes on to its end; `emit_jump` leaves the pipeline after it."""
+    context.out.comment("exit")
+
+
+# {"op": "modify_field_with_hash_based_offset", "parameters": [field, base, {"type": "calculation", ...}, size]}
+def hash_field(
+    context: Context, target: Argument, base: Expression, calculation: Calculation, size: Expression
+) -> None:
+    """The field becomes base + hash % size; a size of 0 counts as 1."""
+    field, low, high = field_of(target), context.value(base), context.value(size)
+    if not (low.unsigned and high.unsigned):
+        raise UnsupportedError("a hash with a base or size that may not fit 64 bits")
+    with context.out.block(""):
+        context.out.line(f"u64 size = {high.text};")
+        text = f"({hashes.call(context, calculation)} % (size ? size : 1) + {low.text})"
+        context.assign(field, unsigned_word(text, WORD))
+
+
 PRIMITIVES: dict[str, Handler] = {
+    "add_header": headers.add_header,
     "assign": assign,
+    "assign_header": headers.assign_header,
+    "assign_header_stack": headers.assign_stack,
+    "assign_union": headers.assign_union,
     "count": count,
+    "exit": leave,
     "mark_to_drop": mark_to_drop,
+    "modify_field_with_hash_based_offset": hash_field,
+    "pop": headers.pop,
+    "push": headers.push,
     "register_read": register_read,
     "register_write": register_write,
+    "remove_header": headers.remove_header,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.fast.context import Context
-from switch.fast.layout import DROP_PORT, PORTS
+from switch.fast.layout import DROP_PORT, LOST, PORTS
 from switch.fast.usage import statements_of, written_by
 from switch.program import Field
 
@@ -40,8 +40,11 @@ def emit_reset(context: Context) -> None:
             if header.metadata:
                 out.line(f"__builtin_memset(&{layout.header(header.name)}, 0, sizeof {layout.header(header.name)});")
         out.line("__builtin_memset(&state.valid, 0, sizeof state.valid);")
-        out.line("__builtin_memset(&state.dirty, 0, sizeof state.dirty);")
+        if not layout.rebuilt:
+            out.line("__builtin_memset(&state.dirty, 0, sizeof state.dirty);")
         out.line("state.length = packet_length(packet);")
+        if layout.rebuilt:
+            out.line("state.head = 0, state.current_length = state.length;")
         set_standard(context, "ingress_port", "port")
         set_standard(context, "packet_length", "state.length")
 
@@ -49,16 +52,18 @@ def emit_reset(context: Context) -> None:
 def emit_egress(context: Context) -> None:
     """One packet or copy through the egress pipeline: 1 if it is to leave by `port`, its headers written back."""
     out = context.out
+    if context.layout.rebuilt:
+        lost = context.layout.arrays[LOST]
+        out.line(f"static INLINE int lose(void) {{ return memory.{lost.symbol}[0].packets++, 0; }}")
     out.comment("egress_spec becomes the drop port plus one, as in simple_switch.")
     with out.block("FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy)"):
         set_standard(context, "egress_port", "port")
         set_standard(context, "egress_rid", "copy")
         set_standard(context, "egress_spec", f"{DROP_PORT + 1}")
-        set_standard(context, "packet_length", "state.length")
+        set_standard(context, "packet_length", "state.current_length" if context.layout.rebuilt else "state.length")
         out.line(f"{context.layout.names.of(context.program.egress.name)}();")
         out.line(f"if ({standard(context, 'egress_spec')} == {DROP_PORT}) return 0;")
-        out.line("deparse(packet);")
-        out.line("return 1;")
+        out.line(f"return !deparse(packet){' || lose()' if context.layout.rebuilt else ''};")
 
 
 def kept_for_copies(context: Context) -> list[Field]:
@@ -70,18 +75,15 @@ def kept_for_copies(context: Context) -> list[Field]:
 
 def emit_replicate(context: Context) -> None:
     """One copy of the packet for each member of a multicast group; the packet itself is the last one."""
-    out, layout, kept = context.out, context.layout, kept_for_copies(context)
+    out = context.out
     with out.block("static INLINE int replicate(PACKET *packet, u32 number)"):
         out.line("const struct key_groups key = {{number}};")
         out.line("const struct entry_groups *group = find_groups(&key);")
         out.line("if (!group) return drop(packet);")
         set_standard(context, "instance_type", str(INSTANCE_REPLICATION))
-        for index, field in enumerate(kept):
-            out.line(f"saved.field_{index} = {layout.field(field)};")
+        emit_saving(context)
         with out.block("for (u32 i = 0; i < MAX_REPLICAS && i < group->count; i++)"):
-            for index, field in enumerate(kept):
-                out.line(f"{layout.field(field)} = saved.field_{index};")
-            context.touch(kept)
+            emit_restoring(context)
             out.line("u32 port = group->replicas[i].port;")
             out.line("int leaves = egress_of(packet, port, group->replicas[i].copy);")
             out.line("if (i + 1 >= group->count) return leaves ? send(packet, port) : drop(packet);")
@@ -89,13 +91,42 @@ def emit_replicate(context: Context) -> None:
         out.line("return drop(packet);")
 
 
+def kept_parts(context: Context) -> list[str]:
+    """What of `state` egress may change, where headers are written anew."""
+    names = context.layout.names
+    return [*(names.of(name) for name in context.layout.state), "valid", "current_length"]
+
+
+def emit_saving(context: Context) -> None:
+    """Keep what ingress left."""
+    if context.layout.rebuilt:
+        for part in kept_parts(context):
+            context.out.line(f"saved.{part} = state.{part};")
+        return
+    for index, field in enumerate(kept_for_copies(context)):
+        context.out.line(f"saved.field_{index} = {context.layout.field(field)};")
+
+
+def emit_restoring(context: Context) -> None:
+    """Start a copy with what ingress left."""
+    if context.layout.rebuilt:
+        for part in kept_parts(context):
+            context.out.line(f"state.{part} = saved.{part};")
+        return
+    kept = kept_for_copies(context)
+    for index, field in enumerate(kept):
+        context.out.line(f"{context.layout.field(field)} = saved.field_{index};")
+    context.touch(kept)
+
+
 def declare_saved(context: Context) -> None:
     """Where `replicate` keeps what egress changes."""
-    kept = kept_for_copies(context)
-    if kept:
+    if context.layout.rebuilt:
+        context.out.line("WHOLE struct state saved;")
+    elif kept := kept_for_copies(context):
         with context.out.block("WHOLE struct", " saved;"):
-            for index, _ in enumerate(kept):
-                context.out.line(f"u64 field_{index};")
+            for index, field in enumerate(kept):
+                context.out.line(f"u{64 if field.bits <= 64 else 128} field_{index};")
 
 
 def emit_receive(context: Context) -> None:
@@ -108,6 +139,7 @@ def emit_receive(context: Context) -> None:
         out.line(f"u32 group = {standard(context, 'mcast_grp')}, spec = {standard(context, 'egress_spec')};")
         out.line("if (group) return replicate(packet, group);")
         out.line(f"if (spec == {DROP_PORT} || spec >= {PORTS}) return drop(packet);")
+        out.line("CHECKED(spec);")
         set_standard(context, "instance_type", str(INSTANCE_NORMAL))
         out.comment("simple_switch has one queue for each port; a packet of another priority is lost.")
         out.line(f"if ({standard(context, 'priority')}) return drop(packet);")

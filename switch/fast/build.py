@@ -18,7 +18,7 @@ from pathlib import Path
 from topo.errors import MachineError, RunError
 
 HERE = Path(__file__).parent
-HEADERS = ("runtime.h", "kernel.h", "process.h")
+HEADERS = ("runtime.h", "hashes.h", "kernel.h", "process.h")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from switch.fast.emitter import Emitter
-from switch.fast.expressions import Expressions, Value, truncated
+from switch.fast.expressions import WORD, Expressions, Value, truncated
 from switch.fast.layout import Layout
 from switch.fast.records import Record
+from switch.fast.rewrite import plain
 from switch.program import Expression, Field, Parameter, Program, Source
 from topo.errors import UnsupportedError
 
@@ -33,8 +34,9 @@ class Context:
         self.tested: tuple[Expression, int] | None = None  # the index known to be inside registers of this size
         self.expressions = Expressions(self.layout.field, self.validity, self.parameter)
 
-    def value(self, expression: Expression) -> Value:
-        return self.expressions.compile(expression)
+    def value(self, expression: Expression, bits: int = WORD) -> Value:
+        """At least the low `bits` bits of `expression`."""
+        return self.expressions.compile(plain(self.program, expression), bits)
 
     def validity(self, header: str) -> str:
         return f"state.valid.{self.layout.names.of(header)}"
@@ -50,8 +52,10 @@ class Context:
         self.out.line(f"{self.layout.field(field)} = {truncated(value, field.bits)};")
 
     def touch(self, written: Iterable[Field]) -> None:
-        """Note which of the packet's headers have to be written back."""
+        """Note which of the packet's headers have to be written back, where not all are."""
         headers = {field.header for field in written}
+        if self.layout.rebuilt:
+            return
         for header in self.layout.packet_headers:
             if header in headers:
                 self.out.line(f"state.dirty.{self.layout.names.of(header)} = 1;")

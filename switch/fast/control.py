@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from switch.fast.context import Context, located
+from switch.fast.expressions import WIDE, WORD, word_text
 from switch.fast.layout import TableLayout
-from switch.fast.records import Record
+from switch.fast.records import WORD_BYTES, Record
 from switch.program import Action, ActionCall, Conditional, MatchKey, Node, Pipeline, Table, Unknown
 from topo.errors import UnsupportedError
 
@@ -85,6 +86,11 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
         out.line(f"{entry} = index < {array.length} ? (void *)&memory.{array.symbol}[index] : 0;")
         out.line("if (entry && !entry->present) entry = 0;")
         return
+    if layout.rule is not None:
+        for index, text in enumerate(parts):
+            out.line(f"sought_{layout.symbol}.part_{index} = {text};")
+        out.line(f"{entry} = find_{layout.symbol}();")
+        return
     out.line(f"const struct {layout.key.name} key = {{{{{', '.join(words_of(layout.key, parts))}}}}};")
     out.line(f"{entry} = find_{layout.symbol}(&key);")
 
@@ -94,12 +100,19 @@ def words_of(key: Record, parts: list[str]) -> list[str]:
     words: list[list[str]] = [[] for _ in range(key.size // 8)]
     for member, part in zip(key.order, parts, strict=True):
         words[member.offset // 8].append(f"(u64)({part}) << {8 * (member.offset % 8)}")
+        if member.size > WORD_BYTES:
+            words[member.offset // 8 + 1].append(f"(u64)(({part}) >> 64)")
     return [" | ".join(terms) for terms in words]
 
 
 def key_part(context: Context, part: MatchKey) -> str:
     assert not isinstance(part.value, Unknown), "a key that was not checked"
-    return context.value(part.value).text
+    text = context.value(part.value).text
+    return text if part.mask is None else f"({text} & {word_text(part.mask, word_of(part.bits))})"
+
+
+def word_of(bits: int) -> int:
+    return WORD if bits <= WORD else WIDE
 
 
 def emit_hit(context: Context, table: Table) -> None:
@@ -131,13 +144,16 @@ def emit_call(context: Context, call: ActionCall) -> None:
 
 
 def emit_jump(context: Context, table: Table, outcome: str | None, action: Action) -> None:
-    """To the node that follows: by hit or miss, or by the action that ran."""
+    """To the node that follows: by hit or miss, or by the action that ran; to the end if that was to exit."""
+    if any(primitive.name == "exit" for primitive in action.primitives):
+        context.out.line("goto done;")
+        return
     context.out.line(f"goto {label(context, outcome if table.by_outcome else table.after[action.number])};")
 
 
 def declare_entries(context: Context, layout: TableLayout) -> None:
     """The key and the entry of a table."""
-    if not layout.direct:
+    if layout.hashed:
         context.out.line(f"struct {layout.key.name} {{ u64 words[{layout.key.size // 8}]; }};")
     with context.out.block(f"struct entry_{layout.symbol}", ";"):
         context.out.line("u32 present, action;")
@@ -146,6 +162,46 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
                 declare_given(context, record)
     size = f"sizeof(struct entry_{layout.symbol}) == {layout.entry_bytes}"
     context.out.line(f'_Static_assert({size}, "layout of the entries of {layout.symbol}");')
+    if layout.rule is not None:
+        declare_list(context, layout, layout.rule)
+
+
+def declare_list(context: Context, layout: TableLayout, rule: Record) -> None:
+    """A place of a list, and where a packet's key stands while it is sought."""
+    rule.declare(context.out)
+    context.out.line(
+        f"struct listed_{layout.symbol} {{ struct {rule.name} rule; struct entry_{layout.symbol} entry; }};"
+    )
+    with context.out.block("WHOLE struct", f" sought_{layout.symbol};"):
+        for index, part in enumerate(layout.table.key):
+            context.out.line(f"u{word_of(part.bits)} part_{index};")
+
+
+def emit_search(context: Context, layout: TableLayout) -> None:
+    """`find_<table>`: the first place of a list that matches `sought_<table>`, looked for block by block."""
+    assert layout.rule is not None
+    out, symbol, end = context.out, layout.symbol, layout.table.size
+    tests = []
+    for index in range(len(layout.table.key)):
+        mask, least, most = (f"rule->{layout.rule.symbols[f'{name} {index}']}" for name in ("mask", "least", "most"))
+        part = f"(sought_{symbol}.part_{index} & {mask})"
+        tests += [f"{part} >= {least}", f"{part} <= {most}"]
+    with out.block(f"FUNCTION u64 search_{symbol}(u64 place)"):
+        with out.block("for (u32 i = 0; i < LIST_BLOCK; i++, place++)"):
+            out.line(f"if (place >= {end}) return {end};")
+            out.line("CHECKED(place);")
+            out.line(f"if (!memory.{symbol}[place].entry.present) return {end};")
+            out.line(f"const struct {layout.rule.name} *rule = &memory.{symbol}[place].rule;")
+            out.line(f"if ({' && '.join(tests)}) return place;")
+        out.line(f"return {end + 1};")
+    with out.block(f"static INLINE const struct entry_{symbol} *find_{symbol}(void)"):
+        out.line(f"u64 place = {end + 1};")
+        out.line(
+            f"for (u64 from = 0; from < {end} && place > {end}; from += LIST_BLOCK) place = search_{symbol}(from);"
+        )
+        out.line(f"if (place >= {end}) return 0;")
+        out.line("CHECKED(place);")
+        out.line(f"return &memory.{symbol}[place].entry;")
 
 
 def declare_given(context: Context, record: Record) -> None:

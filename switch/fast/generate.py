@@ -8,9 +8,11 @@ from switch.fast.actions import emit_action
 from switch.fast.architecture import declare_saved, emit_architecture
 from switch.fast.check import check, refusal
 from switch.fast.context import Context
-from switch.fast.control import declare_entries, emit_pipeline
+from switch.fast.control import declare_entries, emit_pipeline, emit_search
+from switch.fast.deparser import emit_deparser
+from switch.fast.hashes import emit_calculations, hashed_bytes
 from switch.fast.layout import MAX_REPLICAS, PORTS, Layout, declare_memory
-from switch.fast.packet import PacketGenerator
+from switch.fast.parser import ParserGenerator
 from switch.program import Program
 from switch.typed import MALFORMED, not_p4c
 from topo.errors import UnsupportedError
@@ -38,17 +40,18 @@ def generate(program: Program) -> Generated:
 def write(context: Context) -> Generated:
     """The whole file."""
     program = context.program
-    packets = PacketGenerator(context)
+    parser = ParserGenerator(context)
     emit_head(context)
     declare_types(context)
-    packets.emit_parser()
-    packets.emit_deparser()
+    emit_calculations(context)
+    parser.emit()
+    emit_deparser(context, parser.places)
     for action in program.actions:
         emit_action(context, action)
     emit_pipeline(context, program.ingress)
     emit_pipeline(context, program.egress)
     emit_architecture(context)
-    context.out.line(f"ENTRY({packets.parsed_bytes})")
+    context.out.line(f"ENTRY({parser.places.furthest})")
     return Generated(context.out.text(), context.layout)
 
 
@@ -56,6 +59,10 @@ def emit_head(context: Context) -> None:
     context.out.comment(f"Generated from the BMv2 JSON of {context.program.name}; each part names its line there.")
     context.out.line(f"#define PORTS {PORTS}")
     context.out.line(f"#define MAX_REPLICAS {MAX_REPLICAS}")
+    if context.layout.rebuilt:
+        context.out.line(f"#define HEAD_BYTES {max(context.layout.head_bytes, 1)}")
+    if size := hashed_bytes(context):
+        context.out.line(f"#define HASHED_BYTES {size}")
     context.out.line('#include "runtime.h"')
 
 
@@ -66,17 +73,20 @@ def declare_types(context: Context) -> None:
         record.declare(out)
     for table in layout.tables.values():
         declare_entries(context, table)
-        if not table.direct:
+        if table.hashed:
             out.line(f"TABLE({table.symbol}, struct {table.key.name}, struct entry_{table.symbol}, {table.table.size})")
     declare_state(context)
     for front in layout.fronts.values():
         front.declare(out)
     records = {array.record.name: array.record for array in layout.arrays.values()}
     for record in records.values():
-        if not record.name.startswith(("entry_", "front_")):
+        if not record.name.startswith(("entry_", "front_", "listed_")):
             record.declare(out)
     declare_memory(layout, out)
     out.line("MEMORY struct memory memory;")
+    for table in layout.tables.values():
+        if table.rule is not None:
+            emit_search(context, table)
     for front in layout.fronts.values():
         out.line(f"FIND({front.symbol}, {front.bits})")
 
@@ -84,13 +94,22 @@ def declare_types(context: Context) -> None:
 def declare_state(context: Context) -> None:
     """The packet being processed: its fields, and which headers it has, which have changed, and where they are."""
     layout, out = context.layout, context.out
-    for record in layout.state.values():
+    for record in {record.name: record for record in layout.state.values()}.values():
         record.declare(out)
-    names = [layout.names.of(header.name) for header in context.program.headers.values() if not header.metadata]
-    with out.block("WHOLE struct", " state;"):
+    names = ", ".join(
+        layout.names.of(header.name) for header in context.program.headers.values() if not header.metadata
+    )
+    with out.block("struct state", ";"):
         for header, record in layout.state.items():
             out.line(f"struct {record.name} {layout.names.of(header)};")
-        for group, width in (("at", "u16"), ("valid", "u8"), ("dirty", "u8")):
-            out.line(f"struct {{ {width} {', '.join(names)}; }} {group};")
+        out.line(f"struct {{ u8 {names}; }} valid;")
+        if layout.rebuilt:
+            out.line(
+                "u32 head, current_length; // bytes of headers in front of the payload; of the packet as it would leave"
+            )
+        else:
+            out.line(f"struct {{ u16 {names}; }} at;")
+            out.line(f"struct {{ u8 {names}; }} dirty;")
         out.line("u32 length;")
+    out.line("WHOLE struct state state;")
     declare_saved(context)

@@ -14,9 +14,12 @@ static long (*bpf_clone_redirect)(struct __sk_buff *skb, u32 ifindex, u64 flags)
 static long (*bpf_skb_pull_data)(struct __sk_buff *skb, u32 length) = (void *)BPF_FUNC_skb_pull_data;
 static long (*bpf_skb_vlan_pop)(struct __sk_buff *skb) = (void *)BPF_FUNC_skb_vlan_pop;
 static long (*bpf_skb_change_head)(struct __sk_buff *skb, u32 length, u64 flags) = (void *)BPF_FUNC_skb_change_head;
+static long (*bpf_skb_change_tail)(struct __sk_buff *skb, u32 length, u64 flags) = (void *)BPF_FUNC_skb_change_tail;
+static long (*bpf_skb_load_bytes)(const void *skb, u32 from, void *to, u32 length) = (void *)BPF_FUNC_skb_load_bytes;
+static long (*bpf_skb_store_bytes)(struct __sk_buff *skb, u32 to, const void *from, u32 length, u64 flags) =
+    (void *)BPF_FUNC_skb_store_bytes;
 
 #define PACKET struct __sk_buff
-#define FUNCTION __attribute__((noinline)) /* verified once, not at each call */
 #define MEMORY SEC(".bss.memory")
 
 /* Entries are allocated as they come: tables are large in the P4 program and mostly empty. */
@@ -47,6 +50,61 @@ static INLINE void send_copy_by(PACKET *packet, u32 ifindex) {
     if (ifindex)
         bpf_clone_redirect(packet, ifindex, 0);
 }
+
+#ifdef HEAD_BYTES
+#define CHUNK 1024 /* bytes of payload moved at once */
+#define CHUNKS 64
+WHOLE u8 head[HEAD_BYTES];
+WHOLE u8 chunk[CHUNK];
+
+/* Move `length` bytes, up to CHUNK of them, within the packet. */
+FUNCTION int move_chunk(PACKET *packet, u32 from, u32 to, u32 length) {
+    if (length == 0 || length > CHUNK)
+        return length != 0;
+    return bpf_skb_load_bytes(packet, from, chunk, length) || bpf_skb_store_bytes(packet, to, chunk, length, 0);
+}
+
+/* Move all bytes behind the first `from` to behind the first `to`; to the back the last ones come first. */
+static INLINE int move_payload(PACKET *packet, u32 from, u32 to, u32 length) {
+    u32 last = length / CHUNK;
+    for (u32 i = 0; i < CHUNKS && i <= last; i++) {
+        u32 at = (from < to ? last - i : i) * CHUNK, rest = length - at;
+        if (move_chunk(packet, from + at, to + at, rest < CHUNK ? rest : CHUNK))
+            return -1;
+    }
+    return last >= CHUNKS;
+}
+
+/* The first `parsed` bytes of the packet become the first `length` bytes of `head`. */
+FUNCTION int replace_head(PACKET *packet, u32 parsed, u32 length) {
+    u32 all = packet->len, payload = all - parsed;
+    if (parsed > all || length > HEAD_BYTES)
+        return -1;
+    if (length > parsed && bpf_skb_change_tail(packet, all + length - parsed, 0))
+        return -1;
+    if (length != parsed && move_payload(packet, parsed, length, payload))
+        return -1;
+    if (length < parsed && bpf_skb_change_tail(packet, length + payload, 0))
+        return -1;
+    return length && bpf_skb_store_bytes(packet, 0, head, length, 0);
+}
+
+#ifdef HASHED_BYTES
+FUNCTION u64 chunk_sum(PACKET *packet, u32 from, u32 length) {
+    if (length == 0 || length > CHUNK || bpf_skb_load_bytes(packet, from, chunk, length))
+        return 0;
+    return sum16(chunk, length, CHUNK);
+}
+
+/* The sum of all 16-bit words behind the first `from` bytes. */
+static INLINE u64 payload_sum(PACKET *packet, u32 from) {
+    u64 sum = 0;
+    for (u32 i = 0; i < CHUNKS && from < packet->len; i++, from += CHUNK)
+        sum += chunk_sum(packet, from, packet->len - from < CHUNK ? packet->len - from : CHUNK);
+    return sum;
+}
+#endif
+#endif
 
 /* The kernel has taken the outer VLAN tag out of the bytes, and takes out the next one when that is popped; the
  * program is to see what was on the wire. A frame with more tags than this is dropped. */

@@ -133,7 +133,7 @@ class KernelSwitch:
     def map_ids(self) -> dict[str, int]:
         """The ids under which the kernel has the memory, the groups and, by its name, each table that is a map."""
         tables = self.state.layout.tables
-        symbols = {name: table.symbol for name, table in tables.items() if not table.direct}
+        symbols = {name: table.symbol for name, table in tables.items() if table.hashed}
         maps = {MEMORY_MAP: MEMORY_MAP, GROUPS: GROUPS} | symbols
         return {name: map_info(self.loaded.map_fd(symbol)).id for name, symbol in maps.items()}
 
@@ -162,7 +162,11 @@ class KernelSwitch:
         return self.state.read_counter(name)
 
     def check(self) -> None:
-        """Raise `RunError` if a port's interface is gone, or the program is no longer on it."""
+        """Raise `RunError` if a port's interface is gone, the program is off it, or lost a packet."""
+        if lost := self.state.read_lost():
+            raise RunError(
+                f"switch '{self.name}' lost {lost} packets that the kernel cannot make as short as their headers say"
+            )
         for port, interface in self.interfaces.items():
             if not Path("/sys/class/net", interface).exists():
                 raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone")

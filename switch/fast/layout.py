@@ -14,6 +14,7 @@ import numpy as np
 from switch.entries import TableEntry
 from switch.fast.emitter import Emitter, Names
 from switch.fast.fronts import Front
+from switch.fast.placement import headers_stay
 from switch.fast.records import Record, make_record, rounded_up
 from switch.fast.usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
 from switch.program import Action, Counter, Field, Program, Register, Table
@@ -25,6 +26,7 @@ DIRECT_BITS = 12  # a table with one key of at most so many bits is an array
 FRONT_BITS = 11  # of other tables, so many entries can stand in front (two to the power of it)
 ARRIVALS = 1024  # places of interfaces, by their kernel's index
 
+LOST = "lost packets"  # that could not be made as their headers say
 GROUPS = "groups"
 GROUP_BITS = 8
 GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
@@ -53,7 +55,8 @@ class Array:
 class TableLayout:
     """A table with a key. `values[n]` is the record that follows the entry's head for action number n.
 
-    `array` is set where the key is the index of an array in memory; other tables are hash maps.
+    It is an array in memory, of which the key is the index (`direct`); or a list in the order in which entries win,
+    whose places begin with what `rule` holds; or else a hash map.
     """
 
     table: Table
@@ -62,8 +65,13 @@ class TableLayout:
     values: dict[int, Record]
     entry_bytes: int
     direct: bool
+    rule: Record | None
 
     HEAD_BYTES = 8  # u32 present, u32 action
+
+    @property
+    def hashed(self) -> bool:
+        return not self.direct and self.rule is None
 
     def pack_entry(self, action: Action, values: tuple[int, ...]) -> bytes:
         """The bytes of an entry that runs `action` with `values`."""
@@ -90,18 +98,24 @@ class Layout:
     def intrinsic(self) -> dict[str, Field]:
         """The metadata fields that the switch itself reads and writes, by name, where the program has them."""
         wanted = ("ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp",
-                  "egress_rid", "parser_error", "priority")  # fmt: skip
+                  "egress_rid", "parser_error", "priority", "checksum_error")  # fmt: skip
         found = {name: self.program.find_field(STANDARD, name) for name in wanted}
         return {name: field for name, field in found.items() if field is not None}
 
     @cached_property
+    def rebuilt(self) -> bool:
+        """Whether the headers that leave are written anew, in front of the payload; else they stay in the packet."""
+        return not headers_stay(self.program)
+
+    @cached_property
     def state(self) -> dict[str, Record]:
-        """For each header instance, the record of those of its fields that are used."""
+        """For each header instance, the record of its fields: of those that are used, or all that leave."""
         used = used_fields(self.program) | set(self.intrinsic.values())
         records = {}
         for header in self.program.headers.values():
-            fields = [(field.name, field.bits) for field in header.fields if field in used]
-            records[header.name] = make_record("fields_" + self.names.of(header.name), fields)
+            whole = self.rebuilt and not header.metadata
+            fields = [(f.name, f.bits) for f in header.fields if (whole or f in used) and not f.variable]
+            records[header.name] = make_record("fields_" + self.names.of(header.type if whole else header.name), fields)
         return records
 
     def used(self, header: str) -> list[Field]:
@@ -119,13 +133,26 @@ class Layout:
 
     @cached_property
     def packet_headers(self) -> list[str]:
+        if self.rebuilt:
+            return [header.name for header in self.program.headers.values() if not header.metadata]
         return extracted_headers(self.program)
+
+    @cached_property
+    def head_bytes(self) -> int:
+        """The most bytes of headers that a packet leaves with."""
+        return sum(self.program.headers[name].size for name in self.program.deparser)
+
+    def siblings(self, header: str) -> list[str]:
+        """The other members of the header union that `header` belongs to."""
+        unions = [union.members.values() for union in self.program.unions.values()]
+        return [other for members in unions if header in members for other in members if other != header]
 
     @cached_property
     def written(self) -> set[Field]:
         """The fields that the parser or an action writes."""
         pipelines = (self.program.ingress, self.program.egress)
-        return written_by([*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))])
+        statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
+        return written_by(statements) | {checksum.target for checksum in self.program.checksums}
 
     # -- memory
 
@@ -143,11 +170,18 @@ class Layout:
         parts = [(f"rows_{length}", record, length) for length, record in self.rows.items()]
         parts += [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
         parts += [("arrivals", make_record("arrival", [("ifindex", 32), ("port", 32)]), ARRIVALS)]
+        if self.rebuilt:
+            parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
         parts += [
             (layout.table.name, entry_record(layout), 1 << layout.table.key[0].bits)
             for layout in self.tables.values()
             if layout.direct
+        ]
+        parts += [
+            (layout.table.name, listed_record(layout), layout.table.size)
+            for layout in self.tables.values()
+            if layout.rule is not None
         ]
         parts += [(front.record.name, front.record, 1 << front.bits) for front in self.fronts.values()]
         placed, offset = {}, 0
@@ -160,7 +194,7 @@ class Layout:
     @cached_property
     def fronts(self) -> dict[str, Front]:
         """The arrays in front of the hash tables, by the symbol of the table."""
-        hashed = [table for table in self.tables.values() if not table.direct]
+        hashed = [table for table in self.tables.values() if table.hashed]
         fronts = [Front(each.symbol, each.key.size, each.entry_bytes, FRONT_BITS) for each in hashed]
         fronts.append(Front(GROUPS, GROUP_KEY_BYTES, GROUP_BYTES, GROUP_BITS))
         return {front.symbol: front for front in fronts}
@@ -207,8 +241,21 @@ class Layout:
             key=make_record(f"key_{symbol}", [(f"{part.name} {i}", part.bits) for i, part in enumerate(table.key)]),
             values=values,
             entry_bytes=TableLayout.HEAD_BYTES + max(record.size for record in values.values()),
-            direct=len(table.key) == 1 and table.key[0].bits <= DIRECT_BITS,
+            direct=table.match == "exact" and len(table.key) == 1 and table.key[0].bits <= DIRECT_BITS,
+            rule=None if table.match == "exact" else rule_record(f"rule_{symbol}", table),
         )
+
+
+def rule_record(name: str, table: Table) -> Record:
+    """What a packet's key is compared with: for each part, its mask, least and greatest value."""
+    ends = [(f"{end} {i}", part.bits) for i, part in enumerate(table.key) for end in ("mask", "least", "most")]
+    return make_record(name, [*ends, ("priority", 32)])
+
+
+def listed_record(layout: TableLayout) -> Record:
+    """A place of a list, as far as memory's layout needs to know it."""
+    assert layout.rule is not None
+    return Record(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
 
 
 def entry_record(layout: TableLayout) -> Record:

@@ -25,9 +25,12 @@ LEAST_VERSION = (5, 6)
 
 HELPERS = {
     1: ("bpf_map_lookup_elem", "3.19"),
+    9: ("bpf_skb_store_bytes", "4.1"),
     13: ("bpf_clone_redirect", "4.2"),
     19: ("bpf_skb_vlan_pop", "4.3"),
     23: ("bpf_redirect", "4.4"),
+    26: ("bpf_skb_load_bytes", "4.5"),
+    38: ("bpf_skb_change_tail", "4.9"),
     39: ("bpf_skb_pull_data", "4.9"),
     43: ("bpf_skb_change_head", "4.10"),
 }

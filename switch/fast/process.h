@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FUNCTION static __attribute__((noinline))
 #define MEMORY
 
 /* ---- packets ---- */
@@ -38,6 +37,34 @@ static void send_copy(PACKET *packet, u32 port) {
     leaving.used += sizeof head + head[1];
 }
 static INLINE int send(PACKET *packet, u32 port) { return send_copy(packet, port), 0; }
+
+#ifdef HEAD_BYTES
+WHOLE u8 head[HEAD_BYTES];
+
+/* The first `parsed` bytes of the packet become the first `length` bytes of `head`. */
+static int replace_head(PACKET *packet, u32 parsed, u32 length) {
+    static u8 *bytes;
+    static u32 room;
+    u32 payload = packet_length(packet) - parsed, size = length + payload;
+    u8 *rebuilt = bytes;
+    if (room < size && !(rebuilt = malloc(room = 2 * size)))
+        abort();
+    memmove(rebuilt + length, packet->data + parsed, payload);
+    memcpy(rebuilt, head, length);
+    if (rebuilt != bytes)
+        free(bytes), bytes = rebuilt;
+    packet->data = rebuilt, packet->end = rebuilt + size;
+    return 0;
+}
+
+#ifdef HASHED_BYTES
+/* The sum of all 16-bit words behind the first `from` bytes. */
+static u64 payload_sum(PACKET *packet, u32 from) {
+    u32 length = packet_length(packet) - from;
+    return sum16(packet->data + from, length, length);
+}
+#endif
+#endif
 
 /* ---- tables: open addressing, at most half full ---- */
 

@@ -16,6 +16,7 @@ from switch.fast.emitter import Emitter, Names
 
 ALIGNMENT = 8
 CACHE_LINE = 64
+WORD_BYTES = 8
 
 
 def rounded_up(size: int, unit: int) -> int:
@@ -23,8 +24,8 @@ def rounded_up(size: int, unit: int) -> int:
 
 
 def container_bytes(bits: int) -> int:
-    """Bytes of the smallest C integer that holds `bits` bits, 1 to 64."""
-    return next(size for size in (1, 2, 4, 8) if bits <= 8 * size)
+    """Bytes of the smallest C integer that holds `bits` bits, 1 to 128."""
+    return next(size for size in (1, 2, 4, 8, 16) if bits <= 8 * size)
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,9 @@ class Record:
         return np.dtype(
             {
                 "names": [member.name for member in self.members],
-                "formats": [f"<u{member.size}" for member in self.members],
+                "formats": [
+                    f"<u{member.size}" if member.size <= WORD_BYTES else f"V{member.size}" for member in self.members
+                ],
                 "offsets": [member.offset for member in self.members],
                 "itemsize": self.size,
             }

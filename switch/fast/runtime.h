@@ -10,8 +10,17 @@ typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long s64;
+typedef unsigned __int128 u128 __attribute__((aligned(8)));
+typedef __int128 s128 __attribute__((aligned(8)));
 
 #define INLINE inline __attribute__((always_inline))
+#ifdef __bpf__
+#define FUNCTION __attribute__((noinline)) /* verified once, not at each call */
+#else
+#define FUNCTION static __attribute__((noinline))
+#endif
+#define CHECKED(index) __asm__ volatile("" : "+r"(index)) /* clang computes no address before the test of its index */
+#define LIST_BLOCK 64 /* so many places of a list are searched by one call */
 #define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */
 
 /* ---- numbers: BMv2 shifts by any amount ---- */
@@ -22,6 +31,49 @@ static INLINE u64 shift_right_signed(s64 value, u64 by) { return (u64)(value >> 
 static INLINE u64 saturate(s64 value, s64 low, s64 high) {
     return (u64)(value < low ? low : value > high ? high : value);
 }
+
+/* Wide words, without the library that multiplies them and shifts them by variable amounts. */
+static INLINE u128 pair(u64 high, u64 low) { return (u128)high << 64 | low; }
+static INLINE u128 shift_left_wide(u128 value, u64 by) {
+    u64 low = value, high = value >> 64;
+    return by >= 64 ? pair(shift_left(low, by - 64), 0) : pair(high << by | (low >> 1) >> (63 - by), low << by);
+}
+static INLINE u128 filled_from_the_left(u64 fill, u128 value, u64 by) {
+    u64 low = value, high = value >> 64;
+    if (by >= 128)
+        return fill ? ~(u128)0 : 0;
+    if (by >= 64)
+        return pair(fill, high >> (by - 64) | (fill << 1) << (127 - by));
+    return pair(high >> by | (fill << 1) << (63 - by), low >> by | (high << 1) << (63 - by));
+}
+static INLINE u128 shift_right_wide(u128 value, u64 by) { return filled_from_the_left(0, value, by); }
+static INLINE u128 shift_right_signed_wide(u128 value, u64 by) {
+    return filled_from_the_left(value >> 127 ? ~0ull : 0, value, by);
+}
+static INLINE u128 saturate_wide(s128 value, s128 low, s128 high) {
+    return (u128)(value < low ? low : value > high ? high : value);
+}
+static INLINE u128 upper(u64 high) {
+    __asm__("" : "+r"(high)); /* else clang makes what led to it a multiplication of wide words */
+    return pair(high, 0);
+}
+static INLINE u128 multiply_words(u64 one, u64 other) {
+    u64 low = (u32)one * (u64)(u32)other, high = (one >> 32) * (other >> 32);
+    u64 middle = (one >> 32) * (u32)other + (low >> 32), rest = (u32)one * (other >> 32) + (u32)middle;
+    return upper(high + (middle >> 32) + (rest >> 32)) | (rest << 32 | (u32)low);
+}
+static INLINE u128 multiply_wide(u128 one, u128 other) {
+    u64 a = one, b = other;
+    return multiply_words(a, b) + upper((u64)(one >> 64) * b + a * (u64)(other >> 64));
+}
+
+#define SWAP(one, other) \
+    do { \
+        u8 kept_[sizeof(one)]; \
+        __builtin_memcpy(kept_, &(one), sizeof kept_); \
+        __builtin_memcpy(&(one), &(other), sizeof kept_); \
+        __builtin_memcpy(&(other), kept_, sizeof kept_); \
+    } while (0)
 
 /* ---- bytes: fields are big-endian and stand anywhere ---- */
 
@@ -88,6 +140,10 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
             return &front->entry; \
         return front->behind ? table_find(&symbol, key) : 0; \
     }
+
+#ifdef HASHED_BYTES
+#include "hashes.h"
+#endif
 
 #ifdef __bpf__
 #include "kernel.h"

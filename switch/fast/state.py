@@ -6,14 +6,27 @@ Memory is one array of bytes that Python and the running program share. Hash tab
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.encode import action_call, check_entries
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
-from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, Layout, TableLayout
+from switch.encode import BY_PRIORITY, action_call, check_entries
+from switch.entries import (
+    KeyPart,
+    Lpm,
+    MulticastGroup,
+    Range,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+    group_of_nodes,
+)
+from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, LOST, MAX_REPLICAS, Layout, TableLayout
+from switch.fast.records import Record
+from switch.interpret.tables import rank, test_of
+from switch.program import ConstEntry, MatchKey, Table
 from topo.errors import InputError, UnsupportedError
 
 Memory = NDArray[np.uint8]
@@ -45,12 +58,14 @@ class StateReader:
         self.readable = tables
 
     def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of the table `name`, ordered by key."""
+        """The entries of the table `name`, ordered by key, or as they win."""
         if not self.program.table(name).key:
             return []
         table = self.layout.tables[name]
+        if table.rule is not None:
+            return list(self.listed_entries(table, table.rule))
         found = self.direct_items(table) if table.direct else self.hashed_items(table)
-        return sorted((table.unpack_entry(key, data) for key, data in found), key=lambda entry: entry.key)
+        return sorted((table.unpack_entry(key, data) for key, data in found), key=lambda entry: entry.exact_key)
 
     def direct_items(self, table: TableLayout) -> Iterator[tuple[tuple[int, ...], bytes]]:
         view = self.layout.view(self.memory, table.table.name).view(np.uint8).reshape(-1, table.entry_bytes)
@@ -61,10 +76,25 @@ class StateReader:
         for key, data in self.readable.items(table.symbol):
             yield table.key.unpack(key), data
 
+    def listed_entries(self, table: TableLayout, rule: Record) -> Iterator[TableEntry]:
+        view = self.layout.view(self.memory, table.table.name).view(np.uint8)
+        for place in view.reshape(table.table.size, -1):
+            data = place[rule.size :].tobytes()
+            if not data[0]:
+                return
+            *ends, priority = rule.unpack(place[: rule.size].tobytes())
+            key = tuple(key_part(part, *ends[3 * index : 3 * index + 3]) for index, part in enumerate(table.table.key))
+            found = table.unpack_entry((), data)
+            yield replace(found, key=key, priority=priority if by_priority(table.table) else None)
+
     def read_groups(self) -> list[MulticastGroup]:
         """The multicast groups, ordered by number."""
         found = (unpack_group(key, data) for key, data in self.readable.items(GROUPS))
         return sorted(found, key=lambda group: group.group)
+
+    def read_lost(self) -> int:
+        """Packets that the kernel could not make as their headers say."""
+        return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.rebuilt else 0
 
     def column(self, register: str) -> NDArray[np.uint64]:
         """The elements of a register where they are, in the register's own integer type."""
@@ -88,7 +118,18 @@ class SwitchState(StateReader):
     def __init__(self, layout: Layout, memory: Memory, tables: Tables) -> None:
         super().__init__(layout, memory, tables)
         self.tables = tables
-        self.keys: dict[str, set[tuple[int, ...]]] = {name: set() for name in layout.tables}
+        self.keys: dict[str, set[object]] = {name: set() for name in layout.tables}
+        self.lists: dict[str, list[TableEntry]] = {name: [] for name in layout.tables}
+        for name, table in layout.tables.items():
+            self.install_table(name, [const_entry(table.table, entry) for entry in table.table.entries or ()])
+
+    def identity(self, entry: TableEntry) -> object:
+        """What no two entries of a table have in common."""
+        table = self.layout.tables[entry.table]
+        if table.rule is None:
+            return entry.exact_key
+        tests = (test_of(part, value) for part, value in zip(table.table.key, entry.key, strict=True))
+        return tuple(tests), entry.priority
 
     def install(self, entries: SwitchEntries) -> None:
         """Add entries, groups and presets; when one of them is wrong, none is added."""
@@ -107,7 +148,7 @@ class SwitchState(StateReader):
         """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
         for entry in entries:
             action_call(self.program, entry)
-            if entry.key not in self.keys.get(entry.table, ()):
+            if entry.table not in self.keys or self.identity(entry) not in self.keys[entry.table]:
                 raise InputError(f"table '{entry.table}' has no entry for the key {entry.key}: install it first")
         for name in dict.fromkeys(entry.table for entry in entries):
             self.install_table(name, [entry for entry in entries if entry.table == name])
@@ -119,14 +160,16 @@ class SwitchState(StateReader):
 
     def check_new(self, entries: Sequence[TableEntry]) -> None:
         """No key may be there already, and no table may grow beyond its size in the program."""
-        seen: dict[str, set[tuple[int, ...]]] = {}
+        seen: dict[str, set[object]] = {}
         for entry in entries:
             keys = seen.setdefault(entry.table, set())
             if entry.table not in self.keys:
                 raise InputError(f"table '{entry.table}' has no key: it takes no entries")
-            if entry.exact_key in self.keys[entry.table] or entry.key in keys:
+            if self.program.table(entry.table).entries is not None:
+                raise InputError(f"the entries of table '{entry.table}' are const in the program: it takes no others")
+            if self.identity(entry) in self.keys[entry.table] | keys:
                 raise InputError(f"table '{entry.table}' already has an entry for the key {entry.key}")
-            keys.add(entry.exact_key)
+            keys.add(self.identity(entry))
         for name, keys in seen.items():
             size = self.program.table(name).size
             if len(keys) + len(self.keys[name]) > size:
@@ -140,15 +183,51 @@ class SwitchState(StateReader):
             view = self.layout.view(self.memory, name).view(np.uint8).reshape(-1, table.entry_bytes)
             for entry, data in zip(entries, packed, strict=True):
                 write_entry(view[entry.exact_key[0]], data)
+        elif table.rule is not None:
+            self.list_entries(table, table.rule, entries)
         else:
             self.put(table.symbol, [(table.key.pack(e.exact_key), d) for e, d in zip(entries, packed, strict=True)])
-        self.keys[name] |= {entry.exact_key for entry in entries}
+        self.keys[name] |= {self.identity(entry) for entry in entries}
+
+    def list_entries(self, table: TableLayout, rule: Record, entries: Sequence[TableEntry]) -> None:
+        """Put entries where they win; the last place is written first, so that packets find all that were there."""
+        listed = {self.identity(entry): entry for entry in (*self.lists[table.table.name], *entries)}
+        ordered = sorted(listed.values(), key=rank)
+        view = self.layout.view(self.memory, table.table.name).view(np.uint8).reshape(table.table.size, -1)
+        for place, entry in reversed(list(enumerate(ordered))):
+            call = action_call(self.program, entry)
+            tests = (test_of(part, value) for part, value in zip(table.table.key, entry.key, strict=True))
+            packed = rule.pack([*(number for test in tests for number in test), entry.priority or 0])
+            view[place] = np.frombuffer(packed + table.pack_entry(call.action, call.values), np.uint8)
+        self.lists[table.table.name] = ordered
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Add (key, entry) pairs to a hash table and to the array in front of it."""
         front = self.layout.fronts[symbol]
         self.tables.put(symbol, entries)
         front.add(self.layout.view(self.memory, front.record.name), entries)
+
+
+def const_entry(table: Table, entry: ConstEntry) -> TableEntry:
+    """An entry that the program gives."""
+    priority = entry.priority if by_priority(table) else None
+    return TableEntry(table.name, entry.key, entry.call.action.name, entry.call.values, priority)
+
+
+def by_priority(table: Table) -> bool:
+    return any(part.match in BY_PRIORITY for part in table.key)
+
+
+def key_part(part: MatchKey, mask: int, least: int, most: int) -> KeyPart:
+    """The part of a key that `test_of` gave this mask and these ends."""
+    match part.match:
+        case "lpm":
+            return Lpm(least, mask.bit_count())
+        case "ternary":
+            return Ternary(least, mask)
+        case "range":
+            return Range(least, most)
+    return least if mask else Ternary(0, 0)
 
 
 def write_entry(place: Memory, data: bytes) -> None:

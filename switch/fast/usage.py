@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from switch.program import (
     Action,
     Argument,
+    Arguments,
+    Boolean,
     Conditional,
+    ElementField,
     Field,
     HeaderReference,
     Node,
@@ -19,16 +22,23 @@ from switch.program import (
 )
 
 # The position of the argument that each primitive writes.
-WRITES = {"assign": 0, "register_read": 0, "set": 0}
+WRITES = {"assign": 0, "modify_field_with_hash_based_offset": 0, "register_read": 0, "set": 0}
+
+
+def parts_of(argument: Argument) -> Iterator[Argument]:
+    """An argument or expression, and everything that it consists of."""
+    yield argument
+    match argument:
+        case Operation(_, operands) | Arguments(operands):
+            for operand in operands:
+                yield from parts_of(operand)
+        case ElementField(header):
+            yield from parts_of(header)
 
 
 def fields_in(argument: Argument) -> Iterator[Field]:
     """The fields named in an argument or expression."""
-    if isinstance(argument, Field):
-        yield argument
-    elif isinstance(argument, Operation):
-        for operand in argument.operands:
-            yield from fields_in(operand)
+    return (part for part in parts_of(argument) if isinstance(part, Field))
 
 
 def named_by(primitives: Iterable[Primitive]) -> set[Field]:
@@ -65,13 +75,17 @@ def fields_of_node(node: Node) -> Iterator[Field]:
 
 
 def used_fields(program: Program) -> set[Field]:
-    """Every field that the parser, a condition, a key or an action names."""
+    """Every field that the parser, a condition, a key, an action or a calculation names."""
     found = named_by(parser_statements(program))
     for state in program.parser.states.values():
         found |= {field for field in state.key if isinstance(field, Field)}
     for pipeline in (program.ingress, program.egress):
         found |= named_by(statements_of(pipeline))
         found |= {field for node in pipeline.nodes.values() for field in fields_of_node(node)}
+    for calculation in program.calculations.values():
+        found |= {part for part in calculation.input if isinstance(part, Field)}
+    for checksum in program.checksums:
+        found |= {checksum.target, *fields_in(checksum.condition or Boolean(True))}
     return found
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from switch.entries import KeyPart, Lpm, Range, Ternary
+from switch.entries import KeyPart, Lpm, Range, TableEntry, Ternary
 from switch.program import ActionCall, MatchKey, Table
 from topo.errors import InputError
 
@@ -63,8 +64,7 @@ class TableState:
         if self.table.match == "exact":
             self.exact[tuple(least for _, least, _ in tests)] = entry
             return
-        self.ordered.append((tests, entry))
-        self.ordered.sort(key=lambda each: rank(each[1]))
+        insort(self.ordered, (tests, entry), key=lambda each: rank(each[1]))
         self.found.clear()
 
     def at(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
@@ -119,7 +119,7 @@ def matches(tests: list[Test], key: Key) -> bool:
     return all(least <= part & mask <= most for (mask, least, most), part in zip(tests, key, strict=True))
 
 
-def rank(entry: Installed) -> int:
+def rank(entry: Installed | TableEntry) -> int:
     """Entries of low rank are found first."""
     if entry.priority is not None:
         return entry.priority

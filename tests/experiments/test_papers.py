@@ -219,6 +219,20 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
     assert (tmp_path / f"goat-{figure}.png").exists()
 
 
+@pytest.mark.root
+def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(tmp_path: Path) -> None:
+    from experiments.papers.goat_training import Setting, epoch  # noqa: PLC0415, needs Mininet
+    from experiments.papers.trials import run_trials  # noqa: PLC0415
+
+    trials = [Setting("densenet121", 4, scheme).trial() for scheme in ("goat", "geryon")]
+    with nothing_left():
+        done = run_trials("testbed", trials, Request(tmp_path, switch="fast"), Console(quiet=True))
+    goat, geryon = (epoch(*each) for each in zip(trials, done.outcomes, strict=True))
+    assert all(outcome.measured.exact for outcome in done.outcomes)
+    assert goat.ps_ingress_mb == pytest.approx(30.5, rel=0.05)
+    assert geryon.ps_ingress_mb == pytest.approx(4 * 30.5, rel=0.05)
+
+
 # ---- P4INC-AOI, locality -----------------------------------------------------------------------
 
 

@@ -52,7 +52,7 @@ def forget(switch: KernelSwitch) -> None:
     for array in layout.arrays.values():
         if array.name not in PORT_ARRAYS:
             state.memory[array.offset : array.offset + array.size] = 0
-    for symbol in (GROUPS, *(table.symbol for table in layout.tables.values() if not table.direct)):
+    for symbol in (GROUPS, *(table.symbol for table in layout.tables.values() if table.hashed)):
         for key, _ in list(state.readable.items(symbol)):
             library().bpf_map_delete_elem(switch.loaded.map_fd(symbol), key)
     state.keys = {name: set() for name in layout.tables}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,31 @@ def test_a_horizon_too_short_is_named() -> None:
 def test_a_job_larger_than_its_unit_is_refused() -> None:
     with pytest.raises(InputError, match="constraint 'servers'"):
         Scheduling(CENTER, (replace(REMOTE, workers={"a": 5}),))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"workers": {}}, "no worker"),
+        ({"workers": {"z": 1}}, "unit 'z'"),
+        ({"gradient_bytes": 0}, "gradient_bytes is 0"),
+        ({"update_s": -1.0}, "update_s is -1"),
+        ({"update_s": float("nan")}, "update_s is nan"),
+        ({"kind": "sorting"}, "choose from training, mapreduce"),
+    ],
+)
+def test_a_job_that_makes_no_sense_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Scheduling(CENTER, (replace(REMOTE, **change),))
+
+
+def test_a_data_centre_that_makes_no_sense_is_refused() -> None:
+    for change, message in (
+        ({"reconfiguration_s": 2.0}, "make slots longer"),
+        ({"port_bps": 0.0}, "port_bps is 0"),
+        ({"units": CENTER.units * 2}, "given 2 times"),
+    ):
+        with pytest.raises(InputError, match=message):
+            replace(CENTER, **change)
+    with pytest.raises(InputError, match="horizon is 0"):
+        Scheduling(CENTER, (REMOTE,), horizon=0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import exp, inf, log, sqrt
 from statistics import fmean
 
 import numpy as np
+import pulp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from planner.goat.gina import (
     FloatArray,
     Fractions,
     Gina,
+    build,
     fits,
     optimum,
     relax,
@@ -26,7 +29,7 @@ from planner.goat.gina import (
 )  # fmt: skip
 from planner.goat.krgs import KrgsOptions, knapsacks, round_off, schedule
 from planner.goat.repair import repair
-from planner.solve import PROVEN_GAP, SolverOptions
+from planner.solve import PROVEN_GAP, SolverOptions, solve
 from topo.errors import InputError
 
 SOLVER = SolverOptions()
@@ -189,3 +192,17 @@ def test_the_relaxation_is_a_bound() -> None:
     costs: Costs = traffic(gina)
     _, bound = relax(gina, costs, SOLVER)
     assert bound <= value(gina, optimum(gina, costs, SOLVER)[0], costs) * (1 + PROVEN_GAP)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_equal_sub_models_are_one_in_the_relaxation(objective: str) -> None:
+    """It has the value of the one that tells them apart, and is a solution of that."""
+    gina = replace(drawn(5), sizes=np.array([4.0, 4, 4, 2, 2]))
+    costs = OBJECTIVES[objective](gina)
+    apart = build(gina, costs, relaxed=True)
+    solve(apart.program, SOLVER)
+    fractions, bound = relax(gina, costs, SOLVER)
+    assert bound == pytest.approx(pulp.value(apart.program.objective), rel=1e-6)
+    assert fits(gina, fractions.x - 1e-6)
+    assert fractions.y.sum(axis=2) == pytest.approx(1)
+    assert (fractions.y <= fractions.x[None] + 1e-6).all()

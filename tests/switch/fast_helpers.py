@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from pyroute2 import IPRoute
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
 from switch.fast.inprocess import InProcessSwitch
 from switch.fast.kernel import KernelSwitch
 from switch.program import Program
@@ -27,6 +27,7 @@ ETHERNET = bytes(range(12))
 GRADIENT, RESULT, NOTICE = 1, 2, 3
 ECN, COLLISION, OVERFLOW, PARTIAL, RETRANSMITTED = 1, 2, 4, 8, 16
 PS = 0x0A000001
+PROGRAM_NAMES = ("arithmetic", "bits", "parser", "control", "headers", "lists")
 PROGRAM_PORTS = (1, 2, 4, 9)  # of the small programs
 Packets = list[tuple[int, bytes]]
 
@@ -126,6 +127,53 @@ def control_entries() -> SwitchEntries:
     )
 
 
+def headers_entries() -> SwitchEntries:
+    return SwitchEntries("s", groups=(MulticastGroup(3, (2, 4, 9)),))
+
+
+# Values of lists.p4 that its entries tell apart.
+ADDRESSES = (7, 0x100020003, 0x100020004, 1 << 127, (1 << 127) + 0x100020003, 0xABCD << 64)
+LIST_PORTS = (3, 80, 0x101, 0x110, 0x211, 300)
+KINDS = (1, 5, 0x11, 0x15)
+
+
+def lists_entries() -> SwitchEntries:
+    """More entries than one block of a list has, in another order than they win."""
+    draw = random.Random(6)
+    tables: list[TableEntry] = []
+
+    def entry(table: str, key: tuple[KeyPart, ...], action: str, priority: int | None = None) -> None:
+        value = len(tables) % 256
+        tables.append(TableEntry(f"TestIngress.{table}", key, f"TestIngress.{action}", (value,), priority))
+
+    for kind in KINDS[:3]:
+        for prefix in (0, 1, 60, 97, 126, 128):
+            entry("by_prefix", (kind, Lpm(ADDRESSES[draw.randrange(6)], prefix)), "prefix")
+    for priority in draw.sample(range(1, 500), 150):
+        address = Ternary(draw.choice(ADDRESSES), draw.choice((0, 0xF, 1 << 127, (1 << 128) - 1)))
+        port = Ternary(draw.choice(LIST_PORTS), draw.choice((0, 0xFF, 0xFFFF)))
+        entry("by_mask", (address, port, 1), "mask", priority)
+    for priority, low in enumerate((300, 80, 1, 0), start=1):
+        entry("by_range", (Range(low, low + 220), draw.choice(KINDS)), "range_", priority)
+    for priority, (port_given, kind_given) in enumerate(((80, 5), (80, None), (None, 1), (None, None)), start=1):
+        entry("if_given", (optional(port_given, 0xFFFF), optional(kind_given, 0xFF)), "given", priority)
+    return SwitchEntries("s", tuple(tables))
+
+
+def optional(value: int | None, mask: int) -> Ternary:
+    """What p4c makes of a part of a key that may be left open."""
+    return Ternary(0, 0) if value is None else Ternary(value, mask)
+
+
+def lists_packets(program: Program) -> Packets:
+    draw = random.Random(7)
+    drawn = [(draw.choice(ADDRESSES), draw.choice(LIST_PORTS), draw.choice(KINDS)) for _ in range(150)]
+    return [(draw.choice(PROGRAM_PORTS), packet(program, address=a, port=p, kind=k)) for a, p, k in drawn]
+
+
+ENTRIES = {"control": control_entries, "headers": headers_entries, "lists": lists_entries}
+
+
 def random_packets(program: Program, seed: int) -> Packets:
     """Packets of the header `test` with any content, at any port."""
     draw, fields = random.Random(seed), program.headers["test"].fields
@@ -139,15 +187,33 @@ def control_packets(program: Program, indexes: Sequence[int]) -> Packets:
     return [(port, packet(program, key=key, index=index)) for port, key, index in drawn]
 
 
+def headers_packets() -> Packets:
+    """Packets of headers.p4 with every choice of headers, whole or cut short, for each of its kinds of change."""
+    draw, packets = random.Random(5), []
+    bodies = {0: b"", 1: b"", 2: draw.randbytes(47), 4: b"\x05\x06", 8: b"\1\2\3\4", 16: b"\x15\x07", 32: b"\0\1\2\7\7"}
+    for kind in range(17):
+        for flags, body in bodies.items():
+            tags = b"".join(draw.randbytes(3) + bytes([draw.choice((0, 0, 1))]) for _ in range(flags & 1 and 4))
+            test = bytes([kind, flags | draw.choice((0, 0, 0x80)) | bool(tags)]) + draw.randbytes(8)
+            packet = ETHERNET + b"\0\0" + test + tags + body + draw.randbytes(draw.choice((14, 15, 30, 700)))
+            cut = len(packet) if draw.randrange(4) else draw.choice((15, 23, *range(28, len(packet))))
+            packets.append((draw.choice(PROGRAM_PORTS), packet[:cut]))
+    return packets
+
+
 def packets_for(name: str, program: Program, indexes: Sequence[int] = (0, 7)) -> Packets:
     """Packets for a small program; those of control.p4 use its registers at `indexes`."""
     if name == "parser":
         return [(1, ETHERNET + bytes.fromhex(sent)) for sent, _, _ in PARSED.values()]
+    if name == "headers":
+        return headers_packets()
+    if name == "lists":
+        return lists_packets(program)
     return control_packets(program, indexes) if name == "control" else random_packets(program, seed=3)
 
 
 def program_entries(name: str) -> SwitchEntries:
-    return control_entries() if name == "control" else SwitchEntries("s")
+    return ENTRIES[name]() if name in ENTRIES else SwitchEntries("s")
 
 
 @contextmanager

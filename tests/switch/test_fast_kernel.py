@@ -14,14 +14,17 @@ import pytest
 from fast_helpers import (
     CONTROL,
     GRADIENT,
+    PROGRAM_NAMES,
     PROGRAM_PORTS,
     PROGRAMS,
+    PS,
     Wires,
     by_port,
     entry,
     in_kernel,
     ina_packet,
     ina_program,
+    ipv4_packet,
     packets_for,
     program_entries,
     received,
@@ -46,7 +49,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("name", ["arithmetic", "bits", "parser", "control"])
+@pytest.mark.parametrize("name", PROGRAM_NAMES)
 def test_small_programs_do_the_same_in_the_kernel(name: str) -> None:
     program = read_program(PROGRAMS / f"{name}.json")
     model, switch = InProcessSwitch(program), KernelSwitch(compile_program(program))
@@ -158,6 +161,18 @@ def test_the_verifier_has_little_to_do() -> None:
     switch = KernelSwitch(compile_program(ina_program()))
     assert 0 < switch.instructions < 60_000
     switch.close()
+
+
+@pytest.mark.root
+def test_a_packet_that_the_kernel_cannot_shorten_is_noticed() -> None:
+    """Linux keeps what its sender knew to be the headers of IPv4 and UDP."""
+    with Wires((9,)) as wires:
+        switch = KernelSwitch(compile_program(read_program(PROGRAMS / "headers.json")), "leaf1")
+        wires.attach(switch)
+        wires.send(9, ipv4_packet(bytes(8), PS))
+        wait_for(switch.state.read_lost, "a lost packet")
+        with pytest.raises(RunError, match="switch 'leaf1' lost 1 packets"):
+            switch.check()
 
 
 @pytest.mark.root

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fast_helpers import (
+    PROGRAM_NAMES,
     PROGRAM_PORTS,
     PROGRAMS,
     Wires,
@@ -44,7 +45,7 @@ def simple_switch(program: Path, wires: Wires, log: Path) -> Iterator[object]:
         process.stop()
 
 
-@pytest.mark.parametrize("name", ["arithmetic", "bits", "parser", "control"])
+@pytest.mark.parametrize("name", PROGRAM_NAMES)
 def test_a_small_program_does_the_same_on_bmv2(name: str, tmp_path: Path) -> None:
     path = PROGRAMS / f"{name}.json"
     program = read_program(path)

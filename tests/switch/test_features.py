@@ -6,7 +6,7 @@ from pathlib import Path
 
 from switch.fast.actions import PRIMITIVES as COMPILED_PRIMITIVES
 from switch.fast.expressions import OPERATORS as COMPILED_OPERATORS
-from switch.fast.packet import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.fast.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
 from switch.features import markdown
 from switch.interpret.actions import HANDLERS
 from switch.interpret.expressions import OPERATORS

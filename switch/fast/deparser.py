@@ -1,0 +1,74 @@
+"""Deparser to C: changed headers back to where they stand, or all valid ones anew in front of the payload."""
+
+from __future__ import annotations
+
+from switch.fast.bits import store
+from switch.fast.context import Context
+from switch.fast.hashes import emit_update
+from switch.fast.parser import Places
+from switch.program import Field, Header
+
+
+def emit_deparser(context: Context, places: Places) -> None:
+    """The function `deparse`, which returns 0, or -1 if the packet cannot be made so."""
+    if context.layout.rebuilt:
+        emit_rebuilding(context)
+    else:
+        emit_changing(context, places)
+
+
+# ---- headers that stay in the packet -------------------------------------------------------------
+
+
+def emit_changing(context: Context, places: Places) -> None:
+    """Headers that changed go back to where they came from; all else is in the packet already."""
+    layout, out = context.layout, context.out
+    with out.block("static INLINE int deparse(PACKET *packet)"):
+        emit_update(context)
+        out.line("u8 *data = packet_data(packet), *end = packet_end(packet);")
+        for name in layout.packet_headers:
+            symbol = layout.names.of(name)
+            for place in sorted(places.of[name]):
+                header = context.program.headers[name]
+                fits = f"data + {place + header.size} <= end"
+                there = f"{context.validity(name)} && state.dirty.{symbol}"
+                with out.block(f"if ({there} && state.at.{symbol} == {place} && {fits})"):
+                    written = [each for each in layout.used(name) if each in layout.written]
+                    emit_stores(context, written, place)
+            out.line(f"state.dirty.{symbol} = 0;")
+        out.line("return 0;")
+
+
+def emit_stores(context: Context, fields: list[Field], place: int) -> None:
+    for each in fields:
+        for statement in store(each, place, context.layout.field(each)):
+            context.out.line(statement)
+
+
+# ---- headers that are written anew ---------------------------------------------------------------
+
+
+def emit_rebuilding(context: Context) -> None:
+    """All valid headers, in order, take the place of those that were parsed."""
+    order, out = context.program.deparser, context.out
+    for name in dict.fromkeys(order):
+        emit_header(context, context.program.headers[name])
+    with out.block("static INLINE int deparse(PACKET *packet)"):
+        emit_update(context)
+        out.line("u32 length = 0;")
+        for name in order:
+            out.line(f"if ({context.validity(name)}) length = emit_{context.layout.names.of(name)}(length);")
+        out.line("int failed = replace_head(packet, state.head, length);")
+        out.line("state.head = length;")
+        out.line("return failed;")
+
+
+def emit_header(context: Context, header: Header) -> None:
+    """A function that writes one header at `at` into `head`, and returns where it ends."""
+    out = context.out
+    out.comment(f"emit {header.name}")
+    with out.block(f"FUNCTION u32 emit_{context.layout.names.of(header.name)}(u32 at)"):
+        out.line(f"if (at > HEAD_BYTES - {header.size}) return 0; // never: there is room for all headers")
+        out.line("u8 *data = head + at;")
+        emit_stores(context, context.layout.used(header.name), 0)
+        out.line(f"return at + {header.size};")

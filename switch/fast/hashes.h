@@ -1,0 +1,55 @@
+/* The hash functions of BMv2 over the first `length` of `room` bytes; `room` is a constant, which bounds the loops. */
+#pragma once
+
+WHOLE u8 hashed[HASHED_BYTES];
+
+FUNCTION u32 crc_of_byte(u32 crc, u32 polynomial) {
+    for (u32 bit = 0; bit < 8; bit++)
+        crc = crc >> 1 ^ (polynomial & -(crc & 1));
+    return crc;
+}
+static INLINE u64 crc_reflected(const u8 *bytes, u32 length, u32 room, u32 polynomial, u32 crc) {
+    for (u32 i = 0; i < room && i < length; i++)
+        crc = crc_of_byte(crc ^ bytes[i], polynomial);
+    return crc;
+}
+static INLINE u64 crc16(const u8 *bytes, u32 length, u32 room) {
+    return crc_reflected(bytes, length, room, 0xa001, 0);
+}
+static INLINE u64 crc32(const u8 *bytes, u32 length, u32 room) {
+    return (u32)~crc_reflected(bytes, length, room, 0xedb88320, ~0u);
+}
+
+static INLINE u64 identity(const u8 *bytes, u32 length, u32 room) {
+    u64 value = 0;
+    for (u32 i = 0; i < room && i < 8 && i < length; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+/* Words of 16 bits; the last one is filled with zeros. */
+static INLINE u64 xor16(const u8 *bytes, u32 length, u32 room) {
+    u64 value = 0;
+    for (u32 i = 0; i < room && i < length; i++)
+        value ^= (u64)bytes[i] << (i & 1 ? 0 : 8);
+    return value;
+}
+static INLINE u64 sum16(const u8 *bytes, u32 length, u32 room) {
+    u64 sum = 0;
+    for (u32 i = 0; i < room && i < length; i++)
+        sum += (u64)bytes[i] << (i & 1 ? 0 : 8);
+    return sum;
+}
+static INLINE u64 folded(u64 sum) {
+    for (u32 i = 0; i < 4; i++)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return sum;
+}
+
+/* `payload` is the sum of what follows: behind an odd number of bytes its words stand across. */
+static INLINE u64 csum16(const u8 *bytes, u32 length, u32 room, u64 payload) {
+    payload = folded(payload);
+    if (length & 1)
+        payload = (payload & 0xff) << 8 | payload >> 8;
+    return ~folded(sum16(bytes, length, room) + payload) & 0xffff;
+}
