@@ -42,6 +42,10 @@ EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
 """Rates are those of the slots, not of the plan. What waits before a circuit that changes comes to another unit."""
 
 
+TICK_S = 0.002
+"""An iteration may take no more than some hundredths of a second."""
+
+
 @dataclass(frozen=True)
 class Course:
     """A schedule and what it becomes on a network."""
@@ -75,9 +79,10 @@ class Course:
 
     @property
     def options(self) -> ReliableOptions:
-        """What is lost in the dark is sent again soon after."""
-        patience = max(0.08, self.scheduling.center.reconfiguration_s)
-        return ReliableOptions(WorkerOptions(first_timeout_s=patience, min_timeout_s=patience), tick_s=0.002)
+        """What is lost in the dark is sent again soon after; a PS to which there is no circuit is of no help."""
+        patience_s = max(WorkerOptions().min_timeout_s, self.scheduling.center.reconfiguration_s)
+        worker = WorkerOptions(first_timeout_s=patience_s, min_timeout_s=patience_s, direct_after_s=inf)
+        return ReliableOptions(worker, tick_s=TICK_S)
 
 
 @dataclass(frozen=True)

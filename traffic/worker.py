@@ -34,7 +34,8 @@ class WorkerOptions:
 
     `credit_s` of its rate may be made up for after a pause: enough for the jitter of a busy machine,
     too little to fill the queue of a link that others use too. `retry_s` is the time-out of what has been sent
-    again: short, for it is known to be lost, and its stream may stand still for it.
+    again: short, for it is known to be lost, and its stream may stand still for it. What is missed for `direct_after_s`
+    goes directly to the PS; if not given, that is after so many first time-outs.
     """
 
     paced: bool = True
@@ -44,6 +45,7 @@ class WorkerOptions:
     max_timeout_s: float = 2.0
     retry_s: float = 0.03
     first_seq: int = 0
+    direct_after_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,9 @@ class Workers:
         """Mark what is sent again, and what is to pass all slots."""
         rows = rows[again]
         if rows.size:
-            patience = TIMEOUTS_BY_AGGREGATORS * self.options.first_timeout_s
+            options = self.options
+            by_timeouts = TIMEOUTS_BY_AGGREGATORS * options.first_timeout_s
+            patience = by_timeouts if options.direct_after_s is None else options.direct_after_s
             direct = self.noticed[rows] | (self.chosen_at - self.begun_at[rows] > patience)
             self.heads["ina"]["flags"][rows] = Flag.RETRANSMITTED | np.where(direct, Flag.DIRECT, 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -29,6 +29,13 @@ class Totals:
     @property
     def total_jct_s(self) -> float:
         return sum(self.jct_s.values())
+
+    @staticmethod
+    def sum(parts: Iterable[Totals]) -> Totals:
+        """Of several runs."""
+        found = list(parts)
+        jct_s = {model: sum(part.jct_s[model] for part in found) for model in found[0].jct_s}
+        return Totals(jct_s, sum(part.connections for part in found))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ the units, and stay what they are while circuits and rates change.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from itertools import combinations
 
 from planner.adapt import with_policies
@@ -24,6 +25,19 @@ from topo.generators import Pool, joined_units
 
 IN_NETWORK = "p4inc-aoi"
 """The slot policy of jobs whose sums a switch makes alone (section VI)."""
+
+
+def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[Scheduling, Schedule]:
+    """The same with all rates and sizes multiplied by `factor`: times, and so the schedule, stay what they are."""
+    center = scheduling.center
+    units = tuple(replace(unit, switch_bps=unit.switch_bps * factor) for unit in center.units)
+    smaller = replace(center, units=units, port_bps=center.port_bps * factor, step_bps=center.step_bps * factor)
+    jobs = tuple(replace(job, gradient_bytes=round(job.gradient_bytes * factor)) for job in scheduling.jobs)
+    slots = tuple(
+        replace(slot, grants=tuple(replace(grant, rate_bps=grant.rate_bps * factor) for grant in slot.grants))
+        for slot in schedule.slots
+    )
+    return replace(scheduling, center=smaller, jobs=jobs), replace(schedule, slots=slots)
 
 
 def fabric_of(center: DataCenter) -> Fabric:

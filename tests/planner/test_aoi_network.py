@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from planner.aoi.network import fabric_of, interconnect_of, pairs_of, plan_of, problem_of, side_by_side
-from planner.aoi.schedule import Circuit, Grant, Schedule, Slot
+from planner.aoi.network import fabric_of, interconnect_of, pairs_of, plan_of, problem_of, scaled, side_by_side
+from planner.aoi.schedule import Circuit, Grant, Schedule, Slot, figures
 from planner.aoi.system import DataCenter, PlacedJob, Scheduling, Unit
 from planner.check import check
 from planner.plan import SolverOutcome
@@ -80,3 +82,11 @@ def test_the_network_has_a_link_for_every_circuit_and_the_ports_there_are() -> N
     panel = interconnect_of(center(), fabric)
     assert panel.ports == dict.fromkeys(("gpu1", "gpu2", "cpu1"), (4, 5))
     assert len(panel.between(pairs_of(ONCE))) == len(panel.between(pairs_of(TWICE))) == 2
+
+
+def test_scaled_down_a_schedule_takes_the_same_time() -> None:
+    scheduling = Scheduling(center(), tuple(replace(job, gradient_bytes=2_000_000) for job in JOBS))
+    chosen = schedule({1: "gpu1"}, *[ONCE] * 30)
+    before, after = figures(scheduling, chosen), figures(*scaled(scheduling, chosen, 1 / 5000))
+    assert after.jct_s == pytest.approx(before.jct_s)
+    assert after.connections == before.connections

@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
 from planner.circuits import CircuitEntries
-from switch.circuits import CircuitSwitch, circuit_class
+from switch.alone.compare import compare
+from switch.circuits import CIRCUIT_PROGRAM, TABLE, CircuitSwitch, circuit_class
 from switch.entries import Entries, SwitchEntries, TableEntry
 from switch.target import choose_target
 from topo.circuits import circuit, optical_ports
@@ -142,3 +144,14 @@ def test_what_cannot_be_connected_changes_nothing() -> None:
         assert circuits.connect(BEFORE) == 0
         assert circuits.connect([]) == 0, "taking circuits down takes no time"
         assert circuits.circuits == frozenset()
+
+
+@pytest.mark.bmv2
+@pytest.mark.parametrize("target", ["fast", "kernel"])
+def test_bmv2_does_the_same(target: str, tmp_path: Path) -> None:
+    commands = tmp_path / "commands.txt"
+    rows = ("connect 0 => 1", "connect 1 => 0", "darken 2 =>")
+    commands.write_text("".join(f"table_add {TABLE} CircuitIngress.{row}\n" for row in rows))
+    found = compare(CIRCUIT_PROGRAM, (target, "bmv2"), 300, commands=commands)
+    assert found.difference is None
+    assert 0 < found.left < found.packets == 300

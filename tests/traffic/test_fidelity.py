@@ -92,6 +92,7 @@ def test_what_a_switch_lets_through_and_the_next_does_not_admit_is_a_reason() ->
     found = judge(monitor_of(after, peer="s2"), MEASURED, PLAN)
     assert found.reasons == ("switch s1 turned away 1 packets that switch s2 let through (port 1)",)
     assert judge(monitor_of(after, peer="s2"), MEASURED, PLAN, excuses=Excuses(hostile=True)).valid
+    assert judge(monitor_of(after, peer="s2"), MEASURED, PLAN, excuses=Excuses(astray=frozenset({"s2"}))).valid
 
 
 def test_a_second_without_idle_time() -> None:
