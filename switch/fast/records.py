@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from switch.fast.emitter import Emitter, Names
+from topo.errors import UnsupportedError
 
 ALIGNMENT = 8
 CACHE_LINE = 64
@@ -25,6 +26,8 @@ def rounded_up(size: int, unit: int) -> int:
 
 def container_bytes(bits: int) -> int:
     """Bytes of the smallest C integer that holds `bits` bits, 1 to 128."""
+    if bits > 128:
+        raise UnsupportedError(f"a field of {bits} bits (more than 128)")
     return next(size for size in (1, 2, 4, 8, 16) if bits <= 8 * size)
 
 
