@@ -8,9 +8,19 @@ from contextlib import contextmanager
 from switch.fast import hashes, headers
 from switch.fast.context import Context, located
 from switch.fast.expressions import WORD, constant, truncated, unsigned_word
-from switch.fast.layout import DROP_PORT
+from switch.fast.layout import DROP_PORT, STANDARD
 from switch.fast.usage import fields_in, written_by
-from switch.program import Action, Argument, Calculation, Counter, Expression, Field, Primitive, Register
+from switch.program import (
+    Action,
+    Argument,
+    Calculation,
+    Counter,
+    Expression,
+    Field,
+    HeaderReference,
+    Primitive,
+    Register,
+)
 from topo.errors import UnsupportedError
 
 Handler = Callable[..., None]
@@ -97,7 +107,9 @@ def assign(context: Context, target: Argument, value: Expression) -> None:
 
 
 # {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
-def mark_to_drop(context: Context, _standard: Argument) -> None:
+def mark_to_drop(context: Context, standard: Argument) -> None:
+    if standard != HeaderReference(STANDARD):
+        raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
     context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
     context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
 
