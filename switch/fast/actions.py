@@ -10,7 +10,17 @@ from switch.fast.context import Context, located
 from switch.fast.expressions import WORD, constant, truncated, unsigned_word
 from switch.fast.layout import DROP_PORT
 from switch.fast.usage import fields_in, written_by
-from switch.program import Action, Argument, Calculation, Counter, Expression, Field, Primitive, Register
+from switch.program import (
+    Action,
+    Argument,
+    Calculation,
+    Counter,
+    ElementField,
+    Expression,
+    Field,
+    Primitive,
+    Register,
+)
 from topo.errors import UnsupportedError
 
 Handler = Callable[..., None]
@@ -92,8 +102,20 @@ def emit_primitive(context: Context, primitive: Primitive) -> None:
 
 # {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
 def assign(context: Context, target: Argument, value: Expression) -> None:
-    field = field_of(target)
-    context.assign(field, context.value(value, field.bits))
+    for field in headers.each_case(context, targets_of(context, target)):
+        context.assign(field, context.value(value, field.bits))
+
+
+def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]]:
+    """The fields that `target` can be, each with the C condition under which it is that one, if there is one."""
+    if not isinstance(target, ElementField):
+        yield "", field_of(target)
+        return
+    for condition, header in headers.header_cases(context, target.header):
+        fields = context.program.headers[header].fields
+        if target.index >= len(fields):
+            raise UnsupportedError("writing to the validity of a header")
+        yield condition, fields[target.index]
 
 
 # {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from switch.fast.context import Context
 from switch.program import Argument, Constant, Expression, HeaderReference, Operation, StackReference, UnionReference
 from topo.errors import UnsupportedError
+
+Case = TypeVar("Case")
 
 
 def make_valid(context: Context, header: str) -> None:
@@ -35,9 +38,8 @@ def remove_header(context: Context, target: Argument) -> None:
 
 # {"op": "assign_header", "parameters": [{"type": "header", "value": "outer"}, {"type": "header", "value": "inner"}]}
 def assign_header(context: Context, target: Argument, source: Expression) -> None:
-    for index, (condition, header) in enumerate(header_cases(context, source)):
-        with context.out.block(f"{'else ' if index else ''}if ({condition})"):
-            copy_header(context, header_of(target), header)
+    for header in each_case(context, header_cases(context, source)):
+        copy_header(context, header_of(target), header)
 
 
 # {"op": "assign_header_stack", "parameters": [{"type": "header_stack", "value": "h2"}, {"type": "header_stack", ...}]}
@@ -97,19 +99,30 @@ def invalidate(context: Context, headers: tuple[str, ...]) -> None:
         context.out.line(f"{context.validity(header)} = 0;")
 
 
-def header_cases(context: Context, expression: Expression, condition: str = "1") -> Iterator[tuple[str, str]]:
-    """The headers that `expression` can be, each with the C condition under which it is that one."""
+def each_case(context: Context, cases: Iterable[tuple[str, Case]]) -> Iterator[Case]:
+    """What is written for each case stands under its C condition; one without a condition is the only one."""
+    for index, (condition, case) in enumerate(cases):
+        if not condition:
+            yield case
+            return
+        with context.out.block(f"{'else ' if index else ''}if ({condition})"):
+            yield case
+
+
+def header_cases(context: Context, expression: Expression, given: str = "") -> Iterator[tuple[str, str]]:
+    """The headers that `expression` can be, each with the C condition under which it is that one, if there is one."""
+    within = f"{given} && " if given else ""
     match expression:
         case HeaderReference(header):
-            yield condition, header
+            yield given, header
         case Operation("?", (test, left, right)):
             holds = context.value(test).text
-            yield from header_cases(context, left, f"{condition} && {holds}")
-            yield from header_cases(context, right, f"{condition} && !{holds}")
+            yield from header_cases(context, left, f"{within}{holds}")
+            yield from header_cases(context, right, f"{within}!{holds}")
         case Operation("dereference_header_stack", (StackReference(stack), index)):
             number = context.value(index).text
             for place, header in enumerate(context.program.stacks[stack].headers):
-                yield f"{condition} && {number} == {place}", header
+                yield f"{within}{number} == {place}", header
         case _:
             raise UnsupportedError(f"a header computed by {expression!r}")
 

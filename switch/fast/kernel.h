@@ -8,6 +8,7 @@
 #define __uint(name, value) int (*name)[value]
 #define __type(name, value) typeof(value) *name
 
+static u64 (*clock_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*bpf_redirect)(u32 ifindex, u64 flags) = (void *)BPF_FUNC_redirect;
 static long (*bpf_clone_redirect)(struct __sk_buff *skb, u32 ifindex, u64 flags) = (void *)BPF_FUNC_clone_redirect;

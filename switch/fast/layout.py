@@ -26,6 +26,8 @@ DIRECT_BITS = 12  # a table with one key of at most so many bits is an array
 FRONT_BITS = 11  # of other tables, so many entries can stand in front (two to the power of it)
 ARRIVALS = 1024  # places of interfaces, by their kernel's index
 
+CLOCKS = ("ingress_global_timestamp", "enq_timestamp", "egress_global_timestamp")
+STARTED = "start of the clock"
 LOST = "lost packets"  # that could not be made as their headers say
 GROUPS = "groups"
 GROUP_BITS = 8
@@ -99,8 +101,13 @@ class Layout:
         """The metadata fields that the switch itself reads and writes, by name, where the program has them."""
         wanted = ("ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp",
                   "egress_rid", "parser_error", "priority", "checksum_error")  # fmt: skip
-        found = {name: self.program.find_field(STANDARD, name) for name in wanted}
+        clocks = filter(self.timed, CLOCKS)
+        found = {name: self.program.find_field(STANDARD, name) for name in (*wanted, *clocks)}
         return {name: field for name, field in found.items() if field is not None}
+
+    def timed(self, name: str) -> bool:
+        """Whether the program uses a metadata field that the switch fills from its clock."""
+        return self.program.find_field(STANDARD, name) in used_fields(self.program)
 
     @cached_property
     def rebuilt(self) -> bool:
@@ -170,6 +177,8 @@ class Layout:
         parts = [(f"rows_{length}", record, length) for length, record in self.rows.items()]
         parts += [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
         parts += [("arrivals", make_record("arrival", [("ifindex", 32), ("port", 32)]), ARRIVALS)]
+        if any(map(self.timed, CLOCKS)):
+            parts.append((STARTED, make_record("started", [("ns", 64)]), 1))
         if self.rebuilt:
             parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]

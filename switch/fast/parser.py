@@ -84,6 +84,7 @@ class ParserGenerator:
     def emit(self) -> None:
         """`parse`: errors stop it, and leave what was extracted before."""
         out = self.context.out
+        self.context.last = self.last_field
         with out.block("static INLINE void parse(PACKET *packet)"):
             out.line("const u8 *data = packet_data(packet), *end = packet_end(packet);")
             self.emit_states()
@@ -93,6 +94,7 @@ class ParserGenerator:
             with out.block("accept:"):
                 self.emit_invalid_headers()
                 emit_verification(self.context)
+        self.context.last = None
 
     def emit_states(self) -> None:
         waiting: list[Position] = [self.at]

@@ -3,6 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+static u64 clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
 
 #define MEMORY
 
