@@ -194,6 +194,7 @@ def hash_field(
 PRIMITIVES: dict[str, Handler] = {
     "add_header": headers.add_header,
     "assign": assign,
+    "assign_VL": headers.assign_variable,
     "assign_header": headers.assign_header,
     "assign_header_stack": headers.assign_stack,
     "assign_union": headers.assign_union,

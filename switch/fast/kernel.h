@@ -39,6 +39,12 @@ static INLINE u8 *packet_data(PACKET *packet) { return (u8 *)(long)packet->data;
 static INLINE u8 *packet_end(PACKET *packet) { return (u8 *)(long)packet->data_end; }
 static INLINE u32 packet_length(PACKET *packet) { return packet->len; }
 
+/* `count` bytes of the packet, which are there; a constant bounds their number. */
+static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) {
+    if (count)
+        bpf_skb_load_bytes(packet, from, to, count);
+}
+
 static INLINE int drop(PACKET *packet) { return TC_ACT_SHOT; }
 
 #define ifindex_of(port) ((port) < sizeof memory.ports / sizeof *memory.ports ? memory.ports[port].ifindex : 0)

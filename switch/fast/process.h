@@ -31,6 +31,8 @@ static INLINE u8 *packet_data(PACKET *packet) { return packet->data; }
 static INLINE u8 *packet_end(PACKET *packet) { return packet->end; }
 static INLINE u32 packet_length(PACKET *packet) { return (u32)(packet->end - packet->data); }
 
+static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) { memcpy(to, packet->data + from, count); }
+
 static INLINE int drop(PACKET *packet) { return (void)packet, 0; }
 
 static void send_copy(PACKET *packet, u32 port) {
