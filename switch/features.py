@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from switch.encode import PARTS
 from switch.fast.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from switch.fast.check import UNAVAILABLE
 from switch.fast.expressions import OPERATORS as COMPILED_OPERATORS
 from switch.fast.hashes import ALGORITHMS as COMPILED_ALGORITHMS
 from switch.fast.layout import STANDARD
@@ -43,7 +42,7 @@ def features() -> list[Features]:
         split("operators", [*COMPILED_OPERATORS, *REWRITTEN], OPERATORS | ON_STACKS),
         split("hashes", COMPILED_ALGORITHMS, ALGORITHMS),
         split("keys", PARTS, PARTS),
-        split("standard_metadata", set(standard) - UNAVAILABLE, standard),
+        split("standard_metadata", standard, standard),
     ]
 
 

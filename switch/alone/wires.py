@@ -22,8 +22,9 @@ from topo.netlink import index_of, inside, set_up, switch_off_ipv6
 DEVICE = Path("/dev/net/tun")
 TUNSETIFF = 0x400454CA
 IFF_TUN = 0x0001
-HEAD = struct.pack("!HH", 0, 0x0800)
-"""Flags and a protocol stand before each packet that goes through the device. Neither reaches the switch."""
+HEAD = struct.pack("!HH", 0, 0x88B5)
+"""Flags and a protocol, one for experiments, before each packet through the device. Neither reaches the switch, but
+of IPv4 Linux would look for headers, and not let the switch remove them."""
 MAX_PACKET = 65536
 
 

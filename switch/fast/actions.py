@@ -8,9 +8,20 @@ from contextlib import contextmanager
 from switch.fast import hashes, headers
 from switch.fast.context import Context, located
 from switch.fast.expressions import WORD, constant, truncated, unsigned_word
-from switch.fast.layout import DROP_PORT
+from switch.fast.layout import DROP_PORT, STANDARD
 from switch.fast.usage import fields_in, written_by
-from switch.program import Action, Argument, Calculation, Counter, Expression, Field, Primitive, Register
+from switch.program import (
+    Action,
+    Argument,
+    Calculation,
+    Counter,
+    ElementField,
+    Expression,
+    Field,
+    HeaderReference,
+    Primitive,
+    Register,
+)
 from topo.errors import UnsupportedError
 
 Handler = Callable[..., None]
@@ -92,12 +103,26 @@ def emit_primitive(context: Context, primitive: Primitive) -> None:
 
 # {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
 def assign(context: Context, target: Argument, value: Expression) -> None:
-    field = field_of(target)
-    context.assign(field, context.value(value, field.bits))
+    for field in headers.each_case(context, targets_of(context, target)):
+        context.assign(field, context.value(value, field.bits))
+
+
+def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]]:
+    """The fields that `target` can be, each with the C condition under which it is that one, if there is one."""
+    if not isinstance(target, ElementField):
+        yield "", field_of(target)
+        return
+    for condition, header in headers.header_cases(context, target.header):
+        fields = context.program.headers[header].fields
+        if target.index >= len(fields):
+            raise UnsupportedError("writing to the validity of a header")
+        yield condition, fields[target.index]
 
 
 # {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
-def mark_to_drop(context: Context, _standard: Argument) -> None:
+def mark_to_drop(context: Context, standard: Argument) -> None:
+    if standard != HeaderReference(STANDARD):
+        raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
     context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
     context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
 
@@ -172,6 +197,7 @@ def hash_field(
 PRIMITIVES: dict[str, Handler] = {
     "add_header": headers.add_header,
     "assign": assign,
+    "assign_VL": headers.assign_variable,
     "assign_header": headers.assign_header,
     "assign_header_stack": headers.assign_stack,
     "assign_union": headers.assign_union,

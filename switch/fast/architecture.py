@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.fast.context import Context
-from switch.fast.layout import DROP_PORT, LOST, PORTS
+from switch.fast.layout import DROP_PORT, LOST, PORTS, STARTED
 from switch.fast.usage import statements_of, written_by
 from switch.program import Field
 
@@ -23,7 +23,14 @@ def set_standard(context: Context, name: str, text: str) -> None:
     """Assign to a metadata field that the switch owns, where the program has it."""
     field = context.layout.intrinsic.get(name)
     if field is not None:
-        context.out.line(f"{context.layout.field(field)} = ({text}) & {(1 << field.bits) - 1:#x};")
+        context.out.line(f"{context.layout.field(field)} = ({text}) & {(1 << field.bits) - 1:#x}ull;")
+
+
+def set_clock(context: Context, name: str) -> None:
+    """Assign microseconds since the switch started. No packet waits in a queue: its depths and times there are 0."""
+    if context.layout.timed(name):
+        started = context.layout.arrays[STARTED]
+        set_standard(context, name, f"(clock_ns() - memory.{started.symbol}[0].ns) / 1000")
 
 
 def standard(context: Context, name: str) -> str:
@@ -47,6 +54,7 @@ def emit_reset(context: Context) -> None:
             out.line("state.head = 0, state.current_length = state.length;")
         set_standard(context, "ingress_port", "port")
         set_standard(context, "packet_length", "state.length")
+        set_clock(context, "ingress_global_timestamp")
 
 
 def emit_egress(context: Context) -> None:
@@ -59,6 +67,8 @@ def emit_egress(context: Context) -> None:
     with out.block("FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy)"):
         set_standard(context, "egress_port", "port")
         set_standard(context, "egress_rid", "copy")
+        set_clock(context, "enq_timestamp")
+        set_clock(context, "egress_global_timestamp")
         set_standard(context, "egress_spec", f"{DROP_PORT + 1}")
         set_standard(context, "packet_length", "state.current_length" if context.layout.rebuilt else "state.length")
         out.line(f"{context.layout.names.of(context.program.egress.name)}();")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from switch.program import Field
+from topo.errors import UnsupportedError
 
 WORD_BYTES = 8
 
@@ -42,6 +43,13 @@ def pieces(field: Field, header_offset: int) -> Iterator[Piece]:
         bits = end - max(start, first * 8)
         yield Piece(first, last - first + 1, (last + 1) * 8 - end, bits, above)
         end, above = end - bits, above + bits
+
+
+def whole_bytes(field: Field) -> tuple[int, int]:
+    """How many bytes a field that no word holds has, and where in its header they start."""
+    if field.bits % 8 or field.offset % 8:
+        raise UnsupportedError(f"field '{field}' of {field.bits} bits that are no whole bytes")
+    return field.bits // 8, field.offset // 8
 
 
 def load(field: Field, header_offset: int) -> str:

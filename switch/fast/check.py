@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.fast.layout import STANDARD
 from switch.fast.usage import used_fields
 from switch.program import Program, Table, Unknown
 from topo.errors import UnsupportedError
@@ -15,18 +14,6 @@ from topo.errors import UnsupportedError
 MAX_FIELD_BITS = 128
 MAX_REGISTER_BITS = 64
 MAX_LIST = 16384  # of tables that are searched entry by entry
-
-# Metadata that BMv2 fills from its clock and queues, which the kernel has not got.
-UNAVAILABLE = frozenset(
-    (
-        "enq_timestamp",
-        "enq_qdepth",
-        "deq_timedelta",
-        "deq_qdepth",
-        "ingress_global_timestamp",
-        "egress_global_timestamp",
-    )
-)
 
 
 def check(program: Program) -> None:
@@ -52,8 +39,6 @@ def check_fields(program: Program) -> None:
     for field in sorted(used_fields(program), key=str):
         if field.bits > MAX_FIELD_BITS:
             raise refusal(program, f"field '{field}' of {field.bits} bits (more than {MAX_FIELD_BITS})")
-        if field.header == STANDARD and field.name in UNAVAILABLE:
-            raise refusal(program, f"metadata field '{field}'")
 
 
 def check_state(program: Program) -> None:

@@ -9,7 +9,7 @@ from switch.fast.emitter import Emitter
 from switch.fast.expressions import WORD, Expressions, Value, truncated
 from switch.fast.layout import Layout
 from switch.fast.records import Record
-from switch.fast.rewrite import plain
+from switch.fast.rewrite import Last, plain
 from switch.program import Expression, Field, Parameter, Program, Source
 from topo.errors import UnsupportedError
 
@@ -31,12 +31,13 @@ class Context:
         self.layout = Layout(program)
         self.out = Emitter()
         self.parameters: Record | None = None
+        self.last: Last | None = None  # inside the parser
         self.tested: tuple[Expression, int] | None = None  # the index known to be inside registers of this size
         self.expressions = Expressions(self.layout.field, self.validity, self.parameter)
 
     def value(self, expression: Expression, bits: int = WORD) -> Value:
         """At least the low `bits` bits of `expression`."""
-        return self.expressions.compile(plain(self.program, expression), bits)
+        return self.expressions.compile(plain(self.program, expression, self.last), bits)
 
     def validity(self, header: str) -> str:
         return f"state.valid.{self.layout.names.of(header)}"

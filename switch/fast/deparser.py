@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from switch.fast.bits import store
+from switch.fast.bits import store, whole_bytes
 from switch.fast.context import Context
+from switch.fast.expressions import WIDE
 from switch.fast.hashes import emit_update
 from switch.fast.parser import Places
 from switch.program import Field, Header
@@ -41,6 +42,10 @@ def emit_changing(context: Context, places: Places) -> None:
 
 def emit_stores(context: Context, fields: list[Field], place: int) -> None:
     for each in fields:
+        if each.bits > WIDE:
+            size, start = whole_bytes(each)
+            context.out.line(f"copy_bytes(data + {place + start}, {context.layout.field(each)}, {size}, {size});")
+            continue
         for statement in store(each, place, context.layout.field(each)):
             context.out.line(statement)
 
@@ -65,10 +70,23 @@ def emit_rebuilding(context: Context) -> None:
 
 def emit_header(context: Context, header: Header) -> None:
     """A function that writes one header at `at` into `head`, and returns where it ends."""
-    out = context.out
+    out, variable = context.out, context.layout.variable(header.name)
+    fields = context.layout.used(header.name)
     out.comment(f"emit {header.name}")
     with out.block(f"FUNCTION u32 emit_{context.layout.names.of(header.name)}(u32 at)"):
-        out.line(f"if (at > HEAD_BYTES - {header.size}) return 0; // never: there is room for all headers")
+        most = context.layout.most_bytes(header.name)
+        out.line(f"if (at > HEAD_BYTES - {most}) return 0; // never: there is room for all headers")
         out.line("u8 *data = head + at;")
-        emit_stores(context, context.layout.used(header.name), 0)
-        out.line(f"return at + {header.size};")
+        if variable is None:
+            emit_stores(context, fields, 0)
+            out.line(f"return at + {header.size};")
+            return
+        start = variable.field.offset
+        emit_stores(context, [each for each in fields if each.offset < start], 0)
+        out.line(f"u64 more = {variable.length};")
+        out.line(f"if (more > {variable.most}) return 0; // never")
+        out.line("CHECKED(more);")
+        out.line(f"copy_bytes(data + {start // 8}, {variable.bytes}, more, {variable.most});")
+        out.line("data += more;")
+        emit_stores(context, [each for each in fields if each.offset >= start], 0)
+        out.line(f"return at + {header.size} + more;")

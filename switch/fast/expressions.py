@@ -86,6 +86,8 @@ class Expressions:
                 return Value(self.read_validity(header), 0, 1, word)
             case Parameter(_, bits):
                 return unsigned_word(self.read_parameter(expression), bits, word)
+            case Field(variable=True) as field:
+                raise UnsupportedError(f"'{field}', which has a variable length, in an expression")
             case Field() as field if field.signed:
                 return sign_extended(self.read_field(field), field.bits, word)
             case Field() as field:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from switch.fast.context import Context
-from switch.program import Argument, Constant, Expression, HeaderReference, Operation, StackReference, UnionReference
+from switch.fast.layout import Variable
+from switch.program import (
+    Argument,
+    Constant,
+    Expression,
+    Field,
+    HeaderReference,
+    Operation,
+    StackReference,
+    UnionReference,
+)
 from topo.errors import UnsupportedError
+
+Case = TypeVar("Case")
 
 
 def make_valid(context: Context, header: str) -> None:
@@ -22,7 +35,7 @@ def add_header(context: Context, target: Argument) -> None:
     with out.block(f"if (!{context.validity(header)})"):
         clear(context, header)
         make_valid(context, header)
-        out.line(f"state.current_length += {context.program.headers[header].size};")
+        out.line(f"state.current_length += {wire_size(context, header)};")
 
 
 # {"op": "remove_header", "parameters": [{"type": "header", "value": "vlan"}]}
@@ -30,14 +43,13 @@ def remove_header(context: Context, target: Argument) -> None:
     header, out = header_of(target), context.out
     with out.block(f"if ({context.validity(header)})"):
         out.line(f"{context.validity(header)} = 0;")
-        out.line(f"state.current_length -= {context.program.headers[header].size};")
+        out.line(f"state.current_length -= {wire_size(context, header)};")
 
 
 # {"op": "assign_header", "parameters": [{"type": "header", "value": "outer"}, {"type": "header", "value": "inner"}]}
 def assign_header(context: Context, target: Argument, source: Expression) -> None:
-    for index, (condition, header) in enumerate(header_cases(context, source)):
-        with context.out.block(f"{'else ' if index else ''}if ({condition})"):
-            copy_header(context, header_of(target), header)
+    for header in each_case(context, header_cases(context, source)):
+        copy_header(context, header_of(target), header)
 
 
 # {"op": "assign_header_stack", "parameters": [{"type": "header_stack", "value": "h2"}, {"type": "header_stack", ...}]}
@@ -69,9 +81,37 @@ def pop(context: Context, target: Argument, count: Argument) -> None:
     invalidate(context, headers[kept:])
 
 
+# {"op": "assign_VL", "parameters": [{"type": "field", ...}, {"type": "field", ...}]}
+def assign_variable(context: Context, target: Argument, source: Argument) -> None:
+    """A field of variable length, with its length."""
+    one, other = variable_of(context, target), variable_of(context, source)
+    if one.most < other.most:
+        raise UnsupportedError(f"assigning '{other.field}' to '{one.field}', which has less room")
+    context.out.line(f"copy_bytes({one.bytes}, {other.bytes}, {other.length}, {other.most});")
+    context.out.line(f"{one.length} = {other.length};")
+
+
+def variable_of(context: Context, argument: Argument) -> Variable:
+    found = context.layout.variable(argument.header) if isinstance(argument, Field) else None
+    if found is None:
+        raise UnsupportedError(f"{argument!r} where a field of variable length is expected")
+    return found
+
+
+def wire_size(context: Context, header: str) -> str:
+    """The C expression of a header's bytes in the packet."""
+    size, variable = context.program.headers[header].size, context.layout.variable(header)
+    return f"{size} + {variable.length}" if variable else str(size)
+
+
 def clear(context: Context, header: str) -> None:
-    record = context.layout.header(header)
+    """All fields become 0; as in BMv2, one of variable length keeps the length that it had."""
+    record, variable = context.layout.header(header), context.layout.variable(header)
+    if variable:
+        context.out.line(f"u32 kept = {variable.length};")
     context.out.line(f"__builtin_memset(&{record}, 0, sizeof {record});")
+    if variable:
+        context.out.line(f"{variable.length} = kept;")
 
 
 def copy_header(context: Context, target: str, source: str) -> None:
@@ -97,19 +137,30 @@ def invalidate(context: Context, headers: tuple[str, ...]) -> None:
         context.out.line(f"{context.validity(header)} = 0;")
 
 
-def header_cases(context: Context, expression: Expression, condition: str = "1") -> Iterator[tuple[str, str]]:
-    """The headers that `expression` can be, each with the C condition under which it is that one."""
+def each_case(context: Context, cases: Iterable[tuple[str, Case]]) -> Iterator[Case]:
+    """What is written for each case stands under its C condition; one without a condition is the only one."""
+    for index, (condition, case) in enumerate(cases):
+        if not condition:
+            yield case
+            return
+        with context.out.block(f"{'else ' if index else ''}if ({condition})"):
+            yield case
+
+
+def header_cases(context: Context, expression: Expression, given: str = "") -> Iterator[tuple[str, str]]:
+    """The headers that `expression` can be, each with the C condition under which it is that one, if there is one."""
+    within = f"{given} && " if given else ""
     match expression:
         case HeaderReference(header):
-            yield condition, header
+            yield given, header
         case Operation("?", (test, left, right)):
             holds = context.value(test).text
-            yield from header_cases(context, left, f"{condition} && {holds}")
-            yield from header_cases(context, right, f"{condition} && !{holds}")
+            yield from header_cases(context, left, f"{within}{holds}")
+            yield from header_cases(context, right, f"{within}!{holds}")
         case Operation("dereference_header_stack", (StackReference(stack), index)):
             number = context.value(index).text
             for place, header in enumerate(context.program.stacks[stack].headers):
-                yield f"{condition} && {number} == {place}", header
+                yield f"{within}{number} == {place}", header
         case _:
             raise UnsupportedError(f"a header computed by {expression!r}")
 

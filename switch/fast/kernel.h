@@ -8,6 +8,7 @@
 #define __uint(name, value) int (*name)[value]
 #define __type(name, value) typeof(value) *name
 
+static u64 (*clock_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*bpf_redirect)(u32 ifindex, u64 flags) = (void *)BPF_FUNC_redirect;
 static long (*bpf_clone_redirect)(struct __sk_buff *skb, u32 ifindex, u64 flags) = (void *)BPF_FUNC_clone_redirect;
@@ -37,6 +38,12 @@ static long (*bpf_skb_store_bytes)(struct __sk_buff *skb, u32 to, const void *fr
 static INLINE u8 *packet_data(PACKET *packet) { return (u8 *)(long)packet->data; }
 static INLINE u8 *packet_end(PACKET *packet) { return (u8 *)(long)packet->data_end; }
 static INLINE u32 packet_length(PACKET *packet) { return packet->len; }
+
+/* `count` bytes of the packet, which are there; a constant bounds their number. */
+static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) {
+    if (count)
+        bpf_skb_load_bytes(packet, from, to, count);
+}
 
 static INLINE int drop(PACKET *packet) { return TC_ACT_SHOT; }
 

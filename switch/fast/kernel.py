@@ -162,11 +162,10 @@ class KernelSwitch:
         return self.state.read_counter(name)
 
     def check(self) -> None:
-        """Raise `RunError` if a port's interface is gone, the program is off it, or lost a packet."""
+        """Raise `RunError` if a port lost its interface or its program, or if the program lost a packet."""
         if lost := self.state.read_lost():
-            raise RunError(
-                f"switch '{self.name}' lost {lost} packets that the kernel cannot make as short as their headers say"
-            )
+            why = "which the kernel cannot make as short as their headers say"
+            raise RunError(f"switch '{self.name}' lost {lost} packets, {why}")
         for port, interface in self.interfaces.items():
             if not Path("/sys/class/net", interface).exists():
                 raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone")

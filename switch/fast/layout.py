@@ -15,17 +15,21 @@ from switch.entries import TableEntry
 from switch.fast.emitter import Emitter, Names
 from switch.fast.fronts import Front
 from switch.fast.placement import headers_stay
-from switch.fast.records import Record, make_record, rounded_up
+from switch.fast.records import LONGEST_BYTES, Record, make_record, rounded_up
 from switch.fast.usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
-from switch.program import Action, Counter, Field, Program, Register, Table
+from switch.program import Action, Counter, Field, Header, Program, Register, Table
+from topo.errors import UnsupportedError
 
 PORTS = 512
 DROP_PORT = 511
 MAX_REPLICAS = 128
+MOST_VARIABLE_BYTES = 512
 DIRECT_BITS = 12  # a table with one key of at most so many bits is an array
 FRONT_BITS = 11  # of other tables, so many entries can stand in front (two to the power of it)
 ARRIVALS = 1024  # places of interfaces, by their kernel's index
 
+CLOCKS = ("ingress_global_timestamp", "enq_timestamp", "egress_global_timestamp")
+STARTED = "start of the clock"
 LOST = "lost packets"  # that could not be made as their headers say
 GROUPS = "groups"
 GROUP_BITS = 8
@@ -49,6 +53,16 @@ class Array:
     @property
     def size(self) -> int:
         return self.record.size * self.length
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A field of variable length, up to `most` bytes: the C expressions of its bytes and of their number."""
+
+    field: Field
+    most: int
+    bytes: str
+    length: str
 
 
 @dataclass(frozen=True)
@@ -99,8 +113,13 @@ class Layout:
         """The metadata fields that the switch itself reads and writes, by name, where the program has them."""
         wanted = ("ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp",
                   "egress_rid", "parser_error", "priority", "checksum_error")  # fmt: skip
-        found = {name: self.program.find_field(STANDARD, name) for name in wanted}
+        clocks = filter(self.timed, CLOCKS)
+        found = {name: self.program.find_field(STANDARD, name) for name in (*wanted, *clocks)}
         return {name: field for name, field in found.items() if field is not None}
+
+    def timed(self, name: str) -> bool:
+        """Whether the program uses a metadata field that the switch fills from its clock."""
+        return self.program.find_field(STANDARD, name) in used_fields(self.program)
 
     @cached_property
     def rebuilt(self) -> bool:
@@ -115,13 +134,26 @@ class Layout:
         for header in self.program.headers.values():
             whole = self.rebuilt and not header.metadata
             fields = [(f.name, f.bits) for f in header.fields if (whole or f in used) and not f.variable]
+            fields += [part for f in header.fields if f.variable for part in variable_parts(header, f)]
             records[header.name] = make_record("fields_" + self.names.of(header.type if whole else header.name), fields)
         return records
 
     def used(self, header: str) -> list[Field]:
         """The fields of `header` that are kept outside the packet."""
         symbols = self.state[header].symbols
-        return [field for field in self.program.headers[header].fields if field.name in symbols]
+        fields = self.program.headers[header].fields
+        return [field for field in fields if field.name in symbols and not field.variable]
+
+    def variable(self, header: str) -> Variable | None:
+        """The field of `header` whose length varies, if it has one."""
+        declared = self.program.headers[header]
+        for field in declared.fields:
+            if field.variable:
+                symbols = self.state[header].symbols
+                place = f"{self.header(header)}."
+                most = most_variable_bytes(declared)
+                return Variable(field, most, place + symbols[field.name], place + symbols[f"{field.name} length"])
+        return None
 
     def header(self, name: str) -> str:
         """The C expression of a header's record."""
@@ -140,7 +172,11 @@ class Layout:
     @cached_property
     def head_bytes(self) -> int:
         """The most bytes of headers that a packet leaves with."""
-        return sum(self.program.headers[name].size for name in self.program.deparser)
+        return sum(self.most_bytes(name) for name in self.program.deparser)
+
+    def most_bytes(self, header: str) -> int:
+        variable = self.variable(header)
+        return self.program.headers[header].size + (variable.most if variable else 0)
 
     def siblings(self, header: str) -> list[str]:
         """The other members of the header union that `header` belongs to."""
@@ -170,6 +206,8 @@ class Layout:
         parts = [(f"rows_{length}", record, length) for length, record in self.rows.items()]
         parts += [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
         parts += [("arrivals", make_record("arrival", [("ifindex", 32), ("port", 32)]), ARRIVALS)]
+        if any(map(self.timed, CLOCKS)):
+            parts.append((STARTED, make_record("started", [("ns", 64)]), 1))
         if self.rebuilt:
             parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
@@ -256,6 +294,21 @@ def listed_record(layout: TableLayout) -> Record:
     """A place of a list, as far as memory's layout needs to know it."""
     assert layout.rule is not None
     return Record(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
+
+
+def most_variable_bytes(header: Header) -> int:
+    """The most bytes that its field of variable length can have."""
+    most = (header.max_bytes or 0) - header.size
+    if not 0 < most <= MOST_VARIABLE_BYTES:
+        raise UnsupportedError(
+            f"header '{header.name}' with {most} bytes of variable length (1 to {MOST_VARIABLE_BYTES})"
+        )
+    return most
+
+
+def variable_parts(header: Header, field: Field) -> list[tuple[str, int]]:
+    """Room for its bytes, which is an array, and for their number."""
+    return [(field.name, 8 * max(most_variable_bytes(header), LONGEST_BYTES + 1)), (f"{field.name} length", 32)]
 
 
 def entry_record(layout: TableLayout) -> Record:

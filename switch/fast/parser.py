@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 from switch.fast.actions import PRIMITIVES, assign
-from switch.fast.bits import load
+from switch.fast.bits import load, whole_bytes
 from switch.fast.context import Context, located
-from switch.fast.expressions import WORD, word_text
+from switch.fast.expressions import WIDE, WORD, word_text
 from switch.fast.hashes import emit_verification
 from switch.fast.headers import make_valid
 from switch.fast.usage import written_by
@@ -42,13 +42,14 @@ MAX_PARSER_STATES = 256
 class Position:
     """A state entered `offset` bytes into the packet, with so many elements of each header stack filled.
 
-    Once something of variable length was passed (`passed` of them), `offset` counts from its end.
+    What had a variable length (`passed` of them, of at most `behind` bytes) is not in `offset`.
     """
 
     state: str | None
     offset: int = 0
     filled: tuple[tuple[str, int], ...] = ()
     passed: int = 0
+    behind: int = 0
 
     @property
     def label(self) -> str:
@@ -84,15 +85,22 @@ class ParserGenerator:
     def emit(self) -> None:
         """`parse`: errors stop it, and leave what was extracted before."""
         out = self.context.out
+        self.context.last = self.last_field
         with out.block("static INLINE void parse(PACKET *packet)"):
             out.line("const u8 *data = packet_data(packet), *end = packet_end(packet);")
+            if self.context.layout.rebuilt:
+                out.line(
+                    "u32 base = 0; // bytes of variable length passed so far, to which places in the packet are added"
+                )
             self.emit_states()
             for number in self.errors:
                 with out.block(f"error_{number}:"):
                     self.emit_error(str(number))
+                    out.line("goto accept;")
             with out.block("accept:"):
                 self.emit_invalid_headers()
                 emit_verification(self.context)
+        self.context.last = None
 
     def emit_states(self) -> None:
         waiting: list[Position] = [self.at]
@@ -148,7 +156,7 @@ class ParserGenerator:
 
     def need(self, size: int) -> None:
         """Stop the parser where the packet has no `size` bytes more."""
-        self.places.furthest = max(self.places.furthest, self.at.offset + size)
+        self.places.furthest = max(self.places.furthest, self.at.behind + self.at.offset + size)
         with self.context.out.block(f"if (data + {self.at.offset + size} > end)"):
             self.context.out.line(self.error("PacketTooShort"))
 
@@ -163,6 +171,41 @@ class ParserGenerator:
         self.context.out.comment(f"extract {name}")
         self.need(header.size)
         self.read_fields(header)
+        self.move(header.size)
+
+    # {"op": "extract_VL", "parameters": [{"type": "regular", "value": "ipv4"}, {"type": "expression", ...}]}
+    def extract_variable(self, target: Argument, bits: Expression) -> None:
+        """A header with a field of so many bits; the fields behind it stand so much further."""
+        name, out = self.next_header(target), self.context.out
+        if name is None:
+            return
+        header, variable = self.context.program.headers[name], self.context.layout.variable(name)
+        if variable is None:
+            raise UnsupportedError(f"extracting '{name}' with a length, of which no field is variable")
+        length = self.context.value(bits)
+        if not length.unsigned:
+            raise UnsupportedError("a length that may not fit 64 bits")
+        out.comment(f"extract {name}")
+        with out.block(""):
+            out.line(f"u64 more = {length.text};")
+            out.line(f"if (more % 8) {self.error('ParserInvalidArgument')}")
+            out.line("more /= 8;")
+            out.line("CHECKED(more);")
+            self.need(header.size)
+            left = f"state.length - base - {self.at.offset + header.size}"
+            out.line(f"if (more > {left}) {self.error('PacketTooShort')}")
+            out.line(f"if (more > {variable.most}) {self.error('HeaderTooShort')}")
+            start = variable.field.offset
+            self.load_fields([each for each in self.context.layout.used(name) if each.offset < start])
+            place = f"base + {self.at.offset + start // 8}"
+            out.line(f"take_bytes(packet, {place}, {variable.bytes}, more);")
+            out.line(f"{variable.length} = more;")
+            out.line("data += more, base += more;")
+            out.line("CHECKED(data);")
+            self.at = replace(self.at, passed=self.at.passed + 1, behind=self.at.behind + variable.most)
+            self.need(header.size)
+            self.load_fields([each for each in self.context.layout.used(name) if each.offset >= start])
+        make_valid(self.context, name)
         self.move(header.size)
 
     def next_header(self, target: Argument) -> str | None:
@@ -192,12 +235,20 @@ class ParserGenerator:
 
     def read_fields(self, header: Header) -> None:
         layout, offset = self.context.layout, self.at.offset
-        for each in layout.used(header.name):
-            self.context.out.line(f"{layout.field(each)} = {load(each, offset)};")
+        self.load_fields(layout.used(header.name))
         make_valid(self.context, header.name)
         if not layout.rebuilt:
             self.context.out.line(f"state.at.{layout.names.of(header.name)} = {offset};")
             self.places.of[header.name].add(offset)
+
+    def load_fields(self, fields: list[Field]) -> None:
+        for each in fields:
+            target = self.context.layout.field(each)
+            if each.bits > WIDE:
+                size, start = whole_bytes(each)
+                self.context.out.line(f"take_bytes(packet, base + {self.at.offset + start}, {target}, {size});")
+            else:
+                self.context.out.line(f"{target} = {load(each, self.at.offset)};")
 
     def move(self, size: int) -> None:
         """Go on behind `size` bytes that are there."""
@@ -286,6 +337,7 @@ class ParserGenerator:
 PARSER_OPERATIONS: dict[str, Callable[..., None]] = {
     "advance": ParserGenerator.advance,
     "extract": ParserGenerator.extract,
+    "extract_VL": ParserGenerator.extract_variable,
     "set": ParserGenerator.set_field,
     "verify": ParserGenerator.verify,
 }

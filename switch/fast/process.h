@@ -3,6 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+static u64 clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
 
 #define MEMORY
 
@@ -23,6 +30,8 @@ static struct {
 static INLINE u8 *packet_data(PACKET *packet) { return packet->data; }
 static INLINE u8 *packet_end(PACKET *packet) { return packet->end; }
 static INLINE u32 packet_length(PACKET *packet) { return (u32)(packet->end - packet->data); }
+
+static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) { memcpy(to, packet->data + from, count); }
 
 static INLINE int drop(PACKET *packet) { return (void)packet, 0; }
 

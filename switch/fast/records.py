@@ -17,6 +17,7 @@ from switch.fast.emitter import Emitter, Names
 ALIGNMENT = 8
 CACHE_LINE = 64
 WORD_BYTES = 8
+LONGEST_BYTES = 16  # of a C integer
 
 
 def rounded_up(size: int, unit: int) -> int:
@@ -24,8 +25,8 @@ def rounded_up(size: int, unit: int) -> int:
 
 
 def container_bytes(bits: int) -> int:
-    """Bytes of the smallest C integer that holds `bits` bits, 1 to 128."""
-    return next(size for size in (1, 2, 4, 8, 16) if bits <= 8 * size)
+    """Bytes of the smallest C integer that holds `bits` bits; beyond 128 bits, of an array of bytes."""
+    return next((size for size in (1, 2, 4, 8, LONGEST_BYTES) if bits <= 8 * size), -(-bits // 8))
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,18 @@ class Record:
         with out.block(f"struct {self.name}", f" __attribute__((aligned({self.alignment})));"):
             end = 0
             for member in self.members:
-                out.line(f"u{8 * member.size} {member.symbol};")
+                array = member.size > LONGEST_BYTES
+                out.line(f"u8 {member.symbol}[{member.size}];" if array else f"u{8 * member.size} {member.symbol};")
                 end = member.offset + member.size
             if end < self.size:
                 out.line(f"u8 padding_[{self.size - end}];")
         out.line(f'_Static_assert(sizeof(struct {self.name}) == {self.size}, "layout of {self.name}");')
+
+
+def place_by_size(bits: int) -> int:
+    """Integers stand in front of arrays, the longest first."""
+    size = container_bytes(bits)
+    return -size if size <= LONGEST_BYTES else size
 
 
 def make_record(name: str, members: Iterable[tuple[str, int]], whole_lines: bool = False) -> Record:
@@ -100,7 +108,7 @@ def make_record(name: str, members: Iterable[tuple[str, int]], whole_lines: bool
     names.of("padding_")
     offset = 0
     placed: dict[int, Member] = {}
-    for index in sorted(range(len(given)), key=lambda i: -container_bytes(given[i][1])):
+    for index in sorted(range(len(given)), key=lambda i: place_by_size(given[i][1])):
         member, bits = given[index]
         size = container_bytes(bits)
         placed[index] = Member(member, names.of(member), size, offset)

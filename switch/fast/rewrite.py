@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 from switch.program import (
@@ -10,6 +11,7 @@ from switch.program import (
     Expression,
     Field,
     HeaderReference,
+    LastField,
     Operation,
     Program,
     StackReference,
@@ -22,20 +24,33 @@ REWRITTEN = ("dereference_header_stack", "valid_union")
 """The operators of which nothing is left."""
 
 
-def plain(program: Program, expression: Expression) -> Expression:
+Last = Callable[[LastField], Field]
+"""What the last element of a stack is, where the parser stands."""
+
+
+def plain(program: Program, expression: Expression, last: Last | None = None) -> Expression:
     """`expression` without headers, stacks and unions in it."""
     match expression:
+        case LastField() if last is not None:
+            return last(expression)
         case ElementField(header, index):
             return member(program, header, index)
+        case Operation(operator, operands):
+            about = about_headers(program, expression)
+            return about or Operation(operator, tuple(plain(program, operand, last) for operand in operands))
+    return expression
+
+
+def about_headers(program: Program, operation: Operation) -> Expression | None:
+    """An operation on whole headers as one on their fields; None for any other."""
+    match operation:
         case Operation("valid_union", (UnionReference(union),)):
             return any_of([Validity(header) for header in program.unions[union].members.values()])
         case Operation("==", (HeaderReference(one), HeaderReference(other))):
             return same_header(program, one, other)
         case Operation("!=", (HeaderReference(one), HeaderReference(other))):
             return Operation("not", (same_header(program, one, other),))
-        case Operation(operator, operands):
-            return Operation(operator, tuple(plain(program, operand) for operand in operands))
-    return expression
+    return None
 
 
 def member(program: Program, header: Expression, index: int) -> Expression:

@@ -67,6 +67,14 @@ static INLINE u128 multiply_wide(u128 one, u128 other) {
     return multiply_words(a, b) + upper((u64)(one >> 64) * b + a * (u64)(other >> 64));
 }
 
+/* `count` bytes, at most `most` (a constant). */
+static INLINE void copy_bytes(u8 *to, const u8 *from, u32 count, u32 most) {
+    for (u64 i = 0; i < most && i < count; i++) {
+        CHECKED(i); /* nor does it call memcpy */
+        to[i] = from[i];
+    }
+}
+
 #define SWAP(one, other) \
     do { \
         u8 kept_[sizeof(one)]; \

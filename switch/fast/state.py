@@ -5,6 +5,7 @@ Memory is one array of bytes that Python and the running program share. Hash tab
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -23,7 +24,7 @@ from switch.entries import (
     Ternary,
     group_of_nodes,
 )
-from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, LOST, MAX_REPLICAS, Layout, TableLayout
+from switch.fast.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, LOST, MAX_REPLICAS, STARTED, Layout, TableLayout
 from switch.fast.records import Record
 from switch.interpret.tables import rank, test_of
 from switch.program import ConstEntry, MatchKey, Table
@@ -120,6 +121,8 @@ class SwitchState(StateReader):
         self.tables = tables
         self.keys: dict[str, set[object]] = {name: set() for name in layout.tables}
         self.lists: dict[str, list[TableEntry]] = {name: [] for name in layout.tables}
+        if STARTED in layout.arrays:
+            layout.view(memory, STARTED)["ns"][0] = time.monotonic_ns()
         for name, table in layout.tables.items():
             self.install_table(name, [const_entry(table.table, entry) for entry in table.table.entries or ()])
 

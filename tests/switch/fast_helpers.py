@@ -7,7 +7,7 @@ import random
 import socket
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -27,7 +27,7 @@ ETHERNET = bytes(range(12))
 GRADIENT, RESULT, NOTICE = 1, 2, 3
 ECN, COLLISION, OVERFLOW, PARTIAL, RETRANSMITTED = 1, 2, 4, 8, 16
 PS = 0x0A000001
-PROGRAM_NAMES = ("arithmetic", "bits", "parser", "control", "headers", "lists")
+PROGRAM_NAMES = ("arithmetic", "bits", "parser", "control", "headers", "lengths", "lists")
 PROGRAM_PORTS = (1, 2, 4, 9)  # of the small programs
 Packets = list[tuple[int, bytes]]
 
@@ -201,14 +201,36 @@ def headers_packets() -> Packets:
     return packets
 
 
+def lengths_packets() -> Packets:
+    """Packets of lengths.p4: fitting lengths and others, and everything cut short at times."""
+    draw, packets = random.Random(8), []
+    for number in range(160):
+        kind, octets = draw.choice((0, 1, 2, 3, 4, 10, 11, 12)), draw.choice((0, 1, 4, 40, 41))
+        test = bytes([kind, 4 * octets % 256 if number % 16 else 3])
+        options = draw.randbytes(1 + octets) + bytes([draw.choice((0, 0x10, 0x20)), 7]) if 1 <= kind < 10 else b""
+        lists = [bytes([count]) + draw.randbytes(count) for count in draw.choices((0, 1, 2, 32), k=3)]
+        body = test + options + b"".join(lists) + draw.randbytes(draw.choice((14, 50, 60)))
+        packet = ETHERNET + b"\0\0" + body
+        packets.append(
+            (draw.choice(PROGRAM_PORTS), packet if number % 5 else packet[: draw.randrange(30, len(packet))])
+        )
+    return packets
+
+
+# The packets for a small program; of others they are random.
+PACKETS: dict[str, Callable[[Program], Packets]] = {
+    "headers": lambda _program: headers_packets(),
+    "lengths": lambda _program: lengths_packets(),
+    "lists": lists_packets,
+}
+
+
 def packets_for(name: str, program: Program, indexes: Sequence[int] = (0, 7)) -> Packets:
     """Packets for a small program; those of control.p4 use its registers at `indexes`."""
     if name == "parser":
         return [(1, ETHERNET + bytes.fromhex(sent)) for sent, _, _ in PARSED.values()]
-    if name == "headers":
-        return headers_packets()
-    if name == "lists":
-        return lists_packets(program)
+    if name in PACKETS:
+        return PACKETS[name](program)
     return control_packets(program, indexes) if name == "control" else random_packets(program, seed=3)
 
 

@@ -24,9 +24,8 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.root
 def test_every_helper_that_programs_call_is_known_and_none_besides() -> None:
-    """Of one program whose headers stay in the packet, and one whose headers come and go."""
     helpers: set[int] = set()
-    for program in (ina_program(), read_program(PROGRAMS / "headers.json")):
+    for program in (ina_program(), *(read_program(PROGRAMS / f"{name}.json") for name in set(OTHERS.values()))):
         switch = KernelSwitch(compile_program(program))
         helpers |= set(needs.helpers_of(switch.loaded.handle))
         assert set(needs.map_types_of(switch.loaded.handle)) <= set(needs.MAP_TYPES)
@@ -35,7 +34,7 @@ def test_every_helper_that_programs_call_is_known_and_none_besides() -> None:
     assert helpers == set(needs.HELPERS)
 
 
-MOVING_HEADERS = {9, 26, 38}  # the helpers that ina.p4 needs not
+OTHERS = {5: "times", 9: "headers", 26: "headers", 38: "headers"}  # helpers that ina.p4 needs not, and who does
 ABSENT = [
     ("has_program_type", None, "programs of tc (CONFIG_NET_CLS_BPF, CONFIG_BPF_SYSCALL) (Linux 4.1)"),
     *(("has_helper", number, f"helper {name} (Linux {since})") for number, (name, since) in needs.HELPERS.items()),
@@ -54,7 +53,7 @@ def test_a_kernel_that_lacks_something_is_told_what(
 ) -> None:
     monkeypatch.setattr(needs, probe, lambda *asked: bool(asked) and asked[0] != number)
     refuse(monkeypatch)
-    program = read_program(PROGRAMS / "headers.json") if number in MOVING_HEADERS else ina_program()
+    program = read_program(PROGRAMS / f"{OTHERS[number]}.json") if number in OTHERS else ina_program()
     with pytest.raises(MachineError, match=rf"has no {re.escape(named)}, which .*SWITCH=bmv2"):
         KernelSwitch(compile_program(program))
 

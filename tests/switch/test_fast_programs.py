@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -172,3 +173,15 @@ def test_the_programs_are_what_their_sources_compile_to(source: Path, tmp_path: 
     command = ["p4c-bm2-ss", "--std", "p4-16", "-o", str(compiled), source.name]
     subprocess.run(command, cwd=source.parent, check=True, capture_output=True)
     assert read_program(compiled) == read_program(source.with_suffix(".json")), "compile it again and commit both"
+
+
+def test_times_count_from_the_start_of_the_switch() -> None:
+    started = time.monotonic_ns()
+    switch = switch_of("times")
+    program = switch.state.program
+    seen = [fields_of(program, switch.inject(1, packet(program, depth=7))[0][1]) for _ in range(3)]
+    most = (time.monotonic_ns() - started) // 1000
+    times = [fields[name] for fields in seen for name in ("came", "queued", "left")]
+    assert times == sorted(times)
+    assert 0 < times[-1] <= most
+    assert [(fields["waited"], fields["depth"]) for fields in seen] == [(0, 0)] * 3

@@ -25,8 +25,6 @@ NAMES = {
     "clone": "primitive 'clone_ingress_pkt_to_egress' (clone.p4:6",
     "direct_counter": "direct counter of table 'TestIngress.counted' (direct_counter.p4:7",
     "meter": "primitive 'execute_meter' (meter.p4:7 rate.execute_meter",
-    "queue_depth": "metadata field 'standard_metadata.deq_qdepth'",
-    "timestamp": "metadata field 'standard_metadata.ingress_global_timestamp'",
 }
 
 

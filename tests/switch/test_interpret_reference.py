@@ -25,7 +25,7 @@ PORTS = (0, 1, 2, 3, 4, 5, 6, 8, 9)
 PACKETS = 60
 QUIET_S = 0.3
 PATIENCE_S = 2.0
-LEFT_OUT = ("timestamp", "selector")
+LEFT_OUT = ("times", "selector")
 """The time is each switch's own; p4-utils cannot connect to a BMv2 that has action profiles."""
 
 INSTALLED: dict[str, SwitchEntries] = {
@@ -43,6 +43,7 @@ CHOICES: dict[str, dict[str, tuple[int, ...]]] = {
         "kind": (5, 6, 9, 0x11, 0x15, 0xFF),
     },
     "copies": {"todo": tuple(range(12)), "kept": (0, 1), "lost": (0,)},
+    "dropping": {"todo": (0, 1, 2, 3)},
     "externs": {"index": (0, 1, 2, 3)},
 }
 # What is no business of the comparison.

@@ -1,9 +1,0 @@
-#include "../types.p4"
-header test_t { bit<32> a; }
-struct headers_t { ethernet_t ethernet; test_t test; }
-struct metadata_t { }
-#define EGRESS if (standard.deq_qdepth > 10) { hdr.test.a = 1; }
-control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    apply { }
-}
-#include "../switch.p4"

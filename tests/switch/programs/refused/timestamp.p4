@@ -1,8 +1,0 @@
-#include "../types.p4"
-header test_t { bit<48> a; }
-struct headers_t { ethernet_t ethernet; test_t test; }
-struct metadata_t { }
-control TestIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    apply { hdr.test.a = standard.ingress_global_timestamp; }
-}
-#include "../switch.p4"
