@@ -188,7 +188,10 @@ class Shard:
 
 @dataclass(frozen=True)
 class SolverOutcome:
-    """How a plan was found: status is optimal, feasible (with `gap`), or heuristic."""
+    """How a plan was found: status is optimal, feasible (with `gap`), or heuristic.
+
+    `gap` is relative, of what the method optimises: for one task that is 1 / rate, for several the rates' worth.
+    """
 
     status: str
     seconds: float

@@ -1,13 +1,13 @@
 """A few trees in the place of many: whole trees for given rates, all tasks' at once.
 
-The best packing of any number of trees says which rates the tasks could have. Divided evenly over a few trees each,
-these rates may be too high for whole trees; then lower ones are tried, in proportion. Several trees of one task are
-routed as several tasks are (`planner.aro.routing`).
+The best packing of any number of trees says which rates the tasks could have. Divided over a few trees each, these
+rates may be too high for whole trees; then lower ones are tried, in proportion. Several trees of one task are routed
+as several tasks are (`planner.aro.routing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import monotonic
 
 from planner.aro.reduced import network
@@ -28,11 +28,11 @@ MOST_TREES = 4
 def rounded(best: Forest, every: Forest, ground: Ground, most: float, deadline: float) -> Forest:
     """At most `most` trees for each task, with rates near those of `every`; or `best`, if that is better."""
     rates = task_rates(ground, every.columns, every.rates_bps)
-    for count in sorted({2, int(min(most, MOST_TREES))}):
+    for split in splits(most):
         low, high, part = best.value / every.value, 1.0, 1.0
         while low < high * (1 - PRECISION) and monotonic() < deadline:
             wanted = [rate * part for rate in rates]
-            trees = whole_trees(ground, wanted, count, min(PATIENCE_S, deadline - monotonic()))
+            trees = whole_trees(ground, wanted, split, min(PATIENCE_S, deadline - monotonic()))
             if trees:
                 best = max(best, pack(ground, trees), key=lambda forest: forest.value)
                 low = max(part, best.value / every.value)
@@ -42,14 +42,24 @@ def rounded(best: Forest, every: Forest, ground: Ground, most: float, deadline: 
     return best
 
 
-def whole_trees(ground: Ground, rates_bps: Sequence[float], count: int, time_limit_s: float) -> list[Column]:
-    """`count` trees for each task with a rate, each with its part of it; none if none are found."""
-    owners = [task for task, rate in enumerate(rates_bps) if rate > 0 for _ in range(count)]
-    net = network(ground.fabric, [ground.tasks[task] for task in owners])
-    _, routing = Router(net).route(tuple(rates_bps[task] / count for task in owners), time_limit_s)
+def splits(most: float) -> Iterator[tuple[float, ...]]:
+    """How a task's rate is divided over its trees."""
+    yield from ((1 / 2, 1 / 2), (3 / 5, 2 / 5))
+    if most > 2:
+        count = int(min(most, MOST_TREES))
+        yield (1 / count,) * count
+
+
+def whole_trees(
+    ground: Ground, rates_bps: Sequence[float], split: Sequence[float], time_limit_s: float
+) -> list[Column]:
+    """For each task with a rate a tree with each part of it; none if none are found."""
+    wanted = [(task, rate * part) for task, rate in enumerate(rates_bps) if rate > 0 for part in split]
+    net = network(ground.fabric, [ground.tasks[task] for task, _ in wanted])
+    _, routing = Router(net).route(tuple(rate for _, rate in wanted), time_limit_s)
     if routing is None:
         return []
     return [
         ground.column(task, list(worker_paths(net, ground.tasks[task], pieces)))
-        for task, pieces in zip(owners, routing.pieces, strict=True)
+        for (task, _), pieces in zip(wanted, routing.pieces, strict=True)
     ]

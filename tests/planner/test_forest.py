@@ -106,13 +106,15 @@ def test_two_trees_gain_a_fifth_in_the_papers_setting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "seed", "gain"), [(replace(SJMT, tasks=3), 2, 1.09), (replace(MJMT, jobs=2), 2, 1.1)]
+    "setting",
+    [replace(SJMT, tasks=2), replace(SJMT, tasks=3), pytest.param(replace(MJMT, jobs=2), marks=pytest.mark.long)],
+    ids=lambda setting: setting.label,
 )
-def test_two_trees_gain_a_tenth_for_several_tasks(setting: Setting, seed: int, gain: float) -> None:
-    """In the paper's settings; nothing is left to gain by more."""
-    problem = setting.problem(seed)
+def test_two_trees_gain_for_several_tasks(setting: Setting) -> None:
+    """In the paper's settings; more trees would gain no more than the gap."""
+    problem = setting.problem(2)
     plan = planned(problem, 2)
-    assert worth_of_plan(problem, plan) >= gain * worth_of_plan(problem, METHODS["aro"].plan(problem))
+    assert worth_of_plan(problem, plan) >= 1.09 * worth_of_plan(problem, METHODS["aro"].plan(problem))
     assert max(Counter(tree.root for shard in plan.shards for tree in shard.trees).values()) <= 2
     assert plan.outcome.gap is not None
     assert plan.outcome.gap < 0.01
