@@ -21,14 +21,14 @@ from experiments.outcome import Outcome, watch
 from planner.aoi.network import fabric_of, interconnect_of, pairs_of, plan_of, problem_of
 from planner.aoi.schedule import Schedule, Slot
 from planner.aoi.system import Scheduling
-from planner.circuits import CircuitEntries
+from planner.circuits import CircuitEntries, Rates
 from planner.entries import entries
 from planner.plan import Plan
 from planner.problem import Problem
 from switch.circuits import CircuitSwitch, circuit_class
 from switch.entries import SwitchEntries
 from switch.target import Target
-from topo.circuits import Interconnect
+from topo.circuits import Circuit, Interconnect
 from topo.network import Network
 from traffic.fidelity import Excuses
 from traffic.layout import Layout, in_flight
@@ -56,6 +56,22 @@ class Course:
         """Raises `InakitError` for a schedule that cannot be emulated."""
         problem = problem_of(scheduling, schedule, FRAGMENT)
         return Course(scheduling, schedule, problem, plan_of(scheduling, schedule, problem))
+
+    @property
+    def trees(self) -> dict[int, int]:
+        """How many trees each job has."""
+        return {shard.job: len(shard.trees) for shard in self.plan.shards}
+
+    def label_rates(self, slot: Slot) -> dict[tuple[int, ...], float]:
+        """What each label sends between units in a slot (bit/s)."""
+        switches = self.problem.fabric.switch_by_name
+        return {
+            (shard.job, tree.number, branch.label): slot.rates_bps.get(shard.job, 0.0) / len(shard.trees)
+            for shard in self.plan.shards
+            for tree in shard.trees
+            for branch in tree.branches
+            if any(set(link) <= switches.keys() for link in branch.links)
+        }
 
     @property
     def options(self) -> ReliableOptions:
@@ -108,11 +124,11 @@ class Conductor:
 
     def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
         """As many fragments on their way as the highest rate of each job needs."""
-        peaks = dict.fromkeys(self.index, 0.0)
-        for rates in (slot.rates_bps for slot in self.slots):
-            peaks |= {job: max(peaks[job], rate) for job, rate in rates.items()}
-        frames = np.array([peaks[part.job.number] / (8 * FRAGMENT.wire_bytes) for part in layout.parts])
-        rate_fps = frames[layout.streams.tree]
+        rate_fps = np.zeros(len(layout.streams.host))
+        for slot in self.slots:
+            for index, fps in self.rates_fps(slot):
+                of = layout.streams_of(index)
+                rate_fps[of] = np.maximum(rate_fps[of], fps)
         trees = (layout.parts[tree].tree for tree in layout.streams.tree)
         most = np.array([in_flight(tree, rate) for tree, rate in zip(trees, rate_fps, strict=True)])
         return replace(layout, streams=replace(layout.streams, rate_fps=rate_fps, in_flight=most)), ports
@@ -145,18 +161,22 @@ class Conductor:
         return self.course.problem.jobs[self.index[number]].iterations
 
     def begin(self, loop: Loop, slot: Slot, now: float) -> None:
-        wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
-        if wanted != self.wanted:
-            self.wanted = wanted
-            self._work.append(self._executor.submit(self.reconfigure, wanted))
-        for number, rate_bps in slot.rates_bps.items():
-            index = self.index[number]
-            loop.layout.streams.rate_fps[loop.layout.streams_of(index)] = rate_bps / (8 * FRAGMENT.wire_bytes)
-            if self.course.schedule.spans[number][0] == self.slot:
-                loop.jobs[index].start_at = now + self.course.scheduling.job_of[number].compute_s
+        self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
+        self._work.append(self._executor.submit(self.reconfigure, self.wanted, self.course.label_rates(slot)))
+        for index, fps in self.rates_fps(slot):
+            loop.layout.streams.rate_fps[loop.layout.streams_of(index)] = fps
+        for number, (first, _) in self.course.schedule.spans.items():
+            if first == self.slot:
+                loop.jobs[self.index[number]].start_at = now + self.course.scheduling.job_of[number].compute_s
 
-    def reconfigure(self, wanted: frozenset[tuple[tuple[str, int], tuple[str, int]]]) -> None:
-        for unit in self.tables.changes(wanted):
+    def rates_fps(self, slot: Slot) -> Iterator[tuple[int, float]]:
+        """What each worker of a job sends along each of its trees, in frames a second."""
+        for number, rate_bps in slot.rates_bps.items():
+            yield self.index[number], rate_bps / self.course.trees[number] / (8 * FRAGMENT.wire_bytes)
+
+    def reconfigure(self, wanted: frozenset[Circuit], rates: Rates) -> None:
+        """The units' entries follow at once, circuits as soon as they can."""
+        for unit in self.tables.changes(wanted, rates):
             switch = self.network.switches[unit.switch]
             switch.install(SwitchEntries(unit.switch, groups=unit.groups))
             switch.change(unit.tables)
@@ -172,7 +192,7 @@ def emulate(course: Course, target: Target, folder: Path, progress: Progress) ->
     with Network(
         fabric, target.node_class(), run_dir=folder, interconnect=panel, circuit_class=circuit_class(target)
     ) as network:
-        for unit in tables.first(panel.circuits).switches:
+        for unit in tables.first(panel.circuits, course.label_rates(course.schedule.slots[0])).switches:
             network.switches[unit.switch].install(unit)
         circuits = CircuitSwitch(panel, network.circuit_switch)
         conductor = Conductor(course, network, circuits, tables)

@@ -7,7 +7,7 @@ the ports of those links become the optical ports of an interconnect, and change
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
@@ -18,31 +18,35 @@ from topo.fabric import Fabric
 DARK_PORT = 510
 """Where a unit sends what has no circuit: nothing is plugged in there."""
 
-PIPELINE, ADMISSION, RESULTS = "InaIngress.pipeline", "InaIngress.admission", "InaIngress.results"
+PIPELINE, ADMISSION = "InaIngress.pipeline", "InaIngress.admission"
+FORWARD, RESULTS = "InaIngress.forward", "InaIngress.results"
 SEND = "InaIngress.send"
 
 Lines = dict[str, list[int]]
 """By peer, the ports of a unit that have a circuit to it."""
+Key = tuple[int, ...]
+Rates = Mapping[Key, float]
+"""What comes to the circuits under each (job, tree, label)."""
 
 
 class CircuitEntries:
     """The entries of a plan on the circuits of `interconnect`. Keys stay what they are; actions follow the circuits.
 
     `entries` are for `fabric`, whose optical links stand for the circuits that there may be. Where several circuits
-    join two units, labels take them in turn.
+    join two units, each label takes the one with the least load, the highest rates first.
     """
 
     def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: Entries) -> None:
         self.units = [Unit(fabric, interconnect, each) for each in entries.switches]
 
-    def first(self, circuits: Collection[Circuit]) -> Entries:
-        """Everything to install, for these circuits."""
-        return Entries(tuple(unit.first(circuits) for unit in self.units))
+    def first(self, circuits: Collection[Circuit], rates: Rates | None = None) -> Entries:
+        """Everything to install, for these circuits; without `rates` all labels have the same."""
+        return Entries(tuple(unit.first(circuits, rates) for unit in self.units))
 
-    def changes(self, circuits: Collection[Circuit]) -> Iterator[SwitchEntries]:
+    def changes(self, circuits: Collection[Circuit], rates: Rates | None = None) -> Iterator[SwitchEntries]:
         """What is other with these circuits than it was: for each unit, new groups and changed entries."""
         for unit in self.units:
-            changed = unit.change(circuits)
+            changed = unit.change(circuits, rates)
             if changed.tables or changed.groups:
                 yield changed
 
@@ -57,15 +61,17 @@ class Unit:
         self.peer_at = {fabric.port_numbers[self.name, peer]: peer for peer in joined} if self.optical else {}
         self.ports_of = {group.group: group.ports for group in entries.groups}
         self.numbers: dict[tuple[int, ...], int] = {}
-        self.rows: dict[tuple[str, tuple[int, ...]], TableEntry] = {}
+        self.rows: dict[tuple[str, Key], TableEntry] = {}
 
-    def first(self, circuits: Collection[Circuit]) -> SwitchEntries:
-        changed = self.change(circuits)
+    def first(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
+        changed = self.change(circuits, rates)
         return replace(self.entries, tables=changed.tables, groups=changed.groups)
 
-    def change(self, circuits: Collection[Circuit]) -> SwitchEntries:
+    def change(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
         lines, known = self.lines(circuits), len(self.numbers)
-        rows = {(row.table, row.exact_key): row for each in self.entries.tables for row in self.on_ports(each, lines)}
+        dealt = self.deal(lines, rates)
+        found = (row for each in self.entries.tables for row in self.on_ports(each, lines, dealt))
+        rows = {(row.table, row.exact_key): row for row in found}
         changed = tuple(row for place, row in rows.items() if self.rows.get(place) != row)
         self.rows = rows
         groups = tuple(MulticastGroup(number, ports) for ports, number in list(self.numbers.items())[known:])
@@ -79,12 +85,26 @@ class Unit:
                     found[peer].append(port)
         return found
 
-    def on_ports(self, entry: TableEntry, lines: Lines) -> Iterator[TableEntry]:
+    def deal(self, lines: Lines, rates: Rates | None) -> dict[Key, int]:
+        """The port by which each label leaves to another unit."""
+        rows = [row for row in self.entries.tables if row.table == FORWARD and row.params[0] in self.peer_at]
+        rate = {row.exact_key: 1.0 if rates is None else rates.get(row.exact_key, 0.0) for row in rows}
+        loads: defaultdict[int, float] = defaultdict(float)
+        found = {}
+        for row in sorted(rows, key=lambda row: -rate[row.exact_key]):
+            ports = lines.get(self.peer_at[row.params[0]], [DARK_PORT])
+            found[row.exact_key] = min(ports, key=lambda port: loads[port])
+            loads[found[row.exact_key]] += rate[row.exact_key]
+        return found
+
+    def on_ports(self, entry: TableEntry, lines: Lines, dealt: Mapping[Key, int]) -> Iterator[TableEntry]:
         """What becomes of an entry."""
         if entry.table == PIPELINE and entry.exact_key[0] in self.peer_at:
             yield from (replace(entry, key=(port,)) for port in self.checked(entry.params))
         elif entry.table == ADMISSION and entry.exact_key[0] in self.peer_at:
-            yield from (replace(entry, key=(port, *entry.key[1:])) for port in self.optical)
+            yield from (replace(entry, key=(port, *entry.exact_key[1:])) for port in self.optical)
+        elif entry.table == FORWARD and entry.exact_key in dealt:
+            yield replace(entry, params=(dealt[entry.exact_key],))
         elif entry.action == SEND and entry.params[0] in self.peer_at:
             yield replace(entry, params=(self.port(entry.params[0], lines, sum(entry.exact_key)) or DARK_PORT,))
         elif entry.table == RESULTS:
@@ -94,7 +114,7 @@ class Unit:
 
     def checked(self, pipeline: Sequence[int]) -> tuple[int, ...]:
         """The optical ports, if all are in this pipeline."""
-        rows = (row for row in self.entries.tables if row.table == PIPELINE and row.key[0] in self.peer_at)
+        rows = (row for row in self.entries.tables if row.table == PIPELINE and row.exact_key[0] in self.peer_at)
         if any(row.params != pipeline for row in rows):
             raise PlanError(f"the optical ports of '{self.name}' are in several pipelines: circuits need them in one")
         return self.optical

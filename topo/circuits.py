@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
 from topo.errors import FabricError, unknown_name
-from topo.fabric import Fabric, Link
+from topo.fabric import Fabric, Link, Switch
 
 INTERCONNECT = "aoi"
 """What the circuit switch is called."""
@@ -179,6 +179,12 @@ def last_electrical_port(fabric: Fabric, node: str) -> int:
 def electrical(fabric: Fabric) -> tuple[Link, ...]:
     """The links that are not optical."""
     return tuple(link for link in fabric.links if not link.optical)
+
+
+def with_ports(switch: Switch, ports: Iterable[int]) -> Switch:
+    """The switch with these ports too, in its last pipeline: a fabric does not know all of an interconnect's."""
+    more = tuple(sorted(set(ports) - set(switch.ports)))
+    return replace(switch, pipelines=(*switch.pipelines[:-1], switch.pipelines[-1] + more))
 
 
 def cables(fabric: Fabric, interconnect: Interconnect | None) -> tuple[Link, ...]:

@@ -32,7 +32,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from topo.addresses import PREFIX_LENGTH, Address, addresses
-from topo.circuits import INTERCONNECT, Interconnect, cables
+from topo.circuits import INTERCONNECT, Interconnect, cables, with_ports
 from topo.errors import MachineError
 from topo.fabric import Fabric, Link, Switch
 from topo.ledger import Ledger, clean_dead_runs
@@ -185,7 +185,8 @@ class Network:
         for name in self.addresses:
             self._add_host(name)
         for number, switch in enumerate(self.fabric.switches, start=1):
-            self.switches[switch.name] = self._add_switch(switch, number, self._switch_class)
+            plugged = with_ports(switch, self.ports(switch.name))
+            self.switches[switch.name] = self._add_switch(plugged, number, self._switch_class)
         if self._interconnect is not None:
             ports = tuple(self._interconnect.port_of.values())
             switch = Switch(INTERCONNECT, 1, (ports,), ina=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from math import ceil
@@ -16,6 +17,7 @@ from scapy.utils import wrpcap
 
 from planner.background import Flow
 from topo.errors import RunError
+from traffic.counters import interfaces
 from traffic.port import HostPort
 from traffic.replay import BURSTS_PER_S, check_tcpreplay
 from traffic.sockets import network_namespace, open_sink
@@ -23,6 +25,7 @@ from traffic.sockets import network_namespace, open_sink
 DISCARD_PORT = 9
 HEADERS_BYTES = 14 + 20 + 8
 FRAMES_PER_LOOP = 100
+QUIET_S, MOST_WAITS = 0.05, 40
 
 
 @contextmanager
@@ -36,6 +39,7 @@ def background(hosts: Sequence[HostPort], flows: Sequence[Flow]) -> Iterator[Non
         for destination in dict.fromkeys(flow.destination for flow in flows):
             with network_namespace(port_of[destination].pid):
                 stack.enter_context(open_sink(DISCARD_PORT))
+            stack.callback(drain, port_of[destination])
         for number, flow in enumerate(flows):
             pcap = folder / f"{number}.pcap"
             wrpcap(str(pcap), [frame(port_of[flow.source], port_of[flow.destination], flow)] * FRAMES_PER_LOOP)
@@ -43,6 +47,20 @@ def background(hosts: Sequence[HostPort], flows: Sequence[Flow]) -> Iterator[Non
             rate_fps = flow.rate_bps / (8 * flow.frame_bytes)
             stack.callback(end, what, repeat_without_end(port_of[flow.source], pcap, rate_fps))
         yield
+
+
+def drain(host: HostPort) -> None:
+    """Wait until nothing more arrives, for a while at most.
+
+    What queues of full links still hold would find no sink, and the host would answer to where no route leads.
+    """
+    before = -1
+    for _ in range(MOST_WAITS):
+        received = interfaces(host.pid)[host.interface].received_packets
+        if received == before:
+            break
+        before = received
+        time.sleep(QUIET_S)
 
 
 def frame(source: HostPort, destination: HostPort, flow: Flow) -> Packet:

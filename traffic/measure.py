@@ -93,9 +93,14 @@ class Measured:
                 yield common | {"host": host, "role": "ps", "bytes": ingress, "rate_bps": rate}
 
 
-def rate_bps(frames: int, frame_bytes: int, duration_s: float) -> float:
-    """The rate of frames of which the first left at the start and the last at the end of `duration_s`."""
-    return 8 * frame_bytes * (frames - 1) / duration_s if frames > 1 and duration_s > 0 else 0.0
+def rate_bps(frames: int, frame_bytes: int, duration_s: float, of_last: int | None = None) -> float:
+    """The rate of frames of which the first left at the start and the last at the end of `duration_s`.
+
+    Of streams side by side, `of_last` is how many frames that one sent which ended last: its pace says when one more
+    would have been due.
+    """
+    own = frames if of_last is None else of_last
+    return 8 * frame_bytes * frames * (own - 1) / own / duration_s if own > 1 and duration_s > 0 else 0.0
 
 
 # ---- switches ----------------------------------------------------------------------------------

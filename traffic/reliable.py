@@ -278,7 +278,8 @@ class Loop:
         for number, (name, frames) in enumerate(self.by_worker(job_index, workers.sent).items()):
             of = of_job[self.layout.streams.worker[of_job] == number]
             duration = workers.last_sent_at[of].max() - workers.first_sent_at[of].min()
-            rates[name] = rate_bps(frames, wire_bytes, float(duration))
+            of_last = int(workers.sent[of[workers.last_sent_at[of].argmax()]])
+            rates[name] = rate_bps(frames, wire_bytes, float(duration), of_last)
         return rates
 
     def ingress(self, job_index: int) -> dict[str, int]:

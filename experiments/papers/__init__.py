@@ -122,6 +122,18 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "lp": Figure("LP-InArt with 200 workers, 8 PSs, 45 switches: its time", module("inart_lp"), simulated=True),
     },
     "p4inc-aoi": {
+        "table1": Figure("8 units: the heuristics against the MILP", module("aoi_small", "table1"), simulated=True),
+        "fig6": Figure("the testbed: reconfigured connections", module("aoi_small", "testbed", "fig6"), simulated=True),
+        "fig7": Figure("the testbed: total JCT", module("aoi_small", "testbed", "fig7"), simulated=True),
+        "fig8": Figure("64 units, 800 to 1,400 jobs", module("aoi_simulation", "run", "fig8"), simulated=True),
+        "fig9": Figure("64 units, MapReduce jobs", module("aoi_simulation", "run", "fig9"), simulated=True),
+        "fig10": Figure("16 to 64 units", module("aoi_simulation", "run", "fig10"), simulated=True),
+        "fig11": Figure("over the INC capacity", module("aoi_simulation", "run", "fig11"), simulated=True),
+        "fig12": Figure("over the length of a slot", module("aoi_simulation", "run", "fig12"), simulated=True),
+        "readings": Figure("what FCFS, TW and arrivals may mean", module("aoi_simulation", "readings"), simulated=True),
+        "fig7-emulated": Figure(
+            "four racks and their circuits: connections (Figure 6) and JCT (Figure 7)", module("aoi_testbed")
+        ),
         "locality": Figure("traffic between units: jobs inside one, jobs over two, no INC", module("aoi_locality")),
     },
 }

@@ -108,4 +108,5 @@ def table_of(title: str, axis: str, places: Sequence[object], values: Values) ->
 
 
 def number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+    """Three digits, or as many as there are before the point."""
+    return "-" if value is None else f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"

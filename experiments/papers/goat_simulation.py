@@ -6,7 +6,7 @@ link's; ESA and ATP sum on the shortest path to the PS, or go by the nearest pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,9 @@ from matplotlib.figure import Figure as Canvas
 from rich.console import Console
 from rich.table import Table
 
+from experiments.papers import statements
 from experiments.papers.goat_networks import NETWORKS, Drawn, draw
+from experiments.papers.statements import Statement
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
 from experiments.report import VALID
 from planner.goat.arrival import FloatArray, Gradient, Sharing, simulate
@@ -34,6 +36,7 @@ GRADIENT = Gradient(fragments=2210, slots=640, lanes=64)
 WORKERS = (20, 30, 35, 40, 45)
 SPREADS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 SEEDS, QUICK_SEEDS, ROUNDINGS = 30, 3, 3
+PROCESSES = 2
 
 Scheme = Callable[[Drawn, FloatArray], Result]
 
@@ -141,11 +144,13 @@ def run(figure: str, console: Console, request: Request) -> str:
         chart.trial(scheme, network, at, seed)
         for scheme in SCHEMES for network in NETWORKS for at in chart.points for seed in seeds
     ]  # fmt: skip
-    measured = sweep(trials, measure, request.results / "goat-simulation.jsonl", console)
+    measured = sweep(trials, measure, request.results / "goat-simulation.jsonl", console, processes=PROCESSES)
     for network in NETWORKS:
         console.print(table(chart, measured, network, seeds))
     if chart.paper:
         console.print(comparison(chart, measured, seeds))
+    if chart.axis == "spread":
+        console.print(statements.table_of(crossings(chart, measured, seeds)))
     plot(chart, measured, seeds, request)
     return VALID
 
@@ -173,6 +178,21 @@ def comparison(chart: Chart, measured: Measured, seeds: range) -> Table:
                 name = f"{scheme}, {network}, {at:g} {chart.axis}"
                 found.add_row(name, f"{paper:.2f}", f"{ours:.2f}", f"{ours / paper:.2f}")
     return found
+
+
+def crossings(chart: Chart, measured: Measured, seeds: range) -> Iterator[Statement]:
+    """Whether ESA and ATP are below GOAT at equal rates, and above it in the end."""
+    for network in NETWORKS:
+        for scheme in [name for name in SCHEMES if name in ASYNCHRONOUS]:
+            (first, last), (goat_first, goat_last) = (
+                [mean(chart, measured, name, network, at, seeds) for at in (chart.points[0], chart.points[-1])]
+                for name in (scheme, "GOAT")
+            )
+            yield Statement(
+                f"{network}: {scheme} crosses GOAT from below",
+                f"{first:.1f} to {last:.1f}, GOAT {goat_last:.1f}",
+                first < goat_first and last > goat_last,
+            )
 
 
 def plot(chart: Chart, measured: Measured, seeds: range, request: Request) -> None:

@@ -221,7 +221,8 @@ class ByModel(Chart):
         return [(model, FIG4_WORKERS) for model in (QUICK_FIG4_MODELS if quick else GMACS)]
 
     def panels(self, places: Sequence[Place], values: Values) -> Iterator[Draw]:
-        yield bars([model for model, _ in places], values, COLORS, self.title, f"{FIG4_WORKERS} workers")
+        names = [model.replace("net", "net\n") for model, _ in places]
+        yield bars(names, values, COLORS, self.title, f"{FIG4_WORKERS} workers")
 
 
 CHARTS = {

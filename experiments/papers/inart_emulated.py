@@ -80,7 +80,7 @@ class Runs:
     measured: Measured
 
     def value(self, scheme: str, point: Point, prefix: str = "") -> float:
-        """The figure's quantity, measured, or with the prefix `inart_runs.PLANNED`."""
+        """The figure's quantity, measured, or with the prefix `FORESEEN`."""
         found = self.measured.result(trial(scheme, point))
         return self.figure.quantity(Seen(*(float(found[prefix + quantity]) for quantity in QUANTITIES)), point)
 
@@ -98,6 +98,6 @@ class Runs:
 
     def cells(self, scheme: str, point: Point) -> tuple[str, ...]:
         paper = self.figure.paper.get(scheme) if point == self.figure.at else None
-        planned, measured = self.value(scheme, point, inart_runs.PLANNED), self.value(scheme, point)
+        planned, measured = self.value(scheme, point, inart_runs.FORESEEN), self.value(scheme, point)
         judged = str(self.measured.result(trial(scheme, point))["verdict"])
         return number(paper), number(planned), number(measured), f"{measured / planned:.1%}", judged

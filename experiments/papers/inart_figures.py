@@ -27,7 +27,7 @@ HOMOGENEOUS, HETEROGENEOUS = "homogeneous", "heterogeneous"
 SLOW_SERVERS, FILLED = "heterogeneous, the PSs' links too", "homogeneous, racks filled"
 PROCESSES = 2
 LEGEND = 1.4
-"""Axes over the highest bar, for it to have room."""
+"""Height of the axes over that of what they show, for it to have room."""
 OTHERWISE = "OTHERWISE"
 RATIOS = ((LP, ATP), (INART, ATP), (ONE, LIMITED_ATP))
 """InArt over ATP: as the paper's values suggest, with whole flows, and as the text describes both."""
@@ -212,8 +212,7 @@ def panel(figure: FigureOf, values: Values, schemes: Iterable[str], points: Sequ
 
     def draw(axes: Axes) -> None:
         shown(axes)
-        if figure.by_model:
-            axes.set_ylim(top=LEGEND * axes.get_ylim()[1])
+        axes.set_ylim(0, LEGEND * axes.get_ylim()[1])
         if figure.at not in points:
             return
         place = points.index(figure.at)

@@ -23,14 +23,18 @@ from experiments.report import VALID
 from planner.evaluate import evaluate
 from planner.plan import Plan
 from planner.problem import Problem
+from planner.replan import rate_bps, with_rate
 from planner.results import with_room_for_results
 from traffic.measure import Iteration
 from traffic.packet import FRAGMENT
 
 NEAR = 0.05
 """A measured rate so close to the planned one bears it out."""
+FILLED = 0.97
+"""Of the planned rates: a queue in a link that is full would never get shorter."""
 QUANTITIES = ("sending_rate_bps", "communication_time_s", "ps_ingress_bytes")
-PLANNED = "planned_"
+FORESEEN = "planned_"
+"""Before the name of a quantity: as planned, not as measured."""
 OTHERWISE = "OTHERWISE"
 
 
@@ -42,13 +46,14 @@ def gradient_bytes(frame_bytes: int) -> int:
 def emulate(name: str, problem: Problem, plan: Plan, place: Place, switch: str, results: Path) -> Result:
     """Run a plan, in a run folder of its own. What is planned leaves room for results, as any closed loop has to."""
     plan = with_room_for_results(problem, plan)
+    plan = with_rate(plan, FILLED * rate_bps(plan))
     quiet = Console(file=StringIO())
     done = run_trials(name, [Trial("run", problem, plan, place)], Request(results, switch=switch), quiet)
     (outcome,) = done.outcomes
     planned = planned_figures(evaluate(problem, plan))
     measured = measured_figures(outcome.measured, outcome.monitor)
     return {
-        **{PLANNED + quantity: planned[quantity] for quantity in QUANTITIES},
+        **{FORESEEN + quantity: planned[quantity] for quantity in QUANTITIES},
         **{quantity: measured[quantity] for quantity in QUANTITIES},
         "iteration_s": iteration_s(outcome.measured.iterations),
         "exact": int(bool(measured["exact"])),
@@ -71,7 +76,7 @@ def in_iterations(problem: Problem, number: int, compute_s: float = 0.0) -> Prob
 
 def deviation(result: Result) -> float:
     """Of the measured sending rate from the planned one, relatively."""
-    return float(result["sending_rate_bps"]) / float(result[f"{PLANNED}sending_rate_bps"]) - 1
+    return float(result["sending_rate_bps"]) / float(result[f"{FORESEEN}sending_rate_bps"]) - 1
 
 
 def verdict(results: Sequence[Result]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from itertools import combinations
 
 from planner.adapt import with_policies
-from planner.aoi.schedule import Schedule, Slot
+from planner.aoi.schedule import Schedule, Slot, pair
 from planner.aoi.system import DataCenter, PlacedJob, Scheduling
 from planner.loads import sending_rate_bps
 from planner.plan import AggregationTree, Plan, Shard
@@ -82,13 +82,18 @@ class Pools:
 
 
 def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Plan:
-    """A tree for each job: to its PS, summed where the schedule has INC. Where that is the whole sum, the PS stands by.
+    """Trees for each job: to its PS, summed where the schedule has INC. Where that is the whole sum, the PS stands by.
 
-    Rates are what all jobs could send at once, on a circuit between every two units.
+    A flow may be wider than a connection: a job has as many trees as it has connections side by side. Rates are what
+    all jobs could send at once, on a circuit between every two units.
     """
-    trees = [tree_of(problem.fabric, job, schedule.inc.get(job.number)) for job in problem.jobs]
-    rate_bps = sending_rate_bps(problem.fabric, ((tree, 1.0) for tree in trees))
-    shards = tuple(Shard(job.number, 1, 1.0, rate_bps, (tree,)) for job, tree in zip(problem.jobs, trees, strict=True))
+    trees = {
+        placed.number: trees_of(problem.fabric, job, schedule.inc.get(job.number), side_by_side(schedule, placed))
+        for placed, job in zip(scheduling.jobs, problem.jobs, strict=True)
+    }
+    shares = [(tree, 1 / len(found)) for found in trees.values() for tree in found]
+    rate_bps = sending_rate_bps(problem.fabric, shares)
+    shards = tuple(Shard(number, 1, 1.0, rate_bps, found) for number, found in trees.items())
     policies = {
         job.number: IN_NETWORK if job.home is not None and schedule.inc.get(job.number) == job.home else DEFAULT_POLICY
         for job in scheduling.jobs
@@ -96,10 +101,18 @@ def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Pla
     return with_policies(problem, Plan(schedule.method, problem.fabric.name, shards, schedule.outcome), policies)
 
 
-def tree_of(fabric: Fabric, job: Job, inc: str | None) -> AggregationTree:
+def side_by_side(schedule: Schedule, job: PlacedJob) -> int:
+    """The most connections that any flow of a job has."""
+    pairs = [pair(unit, job.server) for unit, _ in job.flows(schedule.inc.get(job.number))]
+    slots = (slot for slot in schedule.slots if job.number in slot.rates_bps)
+    return max((slot.ports.get(units, 1) for slot in slots for units in pairs), default=1)
+
+
+def trees_of(fabric: Fabric, job: Job, inc: str | None, count: int) -> tuple[AggregationTree, ...]:
     server = job.servers[0]
-    paths = (along((worker, fabric.tor_of(worker), fabric.tor_of(server), server)) for worker in job.workers)
-    return tree_from_paths(fabric, 1, paths, () if inc is None else (inc,))
+    paths = [along((worker, fabric.tor_of(worker), fabric.tor_of(server), server)) for worker in job.workers]
+    aggregate_at = () if inc is None else (inc,)
+    return tuple(tree_from_paths(fabric, number, paths, aggregate_at) for number in range(1, count + 1))
 
 
 def along(nodes: Iterable[str]) -> tuple[str, ...]:

@@ -17,16 +17,18 @@ from time import monotonic
 
 from planner.aro.cell import best_of_cell
 from planner.aro.program import FEASIBLE, INFEASIBLE, OPTIMAL
-from planner.aro.rates import ROUNDING, Box, Rates, Worth, levels
+from planner.aro.rates import ROUNDING, STRICT, Box, Rates, Worth, levels
 from planner.aro.reduced import Network, network
-from planner.aro.routing import Ask, Routing, route
+from planner.aro.routing import Router, Routing
 
-IMPROVEMENT = 1e-7
+IMPROVEMENT = 5e-7
 """Relative; the search does not look for anything that is better by less."""
 CUT = 0.1
 """The least part of a box's hope that is tried to be cut off at once."""
 QUICK_S = 0.2
 """The time for a question about a box that can be split if it is not answered."""
+QUICK = 0.1
+EASY, EASY_S = (1 / 2, 2 / 3), 1.0
 PROBES = 8
 
 
@@ -43,15 +45,15 @@ class Incumbent:
 class Search:
     """The state of the search: the incumbent, open boxes by their bound, and what is known to be infeasible."""
 
-    net: Network
+    router: Router
     worth: Worth
     deadline: float
     gap: float
-    seed: int
     incumbent: Incumbent
     open: list[tuple[float, int, Box]] = field(default_factory=list)
     bound: float = 0.0
-    impossible: list[Ask] = field(default_factory=list)
+    possible: list[Rates] = field(default_factory=list)
+    impossible: list[Rates] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
     parts: dict[str, int] = field(default_factory=dict)
 
@@ -62,6 +64,8 @@ class Search:
     def run(self, high: Rates) -> None:
         """Search all rates up to `high`. Afterwards nothing is worth more than `bound`."""
         box = Box((0.0,) * len(high), high)
+        for share in EASY:
+            self.ask(tuple(share * rate for rate in high), EASY_S)
         self.descend(box)
         self.push(box)
         while self.open and -self.open[0][0] > self.enough and monotonic() < self.deadline:
@@ -72,6 +76,15 @@ class Search:
     def enough(self) -> float:
         """What a box must be worth more than to be looked at."""
         return self.incumbent.value * (1 + max(self.gap, IMPROVEMENT))
+
+    @property
+    def base(self) -> float:
+        """A rate that all tasks have in some optimum; 0 where that is not known."""
+        return self.levels.base(self.worth, self.worth.least(self.incumbent.rates))
+
+    @property
+    def net(self) -> Network:
+        return self.router.net
 
     def push(self, box: Box) -> None:
         if all(low < high * (1 - ROUNDING) or low == 0 for low, high in zip(box.low, box.high, strict=True)):
@@ -93,7 +106,7 @@ class Search:
             rates = self.worth.trim(box, self.levels, least)
             if self.worth.of(rates) <= self.enough:
                 return
-            if self.ask(Ask(rates), self.patience) in (OPTIMAL, FEASIBLE):
+            if self.ask(rates, self.patience) in (OPTIMAL, FEASIBLE):
                 return
             hope = least - self.worth.least(self.incumbent.rates)
             least = min(self.same_cell(box, least), least - CUT * hope)
@@ -111,11 +124,11 @@ class Search:
     def process(self, box: Box) -> None:
         """Drop the box if the part of it that is worth looking at is empty, solve it if it is a cell, else split it."""
         wanted = self.enough - self.worth.mu * self.worth.ceiling(box.high)
-        low = self.worth.tighten(box, wanted)
+        low = tuple(max(rate, self.base * (1 - STRICT)) for rate in self.worth.tighten(box, wanted))
         cut = self.cut_at(low, box.high, wanted)
         if cut is None:
             self.solve_cell(Box(low, box.high))
-        elif self.is_empty(low, box.high, QUICK_S):
+        elif self.is_empty(low, box.high, max(QUICK_S, QUICK * self.patience)):
             self.dismiss(inf)
         else:
             self.push(box.below(*cut))
@@ -138,25 +151,26 @@ class Search:
         """Whether it is proven that no rates above `low` are feasible."""
         if any(one >= other * (1 - ROUNDING) and one > 0 for one, other in zip(low, high, strict=True)):
             return True
-        return self.known_impossible(low, above=True) or self.ask(Ask(low, above=True), time_limit_s) == INFEASIBLE
+        least = self.levels.raised(low, self.base)
+        if any(is_up_to(least, known) for known in self.possible):
+            return False
+        return self.known_impossible(least) or self.ask(least, time_limit_s) == INFEASIBLE
 
-    def known_impossible(self, rates: Rates, *, above: bool) -> bool:
-        return any(
-            all(more >= less for more, less in zip(rates, ask.rates, strict=True)) and (above or not ask.above)
-            for ask in self.impossible
-        )
+    def known_impossible(self, rates: Rates) -> bool:
+        return any(is_up_to(known, rates) for known in self.impossible)
 
-    def ask(self, ask: Ask, time_limit_s: float) -> str:
+    def ask(self, rates: Rates, time_limit_s: float) -> str:
         """Ask for a routing, and remember the answer. At exact rates, a class that cannot be dealt out is halved."""
         while True:
-            status, routing = route(self.net, ask, min(time_limit_s, self.patience), self.seed)
+            status, routing = self.router.route(rates, min(time_limit_s, self.patience))
             self.asked[status] += 1
             if status == INFEASIBLE:
-                self.impossible.append(ask)
+                self.impossible.append(rates)
             if routing is None:
                 return status
             self.consider(routing)
-            if ask.above or not routing.overloaded:
+            if not routing.overloaded:
+                self.possible.append(rates)
                 return status
             self.halve(routing.overloaded)
 
@@ -164,7 +178,7 @@ class Search:
         """Twice as many nodes for the classes of `nodes`: up to one for each member, when nothing is left to deal."""
         for z in {self.net.class_of[node] for node in nodes}:
             self.parts[z] = 2 * self.parts.get(z, 1)
-        self.net = network(self.net.fabric, self.worth.tasks, self.parts)
+        self.router.net = network(self.net.fabric, self.worth.tasks, self.parts)
 
     @property
     def patience(self) -> float:
@@ -182,12 +196,15 @@ class Search:
         if self.is_empty(cell.low, cell.high, self.patience):
             return
         best, _ = self.worth.best(cell.high)
-        if not self.known_impossible(best, above=False):
-            self.ask(Ask(best), self.patience)
+        if not self.known_impossible(best):
+            self.ask(best, self.patience)
         if self.worth.of(best) <= self.enough:
             return
-        found = best_of_cell(self.net, self.worth, cell, self.deadline, self.seed)
+        found = best_of_cell(self.net, self.worth, cell, self.deadline, self.router.seed)
         self.asked["cells"] += 1
+        if self.net.fine is not self.net and found.bound > self.enough:
+            found = best_of_cell(self.net.fine, self.worth, cell, self.deadline, self.router.seed)
+            self.asked["fine cells"] += 1
         if found.routing is not None:
             self.consider(found.routing)
             if found.routing.overloaded and self.incumbent.value < found.bound:
@@ -195,6 +212,10 @@ class Search:
                 self.solve_cell(cell)
                 return
         self.bound = max(self.bound, found.bound)
+
+
+def is_up_to(rates: Rates, others: Rates) -> bool:
+    return all(less <= more * (1 + ROUNDING) for less, more in zip(rates, others, strict=True))
 
 
 def with_best_rates(net: Network, worth: Worth, routing: Routing) -> Incumbent:

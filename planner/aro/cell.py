@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from planner.aro.program import INFEASIBLE, OPTIMAL, Program, Term
+from planner.aro.program import INFEASIBLE, OPTIMAL, Term
 from planner.aro.rates import Box, Rates, Worth
 from planner.aro.reduced import Network
-from planner.aro.routing import Ask, Columns, Routing, extract, share_capacity, task_columns
+from planner.aro.routing import Columns, Question, Routing, extract
 from planner.unfold import DirectedLink
 
 TOLERANCE = 1e-9
@@ -41,7 +41,8 @@ def best_of_cell(net: Network, worth: Worth, box: Box, deadline: float, seed: in
         rates = [solution.values[column] * cell.unit for column in cell.r]
         broken = cell.broken(solution.values, rates)
         if not broken:
-            return Best(extract(net, cell.columns, solution.values, rates), bound)
+            whole = net.fine is net
+            return Best(extract(net, cell.columns, solution.values, rates) if whole else None, bound)
         for link, flows in broken:
             cell.fit(link, flows)
 
@@ -52,10 +53,10 @@ class Cell:
     def __init__(self, net: Network, worth: Worth, box: Box) -> None:
         self.net, self.box = net, box
         self.unit = max(box.high)
-        self.program = program = Program()
-        ask = Ask(box.low, above=True)
-        self.columns: list[Columns] = [task_columns(program, net, i, ask) for i in range(len(net.graphs))]
-        share_capacity(program, net, self.columns, ask)
+        question = Question.of(net, box.low)
+        question.make_whole()
+        self.columns: list[Columns] = question.columns
+        self.program = program = question.program
         self.r = [
             program.variable(low / self.unit, high / self.unit) for low, high in zip(box.low, box.high, strict=True)
         ]

@@ -1,4 +1,4 @@
-"""Deals the flows of a class of twins out to its members, so that no link of theirs has more than it carries.
+"""Deals the flows of a class of common switches out to its members, so that no link has more than it carries.
 
 The class as a whole carries them, but flows are whole, and of several sizes: it may not be possible. Then they are
 dealt by turns, some member is overloaded, the rates that the routing allows are lower, and the class is named.
@@ -7,13 +7,13 @@ dealt by turns, some member is overloaded, the rates that the routing allows are
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from math import floor
 
 from planner.aro.program import Program
 from planner.aro.reduced import Network
-from planner.routes import MAX_CHILDREN
 from planner.unfold import DirectedLink
 
 ROUNDING = 1e-9
@@ -24,26 +24,24 @@ Flows = Counter[DirectedLink]
 
 @dataclass(frozen=True)
 class Hand:
-    """What the class gets of one task: `into[u]` flows from node u, in its `pipeline[u]` there, and `out[v]` for v.
-
-    `used[p]` members may use their pipeline p; a common switch has no pipelines, and hands on what it gets.
-    """
+    """What the class gets of one task: `into[u]` flows from node u, and `out[v]` for v."""
 
     task: int
     into: Counter[str]
     out: Counter[str]
-    pipeline: dict[str, int | None]
-    used: Counter[int | None]
 
 
 def deal(
     net: Network, flows: Sequence[Flows], rates: Sequence[float], time_limit_s: float
 ) -> tuple[list[Flows], tuple[str, ...]]:
-    """The flows with members in the place of every class, and the classes with an overloaded member."""
+    """The flows with members in the place of every class, and the classes with an overloaded member.
+
+    Switches that sum have no twins here.
+    """
     dealt = list(flows)
     overloaded: list[str] = []
     for z, members in net.twins.items():
-        hands = [hand for i, y in enumerate(dealt) if (hand := hand_of(net, i, z, y)).into]
+        hands = [hand for i, y in enumerate(dealt) if (hand := hand_of(i, z, y)).into]
         if len(members) > 1 and hands:
             dealer = Dealer(net, members, hands, rates)
             shares = dealer.share(time_limit_s)
@@ -55,15 +53,10 @@ def deal(
     return dealt, tuple(overloaded)
 
 
-def hand_of(net: Network, i: int, z: str, y: Flows) -> Hand:
+def hand_of(i: int, z: str, y: Flows) -> Hand:
     into = Counter({u: n for (u, v), n in y.items() if v == z})
     out = Counter({v: n for (u, v), n in y.items() if u == z})
-    sums = net.fabric.switch_by_name[z].ina
-    pipeline = {u: net.fabric.ingress_pipeline(z, net.members(u)[0]) if sums else None for u in into}
-    entering = Counter[int | None]()
-    for u, n in into.items():
-        entering[pipeline[u]] += n
-    return Hand(i, into, out, pipeline, entering)
+    return Hand(i, into, out)
 
 
 @dataclass(frozen=True)
@@ -80,10 +73,6 @@ class Dealer:
         shares = [self.by_turns(hand) for hand in self.hands]
         return shares if self.fits(shares) else self.solved(time_limit_s) or shares
 
-    @property
-    def sums(self) -> bool:
-        return self.net.fabric.switch_by_name[self.members[0]].ina
-
     def capacity(self, link: DirectedLink) -> float:
         """Of a link one end of which is a member, and the other perhaps another class."""
         return self.net.fabric.capacities_bps[self.net.members(link[0])[0], self.net.members(link[1])[0]]
@@ -98,33 +87,15 @@ class Dealer:
     def by_turns(self, hand: Hand) -> Flows:
         """For one task this is as even as can be: every sender's flows go to members that follow each other."""
         share: Flows = Counter()
-        turn = 0
-        for pipeline, through in self.groups(hand):
-            flows = [u for u in sorted(hand.into) if hand.pipeline[u] == pipeline for _ in range(hand.into[u])]
-            for k, u in enumerate(flows):
-                share[u, through[k % len(through)]] += 1
-        leaving = [v for v in sorted(hand.out) for _ in range(hand.out[v])]
+        turn = islice(cycle(self.members), hand.task, None)
+        for u in sorted(hand.into):
+            for _ in range(hand.into[u]):
+                share[u, next(turn)] += 1
+        leaving = iter([v for v in sorted(hand.out) for _ in range(hand.out[v])])
         for m in self.members:
-            for _ in range(self.given(hand, share, m)):
-                share[m, leaving[turn]] += 1
-                turn += 1
+            for _ in range(sum(share[u, m] for u in hand.into)):
+                share[m, next(leaving)] += 1
         return share
-
-    def groups(self, hand: Hand) -> Iterator[tuple[int | None, list[str]]]:
-        """The members that each pipeline's flows go through: as many as there are flows to hand on."""
-        start, room, size = hand.task, sum(hand.out.values()), len(self.members)
-        for left, pipeline in enumerate(hand.used, 1):
-            others = len(hand.used) - left
-            count = max(1, min(hand.used[pipeline], size, room - others)) if self.sums else size
-            yield pipeline, [self.members[(start + k) % size] for k in range(count)]
-            start += count
-            room -= count
-
-    def given(self, hand: Hand, share: Flows, m: str) -> int:
-        """The flows that a member hands on."""
-        if not self.sums:
-            return sum(share[u, m] for u in hand.into)
-        return len({hand.pipeline[u] for u in hand.into if share[u, m]})
 
     def fits(self, shares: Sequence[Flows]) -> bool:
         loads: dict[DirectedLink, float] = defaultdict(float)
@@ -158,19 +129,8 @@ class Dealer:
         for v, n in hand.out.items():
             program.at_most([(1, y[m, v]) for m in self.members], n)
         for m in self.members:
-            arriving = self.add_inps(program, hand, y, m) if self.sums else [y[u, m] for u in hand.into]
-            program.equal([*((1, k) for k in arriving), *((-1, y[m, v]) for v in hand.out)], 0)
+            program.equal([*((1, y[u, m]) for u in hand.into), *((-1, y[m, v]) for v in hand.out)], 0)
         return y
-
-    def add_inps(self, program: Program, hand: Hand, y: dict[DirectedLink, int], m: str) -> list[int]:
-        """x of a member's INPs: 1 where flows enter."""
-        x = {pipeline: program.variable(0, 1, integral=True) for pipeline in hand.used}
-        for u in hand.into:
-            program.at_most([(1, y[u, m]), (-program.upper[y[u, m]], x[hand.pipeline[u]])], 0)
-        for pipeline, k in x.items():
-            entering = [(1.0, y[u, m]) for u in hand.into if hand.pipeline[u] == pipeline]
-            program.at_most([*entering, (-MAX_CHILDREN, k)], 0)
-        return list(x.values())
 
 
 def fit(program: Program, terms: Iterable[tuple[float, int]], capacity: float) -> None:

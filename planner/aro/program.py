@@ -65,6 +65,9 @@ class Program:
         self.integral.append(integral)
         return len(self.lower) - 1
 
+    def fix(self, column: int, value: float) -> None:
+        self.lower[column] = self.upper[column] = value
+
     def at_most(self, terms: Iterable[Term], bound: float) -> None:
         self.row(terms, -inf, bound)
 

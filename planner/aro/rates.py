@@ -20,6 +20,9 @@ from topo.errors import SolverError
 
 ROUNDING = 1e-9
 
+STRICT = 2e-7
+"""Relative; rates above a rate are those that are higher by so much."""
+
 Rates = tuple[float, ...]
 """One for each task, in bit/s."""
 
@@ -69,6 +72,11 @@ class Worth:
         if len(self.jobs) == 1:
             return dict.fromkeys(self.jobs, 1.0)
         return {task.job.number: task.job.weight for task in self.tasks}
+
+    @property
+    def even(self) -> bool:
+        """Whether all jobs have one task, and the weight 1."""
+        return len(self.jobs) == len(self.tasks) > 1 and set(self.weights.values()) == {1}
 
     def throughputs(self, rates: Sequence[float]) -> list[float]:
         return [self.weights[job] * sum(rates[i] for i in tasks) for job, tasks in self.jobs.items()]
@@ -147,10 +155,43 @@ class Levels:
     capacities: tuple[tuple[float, ...], ...]
     workers: tuple[int, ...]
 
+    @cached_property
+    def all_capacities(self) -> frozenset[float]:
+        return frozenset(b for found in self.capacities for b in found)
+
     def below(self, i: int, rate: float) -> float:
         """The next level of task i below `rate`, which is not 0: more of its flows fit some link there."""
         more = ((b, floor(b / rate * (1 + ROUNDING)) + 1) for b in self.capacities[i])
         return max((b / n for b, n in more if n <= self.workers[i]), default=0.0)
+
+    def base(self, worth: Worth, least: float) -> float:
+        """A rate that all tasks have in some optimum, if the `least` of all rates can be so high; 0 if none is known.
+
+        Let all links have one capacity b, and jobs one task each and one weight. A routing with up to t flows on a link
+        then allows the rate b / t for all. Were the least of n rates lower by d, a task on a full link would gain
+        (t - 1) d at most, and where there is room for another flow, at least b / t, all rates would grow by a factor
+        of 1 + (2 t - 1) d t / b at most: altogether that is less than 2 n t^2 d, which counts mu. Routings with more
+        flows on a link lose b / t - b / (t + 1) of the least, and gain less than n mu b.
+        """
+        links = {b for found in self.capacities for b in found} | set(worth.access.values())
+        if not worth.even or len(links) > 1 or least == 0:
+            return 0.0
+        (b,) = links
+        t = floor(b / least * (1 + ROUNDING))
+        return b / t if 2 * len(worth.tasks) * worth.mu * t * t <= 1 else 0.0
+
+    def raised(self, low: Rates, base: float) -> Rates:
+        """Rates that are feasible if any above `low` are. `base` is 0, or with t flows on a link a rate for all.
+
+        Tasks whose rate is above that are on links with fewer flows only, so that they can all have the next level.
+        """
+        if base in (0, self.capacities[0][0]):
+            return tuple(rate * (1 + STRICT) for rate in low)
+        above = [rate >= base * (1 - ROUNDING) for rate in low]
+        following = base / (1 - base / self.capacities[0][0])
+        if max(low) < following * (1 - ROUNDING):
+            return tuple(following if higher else base for higher in above)
+        return tuple(rate * (1 + STRICT) if higher else base for rate, higher in zip(low, above, strict=True))
 
     def between(self, i: int, low: float, high: float) -> float | None:
         """A level of task i strictly inside, near the middle if there are several."""

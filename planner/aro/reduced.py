@@ -55,6 +55,12 @@ class Reduced:
         known = {*self.aggregating, self.task.server}
         return [z for z in dict.fromkeys((*self.starting, *self.into)) if z not in known]
 
+    def begun(self, node: str) -> int:
+        """The most flows that can leave a node: of a ToR only those of its workers."""
+        if node in self.into:
+            return len(self.task.job.workers)
+        return self.starting[node] or sum(switch == node for switch, _ in self.local)
+
 
 @dataclass(frozen=True)
 class Network:
@@ -71,6 +77,16 @@ class Network:
     access: dict[tuple[int, ...], float]
 
     @cached_property
+    def fine(self) -> Network:
+        """The same without twins that sum; the network itself if it has none."""
+        summing = [z for z, members in self.twins.items() if len(members) > 1 and self.fabric.switch_by_name[z].ina]
+        if not summing:
+            return self
+        twins = {z: members for z, members in self.twins.items() if z not in summing}
+        twins |= {member: (member,) for z in summing for member in self.twins[z]}
+        return joined(self.fabric, [graph.task for graph in self.graphs], twins, self.class_of, self.access)
+
+    @cached_property
     def tasks_on(self) -> dict[DirectedLink, list[int]]:
         found: dict[DirectedLink, list[int]] = defaultdict(list)
         for i, graph in enumerate(self.graphs):
@@ -78,9 +94,9 @@ class Network:
                 found[link].append(i)
         return dict(found)
 
-    def only(self, i: int) -> Network:
-        """The network of task i alone."""
-        return replace(self, graphs=(self.graphs[i],), access={})
+    def only(self, tasks: Iterable[int]) -> Network:
+        """The network of these tasks alone."""
+        return replace(self, graphs=tuple(self.graphs[i] for i in tasks), access={})
 
     def width(self, link: DirectedLink) -> int:
         """The number of links of the fabric that a link stands for."""
@@ -105,10 +121,20 @@ def network(fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | No
         for z, members in classes.items()
         for part in cut(members, 1 if parts is None else parts.get(z, 1))
     }
+    class_of = {member: z for z, members in classes.items() for member in members}
+    return joined(fabric, tasks, twins, class_of, access_links(fabric, tasks))
+
+
+def joined(
+    fabric: Fabric,
+    tasks: Sequence[Task],
+    twins: dict[str, tuple[str, ...]],
+    class_of: dict[str, str],
+    access: dict[tuple[int, ...], float],
+) -> Network:
     first = {member: node for node, members in twins.items() for member in members}
     graphs = tuple(reduce_task(fabric, task, first) for task in tasks)
-    class_of = {member: z for z, members in classes.items() for member in members}
-    return Network(fabric, graphs, twins, class_of, access_links(fabric, tasks))
+    return Network(fabric, graphs, twins, class_of, access)
 
 
 def cut(members: tuple[str, ...], parts: int) -> Iterator[tuple[str, ...]]:

@@ -7,33 +7,23 @@ asked of the whole network; `planner.aro.search` chooses the rates to ask about.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from math import ceil, floor
+from math import floor, inf
+from time import monotonic
 
 from planner.aro.deal import Flows, deal
-from planner.aro.program import Program
+from planner.aro.program import INFEASIBLE, Program, Solution
+from planner.aro.rates import Rates
 from planner.aro.reduced import Network, Reduced, grouped
 from planner.routes import MAX_CHILDREN, Inp
 from planner.unfold import DirectedLink, Path
 from topo.fabric import Fabric
 
 ROUNDING = 1e-9
-STRICT = 1e-7
+WHOLE = 1e-6
 DEALING_TIME_S = 2.0
-
-
-@dataclass(frozen=True)
-class Ask:
-    """Is there a routing in which every task has its rate; or, `above`, any rate higher than that?"""
-
-    rates: tuple[float, ...]
-    above: bool = False
-
-    def flows(self, capacity: float, rate: float) -> int:
-        """How many flows of `rate`, or of more, fit a link."""
-        return ceil(capacity / rate * (1 - ROUNDING)) - 1 if self.above else floor(capacity / rate * (1 + ROUNDING))
 
 
 @dataclass(frozen=True)
@@ -66,33 +56,153 @@ class Routing:
         return iter(found.items())
 
 
-def route(net: Network, ask: Ask, time_limit_s: float, seed: int = 0) -> tuple[str, Routing | None]:
-    """Ask it of the solver: its status, and a routing of the fabric's own links if there is one.
+@dataclass(frozen=True)
+class Conflict:
+    """Tasks with rates that they cannot all have where each uses no other than these INPs of some switches."""
 
-    A routing of the reduced network is dealt out to the twins, as far as that goes.
-    """
-    program = Program()
-    columns = [task_columns(program, net, i, ask) for i in range(len(net.graphs))]
-    share_capacity(program, net, columns, ask)
-    solution = program.solve(time_limit_s, seed)
-    if not solution.found:
-        return solution.status, None
-    return solution.status, extract(net, columns, solution.values, ask.rates)
+    rates: dict[int, float]
+    used: dict[int, frozenset[Inp]]
+
+    def holds(self, rates: Rates) -> bool:
+        return all(rates[i] >= rate for i, rate in self.rates.items())
 
 
-def task_columns(program: Program, net: Network, i: int, ask: Ask) -> Columns:
+@dataclass
+class Router:
+    """Asks whether there is a routing for given rates, and remembers conflicts."""
+
+    net: Network
+    seed: int = 0
+    conflicts: list[Conflict] = field(default_factory=list)
+
+    def route(self, rates: Rates, time_limit_s: float) -> tuple[str, Routing | None]:
+        """The answer's status, and a routing of the fabric's own links if there is one.
+
+        First in outline, with y continuous, and x where a node stands for several switches: where that is infeasible,
+        all is. Else it says which INPs to use of switches without twins. With no others the same is asked in detail,
+        and if that is infeasible, the outline has to use another one.
+        """
+        deadline = monotonic() + time_limit_s
+        outline = Question.of(self.net, rates)
+        for conflict in self.conflicts:
+            if conflict.holds(rates):
+                outline.avoid(conflict)
+        while True:
+            solution = outline.solve(deadline, self.seed)
+            if not solution.found:
+                return solution.status, None
+            if self.net.fine is self.net:
+                return self.complete(outline, solution, rates, deadline)
+            detail = Question.of(self.net.fine, rates)
+            used = outline.used(solution)
+            detail.use_only(used)
+            detail.use_many_inps()
+            solution = detail.solve(deadline, self.seed)
+            if solution.status != INFEASIBLE:
+                return self.complete(detail, solution, rates, deadline)
+            self.conflicts.append(self.conflict(rates, used, deadline))
+            outline.avoid(self.conflicts[-1])
+
+    def conflict(self, rates: Rates, used: Mapping[int, frozenset[Inp]], deadline: float) -> Conflict:
+        """Of as few tasks as possible: each is left out for a try."""
+        tasks = list(used)
+        for i in sorted(used, key=lambda i: rates[i]):
+            others = [k for k in tasks if k != i]
+            question = Question.of(self.net.fine.only(others), tuple(rates[k] for k in others))
+            question.use_only({n: used[k] for n, k in enumerate(others)})
+            if others and question.solve(deadline, self.seed).status == INFEASIBLE:
+                tasks = others
+        return Conflict({i: rates[i] for i in tasks}, {i: used[i] for i in tasks})
+
+    def complete(
+        self, question: Question, solution: Solution, rates: Rates, deadline: float
+    ) -> tuple[str, Routing | None]:
+        """With y whole: as it is, or with the same INPs in use, or else with any."""
+        if solution.found and not question.is_whole(solution):
+            whole = Question.of(question.net, rates)
+            whole.use_only(question.used(solution))
+            whole.make_whole()
+            solution = whole.solve(deadline, self.seed)
+        if not solution.found:
+            question = Question.of(question.net, rates)
+            question.make_whole()
+            solution = question.solve(deadline, self.seed)
+        if not solution.found:
+            return solution.status, None
+        return solution.status, extract(question.net, question.columns, solution.values, rates)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The model at fixed rates. y is continuous at first, and x is where a node stands for several switches."""
+
+    net: Network
+    columns: list[Columns]
+    program: Program
+
+    @classmethod
+    def of(cls, net: Network, rates: Rates) -> Question:
+        program = Program()
+        columns = [task_columns(program, net, i, rates[i]) for i in range(len(net.graphs))]
+        share_capacity(program, net, columns, rates)
+        return cls(net, columns, program)
+
+    def used(self, solution: Solution) -> dict[int, frozenset[Inp]]:
+        """The INPs in use of the switches without twins, task by task."""
+        return {
+            i: frozenset(
+                inp for inp, k in column.x.items() if self.net.size(inp[0]) == 1 and solution.values[k] > WHOLE
+            )
+            for i, column in enumerate(self.columns)
+        }
+
+    def use_only(self, used: Mapping[int, frozenset[Inp]]) -> None:
+        for k in self.others(used):
+            self.program.fix(k, 0)
+
+    def avoid(self, conflict: Conflict) -> None:
+        self.program.at_least([(1, k) for k in self.others(conflict.used)], 1)
+
+    def others(self, used: Mapping[int, frozenset[Inp]]) -> list[int]:
+        """x of all other INPs of the switches that these are of, of the same tasks."""
+        switches = {inp[0] for inps in used.values() for inp in inps}
+        return [
+            k
+            for i, inps in used.items()
+            for inp, k in self.columns[i].x.items()
+            if inp[0] in switches and inp not in inps
+        ]
+
+    def use_many_inps(self) -> None:
+        """An objective that only helps to find flows: the more INPs are used, the more flows they take in."""
+        self.program.maximise((1, k) for column in self.columns for k in column.x.values())
+
+    def is_whole(self, solution: Solution) -> bool:
+        counts = (solution.values[k] for column in self.columns for k in column.y.values())
+        return all(abs(count - round(count)) < WHOLE for count in counts)
+
+    def make_whole(self) -> None:
+        for column in self.columns:
+            for k in (*column.y.values(), *column.x.values()):
+                self.program.integral[k] = True
+
+    def solve(self, deadline: float, seed: int) -> Solution:
+        return self.program.solve(deadline - monotonic(), seed, gap=inf)
+
+
+def task_columns(program: Program, net: Network, i: int, rate: float) -> Columns:
     """Variables and constraints (4) to (9) of a task."""
     graph = net.graphs[i]
-    y = {
-        link: program.variable(0, own_capacity(net, i, link, ask, net.width(link)), integral=True)
-        for link in graph.links
+    y = {link: program.variable(0, most_flows(net, graph, link, rate)) for link in graph.links}
+    x = {
+        inp: program.variable(min(1, graph.local[inp]), net.size(inp[0]), integral=net.size(inp[0]) == 1)
+        for inp in graph.entering
     }
-    x = {inp: program.variable(min(1, graph.local[inp]), net.size(inp[0]), integral=True) for inp in graph.entering}
     for inp, entering in graph.entering.items():
         room = MAX_CHILDREN - graph.local[inp]
         program.at_most([(1, y[link]) for link in entering] + [(-room, x[inp])], 0)  # (7)
         for link in entering:
-            most = own_capacity(net, i, link, ask, net.width(link) // net.size(inp[0]))
+            most = most_flows(net, graph, link, rate, into=inp[0])
             program.at_most([(1, y[link]), (-most, x[inp])], 0)  # (7), link by link
     for z in graph.aggregating:
         out = [(-1.0, y[link]) for link in graph.out_of[z]]
@@ -103,26 +213,32 @@ def task_columns(program: Program, net: Network, i: int, ask: Ask) -> Columns:
     return Columns(y, x)
 
 
-def own_capacity(net: Network, i: int, link: DirectedLink, ask: Ask, width: int) -> int:
-    """The most flows of task i that so many such links carry, were it alone."""
-    workers = len(net.graphs[i].task.job.workers)
-    if ask.rates[i] == 0:
-        return workers
-    return min(workers, width * ask.flows(net.fabric.capacities_bps[link], ask.rates[i]))
+def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, into: str | None = None) -> int:
+    """The most flows of a task on a link, were it alone; or on the links of it to one of the switches `into`."""
+    begun = graph.begun(link[0])
+    if rate == 0:
+        return begun
+    width = net.width(link) // (1 if into is None else net.size(into))
+    return min(begun, width * whole(net.fabric.capacities_bps[link], rate))
 
 
-def share_capacity(program: Program, net: Network, columns: Sequence[Columns], ask: Ask) -> None:
-    """(10), for every link that several tasks may use."""
+def whole(capacity: float, rate: float) -> int:
+    """How many flows of a rate fit."""
+    return floor(capacity / rate * (1 + ROUNDING))
+
+
+def share_capacity(program: Program, net: Network, columns: Sequence[Columns], rates: Rates) -> None:
+    """(10), for every link that several tasks may use. Flows are whole: it may be divided by a rate, and rounded."""
     for link, tasks in net.tasks_on.items():
-        rates = {i: ask.rates[i] for i in tasks if ask.rates[i] > 0}
-        if len(rates) < 2:
+        counts = [(rates[i], columns[i].y[link]) for i in tasks if rates[i] > 0]
+        if len(counts) < 2:
             continue
-        capacity, width, least = net.fabric.capacities_bps[link], net.width(link), min(rates.values())
-        whole = [(float(floor(rate / least * (1 + ROUNDING))), columns[i].y[link]) for i, rate in rates.items()]
-        program.at_most(whole, width * ask.flows(capacity, least))  # flows are whole: (10) divided by the least rate
-        if max(rates.values()) > least * (1 + ROUNDING):
-            room = width * (1 - STRICT if ask.above else 1 + ROUNDING)
-            program.at_most([(rate / capacity, columns[i].y[link]) for i, rate in rates.items()], room)
+        capacity, width, least = net.fabric.capacities_bps[link], net.width(link), min(counts)[0]
+        equal = max(counts)[0] <= least * (1 + ROUNDING)
+        for part in (least,) if equal else (least, least / 2):
+            program.at_most([(whole(rate, part), y) for rate, y in counts], width * whole(capacity, part))
+        if not equal:
+            program.at_most([(rate / capacity, y) for rate, y in counts], width * (1 + ROUNDING))
 
 
 def extract(net: Network, columns: Sequence[Columns], values: Sequence[float], rates: Sequence[float]) -> Routing:

@@ -14,7 +14,7 @@ from planner.aro.boxes import Search, with_best_rates
 from planner.aro.program import INFEASIBLE
 from planner.aro.rates import Worth
 from planner.aro.reduced import Network, network
-from planner.aro.routing import Ask, Routing, route
+from planner.aro.routing import Router, Routing
 from planner.aro.search import Least, Steps, least_t
 from planner.aro.task import Task, tasks_of
 from planner.plan import Plan, SolverOutcome
@@ -63,9 +63,10 @@ def searched(fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, st
     net = network(fabric, tasks)
     worth = Worth(tasks, net.access)
     deadline = started + options.time_limit_s
-    alone = [fastest(net.only(i), deadline, options.seed) for i in range(len(tasks))]
+    alone = [fastest(net.only([i]), deadline, options.seed) for i in range(len(tasks))]
     together = Routing(tuple(least.solution.pieces[0] for least in alone))
-    search = Search(net, worth, deadline, options.gap, options.seed, with_best_rates(net, worth, together))
+    router = Router(net, options.seed)
+    search = Search(router, worth, deadline, options.gap, with_best_rates(net, worth, together))
     search.run(tuple(1 / least.bound for least in alone))
     return search
 
@@ -77,8 +78,10 @@ def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
     access = min(b[worker, net.fabric.tor_of(worker)] for worker in graph.task.job.workers)
     capacities = {access, *(b[link] for link in graph.links)}
 
+    router = Router(net, seed)
+
     def fits(t: float) -> Routing | None:
-        status, routing = route(net, Ask((1 / t,)), (deadline - monotonic()) / PATIENCE, seed)
+        status, routing = router.route((1 / t,), (deadline - monotonic()) / PATIENCE)
         if routing is None and status != INFEASIBLE:
             raise SolverError("no routes were found in time: raise the time limit, or make the problem smaller")
         return routing

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 
-from planner.aro.flow import Demand
 from planner.aro.leafspine import LeafSpine
 from planner.aro.recognise import leaf_spine
+from planner.aro.reduced import Network, network
 from planner.aro.several import several
 from planner.aro.single import best_routing
 from planner.aro.task import tasks_of
 from planner.forest.bound import relax
-from planner.forest.columns import TIGHT, Generated, generate
-from planner.forest.model import demands
+from planner.forest.columns import TIGHT, Generated, generate, shape_of, trees_of, used
 from planner.forest.packing import Column, Forest, Ground, pack
 from planner.forest.rounding import rounded
 from planner.forest.spread import MOST_TREES, rate_bound, spread
@@ -64,26 +63,28 @@ def grow(problem: Problem, most: float, options: Options) -> Grown:
         columns += spread_out
     if best.gap <= max(options.gap, TIGHT):
         return best
-    graphs = demands(ground)
-    best = replace(best, bound=min(best.bound, relax(ground, graphs)))
+    net = network(ground.fabric, ground.tasks)
+    best = replace(best, bound=min(best.bound, relax(ground, net)))
     if most == 1 or (most < inf and len(closed) == 1 and closed[0] is not None):
         return best  # one tree is ARO's, and for one task the closed form is good at a few
-    return searched(best, graphs, columns, most, options, deadline)
+    return searched(best, net.fine, columns, most, options, deadline)
 
 
 def searched(
-    best: Grown, graphs: Sequence[Demand], columns: Sequence[Column], most: float, options: Options, deadline: float
+    best: Grown, net: Network, columns: Sequence[Column], most: float, options: Options, deadline: float
 ) -> Grown:
     """The best of the trees that column generation adds; or near it, if there may only be a few."""
     ground, few = best.ground, most < inf
     enough = max(options.gap, NEAR if few else 0.0)
     stop = monotonic() + (deadline - monotonic()) / 2 if few else deadline
-    generated = generate(ground, graphs, Generated(tuple(columns), best.bound), stop, enough)
-    every = pack(ground, generated.columns)
+    start = Generated(tuple(shape_of(net, column) for column in columns), best.bound)
+    generated = generate(ground, net, start, stop, enough)
+    trees = [tree for shape in used(ground, net, generated) for tree in trees_of(ground, net, shape)]
+    every = pack(ground, [*columns, *trees])
     best = replace(best, bound=generated.bound)
     if every.fits(most):
         return best.with_better(every)
-    return best.with_better(rounded(best.forest, every, ground, graphs, most, deadline))
+    return best.with_better(rounded(best.forest, every, ground, most, deadline))
 
 
 def aro_trees(ground: Ground, problem: Problem, options: Options) -> list[Column]:

@@ -88,7 +88,12 @@ class Packets:
     partial: BoolArray
 
     def only(self, chosen: BoolArray) -> Packets:
-        return Packets(*(column[chosen] for column in vars(self).values()))
+        if chosen.all():
+            return self
+        where = np.flatnonzero(chosen)
+        return Packets(
+            self.at[where], self.lane[where], self.fragment[where], self.workers[where], self.partial[where]
+        )  # fmt: skip
 
 
 @dataclass
@@ -222,7 +227,10 @@ class Slots:
 
 
 def together(*packets: Packets) -> Packets:
-    return Packets(*(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in packets), strict=True)))
+    some = [each for each in packets if len(each.lane)]
+    if len(some) < 2:
+        return (some or packets)[0]
+    return Packets(*(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in some), strict=True)))
 
 
 # ---- a gradient --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ have to send, and prefers the switches that are furthest from the PS.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -170,10 +170,16 @@ def useful_ways(gina: Gina, costs: Costs) -> Iterator[tuple[int, int]]:
 
 
 def relax(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Fractions, float]:
-    """The optimum of the linear relaxation, and its value: no schedule has a lower one."""
-    model = build(gina, costs, relaxed=True)
+    """The optimum of the linear relaxation, and its value: no schedule has a lower one.
+
+    Sub-models of equal size are one here. What is best for it is, for each of them, also an optimum of Eq. (1) or (4).
+    """
+    sizes, place, counts = np.unique(gina.sizes, return_inverse=True, return_counts=True)
+    joined = replace(gina, sizes=sizes * counts)
+    model = build(joined, costs, relaxed=True)
     solve(model.program, options)
-    return extract(gina, model), float(pulp.value(model.program.objective))
+    found = extract(joined, model)
+    return Fractions(found.x[place], found.y[:, place]), float(pulp.value(model.program.objective))
 
 
 def optimum(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Schedule, SolverOutcome]:

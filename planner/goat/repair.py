@@ -35,6 +35,7 @@ class Search:
 
     def __init__(self, gina: Gina, costs: Costs, x: BoolArray) -> None:
         self.gina, self.costs = gina, costs
+        self.known: dict[bytes, float] = {}
         self.x = x.copy()
         self.x[:, gina.server] = True  # the PS costs nothing and is always there
         self.cost = [self.cost_of(g, self.x[g]) for g in range(len(x))]
@@ -42,9 +43,12 @@ class Search:
         self.least_gain = LEAST_GAIN * max(map(abs, self.cost))
 
     def cost_of(self, g: int, row: BoolArray) -> float:
-        """A sub-model's cost, summed at the nodes of `row`."""
-        sent = self.gina.workers @ self.costs.send[:, row].min(axis=1)
-        return float(self.gina.sizes[g] * (sent + self.costs.forward[row].sum()))
+        """A sub-model's cost, summed at the nodes of `row`. What a byte costs there is worked out once."""
+        key = row.tobytes()
+        if key not in self.known:
+            sent = self.gina.workers @ self.costs.send[:, row].min(axis=1)
+            self.known[key] = float(sent + self.costs.forward[row].sum())
+        return float(self.gina.sizes[g]) * self.known[key]
 
     def empty_the_too_full(self) -> None:
         for s in range(self.gina.server):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from switch.fast import hashes, headers
 from switch.fast.context import Context, located
 from switch.fast.expressions import WORD, constant, truncated, unsigned_word
-from switch.fast.layout import DROP_PORT
+from switch.fast.layout import DROP_PORT, STANDARD
 from switch.fast.usage import fields_in, written_by
 from switch.program import (
     Action,
@@ -18,6 +18,7 @@ from switch.program import (
     ElementField,
     Expression,
     Field,
+    HeaderReference,
     Primitive,
     Register,
 )
@@ -119,7 +120,9 @@ def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]
 
 
 # {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
-def mark_to_drop(context: Context, _standard: Argument) -> None:
+def mark_to_drop(context: Context, standard: Argument) -> None:
+    if standard != HeaderReference(STANDARD):
+        raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
     context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
     context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
 

@@ -146,7 +146,8 @@ def emit_verification(context: Context) -> None:
         if checksum.verify and error is not None:
             context.out.comment(checksum.source or checksum.name)
             with located(checksum.source):
-                there, target = context.validity(checksum.target.header), context.layout.field(checksum.target)
+                header, target = context.program.headers[checksum.target.header], context.layout.field(checksum.target)
+                there = "1" if header.metadata else context.validity(header.name)
                 wrong = f"{call(context, checksum.calculation)} != {target}"
                 condition = f"{there} && {condition_of(context, checksum)} && {wrong}"
                 context.out.line(f"if ({condition}) {context.layout.field(error)} = 1;")

@@ -8,9 +8,9 @@ from switch.interpret.context import Context
 from switch.interpret.expressions import header_of, value_of
 from switch.interpret.externs import EXTERNS
 from switch.interpret.fields import byte_size, cut_to, store
-from switch.interpret.packet import STANDARD, Packet, Run
+from switch.interpret.packet import Packet, Run
 from switch.interpret.stacks import STACKS, header_copy
-from switch.program import Action, Argument, Constant, Expression, Extern, Field, Primitive
+from switch.program import Action, Argument, Constant, Expression, Extern, Field, HeaderReference, Primitive
 from topo.errors import RunError
 
 Handler = Callable[..., Run]
@@ -125,9 +125,10 @@ def remove_header(context: Context, target: Expression) -> Run:
 
 
 # {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
-def mark_to_drop(context: Context, _standard: Argument) -> Run:
-    spec, _ = context.places.intrinsic(f"{STANDARD}.egress_spec")
-    group, _ = context.places.intrinsic("intrinsic_metadata.mcast_grp")
+def mark_to_drop(context: Context, standard: HeaderReference) -> Run:
+    """The metadata that is named may be a copy, which only counts once it is copied back."""
+    spec = context.places.field(context.program.field(standard.header, "egress_spec"))
+    group = context.places.field(context.program.field(standard.header, "mcast_grp"))
 
     def run(packet: Packet) -> None:
         packet[spec], packet[group] = DROP_PORT, 0

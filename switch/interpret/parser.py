@@ -90,9 +90,9 @@ def operation_of(context: Context, operation: Primitive) -> Run:
         return context.trace.statement(operation, handler(context, *operation.arguments))
 
 
-def failure(context: Context, name: str) -> ParserError:
-    """The error of this name, which core.p4 declares."""
-    return ParserError(context.program.errors.get(name, 0))
+def failure(context: Context, name: str) -> int:
+    """The number of the error of this name, which core.p4 declares."""
+    return context.program.errors.get(name, 0)
 
 
 # {"op": "extract", "parameters": [{"type": "regular", "value": "ipv4"}]}
@@ -105,7 +105,7 @@ def extract(context: Context, target: HeaderReference | StackReference | UnionSt
         base, start = place(packet), packet.parsed
         end = start + size
         if end > len(packet.data):
-            raise short
+            raise ParserError(short)
         packet[base + 1 : base + 1 + fields] = unpack(packet.data, start)
         packet[base] = 1
         packet.parsed = end
@@ -143,7 +143,7 @@ def next_of(context: Context, stack: str, member: str | None) -> Value:
 
     def place(packet: Packet) -> int:
         if packet[filled] >= len(bases):
-            raise full
+            raise ParserError(full)
         return bases[packet[filled]]
 
     return place
@@ -161,12 +161,12 @@ def extract_variable(
     def run(packet: Packet) -> None:
         base, length = place(packet), length_of(packet)
         if length % 8:
-            raise odd
+            raise ParserError(odd)
         needed = size(packet, base) + length // 8
         if packet.parsed + needed > len(packet.data):
-            raise short
+            raise ParserError(short)
         if header.max_bytes and needed > header.max_bytes:
-            raise long
+            raise ParserError(long)
         packet[base + 1 : base + 1 + values] = unpack_variable(header, packet.data, packet.parsed, length)
         packet[base] = 1
         packet.parsed += header.size + length // 8
@@ -189,7 +189,7 @@ def set_field(context: Context, target: Argument, source: Expression) -> Run:
 
     def run(packet: Packet) -> None:
         if packet.parsed + size > len(packet.data):
-            raise short
+            raise ParserError(short)
         write(packet, peek(packet))
 
     return run
@@ -226,9 +226,9 @@ def advance(context: Context, bits: Expression) -> Run:
     def run(packet: Packet) -> None:
         by = distance(packet)
         if by % 8:
-            raise odd
+            raise ParserError(odd)
         if packet.parsed + by // 8 > len(packet.data):
-            raise short
+            raise ParserError(short)
         packet.parsed += by // 8
 
     return run

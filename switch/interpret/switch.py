@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from switch.interpret.architecture import SimpleSwitch
 from switch.interpret.context import Context
 from switch.interpret.packet import Places
@@ -90,7 +90,7 @@ class InterpretedSwitch:
 
     def read_groups(self) -> list[MulticastGroup]:
         """The multicast groups, ordered by number."""
-        return [self.state.groups[number] for number in sorted(self.state.groups)]
+        return [normal(self.state.groups[number]) for number in sorted(self.state.groups)]
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array; Python integers, if they have more than 64 bits."""
@@ -107,6 +107,11 @@ class InterpretedSwitch:
         digests = list(self.state.digests)
         self.state.digests.clear()
         return digests
+
+
+def normal(group: MulticastGroup) -> MulticastGroup:
+    """The group, each of its replicas once, in order."""
+    return group_of_nodes(group.group, ((replica, port) for replica, ports in group.nodes.items() for port in ports))
 
 
 def entry_of(table: str, found: Installed) -> TableEntry:

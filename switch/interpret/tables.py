@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -63,8 +64,7 @@ class TableState:
         if self.table.match == "exact":
             self.exact[tuple(least for _, least, _ in tests)] = entry
             return
-        self.ordered.append((tests, entry))
-        self.ordered.sort(key=lambda each: rank(each[1]))
+        insort(self.ordered, (tests, entry), key=lambda each: rank(each[1]))
         self.found.clear()
 
     def at(self, key: Sequence[KeyPart], priority: int | None) -> Installed:

@@ -67,6 +67,7 @@ def test_a_figure_is_printed_with_the_papers_values_and_drawn(tmp_path: Path, mo
     monkeypatch.setattr(goat_simulation, "NETWORKS", {"leaf-spine": slow, "fat-tree": slow})
     monkeypatch.setattr(goat_simulation, "WORKERS", (35,))
     monkeypatch.setattr(goat_simulation, "QUICK_SEEDS", 1)
+    monkeypatch.setattr(goat_simulation, "PROCESSES", 1)
     monkeypatch.setattr(goat_simulation, "measure", lambda _trial: {"overhead": 2 * 13.7})
     console = Console(record=True, width=160)
     assert isinstance(goat_simulation.CHARTS["fig12"], Chart)

@@ -44,7 +44,7 @@ class MadeUp:
             "ps_ingress_bytes": 1,
         }
         measured = planned | {"sending_rate_bps": self.measured * planned["sending_rate_bps"]}
-        named = {inart_runs.PLANNED + name: value for name, value in planned.items()}
+        named = {inart_runs.FORESEEN + name: value for name, value in planned.items()}
         return {**named, **measured, "iteration_s": 1.0, "exact": 1, "verdict": self.verdict, "folder": "somewhere"}
 
 

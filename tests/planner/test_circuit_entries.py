@@ -51,6 +51,17 @@ def test_a_unit_admits_at_its_optical_ports_and_sends_by_its_circuits() -> None:
     assert len(group.ports) == 1, "a copy of each result"
 
 
+def test_where_circuits_are_parallel_each_label_takes_the_emptiest() -> None:
+    jobs = (*(Job(n, (f"u1h{n}",), (f"u3h{n}",), 2560) for n in (1, 2)), Job(3, ("u1h1", "u1h2"), ("u3h1",), 2560))
+    problem = Problem(FABRIC, jobs, FRAGMENT)
+    panel = optical_ports(FABRIC, dict.fromkeys(FABRIC.switch_by_name, 2), 8e6)
+    tables = CircuitEntries(FABRIC, panel, entries(problem, find_method("lbmm").plan(problem)))
+    rates: dict[tuple[int, ...], float] = {(1, 1, 1): 2.0, (2, 1, 1): 0.0, (3, 1, 1): 1.0, (3, 1, 2): 1.0}
+    first = tables.first(panel.between([("u1", "u3")] * 2), rates).of("u1")
+    ports = rows(first, "forward")
+    assert ports[3, 1, 1] == ports[3, 1, 2] != ports[1, 1, 1]
+
+
 def test_without_a_circuit_there_is_nowhere_to_go() -> None:
     tables, _ = circuit_entries()
     first = tables.first(())

@@ -292,6 +292,12 @@ def test_a_packet_can_be_dropped_in_both_pipelines() -> None:
     assert copies(0) == copies(8) == []
 
 
+def test_a_packet_is_dropped_in_a_copy_of_metadata_once_that_is_copied_back() -> None:
+    switch = switch_of("dropping")
+    left = [[port for port, _ in switch.inject(1, packet(switch.program, todo=todo))] for todo in range(4)]
+    assert left == [[2], [], [2], [3]]
+
+
 def test_a_clone_of_ingress_is_the_packet_that_came() -> None:
     (port, clone, _), (other, packet, _) = copies(1, MirrorSession(7, 8))
     assert (port, other) == (8, 2)

@@ -6,7 +6,17 @@ from collections import Counter
 
 import pytest
 
-from topo.circuits import INTERCONNECT, Fibre, Interconnect, cables, circuit, nodes_of, optical_ports, patch_panel
+from topo.circuits import (
+    INTERCONNECT,
+    Fibre,
+    Interconnect,
+    cables,
+    circuit,
+    nodes_of,
+    optical_ports,
+    patch_panel,
+    with_ports,
+)
 from topo.errors import FabricError
 from topo.fabric import Fabric
 from topo.generators import leaf_spine, named_fabric, units
@@ -34,6 +44,13 @@ def test_optical_ports_come_behind_the_others() -> None:
     assert found.ports == dict.fromkeys(UNITS, (4, 5))
     assert sorted(found.port_of.values()) == list(range(1, 9))
     assert not found.circuits
+
+
+def test_a_switch_gets_the_ports_that_its_fabric_does_not_know() -> None:
+    unit = units(3, servers=2).switch_by_name["u1"]
+    assert unit.pipelines == ((1, 2, 3, 4),)
+    assert with_ports(unit, (3, 4, 5, 6)).pipelines == ((1, 2, 3, 4, 5, 6),)
+    assert with_ports(unit, unit.ports) == unit
 
 
 def test_circuits_that_are_wanted_again_stay() -> None:

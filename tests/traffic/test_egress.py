@@ -31,6 +31,13 @@ def test_rate_counts_intervals() -> None:
     assert rate_bps(1, 100, 0.0) == 0
 
 
+def test_rate_of_streams_side_by_side() -> None:
+    """Two streams with five frames in a second each: what one with ten has."""
+    assert rate_bps(10, 100, 0.8, of_last=5) == pytest.approx(8 * 100 * 10)
+    assert rate_bps(10, 100, 0.9) == pytest.approx(8 * 100 * 10)
+    assert rate_bps(2, 100, 0.0, of_last=1) == 0
+
+
 def test_link_rows() -> None:
     samples = [LinkSample(1.0, {"a": 100}), LinkSample(3.0, {"a": 350})]
     assert list(link_rows(samples)) == [{"at_s": 3.0, "interface": "a", "bytes": 250, "rate_bps": 1000.0}]

@@ -1,0 +1,146 @@
+"""How long ARO takes for several tasks, what it proves, what it has after two seconds; beside the literal model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.papers.aro_efficiency import large
+from experiments.papers.aro_setting import MJMT, SJMT, Setting
+from planner.aro.literal import MU
+from planner.methods import METHODS, Options
+from planner.plan import Plan
+from planner.problem import Problem
+from topo.errors import SolverError
+
+SOON_S = 2.0
+LITERAL_TIME_S, QUICK_LITERAL_TIME_S = 60.0, 10.0
+QUICK_SEEDS = 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """A setting of the paper, planned to `gap` in `limit_s`. The first `literal` seeds have the literal model, too."""
+
+    name: str
+    setting: Setting
+    seeds: int
+    limit_s: float = 30.0
+    gap: float = 0.0
+    literal: int = 0
+
+
+CASES = (
+    *(Case(f"1 job, {n} tasks", replace(SJMT, tasks=n), seeds=10, literal=2) for n in (1, 2, 3, 4)),
+    Case("4 jobs, 2 tasks", replace(MJMT, jobs=4), seeds=24, gap=0.001, literal=2),
+    Case("5 jobs, 144 switches", large(3), seeds=10, limit_s=60.0, literal=1),
+    Case("5 jobs, 192 switches", large(4), seeds=5),
+    Case("5 jobs, 240 switches", large(5), seeds=5),
+)
+"""The paper's SJMT, MJMT, and Figure 11's lambda of 3, 4 and 5."""
+
+CAPTION = (
+    "Seconds: from the problem to the checked plan, median to worst. Proven: to the gap that was asked for. After "
+    f"{SOON_S:g} s: the worth, Eq. (2) or (3), of the plan with that time limit, as a share of the best, median to "
+    "worst; and its seconds. Literal: the paper's QSR model on the first seeds, median seconds, and the share of the "
+    "best that it has found then, 0 for nothing. Ratio: its seconds to ours."
+)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A plan, None if there was none in time, and the seconds until it was checked."""
+
+    plan: Plan | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One problem, by the fast method in full and in `SOON_S`, and by the literal model."""
+
+    problem: Problem
+    full: Timed
+    soon: Timed
+    literal: Timed | None
+
+    @property
+    def gap(self) -> float:
+        """What the fast method has proven; 1 where it found nothing."""
+        return (self.full.plan.outcome.gap or 0.0) if self.full.plan else 1.0
+
+    def share(self, timed: Timed) -> float:
+        """The worth of a plan over the best one's."""
+        return worth_bps(self.problem, timed.plan) / worth_bps(self.problem, self.full.plan)
+
+
+def worth_bps(problem: Problem, plan: Plan | None) -> float:
+    """Eq. (2) of a plan for one job, Eq. (3) of one for several; 0 of none."""
+    if plan is None:
+        return 0.0
+    jobs = [
+        job.weight * sum(shard.rate_bps for shard in plan.shards if shard.job == job.number) for job in problem.jobs
+    ]
+    return jobs[0] if len(jobs) == 1 else min(jobs) + MU * sum(jobs)
+
+
+def trial(case: Case, seed: int, literal_s: float) -> Trial:
+    problem = case.setting.problem(seed)
+    full = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=case.limit_s, gap=case.gap)))
+    soon = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=SOON_S, gap=case.gap)))
+    literal = None
+    if seed < case.literal:
+        literal = timed(lambda: METHODS["aro-qsr"].plan(problem, Options(time_limit_s=literal_s)))
+    return Trial(problem, full, soon, literal)
+
+
+def timed(plan: Callable[[], Plan]) -> Timed:
+    started = time.perf_counter()
+    try:
+        made: Plan | None = plan()
+    except SolverError:
+        made = None
+    return Timed(made, time.perf_counter() - started)
+
+
+def bench_several(console: Console, *, quick: bool = False, cases: Sequence[Case] = CASES) -> Table:
+    """Every case with all its seeds, as a table; `quick` takes the first two seeds, and less time for the literal."""
+    literal_s = QUICK_LITERAL_TIME_S if quick else LITERAL_TIME_S
+    table = Table(title="ARO with several tasks", caption=f"{CAPTION} At most {literal_s:g} s.", caption_justify="left")
+    table.add_column("case", no_wrap=True)
+    for heading in ("seeds", "proven", "worst gap", "seconds", "after 2 s", "(s)", "literal (s)", "share", "ratio"):
+        table.add_column(heading, justify="right")
+    for case in cases:
+        trials = []
+        seeds = min(case.seeds, QUICK_SEEDS) if quick else case.seeds
+        for seed in range(seeds):
+            with console.status(f"{case.name}: {seed + 1} of {seeds}"):
+                trials.append(trial(case, seed, literal_s))
+        table.add_row(case.name, *cells(case, trials))
+    return table
+
+
+def cells(case: Case, trials: Sequence[Trial]) -> list[str]:
+    soon = [trial.share(trial.soon) for trial in trials]
+    both = [(trial, trial.literal) for trial in trials if trial.literal]
+    proven = sum(trial.gap <= case.gap * (1 + 1e-6) for trial in trials)
+    return [
+        str(len(trials)),
+        str(proven),
+        f"{max(trial.gap for trial in trials):.2%}",
+        spread([trial.full.seconds for trial in trials]),
+        f"{median(soon):.0%}-{min(soon):.0%}",
+        f"{max(trial.soon.seconds for trial in trials):.1f}",
+        f"{median(literal.seconds for _, literal in both):.1f}" if both else "-",
+        f"{median(trial.share(literal) for trial, literal in both):.0%}" if both else "-",
+        f"{median(literal.seconds / trial.full.seconds for trial, literal in both):.0f}" if both else "-",
+    ]
+
+
+def spread(seconds: Sequence[float]) -> str:
+    return f"{median(seconds):.2f}-{max(seconds):.2f}"

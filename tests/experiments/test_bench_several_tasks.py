@@ -1,0 +1,37 @@
+"""The bench of several tasks on a small case: what is proven, and the literal model's share."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from experiments.bench.several_tasks import Case, Timed, bench_several, trial, worth_bps
+from experiments.papers.aro_setting import Setting
+
+SMALL = Case("small", Setting(jobs=2, workers=8, leaves=4, share=0.5), seeds=3, literal=1)
+
+
+def test_a_case_is_planned_by_both() -> None:
+    tried = trial(SMALL, 0, literal_s=20)
+    assert tried.gap == 0
+    assert tried.share(tried.soon) == pytest.approx(1)
+    assert tried.literal is not None
+    assert 0.9 < tried.share(tried.literal) <= 1 + 1e-6
+
+
+def test_a_worth_is_equation_3() -> None:
+    tried = trial(SMALL, 1, literal_s=20)
+    assert tried.literal is None
+    assert tried.full.plan is not None
+    rates = [shard.rate_bps for shard in tried.full.plan.shards]
+    assert worth_bps(tried.problem, tried.full.plan) == pytest.approx(min(rates) + 0.001 * sum(rates))
+
+
+def test_no_plan_is_worth_nothing() -> None:
+    tried = trial(SMALL, 2, literal_s=20)
+    assert tried.share(Timed(None, 1.0)) == 0
+
+
+def test_the_table_has_a_row_for_each_case() -> None:
+    table = bench_several(Console(quiet=True), quick=True, cases=[SMALL, SMALL])
+    assert table.row_count == 2

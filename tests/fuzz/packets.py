@@ -1,0 +1,91 @@
+"""Fuzzes the C that is generated of a program, in a process: whatever packets come, it stays within its memory.
+
+    python tests/fuzz/packets.py PROGRAM.json FOLDER [--commands FILE] [-max_total_time=600] [options of libFuzzer]
+
+Tables have the entries of FILE (commands of simple_switch_CLI), or random ones; fuzzing begins with packets that the
+parser goes through. FOLDER keeps what was found. Needs clang with libFuzzer and ASAN (apt install libclang-rt-14-dev).
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import switch.fast
+from switch.alone.draw import Draw
+from switch.commands import read_commands
+from switch.fast.build import include_options
+from switch.fast.generate import Generated, generate
+from switch.fast.state import SwitchState
+from switch.read import read_program
+
+HERE = Path(__file__).parent
+CLANG = ("clang", "-O1", "-g", "-w", "-fno-strict-aliasing", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all",
+         "-fsanitize=fuzzer,address,bounds,shift-base,null")  # fmt: skip
+SEEDS, PACKETS_PER_SEED = 200, 4
+
+
+class Recorded:
+    """Tables that keep what is put into them."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[str, bytes, bytes]] = []
+
+    def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        self.entries += [(symbol, key, entry) for key, entry in entries]
+
+    def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
+        return ((key, entry) for name, key, entry in self.entries if name == symbol)
+
+
+def compile_fuzzer(generated: Generated, tables: Recorded, memory: bytes, scratch: Path) -> Path:
+    """The fuzzer's program, and the file with the state beside it."""
+    symbols = list(dict.fromkeys(symbol for symbol, _, _ in tables.entries))
+    source, state, result = scratch / "program.c", scratch / "state", scratch / "fuzzer"
+    source.write_text(generated.source)
+    records = (symbols.index(symbol).to_bytes(4, "little") + key + entry for symbol, key, entry in tables.entries)
+    state.write_bytes(memory + b"".join(records))
+    named = "".join(f"&{symbol}, " for symbol in symbols)
+    defined = [f'-DPROGRAM="{source}"', f'-DSTATE="{state}"', f"-DTABLES={named}"]
+    headers = ["-I", str(Path(switch.fast.__file__).parent), *include_options()]
+    subprocess.run([*CLANG, *defined, *headers, "-o", str(result), str(HERE / "packets.c")], check=True)
+    return result
+
+
+def write_seeds(draw: Draw, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(SEEDS):
+        packets = draw.packets(PACKETS_PER_SEED)
+        seed = b"".join(bytes([port]) + len(packet).to_bytes(2, "little") + packet for port, packet in packets)
+        (folder / f"seed{number}").write_bytes(seed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--commands", type=Path)
+    given, options = parser.parse_known_args()
+    program = read_program(given.program)
+    draw = Draw(program, Random(0))
+    entries = draw.entries(8) if given.commands is None else read_commands(given.commands, program)
+    draw.know(entries)
+    write_seeds(draw, given.folder)
+    generated, tables = generate(program), Recorded()
+    memory = np.zeros(generated.layout.memory_bytes, np.uint8)
+    SwitchState(generated.layout, memory, tables).install(entries)
+    with TemporaryDirectory() as scratch:
+        fuzzer = compile_fuzzer(generated, tables, memory.tobytes(), Path(scratch))
+        done = subprocess.run([str(fuzzer), *options, str(given.folder)], check=False)
+    sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Small data centres and jobs for the tests of P4INC-AOI's schedulers."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from planner.aoi.system import DataCenter, PlacedJob, Scheduling, Unit
+
+GIGA = 1e9
+
+
+def center(
+    units: int = 3, ports: int = 2, inc_jobs: int = 1, reconfiguration_s: float = 0.125, servers: int = 8
+) -> DataCenter:
+    """Slots of 1 s, ports of 8 Gbit/s, steps of 2."""
+    return DataCenter(
+        tuple(Unit(f"u{number}", servers, ports, 64 * GIGA, inc_jobs) for number in range(units)),
+        port_bps=8 * GIGA, reconfiguration_s=reconfiguration_s, slot_s=1.0, step_bps=2 * GIGA,
+    )  # fmt: skip
+
+
+@st.composite
+def problems(draw: st.DrawFn, most_jobs: int = 6) -> Scheduling:
+    """Jobs over one or two of three or four units, which come in the first slots."""
+    found = center(
+        draw(st.integers(3, 4)), draw(st.integers(2, 3)), draw(st.integers(0, 2)), draw(st.sampled_from((0.0, 0.125)))
+    )
+    names = [unit.name for unit in found.units]
+    jobs = []
+    for number in range(1, draw(st.integers(1, most_jobs)) + 1):
+        places = draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
+        jobs.append(
+            PlacedJob(
+                number, {name: draw(st.integers(1, 4)) for name in places}, draw(st.sampled_from(names)),
+                gradient_bytes=draw(st.integers(1, 20)) * 50_000_000,
+                update_s=draw(st.sampled_from((0.0, 0.25))), arrival=draw(st.integers(0, 2)),
+                iterations=draw(st.sampled_from((1, 1, 3))), compute_s=draw(st.sampled_from((0.0, 0.0, 0.1))),
+            )
+        )  # fmt: skip
+    return Scheduling(found, tuple(jobs))

@@ -1,0 +1,150 @@
+"""P4INC-AOI's heuristics and our own planner: what they are made of, and that what they give is always a schedule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from aoi_cases import GIGA, center, problems
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.aoi.check import check
+from planner.aoi.matching import assign_inc, match
+from planner.aoi.online import Simulation
+from planner.aoi.pack import earliest_s, pack
+from planner.aoi.policies import FirstCome, TimeWindow
+from planner.aoi.resources import settle, uniform
+from planner.aoi.schedule import figures
+from planner.aoi.schemes import SCHEMES, find_scheme
+from planner.aoi.system import PlacedJob, Scheduling
+from planner.aoi.traces import place, training
+from planner.aoi.windows import OPTICS, SERVERS, windows
+from topo.errors import InputError, PlanError
+
+HEURISTICS = [name for name in SCHEMES if name not in ("milp", "INC-TW-NoRecon")]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_matching_has_the_greatest_weight(seed: int) -> None:
+    draws = np.random.default_rng(seed)
+    weight = draws.integers(0, 9, draws.integers(1, 7, 2)).astype(float)
+    graph: nx.Graph[tuple[str, int]] = nx.Graph()
+    graph.add_weighted_edges_from((("row", r), ("column", c), w) for (r, c), w in np.ndenumerate(weight) if w > 0)
+    best = nx.max_weight_matching(graph)
+    found = match(weight)
+    assert len({row for row, _ in found}) == len({column for _, column in found}) == len(found)
+    assert sum(weight[place] for place in found) == sum(graph.edges[edge]["weight"] for edge in best)
+
+
+def test_inc_goes_to_jobs_with_more_traffic_between_units_and_each_job_gets_one_unit() -> None:
+    light, heavy = (PlacedJob(n, {"u0": n}, "u1", gradient_bytes=100) for n in (1, 2))
+    both = PlacedJob(3, {"u0": 4, "u2": 3}, "u1", gradient_bytes=100)
+    assert assign_inc([light, heavy, both], {"u0": 1, "u1": 1, "u2": 1}) == {2: "u0", 3: "u2"}
+    assert assign_inc([light, heavy, both], {"u0": 2}) == {3: "u0", 2: "u0"}
+
+
+def test_windows_end_so_late_that_updates_are_done() -> None:
+    """16 Gbit at 16 Gbit/s take 1 s; one half of them has to be sent in 0.5 s less. 8/w + 8/(w - 0.5) = 16."""
+    uses = [{("u0", OPTICS): 1}, {("u0", OPTICS): 2}]
+    found = windows(center(), uses, np.array([8 * GIGA, 4 * GIGA]), np.array([0.0, 0.5]))
+    end = found["u0", OPTICS]
+    assert 8 / end + 8 / (end - 0.5) == pytest.approx(16, rel=0.01)
+    assert found["u1", OPTICS] == found["u0", SERVERS] == 0
+
+
+def test_circuits_stay_until_their_ports_are_needed() -> None:
+    before = {("u0", "u1"): 2, ("u1", "u2"): 0}
+    assert settle(center(), {("u2", "u0"): 1}, before, {}) == {("u2", "u0"): 1, ("u0", "u1"): 1}
+
+
+def test_uniform_circuits_use_all_ports() -> None:
+    found = uniform(center(units=4, ports=7))
+    assert set(found.values()) == {2, 3} and sum(found.values()) == 4 * 7 / 2
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+@settings(max_examples=25, deadline=None)
+@given(problem=problems())
+def test_schedules_keep_every_constraint(name: str, problem: Scheduling) -> None:
+    schedule = SCHEMES[name].schedule(problem)  # checks
+    assert figures(problem, schedule).ct_bti_s >= earliest_s(problem) - 1e-9
+    if name.startswith("noINC"):
+        assert not schedule.inc
+
+
+@settings(max_examples=15, deadline=None)
+@given(problem=problems(), fill=st.booleans(), strict=st.booleans())
+def test_schedules_of_other_readings_keep_every_constraint(problem: Scheduling, fill: bool, strict: bool) -> None:
+    for policy in (FirstCome(fill=fill, strict=strict), TimeWindow(fill=fill)):
+        check(problem, Simulation(problem, policy).run("reading"))
+
+
+def test_without_reconfiguration_circuits_never_change() -> None:
+    problem = drawn(jobs=20, seed=0)
+    schedule = find_scheme("INC-TW-NoRecon").schedule(problem)
+    assert len({slot.circuits for slot in schedule.slots}) == 1
+    assert figures(problem, schedule).connections == 0
+
+
+@pytest.mark.parametrize("name", [*HEURISTICS, "INC-TW-NoRecon"])
+def test_the_same_problem_has_the_same_schedule(name: str) -> None:
+    problem = drawn(jobs=20, seed=1)
+    first, second = (replace(SCHEMES[name].schedule(problem), outcome=None) for _ in range(2))  # type: ignore[arg-type]
+    assert first == second
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_our_own_is_never_later_than_the_papers(seed: int) -> None:
+    problem = drawn(jobs=25, seed=seed)
+    ends = {name: figures(problem, SCHEMES[name].schedule(problem)).ct_bti_s for name in HEURISTICS}
+    assert ends["pack"] == min(ends.values())
+    assert pack(problem, tries=0).slots  # the first round alone is a schedule too
+
+
+def test_fcfs_lets_nobody_pass() -> None:
+    """The first job takes all ports of u0 for a slot; the third needs none of them, but waits for the second."""
+    places = ((1, "u0", "u1"), (2, "u0", "u1"), (3, "u2", "u3"))
+    jobs = tuple(PlacedJob(number, {workers: 1}, server, 100) for number, workers, server in places)
+    problem = Scheduling(center(units=4), jobs)
+    strict, lax = (Simulation(problem, FirstCome(inc=False, strict=strict)).run("").spans for strict in (True, False))
+    assert (strict[2], strict[3]) == ((1, 1), (1, 1))
+    assert (lax[2], lax[3]) == ((1, 1), (0, 0))
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_a_job_without_ports_is_refused(name: str) -> None:
+    problem = Scheduling(center(ports=0, inc_jobs=0), (PlacedJob(1, {"u0": 1}, "u1", gradient_bytes=100),))
+    with pytest.raises(PlanError, match=r"ports \(6\).*job 1 cannot transfer"):
+        SCHEMES[name].schedule(problem)
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_a_horizon_too_short_is_refused(name: str) -> None:
+    problem = replace(drawn(jobs=20, seed=1), horizon=1)
+    with pytest.raises(PlanError, match=r"completion \(10\).*T = 1"):
+        SCHEMES[name].schedule(problem)
+
+
+def test_an_unknown_scheme_gets_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean 'INC-TW'"):
+        find_scheme("INC-TV")
+
+
+def drawn(jobs: int, seed: int) -> Scheduling:
+    draws = np.random.default_rng(seed)
+    wide = center(units=4, ports=24, inc_jobs=2, servers=64)
+    return Scheduling(wide, place(training(jobs, 20.0, draws), wide, draws, free_servers=8))
+
+
+def test_a_job_that_gives_its_inc_back_unused_has_its_updates_again() -> None:
+    """The second gets INC while the first has all bandwidth; then larger ones come, and it goes on without."""
+    first = PlacedJob(1, {"u0": 2}, "u0", gradient_bytes=8 * 10**9)
+    second = PlacedJob(2, {"u0": 2}, "u0", 10**8, update_s=0.25, arrival=1, iterations=8)
+    larger = [replace(first, number=number, arrival=2) for number in (3, 4)]
+    problem = Scheduling(center(units=2, inc_jobs=2), (first, second, *larger))
+    schedule = Simulation(problem, TimeWindow()).run("given back")
+    check(problem, schedule)
+    assert set(schedule.inc) == {1, 3, 4}

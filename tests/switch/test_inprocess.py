@@ -1,0 +1,68 @@
+"""A program in this process is compiled where it can be, and interpreted where it must be."""
+
+from __future__ import annotations
+
+import pytest
+from fast_helpers import PROGRAMS, control_entries, control_packets, packet
+
+from switch.entries import DefaultAction, SwitchEntries
+from switch.inprocess import EitherSwitch
+from switch.read import read_program
+from topo.errors import MachineError, UnsupportedError
+
+BY_PORT = DefaultAction("TestIngress.by_port", "TestIngress.add", (3,))
+
+
+def either(name: str) -> EitherSwitch:
+    return EitherSwitch(read_program(PROGRAMS / f"{name}.json"))
+
+
+def test_the_generator_is_used_where_it_has_c_for_all() -> None:
+    assert either("control").compiled
+    assert not either("model/copies").compiled
+
+
+def test_without_a_compiler_programs_are_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_given: object) -> None:
+        raise MachineError("clang is not installed")
+
+    monkeypatch.setattr("switch.inprocess.InProcessSwitch", missing)
+    assert either("control").inject(1, packet(either("control").program, key=7)) is not None
+
+
+def test_both_do_the_same() -> None:
+    compiled, interpreted = either("control"), either("control")
+    for switch in (compiled, interpreted):
+        switch.install(control_entries())
+    interpreted.interpret()
+    packets = control_packets(compiled.program, (0, 7))
+    assert compiled.compiled
+    assert compiled.inject_all(packets) == interpreted.inject_all(packets)
+    for name in compiled.program.registers:
+        assert compiled.read_register(name).tolist() == interpreted.read_register(name).tolist()
+    for table in ("TestIngress.by_key", "TestIngress.by_port"):
+        assert compiled.read_table(table) == interpreted.read_table(table)
+    assert compiled.read_groups() == interpreted.read_groups()
+
+
+def test_entries_that_compiled_code_does_not_take_are_interpreted_from_then_on() -> None:
+    switch = either("control")
+    switch.install(control_entries())
+    switch.install(SwitchEntries("s", defaults=(BY_PORT,)))
+    assert not switch.compiled
+    assert switch.read_table("TestIngress.by_key") == sorted(
+        control_entries().tables[:4], key=lambda each: each.exact_key
+    )
+
+
+def test_they_must_come_before_the_first_packet() -> None:
+    switch = either("control")
+    switch.inject(1, packet(switch.program))
+    with pytest.raises(UnsupportedError, match="defaults"):
+        switch.install(SwitchEntries("s", defaults=(BY_PORT,)))
+
+
+def test_a_trace_is_told_by_the_interpreter() -> None:
+    switch = either("control")
+    switch.install(control_entries())
+    assert "Table 'TestIngress.by_key': hit" in switch.trace(1, packet(switch.program, key=7, index=1)).lines
