@@ -15,8 +15,18 @@ import pytest
 from fast_helpers import ETHERNET, PARSED, PROGRAMS, control_entries, lists_entries, packet, shown_when_wrong
 
 from switch.entries import KeyPart, Lpm, TableEntry, Ternary
+from switch.fast.actions import runs_of_one_index
 from switch.fast.inprocess import InProcessSwitch
-from switch.program import Program
+from switch.program import (
+    Constant,
+    Counter,
+    Field,
+    HeaderReference,
+    Primitive,
+    Program,
+    Register,
+    StackReference,
+)
 from switch.read import read_program
 from topo.errors import InputError
 
@@ -232,3 +242,20 @@ def significant(part: KeyPart) -> KeyPart:
         case Lpm(value, prefix):
             return Lpm(value >> 128 - prefix << 128 - prefix, prefix)
     return part
+
+
+@pytest.mark.parametrize(
+    ("between", "runs"),
+    [
+        (Primitive("count", (Counter("c", 4), Constant(0)), None), 1),
+        (Primitive("assign", (Field("h", "other", 8, False, 8), Constant(0)), None), 1),
+        (Primitive("assign", (Field("h", "index", 8, False, 0), Constant(0)), None), 2),
+        (Primitive("assign_header", (HeaderReference("h"), HeaderReference("g")), None), 2),
+        (Primitive("pop", (StackReference("s"), Constant(1)), None), 2),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_registers_share_the_test_of_an_index_while_it_cannot_change(between: Primitive, runs: int) -> None:
+    index = Field("h", "index", 8, False, 0)
+    write = Primitive("register_write", (Register("r", 8, 8), index, Constant(1)), None)
+    assert len(list(runs_of_one_index([write, between, write]))) == runs + 1  # the first is empty
