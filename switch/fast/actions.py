@@ -9,7 +9,7 @@ from switch.fast import hashes, headers
 from switch.fast.context import Context, located
 from switch.fast.expressions import WORD, constant, truncated, unsigned_word
 from switch.fast.layout import DROP_PORT, STANDARD
-from switch.fast.usage import fields_in, written_by
+from switch.fast.usage import may_change, written_by
 from switch.program import (
     Action,
     Argument,
@@ -61,7 +61,7 @@ def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
     run: list[Primitive] = []
     for primitive in primitives:
         own = index_of(primitive)
-        if (own is not None and own != index) or (index and set(fields_in(index[0])) & written_by(run)):
+        if (own is not None and own != index) or (index and may_change(run, index[0])):
             yield index, run
             index, run = own, []
         run.append(primitive)

@@ -19,6 +19,7 @@ from switch.program import (
 )
 from topo.errors import UnsupportedError
 
+MOST_SWAPPED = 256  # bytes: half of what eBPF has for all variables of a function
 Case = TypeVar("Case")
 
 
@@ -128,6 +129,8 @@ def copy_header(context: Context, target: str, source: str) -> None:
 
 def swap_headers(context: Context, one: str, other: str) -> None:
     layout = context.layout
+    if layout.state[one].size > MOST_SWAPPED:
+        raise UnsupportedError(f"a header of more than {MOST_SWAPPED} bytes in a stack that is pushed or popped")
     context.out.line(f"SWAP({layout.header(one)}, {layout.header(other)});")
     context.out.line(f"SWAP({context.validity(one)}, {context.validity(other)});")
 

@@ -151,6 +151,7 @@ class SwitchState(StateReader):
         """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
         for entry in entries:
             action_call(self.program, entry)
+            self.check_not_const(entry.table)
             if entry.table not in self.keys or self.identity(entry) not in self.keys[entry.table]:
                 raise InputError(f"table '{entry.table}' has no entry for the key {entry.key}: install it first")
         for name in dict.fromkeys(entry.table for entry in entries):
@@ -168,8 +169,7 @@ class SwitchState(StateReader):
             keys = seen.setdefault(entry.table, set())
             if entry.table not in self.keys:
                 raise InputError(f"table '{entry.table}' has no key: it takes no entries")
-            if self.program.table(entry.table).entries is not None:
-                raise InputError(f"the entries of table '{entry.table}' are const in the program: it takes no others")
+            self.check_not_const(entry.table)
             if self.identity(entry) in self.keys[entry.table] | keys:
                 raise InputError(f"table '{entry.table}' already has an entry for the key {entry.key}")
             keys.add(self.identity(entry))
@@ -177,6 +177,10 @@ class SwitchState(StateReader):
             size = self.program.table(name).size
             if len(keys) + len(self.keys[name]) > size:
                 raise InputError(f"table '{name}' is full: the program gives it {size} entries; raise its size there")
+
+    def check_not_const(self, table: str) -> None:
+        if self.program.table(table).entries is not None:
+            raise InputError(f"the entries of table '{table}' are const in the program: it takes no others")
 
     def install_table(self, name: str, entries: list[TableEntry]) -> None:
         table = self.layout.tables[name]

@@ -11,6 +11,7 @@ from switch.program import (
     Boolean,
     Conditional,
     ElementField,
+    Expression,
     Field,
     HeaderReference,
     Node,
@@ -50,6 +51,25 @@ def written_by(primitives: Iterable[Primitive]) -> set[Field]:
     """The fields that statements write; `mark_to_drop` writes metadata that targets know of."""
     targets = [each.arguments[WRITES[each.name]] for each in primitives if each.name in WRITES]
     return {field for field in targets if isinstance(field, Field)}
+
+
+# Statements that write no field.
+WRITES_NOTHING = frozenset(("count", "exit", "register_write"))
+DROPPED = frozenset(("egress_spec", "mcast_grp"))
+
+
+def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
+    """Whether a statement can write a field that `expression` reads. One about whole headers can write any."""
+    read = set(fields_in(expression))
+    for each in primitives:
+        target = each.arguments[WRITES[each.name]] if each.name in WRITES else None
+        if each.name == "mark_to_drop":
+            changed = any(field.name in DROPPED for field in read)
+        else:
+            changed = target in read if isinstance(target, Field) else each.name not in WRITES_NOTHING
+        if read and changed:
+            return True
+    return False
 
 
 def actions_of(node: Node) -> tuple[Action, ...]:

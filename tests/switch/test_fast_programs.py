@@ -7,15 +7,28 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from fast_helpers import ETHERNET, PARSED, PROGRAMS, control_entries, packet, shown_when_wrong
+from fast_helpers import ETHERNET, PARSED, PROGRAMS, control_entries, lists_entries, packet, shown_when_wrong
 
+from switch.entries import KeyPart, Lpm, TableEntry, Ternary
+from switch.fast.actions import runs_of_one_index
 from switch.fast.inprocess import InProcessSwitch
-from switch.program import Program
+from switch.program import (
+    Constant,
+    Counter,
+    Field,
+    HeaderReference,
+    Primitive,
+    Program,
+    Register,
+    StackReference,
+)
 from switch.read import read_program
+from topo.errors import InputError
 
 SOURCES = sorted(path for path in PROGRAMS.glob("**/*.p4") if path.with_suffix(".json").exists())
 
@@ -185,3 +198,64 @@ def test_times_count_from_the_start_of_the_switch() -> None:
     assert times == sorted(times)
     assert 0 < times[-1] <= most
     assert [(fields["waited"], fields["depth"]) for fields in seen] == [(0, 0)] * 3
+
+
+def test_a_header_that_is_not_there_is_written_nowhere() -> None:
+    """The program writes to it all the same, and in the packet before it was there."""
+    switch = switch_of("times")
+    program = switch.state.program
+    with shown_when_wrong(switch.source):
+        switch.inject(1, packet(program))
+        other = packet(program, ethertype=1, came=5)
+        assert switch.inject(1, other) == [(1, other)]
+
+
+def test_entries_of_lists_are_read_and_changed() -> None:
+    switch = switch_of("lists")
+    program = switch.state.program
+    given = lists_entries()
+    switch.install(given)
+    for table in ("by_prefix", "by_mask", "by_range", "if_given"):
+        mine = [entry for entry in given.tables if entry.table == f"TestIngress.{table}"]
+        assert set(map(matching, switch.read_table(f"TestIngress.{table}"))) == set(map(matching, mine))
+    assert [entry.priority for entry in switch.read_table("TestIngress.by_mask")] == sorted(
+        entry.priority or 0 for entry in given.tables if entry.table == "TestIngress.by_mask"
+    )
+    best = switch.read_table("TestIngress.by_mask")[0]
+    switch.change([replace(best, params=(255,))])
+    assert switch.read_table("TestIngress.by_mask")[0] == replace(best, params=(255,))
+    [fixed, *_] = switch.read_table("TestIngress.fixed")
+    with pytest.raises(InputError, match=r"the entries of table 'TestIngress\.fixed' are const"):
+        switch.change([fixed])
+    assert fields_of(program, switch.inject(1, packet(program, kind=0x15, port=0x101))[0][1])["fixed"] == 2
+
+
+def matching(entry: TableEntry) -> TableEntry:
+    """The entry with only those bits of its key that count."""
+    return replace(entry, key=tuple(significant(part) for part in entry.key))
+
+
+def significant(part: KeyPart) -> KeyPart:
+    match part:
+        case Ternary(value, mask):
+            return Ternary(value & mask, mask)
+        case Lpm(value, prefix):
+            return Lpm(value >> 128 - prefix << 128 - prefix, prefix)
+    return part
+
+
+@pytest.mark.parametrize(
+    ("between", "runs"),
+    [
+        (Primitive("count", (Counter("c", 4), Constant(0)), None), 1),
+        (Primitive("assign", (Field("h", "other", 8, False, 8), Constant(0)), None), 1),
+        (Primitive("assign", (Field("h", "index", 8, False, 0), Constant(0)), None), 2),
+        (Primitive("assign_header", (HeaderReference("h"), HeaderReference("g")), None), 2),
+        (Primitive("pop", (StackReference("s"), Constant(1)), None), 2),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_registers_share_the_test_of_an_index_while_it_cannot_change(between: Primitive, runs: int) -> None:
+    index = Field("h", "index", 8, False, 0)
+    write = Primitive("register_write", (Register("r", 8, 8), index, Constant(1)), None)
+    assert len(list(runs_of_one_index([write, between, write]))) == runs + 1  # the first is empty

@@ -5,6 +5,10 @@ header test_t { bit<48> came; bit<48> left; bit<32> queued; bit<32> waited; bit<
 struct headers_t { ethernet_t ethernet; test_t test; }
 struct metadata_t { }
 
+#define PARSER \
+    state start { packet.extract(hdr.ethernet); transition select(hdr.ethernet.ethertype) { \
+        0: test; default: accept; } } \
+    state test { packet.extract(hdr.test); transition accept; }
 #define EGRESS \
     hdr.test.left = standard.egress_global_timestamp; hdr.test.queued = standard.enq_timestamp; \
     hdr.test.waited = standard.deq_timedelta; hdr.test.depth = (bit<32>)standard.deq_qdepth;
