@@ -27,7 +27,7 @@ CUT = 0.1
 """The least part of a box's hope that is tried to be cut off at once."""
 QUICK, QUICK_S = 0.1, 0.2
 """The time for a question about a box that can be split if it is not answered: a part of the time for others, or so."""
-EASY, EASY_S = (1 / 2, 2 / 3), 1.0
+EASY, EASY_S = (1 / 2, 2 / 3), 2.0
 """What part of the rates that tasks could have alone is tried for all, to have a plan soon; and the time for it."""
 PROBES = 8
 

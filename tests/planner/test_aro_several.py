@@ -25,7 +25,7 @@ SHAPES = {
     "one job, two PSs": (1, 2, 4, CLOS),
     "one job, three PSs": (1, 3, 3, CLOS),
     "two jobs": (2, 1, 4, CLOS),
-    "three jobs": (3, 1, 3, CLOS),
+    "three jobs": (3, 1, 3, LEAF_SPINES),
     "two jobs, two PSs each": (2, 2, 3, LEAF_SPINES[:2]),
 }
 
