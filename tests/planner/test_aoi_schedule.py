@@ -126,6 +126,6 @@ def test_a_data_centre_that_makes_no_sense_is_refused() -> None:
         ({"units": CENTER.units * 2}, "given 2 times"),
     ):
         with pytest.raises(InputError, match=message):
-            replace(CENTER, **change)  # type: ignore[arg-type]
+            replace(CENTER, **change)
     with pytest.raises(InputError, match="horizon is 0"):
         Scheduling(CENTER, (REMOTE,), horizon=0)
