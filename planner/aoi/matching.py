@@ -21,7 +21,8 @@ def assign_inc(jobs: Sequence[PlacedJob], capacity: Mapping[str, int]) -> dict[i
     left = {unit: count for unit, count in capacity.items() if count > 0}
     waiting = [job for job in jobs if any(unit in left for unit in job.workers)]
     for _ in range(max(left.values(), default=0)):
-        units = [unit for unit, count in left.items() if count > 0]
+        wanted = {unit for job in waiting for unit in job.workers}
+        units = [unit for unit, count in left.items() if count > 0 and unit in wanted]
         matched = match(weights(units, waiting))
         for row, column in matched:
             found[waiting[column].number] = units[row]
