@@ -25,12 +25,17 @@ def stf(
     program: Program,
     test: Annotated[Path, typer.Argument(help="a test in p4c's Simple Test Framework format")],
     target: Target = "fast",
+    trace: Annotated[
+        bool, typer.Option("--trace", help="tell what happens to each packet: states, keys, hits, actions, fields")
+    ] = False,
 ) -> None:
     """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
     from switch.stf.play import Verdict, play  # noqa: PLC0415, needs a compiler or BMv2
     from switch.stf.script import read_script  # noqa: PLC0415
 
-    result = play(program, read_script(test), target)
+    if trace and target != "fast":
+        raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
+    result = play(program, read_script(test), "traced" if trace else target)
     console = Console(soft_wrap=True, highlight=False, markup=False)
     for line in (*result.shown, *result.reasons):
         console.print(line)

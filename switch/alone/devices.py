@@ -1,7 +1,7 @@
 """One switch on its own, by the name of its target: packets in, packets out, without a network.
 
 `fast` runs in this process and needs no root: compiled, or `interpreted` where the compiler refuses the program.
-`kernel` is the compiled switch in the kernel, `bmv2` is `simple_switch`; both need root.
+`traced` is interpreted too and tells what happens. `kernel` is the compiled switch in the kernel, `bmv2` is `simple_switch`; both need root.
 """
 
 from __future__ import annotations
@@ -63,6 +63,10 @@ class Device(Filled, Protocol):
         """What leaves later than `inject` waited for."""
         ...
 
+    def told(self) -> list[str]:
+        """What has happened to packets since the last call, line by line, if it keeps a trace."""
+        ...
+
 
 class InProcess:
     """An embedded switch in this process."""
@@ -79,6 +83,29 @@ class InProcess:
     def late(self) -> list[tuple[int, bytes]]:
         """Nothing: it has done everything when `inject` returns."""
         return []
+
+    def told(self) -> list[str]:
+        return []
+
+
+class Traced(InProcess):
+    """An interpreted switch that keeps a trace."""
+
+    def __init__(self, switch: InterpretedSwitch) -> None:
+        super().__init__(switch)
+        self.switch = switch
+        self.lines: list[str] = []
+        self.inject = self.trace
+
+    def trace(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
+        """`inject`, with a trace."""
+        traced = self.switch.trace(port, packet)
+        self.lines += traced.lines
+        return traced.sent
+
+    def told(self) -> list[str]:
+        lines, self.lines = self.lines, []
+        return lines
 
 
 class OnInterfaces:
@@ -103,6 +130,9 @@ class OnInterfaces:
     def late(self) -> list[tuple[int, bytes]]:
         return list(self.wires.received(PATIENCE_S))
 
+    def told(self) -> list[str]:
+        return []
+
 
 @contextmanager
 def in_process(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
@@ -113,6 +143,11 @@ def in_process(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa
 @contextmanager
 def interpreted(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
     yield InProcess(InterpretedSwitch(read_program(program)))
+
+
+@contextmanager
+def traced(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+    yield Traced(InterpretedSwitch(read_program(program)))
 
 
 @contextmanager
@@ -157,6 +192,7 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
 DEVICES: dict[str, Callable[[Path, Iterable[int]], AbstractContextManager[Device]]] = {
     "fast": in_process,
     "interpreted": interpreted,
+    "traced": traced,
     "kernel": in_kernel,
     "bmv2": in_bmv2,
 }

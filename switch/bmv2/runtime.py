@@ -7,6 +7,7 @@ is an exception, and calls of one kind travel together.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -31,6 +32,7 @@ from bm_runtime.standard.ttypes import (
 from numpy.typing import NDArray
 from p4utils.utils.sswitch_thrift_API import SimpleSwitchThriftAPI
 from sswitch_runtime.ttypes import MirroringSessionConfig
+from thrift.Thrift import TApplicationException
 
 from switch.encode import action_call, check_entries, default_call
 from switch.entries import (
@@ -56,6 +58,7 @@ CONTEXT = 0
 CALLS_IN_FLIGHT = 128
 # Packets that wait for one egress port. BMv2's 64 are lost silently in a burst.
 EGRESS_QUEUE_PACKETS = 1024
+SERVICES_TIMEOUT_S, SERVICES_POLL_S = 5.0, 0.02
 
 read_program_once = cache(read_program)
 
@@ -105,7 +108,20 @@ class Runtime(RuntimeView):
 
     def __init__(self, port: int, program: Path) -> None:
         super().__init__(port, program)
-        self._api.sswitch_client.set_all_egress_queue_depths(EGRESS_QUEUE_PACKETS)
+        self._set_queues()
+
+    def _set_queues(self) -> None:
+        """BMv2 takes connections a moment before it knows all of its services."""
+        deadline = time.monotonic() + SERVICES_TIMEOUT_S
+        while True:
+            try:
+                self._api.sswitch_client.set_all_egress_queue_depths(EGRESS_QUEUE_PACKETS)
+            except TApplicationException:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(SERVICES_POLL_S)
+            else:
+                return
 
     def install(self, entries: SwitchEntries) -> None:
         """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""

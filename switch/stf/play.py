@@ -81,6 +81,7 @@ class Player:
             case Packet(port, data):
                 self.device.install(self.commands.take())
                 self.keep(self.device.inject(port, data))
+                self.shown += self.device.told()
             case Command(words):
                 self.command(words)
 

@@ -77,6 +77,8 @@ def change_json(data: bytes, most: int, seed: int) -> bytes:
         document = json.loads(chance.choice(seeds("json")))
     for _ in range(chance.randint(1, 3)):
         places = list(places_of(document))
+        if not places:
+            break
         container, key = chance.choice(places)
         change = chance.randrange(4)
         if change == 0:
@@ -86,8 +88,6 @@ def change_json(data: bytes, most: int, seed: int) -> bytes:
         else:
             other, at = chance.choice(places)
             container[key] = json.loads(json.dumps(other.get(at) if isinstance(other, dict) else other[at : at + 1]))
-        if not document:
-            break
     changed = json.dumps(document).encode()
     return changed if len(changed) <= most else data
 

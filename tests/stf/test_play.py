@@ -98,6 +98,25 @@ def test_the_command_tells_verdicts_by_its_exit_code(tmp_path: Path) -> None:
     assert (bad.exit_code, bad.stdout.splitlines()[-1]) == (1, "FAIL")
 
 
+def test_a_trace_tells_states_keys_hits_actions_and_fields() -> None:
+    arguments = ["switch", "stf", str(PROGRAMS / "router.json"), str(PROGRAMS / "router.stf"), "--trace"]
+    told = CliRunner().invoke(app, arguments, catch_exceptions=False).stdout.splitlines()
+    expected = [
+        "Processing packet received on port 1",
+        "Parser 'parser' entering state 'ipv4'",
+        "* hdr.ipv4.dst: 0xa020202",
+        "Table 'RouterIngress.ipv4_lpm': hit",
+        "Action RouterIngress.forward(mac=0x20000000002, port=0x2)",
+        "Table 'RouterIngress.acl': miss",
+        "Transmitting packet of size 36 out of port 2",
+        "PASS",
+    ]
+    places = [told.index(line) for line in expected]
+    assert places == sorted(places)
+    with pytest.raises(InputError, match="only the embedded switch"):
+        CliRunner().invoke(app, [*arguments, "--target", "bmv2"], catch_exceptions=False)
+
+
 @pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c (p4c-bm2-ss is not installed)")
 @pytest.mark.parametrize("name", TESTS)
 def test_the_programs_are_what_their_sources_compile_to(name: str, tmp_path: Path) -> None:
