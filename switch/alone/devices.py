@@ -1,7 +1,8 @@
 """One switch on its own, by the name of its target: packets in, packets out, without a network.
 
 `fast` runs in this process and needs no root: compiled, or `interpreted` where the compiler refuses the program.
-`traced` is interpreted too and tells what happens. `kernel` is the compiled switch in the kernel, `bmv2` is `simple_switch`; both need root.
+`traced` is interpreted too, and tells what happens. `kernel` is the compiled switch in the kernel, `bmv2` is
+`simple_switch`; both need root.
 """
 
 from __future__ import annotations
