@@ -3,7 +3,7 @@
     python tests/fuzz/texts.py json|stf|commands FOLDER [-max_total_time=600] [options of libFuzzer]
 
 `json` changes BMv2 JSON at random places, reads it, and gives packets to the interpreter and to the compiler's
-generator; `stf` and `commands` read text for a router. FOLDER keeps what was found. Needs atheris, of PyPI.
+generator; `stf` and `commands` read text for a router. FOLDER keeps what was found. Needs the module atheris.
 """
 
 from __future__ import annotations
