@@ -141,5 +141,6 @@ def test_all_simulated_figures_run_at_once(tmp_path: Path, monkeypatch: pytest.M
     assert "made-up a: first" in printed(console) and "at here" in printed(console)
     monkeypatch.setitem(found, "c", Figure("third", failed, simulated=True))
     assert run_simulated("made-up", silent(), Request(tmp_path)) == "WRONG"
-    with pytest.raises(InputError, match=r"'p4inc-aoi' has no simulated figure: .*locality"):
-        run_simulated("p4inc-aoi", silent(), Request(tmp_path))
+    monkeypatch.setitem(FIGURES, "made-up", {"b": found["b"]})
+    with pytest.raises(InputError, match=r"'made-up' has no simulated figure: .*b"):
+        run_simulated("made-up", silent(), Request(tmp_path))
