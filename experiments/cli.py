@@ -76,6 +76,9 @@ Policies = Annotated[
 FaultsFile = Annotated[Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")]
 Run = Annotated[str | None, typer.Option(help="which network, where several are running: its four-letter id")]
 Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
+KeepGoing = Annotated[
+    bool, typer.Option("--keep-going", help="do not end a run early that clearly falls behind its plan")
+]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
@@ -122,10 +125,12 @@ def emulate(
     replan: Annotated[
         bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
     ] = False,
+    keep_going: KeepGoing = False,
     results: Results = Path("results"),
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from experiments.capture import capture_places  # noqa: PLC0415
+    from experiments.defaults import Free  # noqa: PLC0415
     from experiments.emulate import Emulation, run  # noqa: PLC0415, the network needs Mininet; planning does not
     from experiments.presets import PresetRun, run_preset  # noqa: PLC0415
 
@@ -137,7 +142,7 @@ def emulate(
             if value:
                 why = "a preset has none; describe its jobs instead"
                 raise InputError(f"--{option} {value} with --preset {preset}: {why}")
-        chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale))
+        chosen = PresetRun(preset, fabric, names, switch, mode, seed, results, parse_scale(scale), keep_going)
         raise typer.Exit(exit_code(run_preset(chosen, Console())))
     job = JobChoice(jobs, workers, servers, gradient_bytes, iterations, seed, model)
     names = DEFAULT_PLANNERS if names is None else names
@@ -146,6 +151,7 @@ def emulate(
     emulation = Emulation(
         problem, names, switch, mode, seed, results, parse_scale(scale), captures, faults_of(faults, problem),
         split_names(policy), replan, patch_panel,
+        Free(rates=not fabric.gives_rates, gradients=not job.gives_size), keep_going,
     )  # fmt: skip
     raise typer.Exit(exit_code(run(emulation, Console()).verdict))
 
@@ -186,9 +192,11 @@ def train(
     policy: Policies = "",
     faults: FaultsFile = None,
     seed: Seed = 0,
+    keep_going: KeepGoing = False,
     results: Results = Path("results"),
 ) -> None:
     """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
+    from experiments.defaults import Free  # noqa: PLC0415
     from experiments.emulate import Emulation  # noqa: PLC0415, the network needs Mininet; planning does not
     from experiments.train import run_training, training_problem  # noqa: PLC0415
     from traffic.training.task import Recipe, parse_layers  # noqa: PLC0415
@@ -200,6 +208,7 @@ def train(
     emulation = Emulation(
         problem, split_names(planners), switch, "reliable", seed, results, parse_scale(scale),
         faults=faults_of(faults, problem), policies=split_names(policy),
+        free=Free(rates=not fabric.gives_rates), keep_going=keep_going,
     )  # fmt: skip
     raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.planning import draw_fabric, print_plan, write_plan
+from experiments.progress import working
 from planner.atro.bound import most_workers_bound
 from planner.atro.cluster import Cluster
 from planner.atro.design import design
@@ -18,7 +19,7 @@ from traffic.packet import FRAGMENT
 
 def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:
     """Find the network, print what it is worth, and write it to the folder `output`."""
-    with console.status("designing the network"):
+    with working(console, "designing the network"):
         designed = design(cluster, FRAGMENT, options, job)
     print_plan(console, designed.problem, designed.plan)
     console.print(why(cluster, designed), highlight=False)

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from experiments.bring_up import brought_up
 from experiments.calibrate.announce import announce
 from experiments.capture import Place, capturing, check_tcpdump, warn_of_losses
+from experiments.defaults import (
+    NOTHING_FREE,
+    Free,
+    choose_rates,
+    faults_at,
+    plan_at,
+    problem_at,
+    rate_to_try,
+    tell_choice,
+)
 from experiments.faults import FaultPlan, check_faults
 from experiments.injection import Scene, faulty_entries, watch_faulty
 from experiments.outcome import Outcome, planned_figures, watch
+from experiments.pace import Pace, TooSlowError, courses
 from experiments.planning import make_plan, write_plan
+from experiments.progress import Stage, bar, working
 from experiments.record import RunFolder, RunRecord
-from experiments.report import VALID, print_report
+from experiments.report import OVERLOADED, VALID, print_report
 from planner.adapt import with_policy
 from planner.entries import entries
 from planner.evaluate import evaluate
@@ -30,12 +42,11 @@ from planner.policies import policy_of
 from planner.problem import Problem
 from planner.replan import replan_beside
 from planner.results import with_room_for_results
-from switch.circuits import CircuitSwitch, circuit_class
 from switch.target import Target, choose_target
 from topo.circuits import Interconnect, patch_panel
 from topo.document import document_of
 from topo.errors import InputError, unknown_name
-from topo.network import Network, check_machine
+from topo.network import check_machine
 from traffic.gradient import Gradients
 from traffic.measure import Measured
 from traffic.port import host_ports
@@ -61,7 +72,8 @@ class Emulation:
     `policies` are slot policies that every plan is tried with; without any it keeps its method's. `captures` are the
     switch ports whose packets are kept as pcap files. `faults` are for every planner the same. With `replan` every plan
     is measured beside the one that its planner makes of it for what the background traffic of `faults` leaves. With a
-    `patch_panel` all optical links go through one circuit switch.
+    `patch_panel` all optical links go through one circuit switch. `free` is what nobody has asked for, so that it is
+    made to fit this machine. With `keep_going` a run goes on that clearly cannot be saved.
     """
 
     problem: Problem
@@ -76,23 +88,38 @@ class Emulation:
     policies: tuple[str, ...] = ()
     replan: bool = False
     patch_panel: bool = False
+    free: Free = NOTHING_FREE
+    keep_going: bool = False
 
     @property
     def interconnect(self) -> Interconnect | None:
         """The patch panel. Raises `FabricError` for a fabric without optical links."""
         return patch_panel(self.problem.fabric) if self.patch_panel else None
 
+    def at(self, scale: float) -> Emulation:
+        """The same with every rate times `scale` and, where they are free, gradients to match."""
+        return replace(
+            self,
+            problem=problem_at(self.problem, scale, gradients=self.free.gradients),
+            faults=faults_at(self.faults, scale),
+            scale=self.scale * scale if self.free.described else self.scale,
+        )
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether a run that is clearly too slow is ended: one that only overload can slow down."""
+        return self.mode == "reliable" and self.faults is None and not self.keep_going
+
 
 def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
     """Run, print the report, and return the record with its verdict. Raises `InakitError`.
 
     Everything that can be known to be wrong is found before a file or an interface is made. `plans` are made
-    unless they are given.
+    unless they are given; then the emulation is run at the rates that it has.
     """
     target = check(emulation)
-    plans = plans or make_plans(emulation, console)
-    if emulation.mode == "reliable":
-        announce(console, emulation.problem, plans, target.name, emulation.scale)
+    if plans is None:
+        emulation, plans = settled(emulation, make_plans(emulation, console), target, console)
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, target)
     for name, plan in plans.items():
@@ -100,16 +127,43 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     folder.write_record(record)
     with completing(folder, record):
         for name, plan in plans.items():
-            with bar(console, f"{name}: {emulation.mode} on {target.name}") as progress:
-                outcome = measure(emulation, plan, target, folder.path / name, progress)
-            outcome.write(folder, name)
-            warn_of_losses(console, name, outcome.captured)
-            record.planners[name] |= outcome.as_json()
+            try:
+                outcome = measure(emulation, plan, target, folder.path / name, stages(console, name))
+            except TooSlowError as slow:
+                record.planners[name] |= ended_early(slow, emulation)
+            else:
+                outcome.write(folder, name)
+                warn_of_losses(console, name, outcome.captured)
+                record.planners[name] |= outcome.as_json()
             folder.write_record(record)
         record.finish(*overall(record.planners))
     print_report(console, record.as_json())
     console.print(f"everything of this run: {folder.path}", highlight=False)
     return record
+
+
+def settled(
+    emulation: Emulation, plans: Mapping[str, Plan], target: Target, console: Console
+) -> tuple[Emulation, Mapping[str, Plan]]:
+    """The emulation and its plans at rates that are given, or else at those that this machine carries; says which."""
+    if not emulation.free.rates:
+        tell_choice(console, emulation.switch, target)
+        if emulation.mode == "reliable":
+            announce(console, emulation.problem, plans, target.name, emulation.scale)
+        return emulation, plans
+    chosen = choose_rates(emulation.problem, plans, emulation.switch, target, console, panel=emulation.patch_panel)
+    return emulation.at(chosen), {name: plan_at(plan, chosen) for name, plan in plans.items()}
+
+
+def stages(console: Console, name: str) -> Stage:
+    """Shows the parts of one planner's run."""
+    return lambda part: bar(console, f"{name}: {part}")
+
+
+def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
+    """What `run.json` says of a plan whose run was ended early: no figures, the cause, and a rate to try."""
+    try_next = rate_to_try(emulation.problem, emulation.scale, slow.share)
+    return {"measured": {}, "verdict": OVERLOADED, "reasons": [str(slow), *slow.causes, try_next]}
 
 
 def check(emulation: Emulation) -> Target:
@@ -143,7 +197,7 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
     """
     problem, plans = emulation.problem, {}
     for name in dict.fromkeys(emulation.planners):
-        with console.status(f"{name}: planning"):
+        with working(console, f"{name}: planning"):
             made = make_plan(problem, name, emulation.seed)
         for variant, plan in variants(emulation, name, made):
             for full_name, under in under_policies(problem, variant, plan, emulation.policies):
@@ -194,39 +248,34 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) 
 
 
 def measure(
-    emulation: Emulation, plan: Plan, target: Target, folder: Path, progress: Any, gradients: Gradients | None = None
+    emulation: Emulation, plan: Plan, target: Target, folder: Path, stage: Stage, gradients: Gradients | None = None
 ) -> Outcome:
-    """Run one plan on a network of its own. Raises `RunError` when a switch dies or the traffic stalls."""
+    """Run one plan on a network of its own.
+
+    Raises `TooSlowError` when the machine clearly does not keep up, `RunError` when a switch dies or traffic stalls.
+    """
     problem, faults = emulation.problem, emulation.faults
     installed = entries(problem, plan)
     if faults is not None:
         installed = faulty_entries(problem, plan, installed, faults)
     started = time.monotonic()
-    with emulated(emulation, target, folder / "switches") as network:
-        for name, switch in network.switches.items():
-            switch.install(installed.of(name))
+    with ExitStack() as stack:
+        with stage(f"setting up {len(problem.fabric.switches)} switches of {target.name}") as progress:
+            network = stack.enter_context(brought_up(
+                problem.fabric, target, installed, folder / "switches",
+                panel=emulation.patch_panel, progress=progress,
+            ))  # fmt: skip
         setup_s = time.monotonic() - started
         hosts = host_ports(network.hosts.values())
-        send = partial(MODES[emulation.mode].send, hosts, problem, plan, gradients=gradients, progress=progress)
+        progress = stack.enter_context(stage(f"{emulation.mode} on {target.name}"))
+        pace = Pace(courses(problem, evaluate(problem, plan)), progress) if emulation.ends_early else progress
+        send = partial(MODES[emulation.mode].send, hosts, problem, plan, gradients=gradients, progress=pace)
         with capturing(network, emulation.captures, folder / "pcap") as captured:
             if faults is None:
                 outcome = watch(network, hosts, plan, send)
             else:
                 outcome = watch_faulty(Scene(network, hosts, problem, plan, installed), faults, send)
         return replace(outcome, captured=captured, setup_s=setup_s)
-
-
-@contextmanager
-def emulated(emulation: Emulation, target: Target, run_dir: Path) -> Iterator[Network]:
-    """The fabric as a running network, a patch panel's circuits lit."""
-    panel = emulation.interconnect
-    with Network(
-        emulation.problem.fabric, target.node_class(), run_dir=run_dir,
-        interconnect=panel, circuit_class=circuit_class(target),
-    ) as network:  # fmt: skip
-        if panel is not None:
-            CircuitSwitch(panel, network.circuit_switch)
-        yield network
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:
@@ -246,17 +295,3 @@ def completing(folder: RunFolder, record: RunRecord) -> Iterator[None]:
         raise
     finally:
         folder.write_record(record)
-
-
-@contextmanager
-def bar(console: Console, title: str) -> Iterator[Any]:
-    """A progress bar; yields the function that takes the fraction done."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(title, total=1.0)
-        yield lambda fraction: progress.update(task, completed=fraction)

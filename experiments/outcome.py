@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.capture import Counts
 from experiments.record import RunFolder
-from experiments.report import VALID
+from experiments.report import OVERLOADED, VALID
 from planner.evaluate import Prediction
 from planner.plan import Plan
 from topo.network import Network
@@ -36,7 +36,7 @@ class Outcome:
     def verdict(self) -> str:
         if self.measured.exact is False and (self.measured.mode == "reliable" or not self.reasons):
             return WRONG
-        return "OVERLOADED" if self.reasons else VALID
+        return OVERLOADED if self.reasons else VALID
 
     def as_json(self) -> dict[str, Any]:
         return {

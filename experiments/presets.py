@@ -11,7 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from experiments.emulate import Emulation, make_plans, run
+from experiments.defaults import Free
+from experiments.emulate import Emulation, check, make_plans, run, settled
 from experiments.report import VALID, verdict
 from experiments.scenario import FabricChoice, JobChoice, build_problem
 from planner.problem import Problem
@@ -93,24 +94,30 @@ class PresetRun:
     seed: int
     results: Path
     scale: float
+    keep_going: bool = False
+
+    def emulation(self, preset: Preset, model: str) -> Emulation:
+        """What is run of one model."""
+        return Emulation(
+            preset.problem(self.fabric, model, self.seed),
+            preset.planners if self.planners is None else self.planners,
+            self.switch, self.mode, self.seed, self.results, self.scale,
+            free=Free(rates=not self.fabric.gives_rates, gradients=True, described=True), keep_going=self.keep_going,
+        )  # fmt: skip
 
 
 def run_preset(chosen: PresetRun, console: Console) -> str:
     """Run every model with every planner, print theirs beside ours, and return the first verdict that is not VALID."""
     preset = find_preset(chosen.name)
-    problems = {model: preset.problem(chosen.fabric, model, chosen.seed) for model in preset.models}
+    emulations = {model: chosen.emulation(preset, model) for model in preset.models}
+    first = next(iter(emulations.values()))
+    # Shares and rates do not depend on the gradient's size: the models have one plan, and one scale.
+    settled_first, plans = settled(first, make_plans(first, console), check(first), console)
+    scale = settled_first.scale / first.scale
     records: dict[str, Mapping[str, Any]] = {}
-    plans = None
-    planners = preset.planners if chosen.planners is None else chosen.planners
-    for model, problem in problems.items():
+    for model, emulation in emulations.items():
         console.rule(f"{preset.source}: {model}")
-        emulation = Emulation(
-            problem, planners, chosen.switch, chosen.mode, chosen.seed, chosen.results,
-            chosen.scale,
-        )  # fmt: skip
-        # Shares and rates do not depend on the gradient's size: the models have one plan.
-        plans = plans or make_plans(emulation, console)
-        records[model] = run(emulation, console, plans).as_json()
+        records[model] = run(emulation.at(scale), console, plans).as_json()
     console.print(comparison(preset, records))
     console.print(preset.remark, highlight=False)
     verdicts = [record["verdict"] for record in records.values()]
@@ -120,7 +127,7 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
 def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Table:
     """A row for each model and planner: the paper's figures, what was planned, what was measured."""
     table = Table(
-        title=f"{preset.source}, and here (rates in Mbit/s, times in s)",
+        title=f"{preset.source}, and here (rates in Mbit/s at the paper's scale, times in s)",
         box=SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),
@@ -139,14 +146,15 @@ def rows(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Iterator[S
     for model, record in records.items():
         for planner, entry in record["planners"].items():
             rate, time_s = preset.figures.get((model, planner), (None, None))
-            planned, measured = entry["planned"], entry["measured"]
-            rates = (rate, planned["sending_rate_bps"], measured["sending_rate_bps"])
-            times = (time_s, planned["communication_time_s"], measured["communication_time_s"])
+            planned, measured, scale = entry["planned"], entry["measured"], record["fabric"]["scale"]
+            found = [figures.get("sending_rate_bps") for figures in (planned, measured)]
+            rates = (rate, *(None if found_bps is None else found_bps / scale for found_bps in found))
+            times = (time_s, planned["communication_time_s"], measured.get("communication_time_s"))
             yield (
                 model,
                 planner,
                 *("-" if value is None else f"{value / 1e6:.2f}" for value in rates),
                 *("-" if value is None else f"{value:.3f}" for value in times),
-                f"{entry['setup_s']:.1f}",
+                f"{entry['setup_s']:.1f}" if "setup_s" in entry else "-",
                 verdict(entry),
             )

@@ -11,8 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-VALID = "VALID"
-VERDICT_STYLES = {VALID: "green", "OVERLOADED": "bold red"}
+VALID, OVERLOADED = "VALID", "OVERLOADED"
+VERDICT_STYLES = {VALID: "green", OVERLOADED: "bold red"}
 
 
 def print_report(console: Console, record: Mapping[str, Any]) -> None:

@@ -62,6 +62,13 @@ class FabricChoice:
             fabric = with_aggregators(fabric, rate_bps=self.aggregation_rate_bps)
         return with_scale(fabric, parse_scale(self.scale))
 
+    @property
+    def gives_rates(self) -> bool:
+        """Whether it says how fast links are: by a file, an option, or a scale."""
+        options = own_options(self.topo.partition(":")[2]) if not self.topo.endswith(FABRIC_FILES) else {}
+        named = any(name.endswith("_bps") for name in options)
+        return self.topo.endswith(FABRIC_FILES) or self.capacity is not None or parse_scale(self.scale) != 1 or named
+
     def base(self) -> Fabric:
         if self.topo.endswith(FABRIC_FILES):
             return load_fabric(Path(self.topo))
@@ -116,6 +123,11 @@ class JobChoice:
     iterations: int = 3
     seed: int = 0
     model: str = ""
+
+    @property
+    def gives_size(self) -> bool:
+        """Whether it says how large gradients are."""
+        return self.file is not None or self.gradient_bytes is not None
 
     def build(self, fabric: Fabric) -> tuple[Job, ...]:
         """The jobs. Raises `InputError`."""

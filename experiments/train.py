@@ -12,9 +12,20 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from experiments.emulate import Emulation, bar, check, completing, make_plans, measure, new_record, overall
+from experiments.emulate import (
+    Emulation,
+    check,
+    completing,
+    make_plans,
+    measure,
+    new_record,
+    overall,
+    settled,
+    stages,
+)
 from experiments.outcome import WRONG, Outcome
 from experiments.planning import write_plan
+from experiments.progress import working
 from experiments.record import RunFolder, RunRecord
 from experiments.report import print_report
 from experiments.training_report import Curve, curve_of, training_table, write_curves
@@ -102,8 +113,8 @@ def run_training(emulation: Emulation, task: Task, framework: str, console: Cons
     """
     used = find_framework(framework)
     target = check(emulation)
-    plans = make_plans(emulation, console)
-    with console.status(f"{ALONE}: training"):
+    emulation, plans = settled(emulation, make_plans(emulation, console), target, console)
+    with working(console, f"{ALONE}: training"):
         alone = References(used.alone(task, rounded_mean), used.alone(task, float_mean))
     folder = RunFolder(emulation.results, f"train-{emulation.problem.fabric.name}")
     record = new_record(emulation, plans, target)
@@ -114,8 +125,8 @@ def run_training(emulation: Emulation, task: Task, framework: str, console: Cons
     curves = [curve_of(ALONE, task, alone.rounded)]
     with completing(folder, record):
         for name, plan in plans.items():
-            with bar(console, f"{name}: training on {target.name}") as progress, used.learn(task) as learning:
-                outcome = measure(emulation, plan, target, folder.path / name, progress, learning)
+            with used.learn(task) as learning:
+                outcome = measure(emulation, plan, target, folder.path / name, stages(console, name), learning)
                 history = learning.history
             outcome.write(folder, name)
             curves.append(curve_of(name, task, history, outcome.measured))

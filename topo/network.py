@@ -91,8 +91,12 @@ class Network:
         queue_packets: int = DEFAULT_QUEUE_PACKETS,
         interconnect: Interconnect | None = None,
         circuit_class: Callable[..., Any] | None = None,
+        progress: Callable[[float], None] = lambda _: None,
     ) -> None:
-        """`switch_class` makes the switches; `run_dir` is where they may write logs; queues are in packets."""
+        """`switch_class` makes the switches; `run_dir` is where they may write logs; queues are in packets.
+
+        `progress` is told the fraction of the nodes and links that are up, now and then.
+        """
         self.fabric = fabric
         self.cables = cables(fabric, interconnect)
         self.addresses = addresses(fabric)
@@ -105,6 +109,7 @@ class Network:
         self._interconnect, self._circuit_class = interconnect, circuit_class
         self._run_dir = run_dir
         self._queue_packets = queue_packets
+        self._progress, self._steps = progress, 0
         self._exits = ExitStack()
 
     def __enter__(self) -> Self:
@@ -143,11 +148,13 @@ class Network:
         for one, other in ((node, peer), (peer, node)):
             self.mininet[one].intfs[self.fabric.port_numbers[one, other]].let_pass(up=up)
 
-    def set_capacities(self, fabric: Fabric) -> None:
+    def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
         """Shape every link as `fabric` says, which differs from this network's in nothing but the capacities.
 
-        The optical ports of an interconnect keep theirs.
+        Optical ports get the rates of `interconnect`, which differs from the network's in nothing but them; without
+        one they keep theirs.
         """
+        self._interconnect = interconnect or self._interconnect
         rates: dict[int | None, list[tuple[str, float]]] = defaultdict(list)
         self.cables = cables(fabric, self._interconnect)
         for node, port, rate_bps in (end for link in self.cables for end in ends(link) if end[0] != INTERCONNECT):
@@ -173,8 +180,20 @@ class Network:
         self.mininet = empty_mininet()
         self._exits.callback(self._stop_nodes)
         self._build()
-        self.mininet.start()
+        self._start_switches()
         self._exits.enter_context(announced(self))
+
+    def _start_switches(self) -> None:
+        """What Mininet's `start` does where there is no controller, a step for each switch."""
+        self.mininet.build()
+        for switch in self.mininet.switches:
+            switch.start([])
+            self._step()
+
+    def _step(self) -> None:
+        """One more node or link is up."""
+        self._steps += 1
+        self._progress(self._steps / (2 * (len(self.addresses) + len(self.fabric.switches)) + len(self.cables) + 2))
 
     def _close(self) -> None:
         with interrupts_held():
@@ -202,6 +221,7 @@ class Network:
         node = self.mininet.addHost(name, ip=None)
         self.ledger.record("pid", node.pid)
         self.hosts[name] = RunningHost(name, node.pid, HOST_INTERFACE, self.addresses[name], node)
+        self._step()
 
     def _add_switch(self, switch: Switch, number: int, switch_class: Callable[..., Any] | None) -> Any:
         node = self.mininet.addSwitch(
@@ -213,6 +233,7 @@ class Network:
             run_dir=self._run_dir,
         )
         self.ledger.record("pid", node.pid)
+        self._step()
         return node
 
     def _add_link(self, link: Link, group: int) -> None:
@@ -226,6 +247,7 @@ class Network:
             params2={} if link.b == INTERCONNECT else
             {"bw": link.capacity_ba_bps / 1e6, "ip": self._ip(link.b), **common},
         )  # fmt: skip
+        self._step()
 
     def _interface_name(self, node: str, port: int) -> str:
         if node in self.hosts:
@@ -251,6 +273,7 @@ class Network:
                 others = (address for name, address in self.addresses.items() if name != host.name)
                 add_neighbors(index_of(host.interface), others)
                 receive_on_endpoint_processor(host)
+        self._step()
 
     def _stop_nodes(self) -> None:
         """Stop the switches, then end all shells: first tell all, then wait for each."""

@@ -13,6 +13,7 @@ from statistics import mean, median
 from rich.console import Console
 from rich.table import Table
 
+from experiments.progress import working
 from planner.methods import METHODS, Options
 from planner.plan import Plan
 from planner.problem import Job, Problem
@@ -108,7 +109,7 @@ def bench_planners(console: Console, cases: Sequence[Case] = CASES, *, quick: bo
         table.add_column(heading, justify="right")
     timing(cases[0], 0)  # so that nothing is loaded while the clock runs
     for case in cases:
-        with console.status(case.name):
+        with working(console, case.name):
             table.add_row(case.name, *cells([timing(case, seed) for seed in range(1 if quick else case.seeds)]))
     return table
 

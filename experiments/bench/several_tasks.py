@@ -12,6 +12,7 @@ from rich.table import Table
 
 from experiments.papers.aro_efficiency import large
 from experiments.papers.aro_setting import MJMT, SJMT, Setting
+from experiments.progress import working
 from planner.aro.literal import MU
 from planner.methods import METHODS, Options
 from planner.plan import Plan
@@ -119,7 +120,7 @@ def bench_several(console: Console, *, quick: bool = False, cases: Sequence[Case
         trials = []
         seeds = min(case.seeds, QUICK_SEEDS) if quick else case.seeds
         for seed in range(seeds):
-            with console.status(f"{case.name}: {seed + 1} of {seeds}"):
+            with working(console, f"{case.name}: {seed + 1} of {seeds}"):
                 trials.append(trial(case, seed, literal_s))
         table.add_row(case.name, *cells(case, trials))
     return table

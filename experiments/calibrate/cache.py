@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,17 +19,28 @@ from pydantic.dataclasses import dataclass
 
 from experiments.calibrate.capacity import Capacity
 
-FILE_VERSION = 1
+FILE_VERSION = 2
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a calibration depends on."""
+    """What a calibration depends on. `quota` is the share of its processors that a control group leaves it."""
 
     processor: str
     processors: int
+    quota: str
     kernel: str
     kit: str
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a probe found: on `fabric`, with so many `hosts` at work, `target` carries links of `link_bps`."""
+
+    target: str
+    fabric: str
+    hosts: int
+    link_bps: float
 
 
 @dataclass(frozen=True)
@@ -38,11 +49,23 @@ class Calibrations:
 
     version: int
     machine: Machine
-    capacities: tuple[Capacity, ...]
+    capacities: tuple[Capacity, ...] = ()
+    fits: tuple[Fit, ...] = ()
 
 
 def this_machine() -> Machine:
-    return Machine(processor_model(), len(os.sched_getaffinity(0)), platform.release(), version("inakit"))
+    """The machine that this process may use."""
+    processors = len(os.sched_getaffinity(0))
+    return Machine(processor_model(), processors, cpu_quota(), platform.release(), version("inakit"))
+
+
+def cpu_quota() -> str:
+    """The limit of this process's own control group, as the kernel writes it; "max" without one."""
+    with suppress(OSError):
+        groups = (line.split("::", 1) for line in Path("/proc/self/cgroup").read_text().splitlines() if "::" in line)
+        own = next((group.strip() for _, group in groups), "/")
+        return Path("/sys/fs/cgroup", own.lstrip("/"), "cpu.max").read_text().strip()
+    return "max"
 
 
 def processor_model() -> str:
@@ -59,24 +82,41 @@ def default_file() -> Path:
 
 
 def load_capacities(file: Path, machine: Machine) -> tuple[Capacity, ...]:
+    """The calibrations of `machine`."""
+    return load(file, machine).capacities
+
+
+def load_fits(file: Path, machine: Machine) -> tuple[Fit, ...]:
+    """What probes found on `machine`."""
+    return load(file, machine).fits
+
+
+def load(file: Path, machine: Machine) -> Calibrations:
     """What is known of `machine`; nothing where the file is missing, damaged, of another version or machine."""
-    try:
+    with suppress(OSError, ValidationError):
         found = TypeAdapter(Calibrations).validate_json(file.read_bytes())
-    except (OSError, ValidationError):
-        return ()
-    return found.capacities if (found.version, found.machine) == (FILE_VERSION, machine) else ()
+        if (found.version, found.machine) == (FILE_VERSION, machine):
+            return found
+    return Calibrations(FILE_VERSION, machine)
 
 
 def save_capacity(file: Path, machine: Machine, capacity: Capacity) -> None:
     """Add `capacity`; it takes the place of an earlier one of the same target and number of hosts."""
-    others = [c for c in load_capacities(file, machine) if (c.target, c.hosts) != (capacity.target, capacity.hosts)]
-    write(file, machine, [*others, capacity])
+    known = load(file, machine)
+    others = (c for c in known.capacities if (c.target, c.hosts) != (capacity.target, capacity.hosts))
+    write(file, replace(known, capacities=(*others, capacity)))
 
 
-def write(file: Path, machine: Machine, capacities: Sequence[Capacity]) -> None:
+def save_fit(file: Path, machine: Machine, fit: Fit) -> None:
+    """Add `fit`; it takes the place of an earlier one of the same target and network."""
+    known = load(file, machine)
+    others = (f for f in known.fits if (f.target, f.fabric, f.hosts) != (fit.target, fit.fabric, fit.hosts))
+    write(file, replace(known, fits=(*others, fit)))
+
+
+def write(file: Path, content: Calibrations) -> None:
     """Whole or not at all."""
-    content = asdict(Calibrations(FILE_VERSION, machine, tuple(capacities)))
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(content, indent=2) + "\n")
+    draft.write_text(json.dumps(asdict(content), indent=2) + "\n")
     draft.replace(file)

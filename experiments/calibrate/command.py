@@ -12,6 +12,7 @@ from experiments.calibrate.limit import Calibration, find_limit, print_calibrati
 from experiments.calibrate.trials import TrialNetwork
 from experiments.calibrate.verification import verification_table, verify
 from experiments.planning import make_plan
+from experiments.progress import working
 from experiments.record import make_new_folder, stamp
 from experiments.scenario import FabricChoice, JobChoice, build_problem, parse_scale
 from switch.target import choose_target
@@ -33,7 +34,7 @@ class Command:
         """Plan. Raises `InakitError` before anything exists."""
         target, problem = choose_target(self.switch), build_problem(self.fabric, self.job)
         check_machine()
-        with console.status(f"{problem.fabric.name}: planning"):
+        with working(console, f"{problem.fabric.name}: planning"):
             plan = make_plan(problem, self.planner, self.seed)
         hosts, switches = len(problem.fabric.hosts), len(problem.fabric.switches)
         console.print(

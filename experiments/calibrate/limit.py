@@ -12,6 +12,7 @@ from experiments.calibrate.capacity import Capacity, Load, Use, hosts_at_work, n
 from experiments.calibrate.memory import memory_bytes
 from experiments.calibrate.search import highest_rate
 from experiments.calibrate.trials import Trial, TrialNetwork
+from experiments.progress import working
 from experiments.report import VALID, VERDICT_STYLES
 from planner.evaluate import evaluate
 from topo.errors import MachineError
@@ -75,7 +76,7 @@ def keep(bed: TrialNetwork, trial: Trial) -> None:
 
 def shown(bed: TrialNetwork, scale: float, console: Console) -> Trial:
     """A trial, and a line about it."""
-    with console.status(f"links of {rates(bed.problem.fabric, scale)}"):
+    with working(console, f"links of {rates(bed.problem.fabric, scale)}"):
         trial = bed.trial(scale)
     style = VERDICT_STYLES.get(trial.verdict, "bold yellow")
     console.print(f"links of {rates(bed.problem.fabric, scale)}: [{style}]{trial.verdict}[/]", highlight=False)

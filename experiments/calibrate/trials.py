@@ -11,16 +11,18 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
+from experiments.bring_up import brought_up
 from experiments.calibrate.capacity import Load, Use, planned_load
 from experiments.outcome import watch, watched
+from experiments.report import OVERLOADED
 from planner.entries import entries
 from planner.evaluate import evaluate
 from planner.plan import Plan
 from planner.problem import Job, Problem
 from planner.shares import fragment_ranges
 from switch.target import Target
+from topo.circuits import patch_panel
 from topo.errors import RunError
-from topo.network import Network
 from topo.processors import endpoint_processor
 from topo.variations import with_scale
 from traffic.counters import CpuTime, processor_times
@@ -56,8 +58,11 @@ class TrialNetwork:
     earlier trial left in a slot is old.
     """
 
-    def __init__(self, problem: Problem, plan: Plan, target: Target, run_s: float = RUN_S) -> None:
-        self.problem, self.plan, self.target, self.run_s = problem, plan, target, run_s
+    def __init__(
+        self, problem: Problem, plan: Plan, target: Target, run_s: float = RUN_S, *, panel: bool = False
+    ) -> None:
+        """A trial sends for `run_s` seconds. With `panel` the optical links go through one circuit switch."""
+        self.problem, self.plan, self.target, self.run_s, self.panel = problem, plan, target, run_s, panel
         self.next_seq = 0
         self.setup_s = 0.0
 
@@ -65,10 +70,10 @@ class TrialNetwork:
         started = time.monotonic()
         with ExitStack() as stack:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="inakit-")))
-            self.network = stack.enter_context(Network(self.problem.fabric, self.target.node_class(), run_dir=folder))
             installed = entries(self.problem, self.plan)
-            for name, switch in self.network.switches.items():
-                switch.install(installed.of(name))
+            self.network = stack.enter_context(
+                brought_up(self.problem.fabric, self.target, installed, folder, panel=self.panel)
+            )
             self.hosts = host_ports(self.network.hosts.values())
             self.watched = watched(self.network, self.hosts)
             self._exits = stack.pop_all()
@@ -81,7 +86,7 @@ class TrialNetwork:
     def trial(self, scale: float) -> Trial:
         """Run at `scale` of the fabric's link rates. Raises `RunError` when a switch dies."""
         problem, plan = scaled(self.problem, self.plan, scale, self.run_s)
-        self.network.set_capacities(problem.fabric)
+        self.network.set_capacities(problem.fabric, patch_panel(problem.fabric) if self.panel else None)
         self._settle()
         prediction, sampler = evaluate(problem, plan), Sampler(PATIENCE * self.run_s)
         verdict, reasons = self._run(problem, plan, sampler)
@@ -106,7 +111,7 @@ class TrialNetwork:
         except RunError as error:
             for switch in self.network.switches.values():
                 switch.check()
-            return "OVERLOADED", (str(error),)
+            return OVERLOADED, (str(error),)
         return outcome.verdict, outcome.reasons
 
     def _settle(self) -> None:

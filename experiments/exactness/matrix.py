@@ -20,6 +20,7 @@ from rich.table import Table
 from experiments.exactness.conditions import CONDITIONS, HEAVY
 from experiments.exactness.networks import case
 from experiments.exactness.worlds import WORLDS
+from experiments.progress import working
 from planner.policies import POLICIES
 from planner.problem import Problem
 from topo.errors import InputError, MachineError, RunError, unknown_name
@@ -154,7 +155,7 @@ def run_matrix(wanted: Sequence[Cell], fragments: int | None, console: Console) 
     """Try every cell, print the matrix, and return what was found."""
     found = []
     for number, cell in enumerate(wanted, start=1):
-        with console.status(f"{number} of {len(wanted)}: {cell}"):
+        with working(console, f"{number} of {len(wanted)}: {cell}"):
             found.append(attempt(cell, fragments))
         if not found[-1].exact:
             console.print(f"{cell}: {found[-1].failure}", highlight=False, markup=False)

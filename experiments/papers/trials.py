@@ -9,9 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.emulate import bar, completing, overall
+from experiments.emulate import completing, overall
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.papers import Request
+from experiments.progress import bar
 from experiments.record import RunFolder, RunRecord
 from experiments.report import VERDICT_STYLES, shortened
 from planner.entries import entries

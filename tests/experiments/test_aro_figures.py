@@ -9,6 +9,7 @@ import pytest
 from tolerance import assert_within
 
 from experiments.emulate import Emulation, measure
+from experiments.progress import unseen
 from planner.plan import Plan, SolverOutcome
 from planner.problem import Job, Problem
 from planner.routes import plan_from_paths
@@ -56,7 +57,7 @@ def test_the_state_has_the_rate_that_the_paper_gives(state: State, tmp_path: Pat
     problem, plan = planned(state)
     assert plan.shards[0].rate_bps == pytest.approx(state.share * LINK_BPS)
     for _ in range(TRIES):
-        outcome = measure(Emulation(problem, ("state",)), plan, TARGETS["fast"], tmp_path, lambda _: None)
+        outcome = measure(Emulation(problem, ("state",)), plan, TARGETS["fast"], tmp_path, unseen)
         assert outcome.measured.exact
         if outcome.verdict == "VALID":
             assert_within(outcome.measured.sending_rate_bps, state.share * LINK_BPS, 0.05, state.figure, "bit/s")

@@ -197,7 +197,7 @@ def test_a_damaged_file_is_as_good_as_none(content: str, tmp_path: Path) -> None
 def test_a_file_of_another_version_is_not_read(tmp_path: Path) -> None:
     save_capacity(tmp_path / "file", this_machine(), KNOWN)
     content = json.loads((tmp_path / "file").read_text())
-    (tmp_path / "file").write_text(json.dumps(content | {"version": 2}))
+    (tmp_path / "file").write_text(json.dumps(content | {"version": 1}))
     assert load_capacities(tmp_path / "file", this_machine()) == ()
 
 

@@ -22,12 +22,13 @@ JOB = Job(1, (), (), 12_800)
 def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Path) -> None:
     """ATRO's: also hosts hang from the circuit switch."""
     from experiments.emulate import Emulation, measure  # noqa: PLC0415, needs Mininet
+    from experiments.progress import unseen  # noqa: PLC0415
     from switch.target import choose_target  # noqa: PLC0415
 
     designed = design(Cluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)
     emulation = Emulation(designed.problem, ("atro",), patch_panel=True)
     assert emulation.interconnect == patch_panel(designed.fabric)
-    outcome = measure(emulation, designed.plan, choose_target(target), tmp_path, lambda _: None)
+    outcome = measure(emulation, designed.plan, choose_target(target), tmp_path, unseen)
     assert outcome.measured.exact
     peers = {peer for ports in outcome.monitor.watched.peers.values() for peer in ports.values()}
     assert peers == {INTERCONNECT}

@@ -1,0 +1,128 @@
+"""Link rates for a run whose user gives none: the highest round ones that this machine carries with room to spare.
+
+A probe of a few seconds finds them: the plan that asks most of the machine is run for a moment on its own network,
+at more than the rates in question. What was found is kept, and the next probe of the same network begins there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from experiments.calibrate.cache import Fit, default_file, load_fits, save_fit, this_machine
+from experiments.calibrate.capacity import hosts_at_work, planned_load
+from experiments.calibrate.trials import Trial, TrialNetwork
+from experiments.progress import working
+from experiments.report import VALID
+from planner.evaluate import evaluate
+from planner.plan import Plan
+from planner.problem import Problem
+from switch.target import Target
+from topo.errors import MachineError
+
+MARGIN = 1.5
+"""A rate is taken if so many times that rate was carried: what else a machine does comes and goes."""
+PROBE_S = 1.2
+"""How long one trial sends."""
+ROUND = (1, 2, 5)
+"""Round rates are these times powers of ten."""
+ROOMY = 0.35
+"""The next higher rate is worth a trial where the processors of this one were no busier."""
+FLOOR_BPS = 10e3
+"""A packet takes a quarter of a second on a slower link: such an emulation shows nothing."""
+FIRST_SHARE = {"bmv2": 1 / 40}
+"""Of the described rates, where the first probe of a target begins; a target that is not named begins with all."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The `scale` at which all rates of a network are emulated; its fastest link is then one of `link_bps`."""
+
+    scale: float
+    link_bps: float
+
+
+def fit(problem: Problem, plans: Mapping[str, Plan], target: Target, console: Console, *, panel: bool) -> Fitted:
+    """The scale for all these plans. With `panel` the optical links go through one circuit switch.
+
+    Raises `MachineError` where this machine carries not even `FLOOR_BPS`.
+    """
+    rates = round_rates(fastest_bps(problem))
+    first = first_rung(problem, target, rates)
+    with (
+        working(console, f"{problem.fabric.name}: finding the link rates that {target.name} carries here"),
+        TrialNetwork(problem, heaviest(problem, plans), target, PROBE_S, panel=panel) as bed,
+    ):
+        found = rates[climb(lambda rung: bed.trial(MARGIN * rates[rung] / rates[0]), first, len(rates))]
+    kept = Fit(target.name, problem.fabric.name, hosts_at_work(problem), found)
+    save_fit(default_file(), this_machine(), kept)
+    return Fitted(found / rates[0], found)
+
+
+def fastest_bps(problem: Problem) -> float:
+    """The capacity of the fastest link."""
+    return max(problem.fabric.capacities_bps.values())
+
+
+def round_rates(highest_bps: float) -> tuple[float, ...]:
+    """The rates that may be chosen, from the highest down: that one itself, then round ones."""
+    decades = range(int(math.log10(FLOOR_BPS)), 1 + int(math.log10(highest_bps)))
+    below = (float(digit * 10**decade) for decade in decades for digit in ROUND)
+    return (highest_bps, *sorted((rate for rate in below if rate < highest_bps), reverse=True))
+
+
+def heaviest(problem: Problem, plans: Mapping[str, Plan]) -> Plan:
+    """The plan that has most packets sent, received and switched."""
+
+    def packets(plan: Plan) -> float:
+        load = planned_load(problem, evaluate(problem, plan))
+        return load.endpoint_pps + load.switch_pps
+
+    return max(plans.values(), key=packets)
+
+
+def first_rung(problem: Problem, target: Target, rates: Sequence[float]) -> int:
+    """Where to begin: what was kept of this network, else what the target is known for."""
+    kept = kept_rate(problem, target.name)
+    begin_bps = rates[0] * FIRST_SHARE.get(target.name, 1.0) if kept is None else kept
+    return next((rung for rung, rate in enumerate(rates) if rate <= begin_bps), len(rates) - 1)
+
+
+def kept_rate(problem: Problem, target: str) -> float | None:
+    """The link rate that the last probe of this network found for a target on this machine; None without one."""
+    wanted = (target, problem.fabric.name, hosts_at_work(problem))
+    fits = load_fits(default_file(), this_machine())
+    return next((each.link_bps for each in fits if (each.target, each.fabric, each.hosts) == wanted), None)
+
+
+def climb(trial: Callable[[int], Trial], first: int, rungs: int) -> int:
+    """The rung of the highest rate that is carried, found from `first`; rung 0 is the highest rate.
+
+    From a rate that is carried it goes up only as long as the processors have room. Raises `MachineError` where
+    no rate is carried.
+    """
+    found = trial(first)
+    if found.verdict != VALID:
+        return descend(trial, first, rungs, found)
+    rung = first
+    while rung and found.busy.most <= ROOMY:
+        found = trial(rung - 1)
+        if found.verdict != VALID:
+            break
+        rung -= 1
+    return rung
+
+
+def descend(trial: Callable[[int], Trial], from_rung: int, rungs: int, found: Trial) -> int:
+    """The first rung below `from_rung`, where `found` was the trial, that is carried."""
+    for rung in range(from_rung + 1, rungs):
+        found = trial(rung)
+        if found.verdict == VALID:
+            return rung
+    raise MachineError(
+        f"this machine carries the plan at no link rate down to {FLOOR_BPS / 1e3:g} kbit/s: {found.reasons[0]}. "
+        "End what else runs here, or take a smaller fabric"
+    )

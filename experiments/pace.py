@@ -1,0 +1,106 @@
+"""The pace of a run against its plan: a run that clearly cannot keep it is ended early, with a rate to try.
+
+Only where nothing but overload slows a run down: a closed loop without faults on demand.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planner.evaluate import Prediction
+from planner.problem import Job, Problem
+from topo.errors import RunError
+from traffic.reliable import Progress
+
+WINDOW_S = 6.0
+"""So many seconds have to be clearly too slow: a machine that is taken away for a moment comes back sooner."""
+CLEAR = 0.75
+"""A run is clearly too slow if it does less than this share of what its plan does meanwhile. Runs that are within
+their limits, 5 % of the planned rates, stay above it; one at 1.5 times what the machine carries is at 0.67."""
+PAUSES = 5
+"""A window holds so many iterations, so that where it begins and ends between two pauses does not matter."""
+
+
+class TooSlowError(RunError):
+    """A run that was ended because it fell behind its plan.
+
+    `share` is what it did of what was planned; `causes` are what the monitor saw until then, in words.
+    """
+
+    def __init__(self, message: str, share: float) -> None:
+        super().__init__(message)
+        self.share = share
+        self.causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Course:
+    """When the gradients of one job should be exchanged: from `arrival_s` on, evenly over `duration_s`.
+
+    `weight` is the job's part of the whole run's results. `cycle_s` is the time of an iteration with its computing,
+    and 0 where nothing is computed between iterations.
+    """
+
+    arrival_s: float
+    duration_s: float
+    weight: float
+    cycle_s: float = 0.0
+
+    def done(self, after_s: float) -> float:
+        """The fraction of the job that should be done."""
+        return min(1.0, max(0.0, (after_s - self.arrival_s) / self.duration_s))
+
+
+def courses(problem: Problem, prediction: Prediction) -> tuple[Course, ...]:
+    """The course of every job as the evaluator predicts it."""
+    results = {job.number: len(job.workers) * job.gradient_bytes * job.iterations for job in problem.jobs}
+    total = sum(results.values())
+    return tuple(course(job, prediction, results[job.number] / total) for job in problem.jobs)
+
+
+def course(job: Job, prediction: Prediction, weight: float) -> Course:
+    """One job: its iterations' gradients and, between them, its computing."""
+    iteration_s = prediction.jobs[job.number].communication_time_s + job.compute_s
+    return Course(job.arrival_s, iteration_s * job.iterations, weight, iteration_s if job.compute_s else 0.0)
+
+
+class Pace:
+    """Takes the fraction done of a run, as `Progress` does, and raises `TooSlowError` when it is clearly too slow."""
+
+    def __init__(
+        self, planned: tuple[Course, ...], told: Progress, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`told` is told the fractions too; `clock` gives seconds."""
+        self.planned, self.told, self.clock = planned, told, clock
+        self.window_s = max(WINDOW_S, PAUSES * max(each.cycle_s for each in planned))
+        self.began_s: float | None = None
+        self.seen: deque[tuple[float, float]] = deque()
+
+    def __call__(self, fraction: float) -> None:
+        self.told(fraction)
+        now = self.clock()
+        self.began_s = now if self.began_s is None else self.began_s
+        self.seen.append((now - self.began_s, fraction))
+        share = self.share()
+        if fraction < 1 and share is not None and share < CLEAR:
+            raise TooSlowError(
+                f"after {self.seen[-1][0]:.0f} s the run does {share:.0%} of what was planned, and was ended early",
+                share,
+            )
+
+    def share(self) -> float | None:
+        """What was done over the last window, of what was planned for it; None before a whole window is over."""
+        while len(self.seen) > 1 and self.seen[-1][0] - self.seen[1][0] >= self.window_s:
+            self.seen.popleft()
+        (earlier_s, before), (later_s, after) = self.seen[0], self.seen[-1]
+        planned = self.expected(later_s) - self.expected(earlier_s)
+        if later_s - earlier_s < self.window_s or planned <= 0:
+            return None
+        return (after - before) / planned
+
+    def expected(self, after_s: float) -> float:
+        """The fraction of the whole run that should be done."""
+        return sum(each.weight * each.done(after_s) for each in self.planned)

@@ -1,0 +1,65 @@
+"""A stand-in for BMv2 where it is not installed: the embedded switch, made to take as long for a packet as BMv2 does.
+
+It is BMv2 in the registry, so that whatever chooses, probes, judges or ends a run by what a slow target carries is
+tested on every machine.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from switch.fast.build import EBPF, build
+from switch.fast.generate import generate
+from switch.fast.kernel import Compiled, KernelSwitch
+from switch.fast.node import FastSwitch
+from switch.read import read_program
+from switch.target import PROGRAM, TARGETS, Target, missing_for_fast
+
+PACKETS_PER_S = 20_000
+"""About what `simple_switch` sums on one processor."""
+TURNS, LOOKS = 500, 8
+"""The most looks at the clock for a packet, so many at a time: the kernel's verifier counts instructions and jumps."""
+SPIN = """
+static INLINE int after_a_while(PACKET *packet, u32 port) {{
+    u64 end = clock_ns() + {nanoseconds};
+    for (int turn = 0; turn < {turns} && clock_ns() < end; turn++) {{
+        {looks}
+    }}
+    return receive(packet, port);
+}}
+#define receive after_a_while
+ENTRY("""
+
+ENTRY = "import slow_switch; slow_switch.register(); from experiments.cli import main; main()"
+"""What starts the `inakit` command with this target in BMv2's place."""
+PYTHONPATH = f"{Path(__file__).parent}:{Path(__file__).resolve().parents[2]}"
+
+
+class SlowSwitch(FastSwitch):
+    """Carries no more than `PACKETS_PER_S`, all switches on a processor together."""
+
+    def __init__(self, name: str, **params: Any) -> None:
+        super().__init__(name, **params)
+        self._path: Path = params.get("program", PROGRAM)
+
+    def start(self, controllers: Any = None) -> None:  # noqa: ARG002
+        """As the embedded switch does, with a slower program."""
+        self._kernel = KernelSwitch(slowed(self._path), self.name, self._cpu)
+        for port in self.fabric_switch.ports:
+            if port in self.intfs:
+                self._kernel.add_port(port, self.intfs[port].name)
+
+
+def slowed(path: Path) -> Compiled:
+    """The program with a wait before every packet."""
+    generated = generate(read_program(path))
+    spin = SPIN.format(nanoseconds=10**9 // PACKETS_PER_S, turns=TURNS, looks="clock_ns(); " * LOOKS)
+    before, entry, after = generated.source.rpartition("ENTRY(")
+    assert entry
+    return Compiled(generated, build(before + spin + after, EBPF))
+
+
+def register() -> None:
+    """Take BMv2's place."""
+    TARGETS["bmv2"] = Target("bmv2", "slow_switch:SlowSwitch", TARGETS["fast"].view, missing_for_fast)

@@ -1,0 +1,91 @@
+"""Rates for a run whose user gives none: found by trials on machines that are made up, then on a real slow target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.calibrate.cache import Fit, default_file, save_fit, this_machine
+from experiments.calibrate.capacity import Load, Use
+from experiments.calibrate.fit import FLOOR_BPS, climb, first_rung, heaviest, round_rates
+from experiments.calibrate.trials import Trial
+from experiments.planning import make_plan
+from experiments.report import OVERLOADED, VALID
+from experiments.scenario import FabricChoice, JobChoice, build_problem
+from planner.problem import Problem
+from switch.target import TARGETS
+from topo.errors import MachineError
+
+RATES = round_rates(20e6)
+
+
+def problem() -> Problem:
+    return build_problem(FabricChoice("aro-figure1"), JobChoice())
+
+
+class MadeUp:
+    """A machine that carries links up to `limit_bps`, and on which a trial's processors are as busy as that says."""
+
+    def __init__(self, limit_bps: float) -> None:
+        self.limit_bps = limit_bps
+        self.tried: list[float] = []
+
+    def trial(self, rung: int) -> Trial:
+        self.tried.append(RATES[rung])
+        busy = min(1.0, RATES[rung] / self.limit_bps)
+        valid = RATES[rung] <= self.limit_bps
+        reasons = () if valid else ("CPU: 0% idle",)
+        return Trial(1.0, VALID if valid else OVERLOADED, reasons, Load(1, 1), 1.0, Use(busy, busy / 2))
+
+
+def test_rates_are_the_described_one_and_round_ones_below_it() -> None:
+    assert RATES[:6] == (20e6, 10e6, 5e6, 2e6, 1e6, 500e3)
+    assert RATES[-1] == FLOOR_BPS
+    assert round_rates(13.3e6)[:3] == (13.3e6, 10e6, 5e6)
+
+
+@pytest.mark.parametrize("limit_bps", [25e6, 20e6, 19e6, 4e6, 300e3, FLOOR_BPS])
+@pytest.mark.parametrize("first", [0, 4, len(RATES) - 1])
+def test_the_highest_rate_that_is_carried_is_found_from_anywhere(limit_bps: float, first: int) -> None:
+    """From above exactly; from below, where climbing stops at processors that are busy, within one step."""
+    machine = MadeUp(limit_bps)
+    found = climb(machine.trial, first, len(RATES))
+    best = next(rung for rung, rate in enumerate(RATES) if rate <= limit_bps)
+    assert RATES[found] <= limit_bps
+    assert found in ({best} if first <= best else {best, best + 1})
+    assert len(machine.tried) == len(set(machine.tried))
+
+
+def test_a_rate_that_is_known_takes_one_trial() -> None:
+    machine = MadeUp(5.1e6)
+    assert RATES[climb(machine.trial, RATES.index(5e6), len(RATES))] == 5e6
+    assert machine.tried == [5e6]
+
+
+def test_a_machine_that_carries_nothing_says_why_and_what_to_do() -> None:
+    with pytest.raises(MachineError, match=r"no link rate down to 10 kbit/s: CPU: 0% idle.*End what else runs"):
+        climb(MadeUp(1.0).trial, 0, len(RATES))
+
+
+def test_the_plan_that_asks_most_is_the_one_probed() -> None:
+    one = problem()
+    plans = {name: make_plan(one, name, 0) for name in ("lbmm", "aro", "atp")}
+    assert heaviest(one, plans) is plans["aro"]
+
+
+def test_a_probe_begins_at_what_was_found_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one = problem()
+    assert RATES[first_rung(one, TARGETS["fast"], RATES)] == 20e6
+    assert RATES[first_rung(one, TARGETS["bmv2"], RATES)] == 500e3
+    kept = Fit("bmv2", one.fabric.name, 6, 100e3)
+    save_fit(default_file(), this_machine(), kept)
+    save_fit(default_file(), this_machine(), replace(kept, hosts=7, link_bps=10e3))
+    assert RATES[first_rung(one, TARGETS["bmv2"], RATES)] == 100e3
+    assert RATES[first_rung(one, TARGETS["fast"], RATES)] == 20e6
+    save_fit(default_file(), this_machine(), replace(kept, link_bps=50e3))
+    assert RATES[first_rung(one, TARGETS["bmv2"], RATES)] == 50e3
+    save_fit(default_file(), replace(this_machine(), quota="50000 100000"), replace(kept, link_bps=20e3))
+    assert RATES[first_rung(one, TARGETS["bmv2"], RATES)] == 500e3
