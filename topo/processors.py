@@ -2,7 +2,7 @@
 
 A packet is handed from a sender's system call to the switches without a change of processor unless told
 otherwise: then the sender does the switches' work. So the endpoints have the first processor to themselves,
-and the switches share the others.
+and the switches share the others. Who goes first on a processor that other work wants too: `topo.priority`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from topo.priority import ahead_of_others
 
 
 def switch_processors() -> list[int]:
@@ -25,11 +27,12 @@ def endpoint_processor() -> int:
 
 @contextmanager
 def on_endpoint_processor() -> Iterator[None]:
-    """Run the block, in this thread, on the processor of the endpoints."""
+    """Run the block, in this thread, on the processor of the endpoints and ahead of other work there."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {endpoint_processor()})
     try:
-        yield
+        with ahead_of_others():
+            yield
     finally:
         os.sched_setaffinity(0, allowed)
 

@@ -1,44 +1,27 @@
 """Whether a run's figures mean anything: VALID, or OVERLOADED with every reason, what it was and where.
 
-After Mininet-HiFi's invariants: an emulated network behaves like a real one only as long as the
-machine had time to spare, every sender kept its pace, and every packet is accounted for. All of it is
-judged from two snapshots of counters, one before and one after, and samples in between.
+After Mininet-HiFi's invariants: an emulated network behaves like a real one only as long as it never waited long for
+a processor, every sender kept its pace, and every packet is accounted for. All of it is judged from what a `Monitor`
+saw: counters before and after, and the processors in every second between.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from types import TracebackType
-from typing import Protocol, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 from planner.plan import Plan
-from traffic.backlog import backlog_drops
-from traffic.counters import CpuTime, Interface, cpu_time, interfaces, queue_drops
-from traffic.measure import LinkSample, Measured
+from traffic.contention import blame, processor_causes
+from traffic.measure import Measured
+from traffic.monitor import Monitor
 from traffic.packet import TERMINAL, Event
-from traffic.port import HostPort
+from traffic.snapshots import Snapshot, SwitchCounters, Watched, difference
+from traffic.verdict import Cause, Invariant, Limits, Verdict, causes
 
-
-@dataclass(frozen=True)
-class Limits:
-    """Where a run stops to be trusted.
-
-    `idle`: the least idle share of the CPUs in any second. Below it there is always a queue for a CPU,
-    and every packet's time is the scheduler's, not the network's.
-    `rate_error`: relative, of a worker's sending rate. `late`: the share of its time that a paced
-    sender may fall behind for good; by what it is late its rate falls short, hence the same.
-    """
-
-    idle: float = 0.05
-    rate_error: float = 0.05
-    late: float = 0.05
+__all__ = [
+    "Cause", "Excuses", "Invariant", "Limits", "Monitor", "Snapshot", "SwitchCounters", "TurnedAway", "Verdict",
+    "Watched", "difference", "judge", "planned_rates", "turned_away",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,180 +39,31 @@ class Excuses:
     astray: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """VALID without reasons."""
-
-    reasons: tuple[str, ...]
-
-    @property
-    def valid(self) -> bool:
-        return not self.reasons
-
-    def __str__(self) -> str:
-        return "VALID" if self.valid else "OVERLOADED"
-
-
-# ---- snapshots ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SwitchCounters:
-    """What a switch's program counted: events by number, packets by port.
-
-    `lost`: on demand, instead of being sent. `rejected`: of those received, by the port that does not admit them.
-    """
-
-    events: Mapping[int, int]
-    received: Mapping[int, int]
-    sent: Mapping[int, int]
-    replicated: Mapping[int, int]
-    lost: Mapping[int, int] = field(default_factory=dict)
-    rejected: Mapping[int, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """All counters at one moment. Interfaces are called as in `Watched`."""
-
-    at_s: float
-    cpu: CpuTime
-    backlog: tuple[int, ...]
-    interfaces: Mapping[str, Interface]
-    queues: Mapping[str, int]
-    switches: Mapping[str, SwitchCounters] = field(default_factory=dict)
-
-
-class CounterReader(Protocol):
-    """What a running switch offers (`switch.target.RunningSwitch`)."""
-
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of every element of a counter."""
-
-
-@dataclass(frozen=True)
-class Watched:
-    """The network that is watched. `ports[switch][number]` is an interface of the root namespace, in `peers` its node.
-
-    Interfaces go by their names, those of hosts by `host:interface`.
-    """
-
-    hosts: Sequence[HostPort]
-    switches: Mapping[str, CounterReader] = field(default_factory=dict)
-    ports: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
-    peers: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
-
-    def links(self) -> dict[str, Interface]:
-        """The counters of all interfaces of the network."""
-        own = interfaces()
-        found = {name: own[name] for ports in self.ports.values() for name in ports.values()}
-        return found | {f"{h.name}:{h.interface}": interfaces(h.pid)[h.interface] for h in self.hosts}
-
-    def queues(self) -> dict[str, int]:
-        """The drops of all queues of the network."""
-        own = queue_drops()
-        found = {name: own.get(name, 0) for ports in self.ports.values() for name in ports.values()}
-        return found | {f"{h.name}:{h.interface}": queue_drops(h.pid).get(h.interface, 0) for h in self.hosts}
-
-    def snapshot(self) -> Snapshot:
-        return Snapshot(
-            at_s=time.monotonic(),
-            cpu=cpu_time(),
-            backlog=backlog_drops(),
-            interfaces=self.links(),
-            queues=self.queues(),
-            switches={name: switch_counters(switch, self.ports[name]) for name, switch in self.switches.items()},
-        )
-
-
-def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCounters:
-    def packets(name: str, indices: Sequence[int]) -> dict[int, int]:
-        counted = switch.read_counter(name)[0]
-        return {index: int(counted[index]) for index in indices}
-
-    return SwitchCounters(
-        events=packets("InaIngress.events", list(Event)),
-        received=packets("InaIngress.received", list(ports)),
-        sent=packets("InaEgress.sent", list(ports)),
-        replicated=packets("InaEgress.replicated", list(ports)),
-        lost=packets("InaEgress.lost", list(ports)),
-        rejected=packets("InaIngress.rejected", list(ports)),
-    )
-
-
-class Monitor:
-    """Samples CPU time and link counters every second, and takes the snapshots before and after.
-
-    with Monitor(watched) as monitor:
-        measured = run_reliable(...)
-    verdict = judge(monitor, measured, plan)
-    """
-
-    def __init__(self, watched: Watched, period_s: float = 1.0) -> None:
-        self.watched, self.period_s = watched, period_s
-        self.cpu: list[tuple[float, CpuTime]] = []
-        self.links: list[LinkSample] = []
-        self.before: Snapshot
-        self.after: Snapshot
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="fidelity monitor", daemon=True)
-
-    def __enter__(self) -> Self:
-        self.before = self.watched.snapshot()
-        self._sample()
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._thread.join()
-        if error is None:
-            self._sample()
-            self.after = self.watched.snapshot()
-
-    def _watch(self) -> None:
-        while not self._over.wait(self.period_s):
-            self._sample()
-
-    def _sample(self) -> None:
-        at_s = time.monotonic()
-        self.cpu.append((at_s, cpu_time()))
-        sent = {name: interface.sent_bytes for name, interface in self.watched.links().items()}
-        self.links.append(LinkSample(at_s, sent))
-
-
-# ---- the verdict -------------------------------------------------------------------------------
-
-
 def judge(
     monitor: Monitor, measured: Measured, plan: Plan, limits: Limits | None = None, excuses: Excuses | None = None
 ) -> Verdict:
-    """Every reason not to trust the run that `monitor` watched."""
+    """Every reason not to trust the run that `monitor` watched; first, where others are to blame, who they are."""
     limits, excuses = limits or Limits(), excuses or Excuses()
-    before, after = monitor.before, monitor.after
-    return Verdict(
-        (
-            *busy_seconds(monitor.cpu, limits.idle),
-            *(() if excuses.rates else slow_senders(measured, plan, limits.rate_error)),
-            *late_senders(measured, limits.late, excuses.hosts),
-            *drops(before, after, excuses.interfaces),
-            *(f"{what}: {count}" for what, count in measured.problems.items()),
-            *(reason for name in after.switches for reason in unaccounted(name, before, after)),
-            *(() if excuses.hostile else disagreements(monitor, excuses.astray)),
-            *lost_on_the_way(monitor.watched, before, after, excuses.interfaces),
-        )
+    seconds = tuple(monitor.seconds)
+    found = (
+        *processor_causes(seconds, limits),
+        *causes(Invariant.RATE, () if excuses.rates else slow_senders(measured, plan, limits.rate_error)),
+        *causes(Invariant.PACE, late_senders(measured, limits.late, excuses.hosts)),
+        *causes(Invariant.DROPS, drops(monitor.before, monitor.after, excuses.interfaces)),
+        *causes(Invariant.ENDPOINTS, (f"{what}: {count}" for what, count in measured.problems.items())),
+        *causes(Invariant.CONSERVATION, not_conserved(monitor, excuses)),
     )
+    return Verdict((*blame(seconds, limits), *found) if found else ())
 
 
-def busy_seconds(samples: Sequence[tuple[float, CpuTime]], least_idle: float) -> Iterator[str]:
-    """Seconds without spare CPU time. Intervals too short for the clock of /proc/stat do not count."""
-    for (earlier_s, earlier), (later_s, later) in pairwise(samples):
-        idle = later.idle_since(earlier)
-        if later_s - earlier_s >= 0.5 and idle < least_idle:
-            start = earlier_s - samples[0][0]
-            yield f"CPU: {idle:.1%} idle in the second from {start:.0f} s on, at least {least_idle:.0%} is needed"
+def not_conserved(monitor: Monitor, excuses: Excuses) -> Iterator[str]:
+    """Packets that a switch's counters, the plan's entries or its interfaces do not account for."""
+    before, after = monitor.before, monitor.after
+    for name in after.switches:
+        yield from unaccounted(name, before, after)
+    if not excuses.hostile:
+        yield from disagreements(monitor, excuses.astray)
+    yield from lost_on_the_way(monitor.watched, before, after, excuses.interfaces)
 
 
 def planned_rates(plan: Plan) -> dict[tuple[int, str], float]:
@@ -333,10 +167,6 @@ def disagreements(monitor: Monitor, excused: Collection[str] = ()) -> Iterator[s
         lost = difference(monitor.before.switches[switch].events, after.events)[Event.UNROUTABLE]
         if lost:
             yield f"switch {switch}: {lost} packets unroutable"
-
-
-def difference(then: Mapping[int, int], now: Mapping[int, int]) -> dict[int, int]:
-    return {key: count - then.get(key, 0) for key, count in now.items()}
 
 
 def lost_on_the_way(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -9,17 +10,28 @@ from typing import Any
 import pytest
 from examples import one_job
 
-from traffic.counters import CpuTime, Interface
-from traffic.fidelity import Excuses, Limits, Snapshot, SwitchCounters, Verdict, Watched, judge, turned_away
+from traffic.counters import Interface
+from traffic.fidelity import (
+    Excuses,
+    Invariant,
+    Limits,
+    Snapshot,
+    SwitchCounters,
+    Verdict,
+    Watched,
+    judge,
+    turned_away,
+)
 from traffic.measure import Iteration, Measured
 from traffic.packet import Event
 from traffic.port import HostPort
+from traffic.seconds import Consumer, Second
 
 PROBLEM, PLAN = one_job(workers=2)
 WORKERS = PROBLEM.jobs[0].workers
 QUIET = Interface(0, 0, 0, 0, 0, 0)
 BEFORE = Snapshot(
-    0.0, CpuTime(0, 0), (0, 0), {"s1-1": QUIET, "w0:eth0": QUIET}, {"s1-1": 3, "w0:eth0": 0},
+    0.0, (0, 0), {"s1-1": QUIET, "w0:eth0": QUIET}, {"s1-1": 3, "w0:eth0": 0},
     {"s1": SwitchCounters({int(event): 0 for event in Event}, {1: 0}, {1: 0}, {1: 0})},
 )  # fmt: skip
 EVENTS = {int(event): 0 for event in Event} | {Event.ABSORBED: 4, Event.SENT_UNICAST: 5, Event.SENT_MULTICAST: 1}
@@ -29,7 +41,10 @@ AFTER = replace(
     interfaces={"s1-1": replace(QUIET, received_packets=10), "w0:eth0": QUIET},
     switches={"s1": SwitchCounters(EVENTS, {1: 10}, {1: 8}, {1: 3})},
 )
-CPU = [(0.0, CpuTime(0, 0)), (1.0, CpuTime(100, 200)), (2.0, CpuTime(150, 400))]
+QUIET_SECOND = Second(
+    start_s=0.0, end_s=1.0, processors=2, free=0.4, spare=0.4, endpoints=0.01, switches=0.0, somebody_waited=0.1
+)  # fmt: skip
+SECONDS = (QUIET_SECOND, QUIET_SECOND)
 ITERATION = Iteration(1, 0, 0.0, 2.0, dict.fromkeys(WORKERS, 20e6), dict.fromkeys(WORKERS, 1), {"ps0": 1})
 MEASURED = Measured("reliable", (ITERATION,))
 
@@ -37,13 +52,13 @@ MEASURED = Measured("reliable", (ITERATION,))
 HOST = HostPort("w0", 0, "eth0", "02:00:00:00:00:01", "10.0.0.1")
 
 
-def monitor_of(after: Snapshot, cpu: list[tuple[float, CpuTime]] = CPU, peer: str = "w0") -> Any:
+def monitor_of(after: Snapshot, seconds: Sequence[Second] = SECONDS, peer: str = "w0") -> Any:
     watched = Watched((HOST,), {}, {"s1": {1: "s1-1"}}, {"s1": {1: peer}})
-    return SimpleNamespace(before=BEFORE, after=after, cpu=cpu, watched=watched)
+    return SimpleNamespace(before=BEFORE, after=after, seconds=seconds, watched=watched)
 
 
-def verdict(after: Snapshot = AFTER, measured: Measured = MEASURED, cpu: list[tuple[float, CpuTime]] = CPU) -> Verdict:
-    return judge(monitor_of(after, cpu), measured, PLAN, Limits())
+def verdict(after: Snapshot = AFTER, measured: Measured = MEASURED, seconds: Sequence[Second] = SECONDS) -> Verdict:
+    return judge(monitor_of(after, seconds), measured, PLAN, Limits())
 
 
 def test_an_undisturbed_run_is_valid() -> None:
@@ -95,9 +110,25 @@ def test_what_a_switch_lets_through_and_the_next_does_not_admit_is_a_reason() ->
     assert judge(monitor_of(after, peer="s2"), MEASURED, PLAN, excuses=Excuses(astray=frozenset({"s2"}))).valid
 
 
-def test_a_second_without_idle_time() -> None:
-    busy = [*CPU, (3.0, CpuTime(152, 600)), (3.1, CpuTime(152, 620))]
-    assert verdict(cpu=busy).reasons == ("CPU: 1.0% idle in the second from 2 s on, at least 5% is needed",)
+def test_a_second_in_which_the_endpoints_had_to_wait_is_a_cause() -> None:
+    found = verdict(seconds=(*SECONDS, replace(QUIET_SECOND, endpoints=0.5)))
+    assert found.reasons == (
+        "the endpoints had to wait for a processor: 50% of a second at worst, in 1 of 3 s; 20% is the most",
+    )
+    assert [cause.invariant for cause in found.causes] == [Invariant.PROCESSORS]
+    assert not found.blames_others
+
+
+def test_others_are_named_first_where_a_run_is_overloaded_and_not_otherwise() -> None:
+    beside = replace(QUIET_SECOND, others=(Consumer("cc1plus", 2, 0.96, low=False),))
+    slow = replace(ITERATION, sending_rate_bps={"w0": 20e6, "w1": 18e6})
+    assert verdict(seconds=(beside, beside)).valid
+    found = verdict(seconds=(beside, beside), measured=replace(MEASURED, iterations=(slow,)))
+    assert [cause.invariant for cause in found.causes] == [Invariant.PROCESSORS, Invariant.RATE]
+    assert found.reasons[0] == (
+        "cc1plus (2 processes, not of this run) took 96% of the processors in 2 of 2 s: end them, or wait"
+    )
+    assert found.blames_others
 
 
 def test_a_slow_sender() -> None:

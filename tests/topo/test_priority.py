@@ -1,0 +1,125 @@
+"""The emulation goes ahead of other work for the time of a run, as far as the kernel lets it, and no longer."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from topo import priority
+from topo.control_groups import cpu_groups, has_quota
+from topo.priority import ENDPOINTS_PRIORITY, LEAST_NICE, Priority, ahead_of_others, keeps_some_for_others, wanted
+
+
+def refuse_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(priority, "keeps_some_for_others", lambda: False)
+
+
+@pytest.mark.root
+def test_the_thread_goes_first_and_gets_its_priority_back() -> None:
+    before = Priority.of(0)
+    with ahead_of_others():
+        assert Priority.of(0).level == ENDPOINTS_PRIORITY
+    assert Priority.of(0) == before
+
+
+@pytest.mark.root
+def test_the_priority_is_given_back_after_an_error() -> None:
+    before = Priority.of(0)
+    with pytest.raises(RuntimeError, match="stop"), ahead_of_others():
+        raise RuntimeError("stop")
+    assert Priority.of(0) == before
+
+
+@pytest.mark.root
+def test_what_the_thread_starts_is_ordinary() -> None:
+    found: list[Priority] = []
+    with ahead_of_others():
+        started = threading.Thread(target=lambda: found.append(Priority.of(0)))
+        started.start()
+        started.join()
+    assert (found[0].policy, found[0].nice) == (os.SCHED_OTHER, 0)
+
+
+@pytest.mark.root
+def test_where_real_time_may_stop_the_machine_the_lowest_nice_value_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse_real_time(monkeypatch)
+    with ahead_of_others():
+        assert (Priority.of(0).level, Priority.of(0).nice) == (0, LEAST_NICE)
+
+
+def test_where_the_kernel_refuses_everything_the_block_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    before = Priority.of(0)
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    with ahead_of_others():
+        assert Priority.of(0) == before
+
+
+@pytest.mark.root
+def test_softirq_threads_go_before_the_endpoints_and_are_ordinary_again() -> None:
+    threads = priority.softirq_threads()
+    if not threads:
+        pytest.skip("no softirq threads can be seen from here")
+    with ahead_of_others():
+        assert {Priority.of(thread).level for thread in threads} == {priority.SOFTIRQ_PRIORITY}
+    assert {Priority.of(thread) for thread in threads} == {priority.ORDINARY}
+
+
+@pytest.mark.parametrize(("text", "kept"), [("950000\n", True), ("-1\n", False)])
+def test_real_time_is_used_only_where_the_kernel_keeps_some_time_for_others(
+    tmp_path: Path, text: str, kept: bool
+) -> None:
+    limit = tmp_path / "sched_rt_runtime_us"
+    limit.write_text(text)
+    assert keeps_some_for_others(limit) == kept
+    assert not keeps_some_for_others(tmp_path / "absent")
+
+
+def test_a_quota_is_not_evaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(priority, "keeps_some_for_others", lambda: True)
+    monkeypatch.setattr(priority, "has_quota", lambda: True)
+    assert [choice.level for choice in wanted(ENDPOINTS_PRIORITY)] == [0]
+    monkeypatch.setattr(priority, "has_quota", lambda: False)
+    assert [choice.level for choice in wanted(ENDPOINTS_PRIORITY)] == [ENDPOINTS_PRIORITY, 0]
+
+
+# ---- control groups ------------------------------------------------------------------------------
+
+
+def machine(folder: Path, groups: str, files: dict[str, str]) -> tuple[Path, Path]:
+    """/proc and /sys/fs/cgroup of a machine, as a process of these groups finds them."""
+    proc, cgroups = folder / "proc", folder / "cgroup"
+    (proc / "self").mkdir(parents=True)
+    (proc / "self/cgroup").write_text(groups)
+    for name, text in files.items():
+        (cgroups / name).parent.mkdir(parents=True, exist_ok=True)
+        (cgroups / name).write_text(text)
+    return proc, cgroups
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "limited"),
+    [
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n", "a/cpu.max": "max 100000\n"}, False),
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n", "a/cpu.max": "50000 100000\n"}, True),
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, True),
+        ("3:cpu,cpuacct:/a\n0::/\n", {"cpu,cpuacct/a/cpu.cfs_quota_us": "-1\n"}, False),
+        ("3:cpu,cpuacct:/a\n0::/\n", {"cpu,cpuacct/a/cpu.cfs_quota_us": "50000\n"}, True),
+        ("1:cpu:/\n0::/\n", {"cpu/cpu.cfs_quota_us": "50000\n"}, True),
+        ("3:cpuset:/a\n", {"cpuset/a/cpu.cfs_quota_us": "50000\n"}, False),
+        ("", {}, False),
+    ],
+)
+def test_a_quota_is_found_in_any_group_around_the_process(
+    tmp_path: Path, groups: str, files: dict[str, str], limited: bool
+) -> None:
+    assert has_quota(*machine(tmp_path, groups, files)) == limited
+
+
+def test_no_group_is_known_of_a_process_that_is_gone(tmp_path: Path) -> None:
+    assert list(cpu_groups(1, tmp_path, tmp_path)) == []

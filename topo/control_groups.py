@@ -1,0 +1,43 @@
+"""The control groups that limit a process: where they are in the file system, and whether one has a quota."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
+
+
+def cpu_groups(process: int | str = "self", proc: Path = PROC, cgroups: Path = CGROUPS) -> Iterator[Path]:
+    """The folders of a process's CPU groups that may exist, its own first, then those around it, of both versions."""
+    for line in lines(proc / str(process) / "cgroup"):
+        number, controllers, path = line.split(":", 2)
+        if number == "0" or "cpu" in controllers.split(","):
+            own = Path(path.lstrip("/"))
+            yield from (base / part for base in bases(number, controllers, cgroups) for part in (own, *own.parents))
+
+
+def bases(number: str, controllers: str, cgroups: Path) -> list[Path]:
+    """Where a hierarchy is mounted: version 2 is number 0, alone or as `unified`; of version 1 each controller."""
+    if number == "0":
+        return [cgroups, cgroups / "unified"]
+    return [path for path in (cgroups / controllers, cgroups / "cpu") if path.is_dir()][:1]
+
+
+def has_quota(proc: Path = PROC, cgroups: Path = CGROUPS) -> bool:
+    """Whether a group around this process may run for a part of each period only."""
+    return any(limited(folder) for folder in cpu_groups("self", proc, cgroups))
+
+
+def limited(folder: Path) -> bool:
+    """`cpu.max` of version 2 is "max 100000" without a quota, `cpu.cfs_quota_us` of version 1 is -1."""
+    quotas = [line.split()[0] for name in ("cpu.max", "cpu.cfs_quota_us") for line in lines(folder / name)]
+    return any(quota not in {"max", "-1"} for quota in quotas)
+
+
+def lines(path: Path) -> list[str]:
+    """Of a file; none where it is not there."""
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
