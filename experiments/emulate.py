@@ -30,7 +30,7 @@ from experiments.injection import Scene, faulty_entries, watch_faulty
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.pace import Pace, TooSlowError, courses
 from experiments.planning import make_plan, write_plan
-from experiments.progress import Stage, bar, working
+from experiments.progress import Report, Stage, bar, working
 from experiments.record import RunFolder, RunRecord
 from experiments.report import OVERLOADED, VALID, print_report
 from planner.adapt import with_policy
@@ -105,10 +105,12 @@ class Emulation:
             scale=self.scale * scale if self.free.described else self.scale,
         )
 
-    @property
-    def ends_early(self) -> bool:
-        """Whether a run that is clearly too slow is ended: one that only overload can slow down."""
-        return self.mode == "reliable" and self.faults is None and not self.keep_going
+    def pace(self, plan: Plan, progress: Report) -> Pace | None:
+        """What ends a run that is clearly too slow; None if it is to go on. Faults may slow down a run that is not."""
+        if self.keep_going:
+            return None
+        only_overload_slows = self.mode == "reliable" and self.faults is None
+        return Pace(courses(self.problem, evaluate(self.problem, plan)) if only_overload_slows else (), progress)
 
 
 def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
@@ -268,13 +270,13 @@ def measure(
         setup_s = time.monotonic() - started
         hosts = host_ports(network.hosts.values())
         progress = stack.enter_context(stage(f"{emulation.mode} on {target.name}"))
-        pace = Pace(courses(problem, evaluate(problem, plan)), progress) if emulation.ends_early else progress
-        send = partial(MODES[emulation.mode].send, hosts, problem, plan, gradients=gradients, progress=pace)
+        pace = emulation.pace(plan, progress)
+        send = partial(MODES[emulation.mode].send, hosts, problem, plan, gradients=gradients, progress=pace or progress)
         with capturing(network, emulation.captures, folder / "pcap") as captured:
             if faults is None:
-                outcome = watch(network, hosts, plan, send)
+                outcome = watch(network, hosts, plan, send, pace=pace)
             else:
-                outcome = watch_faulty(Scene(network, hosts, problem, plan, installed), faults, send)
+                outcome = watch_faulty(Scene(network, hosts, problem, plan, installed), faults, send, pace)
         return replace(outcome, captured=captured, setup_s=setup_s)
 
 

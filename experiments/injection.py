@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from experiments.faults import Event, FaultPlan, Link
 from experiments.outcome import Outcome, watch
+from experiments.pace import Pace
 from planner.background import Flow, background_routes, flow_links, with_background
 from planner.faults import doubled_by_hosts, with_faults
 from planner.plan import Plan
@@ -226,15 +227,15 @@ class Injection:
         }
 
 
-def watch_faulty(scene: Scene, faults: FaultPlan, send: Callable[..., Measured]) -> Outcome:
-    """Send under the monitor's eyes while the faults happen, and judge what is not their doing."""
+def watch_faulty(scene: Scene, faults: FaultPlan, send: Callable[..., Measured], pace: Pace | None = None) -> Outcome:
+    """Send under the monitor's eyes while the faults happen, and judge what is not their doing. For `pace` see `watch`."""
     injection = Injection(scene, faults)
 
     def interfered() -> Measured:
         with injection:
             return send(interference=injection)
 
-    result = watch(scene.network, scene.hosts, scene.plan, interfered, injection.excuses())
+    result = watch(scene.network, scene.hosts, scene.plan, interfered, injection.excuses(), pace)
     return replace(result, faults=injection.as_json(result.monitor))
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from experiments.capture import Counts
+from experiments.pace import Pace
 from experiments.record import RunFolder
 from experiments.report import OVERLOADED, VALID
 from planner.evaluate import Prediction
@@ -64,9 +65,15 @@ def watch(
     plan: Plan,
     send: Callable[[], Measured],
     excuses: Excuses | None = None,
+    pace: Pace | None = None,
 ) -> Outcome:
-    """Send under the monitor's eyes, and judge. Raises `RunError` when a switch has died."""
+    """Send under the monitor's eyes, and judge. Raises `RunError` when a switch has died.
+
+    With a `pace`, which `send` tells its progress, it raises `TooSlowError` when the run is clearly overloaded.
+    """
     with Monitor(watched(network, hosts)) as monitor:
+        if pace is not None:
+            pace.monitor = monitor
         try:
             measured = send()
         finally:

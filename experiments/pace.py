@@ -1,7 +1,4 @@
-"""The pace of a run against its plan: a run that clearly cannot keep it is ended early, with a rate to try.
-
-Only where nothing but overload slows a run down: a closed loop without faults on demand.
-"""
+"""The pace of a run against its plan: a run that clearly cannot keep it, or that had to wait, is ended early."""
 
 from __future__ import annotations
 
@@ -9,11 +6,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from planner.evaluate import Prediction
 from planner.problem import Job, Problem
-from topo.errors import RunError
+from topo.errors import InakitError
 from traffic.reliable import Progress
+from traffic.verdict import Cause
 
 WINDOW_S = 6.0
 """So many seconds have to be clearly too slow: a machine that is taken away for a moment comes back sooner."""
@@ -24,16 +23,15 @@ PAUSES = 5
 """A window holds so many iterations, so that where it begins and ends between two pauses does not matter."""
 
 
-class TooSlowError(RunError):
+class TooSlowError(InakitError):
     """A run that was ended because it fell behind its plan.
 
     `share` is what it did of what was planned; `causes` are what the monitor saw until then, in words.
     """
 
-    def __init__(self, message: str, share: float) -> None:
+    def __init__(self, message: str, share: float, causes: tuple[str, ...] = ()) -> None:
         super().__init__(message)
-        self.share = share
-        self.causes: tuple[str, ...] = ()
+        self.share, self.causes = share, causes
 
 
 @dataclass(frozen=True)
@@ -67,15 +65,28 @@ def course(job: Job, prediction: Prediction, weight: float) -> Course:
     return Course(job.arrival_s, iteration_s * job.iterations, weight, iteration_s if job.compute_s else 0.0)
 
 
+class Watching(Protocol):
+    """What sees during a run whether it is overloaded (`traffic.monitor.Monitor`)."""
+
+    def overloaded_so_far(self) -> tuple[Cause, ...]:
+        """Why the run is clearly overloaded already; nothing as long as it is not clear."""
+        ...
+
+
 class Pace:
-    """Takes the fraction done of a run, as `Progress` does, and raises `TooSlowError` when it is clearly too slow."""
+    """Takes the fraction done of a run, as `Progress` does, and raises `TooSlowError` when it is clearly too slow.
+
+    Set `monitor` once the run is watched: then a run whose endpoints or switches had to wait is ended as well.
+    """
 
     def __init__(
         self, planned: tuple[Course, ...], told: Progress, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`told` is told the fractions too; `clock` gives seconds."""
+        """`told` is told the fractions too; `clock` gives seconds. `planned` is empty for a run with faults on demand,
+        which anything may slow down."""
         self.planned, self.told, self.clock = planned, told, clock
-        self.window_s = max(WINDOW_S, PAUSES * max(each.cycle_s for each in planned))
+        self.monitor: Watching | None = None
+        self.window_s = max(WINDOW_S, PAUSES * max((each.cycle_s for each in planned), default=0.0))
         self.began_s: float | None = None
         self.seen: deque[tuple[float, float]] = deque()
 
@@ -84,12 +95,19 @@ class Pace:
         now = self.clock()
         self.began_s = now if self.began_s is None else self.began_s
         self.seen.append((now - self.began_s, fraction))
+        if fraction < 1:
+            self.check()
+
+    def check(self) -> None:
+        """Raise `TooSlowError` if there is no doubt."""
         share = self.share()
-        if fraction < 1 and share is not None and share < CLEAR:
-            raise TooSlowError(
-                f"after {self.seen[-1][0]:.0f} s the run does {share:.0%} of what was planned, and was ended early",
-                share,
-            )
+        slow = share is not None and share < CLEAR
+        causes = tuple(cause.text for cause in self.monitor.overloaded_so_far()) if self.monitor else ()
+        if slow or causes:
+            done = 1.0 if share is None else share
+            after = f"ended after {self.seen[-1][0]:.0f} s"
+            said = f"{after}: it did {done:.0%} of what is planned" if slow else f"{after}: it is overloaded already"
+            raise TooSlowError(said, min(1.0, done), causes)
 
     def share(self) -> float | None:
         """What was done over the last window, of what was planned for it; None before a whole window is over."""

@@ -16,6 +16,7 @@ from experiments.emulate import (
     Emulation,
     check,
     completing,
+    ended_early,
     make_plans,
     measure,
     new_record,
@@ -24,6 +25,7 @@ from experiments.emulate import (
     stages,
 )
 from experiments.outcome import WRONG, Outcome
+from experiments.pace import TooSlowError
 from experiments.planning import write_plan
 from experiments.progress import working
 from experiments.record import RunFolder, RunRecord
@@ -125,13 +127,17 @@ def run_training(emulation: Emulation, task: Task, framework: str, console: Cons
     curves = [curve_of(ALONE, task, alone.rounded)]
     with completing(folder, record):
         for name, plan in plans.items():
-            with used.learn(task) as learning:
-                outcome = measure(emulation, plan, target, folder.path / name, stages(console, name), learning)
-                history = learning.history
-            outcome.write(folder, name)
-            curves.append(curve_of(name, task, history, outcome.measured))
-            entry = outcome.as_json() | judged(outcome, emulation.problem.jobs[0].compute_s, history, alone.rounded)
-            record.planners[name] |= entry | {"training": training_figures(curves[-1], history, alone)}
+            try:
+                with used.learn(task) as learning:
+                    outcome = measure(emulation, plan, target, folder.path / name, stages(console, name), learning)
+                    history = learning.history
+            except TooSlowError as slow:
+                record.planners[name] |= ended_early(slow, emulation)
+            else:
+                outcome.write(folder, name)
+                curves.append(curve_of(name, task, history, outcome.measured))
+                entry = outcome.as_json() | judged(outcome, emulation.problem.jobs[0].compute_s, history, alone.rounded)
+                record.planners[name] |= entry | {"training": training_figures(curves[-1], history, alone)}
             folder.write_record(record)
         write_curves(folder, curves)
         record.finish(*overall(record.planners))

@@ -11,6 +11,7 @@ from experiments.pace import CLEAR, WINDOW_S, Course, Pace, TooSlowError, course
 from experiments.planning import make_plan
 from experiments.scenario import FabricChoice, JobChoice, build_problem
 from planner.evaluate import evaluate
+from traffic.verdict import Cause, Invariant
 
 TICK_S = 0.2
 """How often a run tells its progress."""
@@ -103,3 +104,31 @@ def test_the_course_of_a_job_is_the_evaluators(planned: tuple[Course, ...]) -> N
     exchange_s = 2141 * 326 * 8 / 20e6
     assert course.cycle_s == pytest.approx(exchange_s + 0.5, rel=1e-3)
     assert course.duration_s == pytest.approx(2 * course.cycle_s)
+
+
+class Monitor:
+    """Sees an overload once `after` looks are over."""
+
+    def __init__(self, after: int) -> None:
+        self.looks, self.after = 0, after
+
+    def overloaded_so_far(self) -> tuple[Cause, ...]:
+        self.looks += 1
+        waited = Cause(Invariant.PROCESSORS, "the endpoints had to wait for a processor", by_others=True)
+        return (waited,) if self.looks > self.after else ()
+
+
+def test_a_run_that_had_to_wait_is_ended_with_the_cause_though_it_keeps_its_pace() -> None:
+    pace = Pace((), lambda _: None)
+    pace.monitor = Monitor(after=2)
+    pace(0.1)
+    pace(0.2)
+    with pytest.raises(TooSlowError, match="it is overloaded already") as ended:
+        pace(0.3)
+    assert (ended.value.causes, ended.value.share) == (("the endpoints had to wait for a processor",), 1.0)
+
+
+def test_a_run_that_is_done_is_not_ended_any_more() -> None:
+    pace = Pace((), lambda _: None)
+    pace.monitor = Monitor(after=0)
+    pace(1.0)
