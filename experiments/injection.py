@@ -228,7 +228,7 @@ class Injection:
 
 
 def watch_faulty(scene: Scene, faults: FaultPlan, send: Callable[..., Measured], pace: Pace | None = None) -> Outcome:
-    """Send under the monitor's eyes while the faults happen, and judge what is not their doing. For `pace` see `watch`."""
+    """Send under the monitor's eyes while the faults happen, and judge what is not theirs; `pace` as in `watch`."""
     injection = Injection(scene, faults)
 
     def interfered() -> Measured:
