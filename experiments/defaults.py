@@ -90,11 +90,6 @@ def rate_words(rate_bps: float) -> str:
     return f"{rate_bps:.4g} bit/s"
 
 
-def plan_at(plan: Plan, scale: float) -> Plan:
-    """The plan with every rate times `scale`: the best trees at one scale are the best at all."""
-    return replace(plan, shards=tuple(replace(shard, rate_bps=shard.rate_bps * scale) for shard in plan.shards))
-
-
 def problem_at(problem: Problem, scale: float, *, gradients: bool) -> Problem:
     """The problem with every rate times `scale` and, if wanted, `gradients` that take as long as before."""
     fragment_bytes = 4 * problem.fragment.values

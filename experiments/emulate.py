@@ -20,11 +20,11 @@ from experiments.defaults import (
     Free,
     choose_rates,
     faults_at,
-    plan_at,
     problem_at,
     rate_to_try,
     tell_choice,
 )
+from experiments.dilation import options_for, slowed_plan
 from experiments.faults import FaultPlan, check_faults
 from experiments.injection import Scene, faulty_entries, watch_faulty
 from experiments.outcome import Outcome, planned_figures, watch
@@ -49,7 +49,7 @@ from topo.errors import InputError, unknown_name
 from topo.network import check_machine
 from traffic.gradient import Gradients
 from traffic.measure import Measured
-from traffic.port import host_ports
+from traffic.port import HostPort, host_ports
 from traffic.reliable import run_reliable
 from traffic.replay import check_tcpreplay, run_replay
 
@@ -62,7 +62,12 @@ class Mode:
     check_machine: Callable[[], None]
 
 
-MODES = {"reliable": Mode(run_reliable, lambda: None), "replay": Mode(run_replay, check_tcpreplay)}
+def send_reliably(hosts: Sequence[HostPort], problem: Problem, plan: Plan, **given: Any) -> Measured:
+    """A closed loop whose endpoints wait as long as links of these rates need."""
+    return run_reliable(hosts, problem, plan, options=options_for(problem), **given)
+
+
+MODES = {"reliable": Mode(send_reliably, lambda: None), "replay": Mode(run_replay, check_tcpreplay)}
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ def settled(
             announce(console, emulation.problem, plans, target.name, emulation.scale)
         return emulation, plans
     chosen = choose_rates(emulation.problem, plans, emulation.switch, target, console, panel=emulation.patch_panel)
-    return emulation.at(chosen), {name: plan_at(plan, chosen) for name, plan in plans.items()}
+    return emulation.at(chosen), {name: slowed_plan(plan, chosen) for name, plan in plans.items()}
 
 
 def stages(console: Console, name: str) -> Stage:

@@ -13,6 +13,7 @@ from typing import Self
 
 from experiments.bring_up import brought_up
 from experiments.calibrate.capacity import Load, Use, planned_load
+from experiments.dilation import options_for, slowed_plan
 from experiments.outcome import watch, watched
 from experiments.report import OVERLOADED
 from planner.entries import entries
@@ -27,8 +28,7 @@ from topo.processors import endpoint_processor
 from topo.variations import with_scale
 from traffic.counters import CpuTime, processor_times
 from traffic.port import host_ports
-from traffic.reliable import ReliableOptions, run_reliable
-from traffic.worker import WorkerOptions
+from traffic.reliable import run_reliable
 
 RUN_S = 2.5
 """How long the gradients of one trial take at the planned rate."""
@@ -101,7 +101,8 @@ class TrialNetwork:
 
     def _run(self, problem: Problem, plan: Plan, sampler: Sampler) -> tuple[str, tuple[str, ...]]:
         """The verdict and its reasons. A run that stalls, or takes much too long, is overloaded too."""
-        options = ReliableOptions(worker=WorkerOptions(first_seq=self.next_seq), stall_s=STALL_S)
+        options = options_for(problem)
+        options = replace(options, worker=replace(options.worker, first_seq=self.next_seq), stall_s=STALL_S)
         self.next_seq += longest_tree(problem, plan) + max(tree.reach for s in plan.shards for tree in s.trees)
         try:
             outcome = watch(
@@ -130,7 +131,7 @@ def scaled(problem: Problem, plan: Plan, scale: float, run_s: float) -> tuple[Pr
 
     What a method optimises is linear in the rates: the best trees at one scale are the best at all.
     """
-    plan = replace(plan, shards=tuple(replace(shard, rate_bps=shard.rate_bps * scale) for shard in plan.shards))
+    plan = slowed_plan(plan, scale)
     fragment_bytes = 4 * problem.fragment.values
 
     def lasting(job: Job, time_s: float) -> Job:

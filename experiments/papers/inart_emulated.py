@@ -1,7 +1,8 @@
 """InArt's Figures 8 to 13 by real packets: what was planned and what was measured, beside the paper's values.
 
 All are views of the same runs, one for each scheme at each place, which are kept in `inart-emulated.jsonl`: a figure
-only runs what is missing there. Rates are emulated at half; tables and plots have them at the paper's.
+only runs what is missing there. Where this machine does not carry the paper's rates it is slowed down; tables and
+plots have them at the paper's.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ from experiments.papers.inart_runs import QUANTITIES, conclusion, gradient_bytes
 from experiments.papers.sweep import Measured, Result, Trial, sweep
 
 EMULATED = (INART, ONE, ATP, LBMM)
-SCALE = 0.5
-"""At which all rates are emulated: 40 workers at 9.6 Mbit/s each are about all that two processors carry."""
 LEAST_BYTES = 1e6
 """Of a run's gradients, in as many iterations as that takes."""
 
@@ -71,7 +70,7 @@ def emulate(trial: Trial, switch: str, results: Path) -> Result:
     scheme = PLANNED[str(trial["scheme"])]
     problem, plan = scheme.plan(setting, int(trial["workers"]), 0, gradient_bytes(size))
     problem = in_iterations(problem, ceil(LEAST_BYTES / size))
-    return inart_runs.emulate("inart-emulated", problem, plan, trial, switch, results, SCALE)
+    return inart_runs.emulate("inart-emulated", problem, plan, trial, switch, results)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from planner.plan import Plan
 from planner.problem import Problem
 from planner.replan import rate_bps, with_rate
 from planner.results import with_room_for_results
-from topo.variations import with_scale
 from traffic.measure import Iteration
 from traffic.packet import FRAGMENT
 
@@ -44,26 +43,19 @@ def gradient_bytes(frame_bytes: int) -> int:
     return round(frame_bytes / FRAGMENT.wire_bytes) * 4 * FRAGMENT.values
 
 
-def emulate(
-    name: str, problem: Problem, plan: Plan, place: Place, switch: str, results: Path, scale: float = 1.0
-) -> Result:
-    """Run a plan, in a run folder of its own. What is planned leaves room for results, as any closed loop has to.
-
-    All rates of the network are emulated at `scale`; what is returned is of the problem as it is given.
-    """
+def emulate(name: str, problem: Problem, plan: Plan, place: Place, switch: str, results: Path) -> Result:
+    """Run a plan, in a run folder of its own. What is planned leaves room for results, as any closed loop has to."""
     plan = with_room_for_results(problem, plan)
-    problem = replace(problem, fabric=with_scale(problem.fabric, scale))
-    plan = with_rate(plan, scale * FILLED * rate_bps(plan))
-    unscaled = {"sending_rate_bps": 1 / scale, "communication_time_s": scale, "ps_ingress_bytes": 1.0}
+    plan = with_rate(plan, FILLED * rate_bps(plan))
     quiet = Console(file=StringIO())
     done = run_trials(name, [Trial("run", problem, plan, place)], Request(results, switch=switch), quiet)
     (outcome,) = done.outcomes
     planned = planned_figures(evaluate(problem, plan))
     measured = measured_figures(outcome.measured, outcome.monitor)
     return {
-        **{FORESEEN + quantity: planned[quantity] * unscaled[quantity] for quantity in QUANTITIES},
-        **{quantity: measured[quantity] * unscaled[quantity] for quantity in QUANTITIES},
-        "iteration_s": iteration_s(outcome.measured.iterations) * scale,
+        **{FORESEEN + quantity: planned[quantity] for quantity in QUANTITIES},
+        **{quantity: measured[quantity] for quantity in QUANTITIES},
+        "iteration_s": iteration_s(outcome.measured.iterations),
         "exact": int(bool(measured["exact"])),
         "verdict": outcome.verdict,
         "folder": done.folder.path.name,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from rich.console import Console
 
+from experiments.bring_up import brought_up
+from experiments.calibrate.fit import fit, packets
+from experiments.defaults import rate_words
+from experiments.dilation import as_described, slowed_options, slowed_plan, slowed_problem
 from experiments.emulate import completing, overall
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.papers import Request
@@ -22,7 +26,7 @@ from planner.plan import Plan
 from planner.problem import Problem
 from switch.target import Target, choose_target
 from topo.document import document_of
-from topo.network import DEFAULT_QUEUE_PACKETS, Network, check_machine
+from topo.network import DEFAULT_QUEUE_PACKETS, check_machine
 from traffic.faults import Interference
 from traffic.fidelity import Excuses
 from traffic.port import host_ports
@@ -66,22 +70,57 @@ class Trials:
 
 
 def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: Console) -> Trials:
-    """Run them one after another; `run.json` says before what is to come. Raises `InakitError`."""
+    """Run them one after another; `run.json` says before what is to come. Raises `InakitError`.
+
+    Where this machine does not carry the trials' rates all are slowed down alike. What comes of them is told as if
+    they were not.
+    """
     target = choose_target(request.switch)
     check_machine()
+    scale = scale_of(trials, target, console)
     folder = RunFolder(request.results, figure)
-    record = new_record(trials, target)
+    record = new_record(trials, target, scale)
     folder.write_record(record)
     outcomes = []
     with completing(folder, record), bar(console, f"{figure} on {target.name}") as progress:
         for number, trial in enumerate(trials):
             emulate = trial.emulate or measure
-            outcome = emulate(trial, target, folder, part_of(progress, number, len(trials)))
+            outcome = emulate(slowed(trial, scale), target, folder, part_of(progress, number, len(trials)))
+            outcome = replace(outcome, measured=as_described(outcome.measured, scale))
             outcomes.append(outcome)
             record.planners[trial.name] |= outcome.as_json()
             folder.write_record(record)
         record.finish(*overall(record.planners))
     return Trials(folder, tuple(outcomes), record.verdict, tuple(record.reasons))
+
+
+def scale_of(trials: Sequence[Trial], target: Target, console: Console) -> float:
+    """What to slow all trials down by so that this machine carries them; says so unless it is 1.
+
+    Trials that are run in a way of their own keep their rates.
+    """
+    if any(trial.emulate for trial in trials):
+        return 1.0
+    heaviest = max(trials, key=lambda trial: packets(trial.problem, trial.plan))
+    found = fit(heaviest.problem, {heaviest.name: heaviest.plan}, target, console, panel=False)
+    if found.scale < 1:
+        line = (
+            f"slowed down to {found.scale:.3g} of their rates: links of {rate_words(found.link_bps)} at most are what "
+        )
+        console.print(f"{line}{target.name} carries here", highlight=False, soft_wrap=True)
+    return found.scale
+
+
+def slowed(trial: Trial, scale: float) -> Trial:
+    """The trial at a scale of its rates."""
+    if scale == 1:
+        return trial
+    return replace(
+        trial,
+        problem=slowed_problem(trial.problem, scale),
+        plan=slowed_plan(trial.plan, scale),
+        options=slowed_options(trial.options, scale),
+    )
 
 
 def part_of(progress: Progress, number: int, count: int) -> Progress:
@@ -96,9 +135,7 @@ def measure(trial: Trial, target: Target, folder: RunFolder, progress: Progress)
     own.mkdir()
     save_plan(trial.plan, own / "plan.json")
     fabric, queue = trial.problem.fabric, trial.queue_packets
-    with Network(fabric, target.node_class(), run_dir=own / "switches", queue_packets=queue) as network:
-        for name, switch in network.switches.items():
-            switch.install(installed.of(name))
+    with brought_up(fabric, target, installed, own / "switches", queue_packets=queue) as network:
         hosts = host_ports(network.hosts.values())
         send = partial(
             run_reliable, hosts, trial.problem, trial.plan,
@@ -107,15 +144,15 @@ def measure(trial: Trial, target: Target, folder: RunFolder, progress: Progress)
         return watch(network, hosts, trial.plan, send, trial.excuses)
 
 
-def new_record(trials: Sequence[Trial], target: Target) -> RunRecord:
-    """The record before anything runs. All trials are on the first one's fabric."""
+def new_record(trials: Sequence[Trial], target: Target, scale: float) -> RunRecord:
+    """The record before anything runs. All trials are on the first one's fabric, and slowed down to `scale`."""
     fabric = trials[0].problem.fabric
     return RunRecord(
         fabric={
             "name": fabric.name,
             "switches": len(fabric.switches),
             "hosts": len(fabric.hosts),
-            "scale": 1.0,
+            "scale": scale,
             "description": document_of(fabric),
         },
         switch=target.name,
