@@ -12,9 +12,9 @@ from rich.table import Table
 
 from experiments.calibrate.limit import shown
 from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.report import VALID, without_names
+from experiments.report import without_names
+from traffic.verdict import OVERLOADED, VALID
 
-OVERLOADED = "OVERLOADED"
 LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)
 """Times the calibrated rate."""
 RUNS_PER_MISS = 30
