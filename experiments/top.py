@@ -14,13 +14,14 @@ from rich.text import Text
 from experiments.rates import LinkRate, ProcessorRate, Rates, Sampler, SwitchRate, rates
 from topo.errors import InputError, MachineError
 from topo.running import RunningNetwork, find_network, running_networks
+from traffic.verdict import Limits
 
 LEAST_INTERVAL_S = 0.1
 NICENESS = 10
 FULL_LOAD = 0.95
 """From this load on a link is highlighted."""
-LEAST_IDLE = 0.05
-"""Below this idle share a processor is highlighted: a run with such a second is OVERLOADED."""
+LEAST_IDLE = Limits().free
+"""Below this idle share a processor is highlighted: if it is the emulation's own work, a run is OVERLOADED by it."""
 FIGURES = 22
 """Columns of the figures behind a link's or a switch's name."""
 GAP = "  "

@@ -87,6 +87,11 @@ def raised(thread: int, choices: Sequence[Priority], before: Priority) -> Iterat
         given(thread, before)
 
 
+def send_ahead(process: int) -> None:
+    """Let a process that sends for an endpoint, and ends when that is done, go before other work, as far as allowed."""
+    any(given(process, choice) for choice in wanted(ENDPOINTS_PRIORITY))
+
+
 def given(thread: int, priority: Priority) -> bool:
     """Whether the kernel let `thread` have the priority."""
     try:

@@ -24,6 +24,7 @@ from scapy.utils import RawPcapWriter
 from planner.plan import Plan
 from planner.problem import Job, Problem
 from topo.errors import MachineError, RunError
+from topo.priority import ahead_of_others, send_ahead
 from traffic.egress import Egress
 from traffic.gradient import Gradients, RandomGradients
 from traffic.layers import INA, Values
@@ -67,6 +68,7 @@ def run_replay(
     check_tcpreplay()
     layout = lay_out(problem, plan, hosts)
     with ExitStack() as stack:
+        stack.enter_context(ahead_of_others())
         ports = stack.enter_context(SocketPorts(layout.hosts))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
         replay = Replay(layout, ports, folder, gradients or RandomGradients(), options or ReplayOptions())
@@ -90,6 +92,7 @@ class Senders:
         try:
             for host, (pcap, rate_fps) in pcaps.items():
                 self.processes[host] = start(layout.hosts[host], pcap, rate_fps, waiting)
+                send_ahead(self.processes[host].pid)
         except BaseException:
             self.end()
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from pathlib import Path
 
@@ -10,7 +11,15 @@ import pytest
 
 from topo import priority
 from topo.control_groups import cpu_groups, has_quota
-from topo.priority import ENDPOINTS_PRIORITY, LEAST_NICE, Priority, ahead_of_others, keeps_some_for_others, wanted
+from topo.priority import (
+    ENDPOINTS_PRIORITY,
+    LEAST_NICE,
+    Priority,
+    ahead_of_others,
+    keeps_some_for_others,
+    send_ahead,
+    wanted,
+)
 
 
 def refuse_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +67,15 @@ def test_where_the_kernel_refuses_everything_the_block_runs_as_it_is(monkeypatch
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     with ahead_of_others():
         assert Priority.of(0) == before
+
+
+@pytest.mark.root
+def test_a_process_that_sends_for_an_endpoint_goes_first_too() -> None:
+    with subprocess.Popen(["sleep", "10"]) as process:
+        send_ahead(process.pid)
+        level = Priority.of(process.pid).level
+        process.kill()
+    assert level == ENDPOINTS_PRIORITY
 
 
 @pytest.mark.root
