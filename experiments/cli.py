@@ -1,7 +1,6 @@
 """The `inakit` command: plan, design, emulate, train, topo, check, bench, and dump, capture and top for a look inside.
 
-Every error that is a person's to mend ends in one message and the exit code 2; a run whose verdict is
-not VALID ends in 1.
+`experiments.main` runs them, and says what their errors and signals end in.
 """
 
 from __future__ import annotations
@@ -13,17 +12,20 @@ import typer
 from rich.console import Console
 
 from experiments.alone import app as switch_app
+from experiments.main import main
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import METHODS, Options
 from planner.policies import POLICIES
 from planner.problem import Job, Problem
-from topo.errors import InakitError, InputError
+from topo.errors import InputError
 from topo.files import parse_rate
 from topo.running import find_network
 
 if TYPE_CHECKING:
     from experiments.faults import FaultPlan
+
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="inakit",
@@ -79,18 +81,6 @@ Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
-
-
-def main() -> None:
-    """Entry point of the command."""
-    try:
-        app()
-    except InakitError as error:
-        Console(stderr=True).print(f"inakit: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        Console(stderr=True).print("inakit: interrupted; everything the run created has been removed", style="yellow")
-        raise SystemExit(130) from None
 
 
 @app.command()
@@ -382,7 +372,10 @@ def reproduce(
 ) -> None:
     """Run a figure or a claim of a paper: table, CSV and plot."""
     from experiments.papers import Request, figures, find_figure, run_simulated  # noqa: PLC0415
+    from experiments.record import check_results  # noqa: PLC0415
 
+    if paper is not None and (figure is not None or simulated):
+        check_results(results)
     if paper is not None and figure is None and simulated:
         raise typer.Exit(exit_code(run_simulated(paper, Console(), Request(results, quick, switch))))
     if paper is None or figure is None:

@@ -19,7 +19,7 @@ from experiments.faults import FaultPlan, check_faults
 from experiments.injection import Scene, faulty_entries, watch_faulty
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.planning import make_plan, write_plan
-from experiments.record import RunFolder, RunRecord
+from experiments.record import RunFolder, RunRecord, check_results
 from experiments.report import VALID, print_report
 from planner.adapt import with_policy
 from planner.entries import entries
@@ -98,13 +98,13 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     for name, plan in plans.items():
         write_plan(folder.path / name, emulation.problem, plan)
     folder.write_record(record)
-    with completing(folder, record):
+    with folder.completing(record):
         for name, plan in plans.items():
             with bar(console, f"{name}: {emulation.mode} on {target.name}") as progress:
                 outcome = measure(emulation, plan, target, folder.path / name, progress)
+            record.planners[name] |= outcome.as_json()
             outcome.write(folder, name)
             warn_of_losses(console, name, outcome.captured)
-            record.planners[name] |= outcome.as_json()
             folder.write_record(record)
         record.finish(*overall(record.planners))
     print_report(console, record.as_json())
@@ -114,6 +114,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
 
 def check(emulation: Emulation) -> Target:
     """The target, if this machine can run what is asked for."""
+    check_results(emulation.results)
     if emulation.mode not in MODES:
         raise unknown_name("mode", emulation.mode, MODES)
     if not emulation.planners:
@@ -234,18 +235,6 @@ def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:
     verdicts = [entry["verdict"] for entry in planners.values()]
     reasons = [f"{name}: {reason}" for name, entry in planners.items() for reason in entry["reasons"]]
     return next((verdict for verdict in verdicts if verdict != VALID), VALID), reasons
-
-
-@contextmanager
-def completing(folder: RunFolder, record: RunRecord) -> Iterator[None]:
-    """Whatever happens, `run.json` says how the run ended."""
-    try:
-        yield
-    except BaseException as error:
-        record.finish("FAILED", [f"{type(error).__name__}: {error}"])
-        raise
-    finally:
-        folder.write_record(record)
 
 
 @contextmanager

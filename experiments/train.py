@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from experiments.emulate import Emulation, bar, check, completing, make_plans, measure, new_record, overall
+from experiments.emulate import Emulation, bar, check, make_plans, measure, new_record, overall
 from experiments.outcome import WRONG, Outcome
 from experiments.planning import write_plan
 from experiments.record import RunFolder, RunRecord
@@ -112,7 +112,7 @@ def run_training(emulation: Emulation, task: Task, framework: str, console: Cons
         write_plan(folder.path / name, emulation.problem, plan)
     folder.write_record(record)
     curves = [curve_of(ALONE, task, alone.rounded)]
-    with completing(folder, record):
+    with folder.completing(record):
         for name, plan in plans.items():
             with bar(console, f"{name}: training on {target.name}") as progress, used.learn(task) as learning:
                 outcome = measure(emulation, plan, target, folder.path / name, progress, learning)

@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from planner.problem import Job
 from switch.entries import Entries, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from topo.errors import InputError
+from topo.errors import InputError, writing
 from topo.files import PlainLoader
 
 MAX_FILE_BYTES = 64 << 20
@@ -69,7 +69,8 @@ def load_jobs(path: Path) -> tuple[Job, ...]:
 
 def save_jobs(jobs: tuple[Job, ...], path: Path) -> None:
     """Write JSON, which is YAML too, that `load_jobs` reads back as equal jobs."""
-    path.write_text(to_json(JobsFile(1, jobs)))
+    with writing(path):
+        path.write_text(to_json(JobsFile(1, jobs)))
 
 
 def load_plan(path: Path) -> Plan:
@@ -79,7 +80,8 @@ def load_plan(path: Path) -> Plan:
 
 def save_plan(plan: Plan, path: Path) -> None:
     """Write JSON that `load_plan` reads back as an equal plan."""
-    path.write_text(to_json(PlanFile(1, plan)))
+    with writing(path):
+        path.write_text(to_json(PlanFile(1, plan)))
 
 
 def load_entries(path: Path) -> Entries:
@@ -89,10 +91,11 @@ def load_entries(path: Path) -> Entries:
 
 def save_entries(entries: Entries, folder: Path) -> None:
     """Write `entries.json`, and for each switch `<switch>.txt`, which `simple_switch_CLI` reads."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "entries.json").write_text(to_json(EntriesFile(1, entries)))
-    for switch in entries.switches:
-        (folder / f"{quote(switch.switch, safe=' ')}.txt").write_text(switch.cli())
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "entries.json").write_text(to_json(EntriesFile(1, entries)))
+        for switch in entries.switches:
+            (folder / f"{quote(switch.switch, safe=' ')}.txt").write_text(switch.cli())
 
 
 def to_json(file: object) -> str:

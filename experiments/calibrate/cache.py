@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from experiments.calibrate.capacity import Capacity
+from topo.errors import writing
 
 FILE_VERSION = 1
 
@@ -76,7 +77,8 @@ def save_capacity(file: Path, machine: Machine, capacity: Capacity) -> None:
 def write(file: Path, machine: Machine, capacities: Sequence[Capacity]) -> None:
     """Whole or not at all."""
     content = asdict(Calibrations(FILE_VERSION, machine, tuple(capacities)))
-    file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(content, indent=2) + "\n")
-    draft.replace(file)
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(content, indent=2) + "\n")
+        draft.replace(file)

@@ -9,10 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.emulate import bar, completing, overall
+from experiments.emulate import bar, overall
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.papers import Request
-from experiments.record import RunFolder, RunRecord
+from experiments.record import RunFolder, RunRecord, check_results
 from experiments.report import VERDICT_STYLES, shortened
 from planner.entries import entries
 from planner.evaluate import evaluate
@@ -68,11 +68,12 @@ def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: 
     """Run them one after another; `run.json` says before what is to come. Raises `InakitError`."""
     target = choose_target(request.switch)
     check_machine()
+    check_results(request.results)
     folder = RunFolder(request.results, figure)
     record = new_record(trials, target)
     folder.write_record(record)
     outcomes = []
-    with completing(folder, record), bar(console, f"{figure} on {target.name}") as progress:
+    with folder.completing(record), bar(console, f"{figure} on {target.name}") as progress:
         for number, trial in enumerate(trials):
             emulate = trial.emulate or measure
             outcome = emulate(trial, target, folder, part_of(progress, number, len(trials)))

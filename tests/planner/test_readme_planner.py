@@ -68,7 +68,7 @@ def run(project: Path, *arguments: str) -> str:
 
 
 def inakit(project: Path, *arguments: str) -> str:
-    return run(project, "-c", "from experiments.cli import main; main()", *arguments)
+    return run(project, "-c", "from experiments.main import main; main()", *arguments)
 
 
 def problems() -> list[Problem]:
