@@ -15,7 +15,7 @@ from experiments.alone import app as switch_app
 from experiments.main import main
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
-from planner.methods import METHODS, Options
+from planner.methods import BROKEN, METHODS, Options, find_method
 from planner.policies import POLICIES
 from planner.problem import Job, Problem
 from topo.errors import InputError
@@ -223,7 +223,10 @@ def plan(
         FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed),
         JobChoice(jobs, workers, servers, gradient_bytes, 1, seed, model),
     )
-    plans = {name: make_plan(problem, name, seed) for name in split_names(planner) or (planner,)}
+    names = split_names(planner) or (planner,)
+    for name in names:
+        find_method(name)
+    plans = {name: make_plan(problem, name, seed) for name in names}
     if len(plans) == 1:
         print_plan(Console(), problem, *plans.values())
     else:
@@ -304,6 +307,8 @@ def planners() -> None:
     """List the planners."""
     for name, method in METHODS.items():
         print(f"{name:16} {method.summary}")
+    for name, error in BROKEN.items():
+        print(f"{name:16} CANNOT BE USED: {error}")
 
 
 @app.command()

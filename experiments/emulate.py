@@ -24,7 +24,7 @@ from experiments.report import VALID, print_report
 from planner.adapt import with_policy
 from planner.entries import entries
 from planner.evaluate import evaluate
-from planner.methods import Options
+from planner.methods import Options, find_method
 from planner.plan import Plan
 from planner.policies import policy_of
 from planner.problem import Problem
@@ -119,6 +119,8 @@ def check(emulation: Emulation) -> Target:
         raise unknown_name("mode", emulation.mode, MODES)
     if not emulation.planners:
         raise InputError("no planner: name at least one, such as --planners aro")
+    for name in emulation.planners:
+        find_method(name)
     target = choose_target(emulation.switch)
     check_machine()
     MODES[emulation.mode].check_machine()

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 
 from topo.errors import InakitError, output_error
-from topo.signals import ENDING, code_of, signals_unwind
+from topo.signals import ENDING, code_of, ignore_signals, signals_unwind
 
 FAILED = 2
 
@@ -34,6 +34,7 @@ def main() -> None:
             code = ended.code if isinstance(ended, SystemExit) else code_of(signal.SIGINT)
             if not isinstance(code, int) or code not in map(code_of, ENDING):
                 raise
+            ignore_signals()
             leave(code, "interrupted; every process and interface of the run has been removed", ended)
 
 

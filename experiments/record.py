@@ -26,6 +26,7 @@ from typing import Any
 import psutil
 
 from topo.errors import OutputError, writing
+from topo.signals import interrupts_held
 
 RECORD_VERSION = 1
 LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2")
@@ -158,9 +159,10 @@ class RunFolder:
             error.add_note(f"{measured_so_far(record)}: {self.path}")
             raise
         finally:
-            (self.path / RESERVE).unlink(missing_ok=True)
-            with suppress(OutputError) if record.verdict in UNFINISHED else nullcontext():
-                self.write_record(record)
+            with interrupts_held():
+                (self.path / RESERVE).unlink(missing_ok=True)
+                with suppress(OutputError) if record.verdict in UNFINISHED else nullcontext():
+                    self.write_record(record)
 
     def hold_room(self, record: RunRecord) -> None:
         """Take room on the disk for the completed record. Raises `OutputError` where there is none."""
