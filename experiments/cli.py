@@ -290,6 +290,33 @@ def topo(
 
 
 @app.command()
+def jobs(
+    topo: Topo = "fattree",
+    k: K = None,
+    leaves: Leaves = None,
+    spines: Spines = None,
+    hosts_per_leaf: HostsPerLeaf = None,
+    workers: Workers = None,
+    servers: Servers = 1,
+    gradient_bytes: Gradient = None,
+    model: Model = "",
+    iterations: Iterations = 3,
+    seed: Seed = 0,
+    output: Annotated[Path | None, typer.Option(help="a new .yml file; printed without it")] = None,
+) -> None:
+    """Write a file of jobs to begin with: the single job that is run without --jobs, every key explained."""
+    from experiments.starter import jobs_text, write_jobs  # noqa: PLC0415
+
+    fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, seed=seed)
+    problem = build_problem(fabric, JobChoice(None, workers, servers, gradient_bytes, iterations, seed, model))
+    if output is None:
+        print(jobs_text(problem, topo), end="")
+        return
+    write_jobs(problem, topo, output)
+    Console().print(f"wrote {output}", highlight=False)
+
+
+@app.command()
 def check(
     plan: Annotated[Path, typer.Argument(help="a plan.json")],
     fabric: Annotated[Path, typer.Argument(help="the fabric it is for: .yml or .graphml")],

@@ -64,7 +64,10 @@ def load_jobs(path: Path) -> tuple[Job, ...]:
     for position, job in enumerate(listed if isinstance(listed, list) else (), start=1):
         if isinstance(job, dict):
             job.setdefault("number", position)
-    return validate(path, document, JobsFile, JOB_TYPES).jobs
+    jobs = validate(path, document, JobsFile, JOB_TYPES).jobs
+    if not jobs:
+        raise InputError(f"{path}: no job: `jobs` lists at least one; `inakit jobs` writes a file to begin with")
+    return jobs
 
 
 def save_jobs(jobs: tuple[Job, ...], path: Path) -> None:
@@ -141,6 +144,15 @@ def explain(error: ValidationError, types: tuple[type[Any], ...]) -> str:
         near = difflib.get_close_matches(str(last), keys, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(keys)}"
         return f"{place}: unknown key '{last}'; {hint}"
+    if last == "version":
+        given = (
+            "is missing" if "missing" in mistake["type"] else f"{mistake['input']!r:.20} is none that this kit reads"
+        )
+        return f"key 'version' {given}: write `version: 1`"
+    start = "; `inakit jobs` writes a file to begin with, every key explained" if types is JOB_TYPES else ""
     if mistake["type"] in ("missing", "missing_argument"):
-        return f"{place}: key '{last}' is missing"
-    return f"{place or 'the file'}: {mistake['msg']}, found {mistake['input']!r:.60}"
+        return f"{place}: key '{last}' is missing{start}"
+    if not place:
+        keys = ", ".join(field.name for field in fields(types[0]))
+        return f"expected the keys {keys}, found {mistake['input']!r:.60}{start}"
+    return f"{place}: {mistake['msg']}, found {mistake['input']!r:.60}"

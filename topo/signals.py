@@ -91,8 +91,8 @@ def interrupts_held() -> Iterator[None]:
     try:
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)  # what was blocked comes now, and waits as the others
         HELD.blocks -= 1
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         waiting, HELD.waiting = HELD.waiting, None
         if waiting is not None and not HELD.blocks and not isinstance(sys.exception(), KeyboardInterrupt | SystemExit):
             raise ending(waiting)
