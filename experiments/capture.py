@@ -22,10 +22,11 @@ from typing import Self
 
 from rich.console import Console
 
-from topo.errors import InputError, MachineError, RunError, unknown_name
+from topo.errors import InputError, MachineError, RunError, unknown_name, writing
 from topo.fabric import Fabric
-from topo.network import Network, termination_raises
+from topo.network import Network
 from topo.running import RunningNetwork, describe
+from topo.signals import signals_unwind
 
 BUFFER_KIB = 8192
 START_S = 10.0
@@ -59,7 +60,8 @@ class Capture:
 
     def __init__(self, interface: str, file: Path, processors: Sequence[int], packets: int | None = None) -> None:
         self.file = file
-        file.parent.mkdir(parents=True, exist_ok=True)
+        with writing(file.parent):
+            file.parent.mkdir(parents=True, exist_ok=True)
         limit = [] if packets is None else ["-c", str(packets)]
         command = ["tcpdump", "-i", interface, "-w", str(file), "-p", "-n", "-Z", "root", "-B", str(BUFFER_KIB), *limit]
         # In a session of its own, so that Ctrl-C reaches only the kit, which then ends it in order.
@@ -169,7 +171,7 @@ def capture_to(console: Console, network: RunningNetwork, place: Place, file: Pa
     check_tcpdump()
     if file.suffix != ".pcap":
         raise InputError(f"output '{file}': a name that ends in .pcap is expected")
-    with termination_raises(), Capture(port.interface, file, network.switch_processors, limit.packets) as running:
+    with signals_unwind(), Capture(port.interface, file, network.switch_processors, limit.packets) as running:
         console.print(f"capturing at port {port.number} of {place[0]}, which leads to {port.peer}; Ctrl-C ends it")
         with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             running.process.wait(limit.seconds)

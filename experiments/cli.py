@@ -1,7 +1,6 @@
 """The `inakit` command: plan, design, emulate, train, topo, check, bench, and dump, capture and top for a look inside.
 
-Every error that is a person's to mend ends in one message and the exit code 2; a run whose verdict is
-not VALID ends in 1.
+`experiments.main` runs them, and says what their errors and signals end in.
 """
 
 from __future__ import annotations
@@ -13,17 +12,20 @@ import typer
 from rich.console import Console
 
 from experiments.alone import app as switch_app
+from experiments.main import main
 from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
-from planner.methods import METHODS, Options
+from planner.methods import BROKEN, METHODS, Options, find_method
 from planner.policies import POLICIES
 from planner.problem import Job, Problem
-from topo.errors import InakitError, InputError
+from topo.errors import InputError
 from topo.files import parse_rate
 from topo.running import find_network
 
 if TYPE_CHECKING:
     from experiments.faults import FaultPlan
+
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="inakit",
@@ -82,18 +84,6 @@ KeepGoing = Annotated[
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
-
-
-def main() -> None:
-    """Entry point of the command."""
-    try:
-        app()
-    except InakitError as error:
-        Console(stderr=True).print(f"inakit: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        Console(stderr=True).print("inakit: interrupted; everything the run created has been removed", style="yellow")
-        raise SystemExit(130) from None
 
 
 @app.command()
@@ -242,7 +232,10 @@ def plan(
         FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed),
         JobChoice(jobs, workers, servers, gradient_bytes, 1, seed, model),
     )
-    plans = {name: make_plan(problem, name, seed) for name in split_names(planner) or (planner,)}
+    names = split_names(planner) or (planner,)
+    for name in names:
+        find_method(name)
+    plans = {name: make_plan(problem, name, seed) for name in names}
     if len(plans) == 1:
         print_plan(Console(), problem, *plans.values())
     else:
@@ -306,6 +299,33 @@ def topo(
 
 
 @app.command()
+def jobs(
+    topo: Topo = "fattree",
+    k: K = None,
+    leaves: Leaves = None,
+    spines: Spines = None,
+    hosts_per_leaf: HostsPerLeaf = None,
+    workers: Workers = None,
+    servers: Servers = 1,
+    gradient_bytes: Gradient = None,
+    model: Model = "",
+    iterations: Iterations = 3,
+    seed: Seed = 0,
+    output: Annotated[Path | None, typer.Option(help="a new .yml file; printed without it")] = None,
+) -> None:
+    """Write a file of jobs to begin with: the single job that is run without --jobs, every key explained."""
+    from experiments.starter import jobs_text, write_jobs  # noqa: PLC0415
+
+    fabric = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, seed=seed)
+    problem = build_problem(fabric, JobChoice(None, workers, servers, gradient_bytes, iterations, seed, model))
+    if output is None:
+        print(jobs_text(problem, topo), end="")
+        return
+    write_jobs(problem, topo, output)
+    Console().print(f"wrote {output}", highlight=False)
+
+
+@app.command()
 def check(
     plan: Annotated[Path, typer.Argument(help="a plan.json")],
     fabric: Annotated[Path, typer.Argument(help="the fabric it is for: .yml or .graphml")],
@@ -323,6 +343,8 @@ def planners() -> None:
     """List the planners."""
     for name, method in METHODS.items():
         print(f"{name:16} {method.summary}")
+    for name, error in BROKEN.items():
+        print(f"{name:16} CANNOT BE USED: {error}")
 
 
 @app.command()
@@ -391,7 +413,10 @@ def reproduce(
 ) -> None:
     """Run a figure or a claim of a paper: table, CSV and plot."""
     from experiments.papers import Request, figures, find_figure, run_simulated  # noqa: PLC0415
+    from experiments.record import check_results  # noqa: PLC0415
 
+    if paper is not None and (figure is not None or simulated):
+        check_results(results)
     if paper is not None and figure is None and simulated:
         raise typer.Exit(exit_code(run_simulated(paper, Console(), Request(results, quick, switch))))
     if paper is None or figure is None:

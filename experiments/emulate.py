@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,12 +31,12 @@ from experiments.outcome import Outcome, planned_figures, watch
 from experiments.pace import Pace, TooSlowError, courses
 from experiments.planning import make_plan, write_plan
 from experiments.progress import Report, Stage, bar, working
-from experiments.record import RunFolder, RunRecord
+from experiments.record import RunFolder, RunRecord, check_results
 from experiments.report import OVERLOADED, VALID, print_report
 from planner.adapt import with_policy
 from planner.entries import entries
 from planner.evaluate import evaluate
-from planner.methods import Options
+from planner.methods import Options, find_method
 from planner.plan import Plan
 from planner.policies import policy_of
 from planner.problem import Problem
@@ -132,16 +132,16 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     for name, plan in plans.items():
         write_plan(folder.path / name, emulation.problem, plan)
     folder.write_record(record)
-    with completing(folder, record):
+    with folder.completing(record):
         for name, plan in plans.items():
             try:
                 outcome = measure(emulation, plan, target, folder.path / name, stages(console, name))
             except TooSlowError as slow:
                 record.planners[name] |= ended_early(slow, emulation)
             else:
+                record.planners[name] |= outcome.as_json()
                 outcome.write(folder, name)
                 warn_of_losses(console, name, outcome.captured)
-                record.planners[name] |= outcome.as_json()
             folder.write_record(record)
         record.finish(*overall(record.planners))
     print_report(console, record.as_json())
@@ -175,10 +175,13 @@ def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
 
 def check(emulation: Emulation) -> Target:
     """The target, if this machine can run what is asked for."""
+    check_results(emulation.results)
     if emulation.mode not in MODES:
         raise unknown_name("mode", emulation.mode, MODES)
     if not emulation.planners:
         raise InputError("no planner: name at least one, such as --planners aro")
+    for name in emulation.planners:
+        find_method(name)
     target = choose_target(emulation.switch)
     check_machine()
     MODES[emulation.mode].check_machine()
@@ -290,15 +293,3 @@ def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:
     verdicts = [entry["verdict"] for entry in planners.values()]
     reasons = [f"{name}: {reason}" for name, entry in planners.items() for reason in entry["reasons"]]
     return next((verdict for verdict in verdicts if verdict != VALID), VALID), reasons
-
-
-@contextmanager
-def completing(folder: RunFolder, record: RunRecord) -> Iterator[None]:
-    """Whatever happens, `run.json` says how the run ended."""
-    try:
-        yield
-    except BaseException as error:
-        record.finish("FAILED", [f"{type(error).__name__}: {error}"])
-        raise
-    finally:
-        folder.write_record(record)

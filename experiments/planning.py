@@ -16,6 +16,7 @@ from planner.methods import Options, find_method
 from planner.plan import AggregationTree, Plan, SolverOutcome
 from planner.problem import Problem
 from topo.draw import draw
+from topo.errors import writing
 from topo.fabric import Fabric
 from topo.files import load_fabric, save_fabric
 from traffic.packet import FRAGMENT
@@ -97,7 +98,8 @@ def links_table(problem: Problem, prediction: Prediction) -> Table:
 def write_plan(folder: Path, problem: Problem, plan: Plan) -> None:
     """`plan.json`, `fabric.yml`, `jobs.yml`, and the entries: one command file per switch, and `entries.json`."""
     installed = entries(problem, plan)
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     save_plan(plan, folder / "plan.json")
     save_fabric(problem.fabric, folder / "fabric.yml")
     save_jobs(problem.jobs, folder / "jobs.yml")
@@ -107,7 +109,8 @@ def write_plan(folder: Path, problem: Problem, plan: Plan) -> None:
 def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, output: Path) -> list[Path]:
     """The picture as PNG and SVG and the fabric as YAML; with a plan, its trees and link loads."""
     paths = [output.with_suffix(suffix) for suffix in (".png", ".svg")]
-    output.parent.mkdir(parents=True, exist_ok=True)
+    with writing(output.parent):
+        output.parent.mkdir(parents=True, exist_ok=True)
     if problem is None or plan is None:
         draw(fabric, paths)
     else:

@@ -1,7 +1,8 @@
 """The folder of one run: everything needed to repeat and to judge it.
 
 `run.json` is written before the run starts, with the verdict INCOMPLETE, and completed after it; a
-run that dies leaves the record of what it was about to do.
+run that dies leaves the record of what it was about to do. On a full disk it is still completed: the folder
+holds back some room for that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -22,8 +25,16 @@ from typing import Any
 
 import psutil
 
+from topo.errors import OutputError, writing
+from topo.signals import interrupts_held
+
 RECORD_VERSION = 1
 LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2")
+UNFINISHED = ("FAILED", "INTERRUPTED")
+"""Verdicts of runs that an error or a signal ended, which is what a person hears of, not of their record."""
+RESERVE = ".reserve"
+RESERVE_BYTES = 64 << 10
+"""Room of the disk for what is measured, beside twice the record as it stands before the run."""
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
 
 
@@ -102,28 +113,89 @@ class RunFolder:
     """`results/<time>-<name>/`, made new for each run; `results/latest` points to the newest."""
 
     def __init__(self, results: Path, name: str) -> None:
-        self.path = make_new_folder(results, f"{stamp()}-{name}")
-        point_latest(results / "latest", self.path)
+        """Raises `OutputError` where the folder cannot be written."""
+        with writing(results):
+            self.path = make_new_folder(results, f"{stamp()}-{name}")
+            point_latest(results / "latest", self.path)
 
     def write_record(self, record: RunRecord) -> None:
         self.write_json("run.json", record.as_json())
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write `name` whole or not at all: a reader never sees half a file."""
+        """Write `name` whole or not at all: a reader never sees half a file. Raises `OutputError`."""
         target = self.path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_suffix(".part")
-        draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
-        draft.replace(target)
+        try:
+            with writing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+                draft.replace(target)
+        except OutputError:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
 
     def write_rows(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Write a series as CSV."""
+        """Write a series as CSV. Raises `OutputError`."""
         target = self.path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(header)
-            writer.writerows(rows)
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow(header)
+                writer.writerows(rows)
+
+    @contextmanager
+    def completing(self, record: RunRecord) -> Iterator[None]:
+        """Whatever happens in the block, `run.json` says how the run ended, with what was measured until then.
+
+        An error gets a note of where that is.
+        """
+        self.hold_room(record)
+        try:
+            yield
+        except BaseException as error:
+            record.finish(*ending(error))
+            error.add_note(f"{measured_so_far(record)}: {self.path}")
+            raise
+        finally:
+            with interrupts_held():
+                (self.path / RESERVE).unlink(missing_ok=True)
+                with suppress(OutputError) if record.verdict in UNFINISHED else nullcontext():
+                    self.write_record(record)
+
+    def hold_room(self, record: RunRecord) -> None:
+        """Take room on the disk for the completed record. Raises `OutputError` where there is none."""
+        size = RESERVE_BYTES + 2 * len(json.dumps(record.as_json(), indent=2))
+        with writing(self.path), (self.path / RESERVE).open("wb") as file:
+            file.write(bytes(size))
+
+
+def ending(error: BaseException) -> tuple[str, list[str]]:
+    """The verdict of a run that ended by `error`, and the reason."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return UNFINISHED[1], ["a signal ended the run: its figures are those of what it had measured by then"]
+    return UNFINISHED[0], [f"{type(error).__name__}: {error}"]
+
+
+def measured_so_far(record: RunRecord) -> str:
+    """What `run.json` of a run that did not end well is good for."""
+    measured = [name for name, entry in record.planners.items() if "measured" in entry]
+    return f"kept what was measured ({', '.join(measured)})" if measured else "kept what was planned"
+
+
+def check_results(results: Path) -> None:
+    """Raise `OutputError` unless a run folder can be made in `results`; nothing is left of trying."""
+    with writing(results):
+        made = [folder for folder in (results, *results.parents) if not folder.exists()]
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=results) as file:
+                file.write(bytes(RESERVE_BYTES))
+        finally:
+            for folder in made:
+                with suppress(OSError):
+                    folder.rmdir()
 
 
 def stamp() -> str:

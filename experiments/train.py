@@ -15,7 +15,6 @@ from rich.console import Console
 from experiments.emulate import (
     Emulation,
     check,
-    completing,
     ended_early,
     make_plans,
     measure,
@@ -125,7 +124,7 @@ def run_training(emulation: Emulation, task: Task, framework: str, console: Cons
         write_plan(folder.path / name, emulation.problem, plan)
     folder.write_record(record)
     curves = [curve_of(ALONE, task, alone.rounded)]
-    with completing(folder, record):
+    with folder.completing(record):
         for name, plan in plans.items():
             try:
                 with used.learn(task) as learning:

@@ -16,6 +16,7 @@ from rich.table import Table
 from experiments.record import RunFolder
 from experiments.report import exactness, verdict
 from topo.draw import TREE_COLORS
+from topo.errors import writing
 from traffic.measure import Measured
 from traffic.port import FloatArray
 from traffic.training.task import History, Task
@@ -125,7 +126,8 @@ def write_curves(folder: RunFolder, curves: Sequence[Curve]) -> None:
     for curve in curves:
         table = [[row[name] for name in COLUMNS] for row in rows(curve)]
         folder.write_rows(f"{curve.name.replace(' ', '-')}/training.csv", COLUMNS, table)
-    draw_training(curves).savefig(folder.path / "training.png", dpi=150)
+    with writing(folder.path):
+        draw_training(curves).savefig(folder.path / "training.png", dpi=150)
 
 
 # ---- plot --------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from planner.problem import Job
 from switch.entries import Entries, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from topo.errors import InputError
+from topo.errors import InputError, writing
 from topo.files import PlainLoader
 
 MAX_FILE_BYTES = 64 << 20
@@ -64,12 +64,16 @@ def load_jobs(path: Path) -> tuple[Job, ...]:
     for position, job in enumerate(listed if isinstance(listed, list) else (), start=1):
         if isinstance(job, dict):
             job.setdefault("number", position)
-    return validate(path, document, JobsFile, JOB_TYPES).jobs
+    jobs = validate(path, document, JobsFile, JOB_TYPES).jobs
+    if not jobs:
+        raise InputError(f"{path}: no job: `jobs` lists at least one; `inakit jobs` writes a file to begin with")
+    return jobs
 
 
 def save_jobs(jobs: tuple[Job, ...], path: Path) -> None:
     """Write JSON, which is YAML too, that `load_jobs` reads back as equal jobs."""
-    path.write_text(to_json(JobsFile(1, jobs)))
+    with writing(path):
+        path.write_text(to_json(JobsFile(1, jobs)))
 
 
 def load_plan(path: Path) -> Plan:
@@ -79,7 +83,8 @@ def load_plan(path: Path) -> Plan:
 
 def save_plan(plan: Plan, path: Path) -> None:
     """Write JSON that `load_plan` reads back as an equal plan."""
-    path.write_text(to_json(PlanFile(1, plan)))
+    with writing(path):
+        path.write_text(to_json(PlanFile(1, plan)))
 
 
 def load_entries(path: Path) -> Entries:
@@ -89,10 +94,11 @@ def load_entries(path: Path) -> Entries:
 
 def save_entries(entries: Entries, folder: Path) -> None:
     """Write `entries.json`, and for each switch `<switch>.txt`, which `simple_switch_CLI` reads."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "entries.json").write_text(to_json(EntriesFile(1, entries)))
-    for switch in entries.switches:
-        (folder / f"{quote(switch.switch, safe=' ')}.txt").write_text(switch.cli())
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "entries.json").write_text(to_json(EntriesFile(1, entries)))
+        for switch in entries.switches:
+            (folder / f"{quote(switch.switch, safe=' ')}.txt").write_text(switch.cli())
 
 
 def to_json(file: object) -> str:
@@ -138,6 +144,15 @@ def explain(error: ValidationError, types: tuple[type[Any], ...]) -> str:
         near = difflib.get_close_matches(str(last), keys, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(keys)}"
         return f"{place}: unknown key '{last}'; {hint}"
+    if last == "version":
+        given = (
+            "is missing" if "missing" in mistake["type"] else f"{mistake['input']!r:.20} is none that this kit reads"
+        )
+        return f"key 'version' {given}: write `version: 1`"
+    start = "; `inakit jobs` writes a file to begin with, every key explained" if types is JOB_TYPES else ""
     if mistake["type"] in ("missing", "missing_argument"):
-        return f"{place}: key '{last}' is missing"
-    return f"{place or 'the file'}: {mistake['msg']}, found {mistake['input']!r:.60}"
+        return f"{place}: key '{last}' is missing{start}"
+    if not place:
+        keys = ", ".join(field.name for field in fields(types[0]))
+        return f"expected the keys {keys}, found {mistake['input']!r:.60}{start}"
+    return f"{place}: {mistake['msg']}, found {mistake['input']!r:.60}"

@@ -16,6 +16,7 @@ from typing import Any
 import pulp
 from pulp.apis.coin_api import pulp_cbc_path
 
+from planner.interruptible import interruptible
 from planner.plan import SolverOutcome
 from topo.errors import MachineError, SolverError, unknown_name
 
@@ -44,10 +45,16 @@ class Solver:
     remedy: str
 
 
+class Highs(pulp.HiGHS):  # type: ignore[misc]
+    """PuLP's HiGHS, which hears Ctrl-C while it solves. CBC is a process, which hears it by itself, as Gurobi does."""
+
+    def callSolver(self, lp: pulp.LpProblem) -> None:  # noqa: N802, PuLP's name
+        """Solve the model that PuLP has made of `lp`."""
+        interruptible(lp.solverModel.run)
+
+
 def highs(options: SolverOptions) -> Any:
-    return pulp.HiGHS(
-        msg=False, timeLimit=options.time_limit_s, gapRel=options.gap, gapAbs=0.0, random_seed=options.seed
-    )
+    return Highs(msg=False, timeLimit=options.time_limit_s, gapRel=options.gap, gapAbs=0.0, random_seed=options.seed)
 
 
 def cbc(options: SolverOptions) -> Any:
@@ -135,7 +142,7 @@ def relaxation_gap(model: pulp.LpProblem, options: SolverOptions) -> float:
     """The gap to the linear relaxation, whose optimum bounds every solution. `model` keeps its solution."""
     values = {variable: variable.varValue for variable in model.variables()}
     found = pulp.value(model.objective)
-    model.solve(pulp.HiGHS(mip=False, msg=False, timeLimit=options.time_limit_s))
+    model.solve(Highs(mip=False, msg=False, timeLimit=options.time_limit_s))
     bound = pulp.value(model.objective) if model.sol_status == pulp.LpSolutionOptimal else None
     for variable, value in values.items():
         variable.varValue = value

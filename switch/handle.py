@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from switch.program import Program
-from switch.read import read_program
+from switch.read import parse_program
 from topo.errors import InputError
 
 Handle = Mapping[str, Any]
@@ -28,7 +28,7 @@ def program_of(handle: Handle) -> Program:
             f"{path} is not what the running switch was started with (sha256 {handle['sha256'][:12]}...), "
             "and says where its state is: put that file back, or start the network again"
         )
-    return read_program(path)
+    return parse_program(path.read_bytes(), str(path))  # its sources may have changed meanwhile
 
 
 def fingerprint(path: Path) -> str:

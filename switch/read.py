@@ -62,6 +62,7 @@ from switch.program import (
     Validity,
     ValueSet,
 )
+from switch.sources import check_sources, not_json
 from switch.typed import MALFORMED, MOST, check_types
 from topo.errors import InputError
 
@@ -71,8 +72,9 @@ VALIDITY = "$valid$"
 
 
 def read_program(path: Path) -> Program:
-    """The program in a BMv2 JSON file."""
+    """The program in a BMv2 JSON file. Raises `InputError`, also where it is not compiled of its present sources."""
     try:
+        check_sources(path)
         return parse_program(path.read_bytes(), str(path))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
@@ -82,7 +84,11 @@ def read_program(path: Path) -> Program:
 def parse_program(text: bytes, name: str) -> Program:
     """The program in a BMv2 JSON document, which is called `name` in errors."""
     try:
-        return program_of(json.loads(text))
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise not_json(Path(name), text, error) from error
+    try:
+        return program_of(document)
     except (*MALFORMED, RecursionError) as error:
         raise InputError(f"{name} is not BMv2 JSON as p4c-bm2-ss writes it: {error!r}; compile the P4 again") from error
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.handle import Handle
 from switch.program import Program
+from switch.sources import check_sources
 from topo.errors import MachineError, unknown_name
 
 PROGRAM = Path(__file__).resolve().parents[1] / "p4" / "build" / "ina.json"
@@ -116,10 +117,14 @@ TARGETS: dict[str, Target] = {
 }
 
 
-def choose_target(name: str = "auto") -> Target:
-    """The target called `name`; `auto` is bmv2 where it is installed, else fast."""
+def choose_target(name: str = "auto", program: Path | None = None) -> Target:
+    """The target called `name`, to run `program` (the kit's own); `auto` is bmv2 where it is installed, else fast.
+
+    Raises `InputError` where the program's sources have changed since it was compiled.
+    """
+    check_sources(program or PROGRAM)
     if name == "auto":
-        return choose_target("bmv2" if TARGETS["bmv2"].missing() is None else "fast")
+        return choose_target("bmv2" if TARGETS["bmv2"].missing() is None else "fast", program)
     if name not in TARGETS:
         raise unknown_name("switch target", name, [*TARGETS, "auto"])
     reason = TARGETS[name].missing()

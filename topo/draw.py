@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch, Rectangle
 
-from topo.errors import InputError
+from topo.errors import InputError, writing
 from topo.fabric import Fabric
 from topo.layout import SWITCH_HEIGHT, Layout, Point
 
@@ -84,7 +84,8 @@ def draw(
     figure = picture.figure(fabric.name if title is None else title)
     with rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and edited
         for path in targets:
-            figure.savefig(path, dpi=160, facecolor=PAPER, bbox_inches="tight", pad_inches=0.25)
+            with writing(path):
+                figure.savefig(path, dpi=160, facecolor=PAPER, bbox_inches="tight", pad_inches=0.25)
 
 
 class Picture:

@@ -6,6 +6,7 @@ InakitError
 │   └── PlanError     a plan that breaks a rule; names the rule, the tree and the link
 ├── MachineError      something this machine lacks: root, clang, simple_switch (exit code 2)
 ├── SolverError       a model that is infeasible, or a solver that failed (exit code 2)
+├── OutputError       a file or a folder that cannot be written (exit code 2)
 ├── UnsupportedError  a P4 construct that a target refuses to run, by name (exit code 2)
 └── RunError          a run that broke: a switch died, a worker stalled (exit code 2)
 
@@ -15,7 +16,11 @@ Each message names the value, what was expected, and the way out.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 
 class InakitError(Exception):
@@ -42,6 +47,10 @@ class SolverError(InakitError):
     """A model without a solution, or a solver that failed."""
 
 
+class OutputError(InakitError):
+    """A file or a folder that cannot be written."""
+
+
 class UnsupportedError(InakitError):
     """A P4 construct that a switch target refuses to run."""
 
@@ -56,3 +65,41 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
     near = difflib.get_close_matches(name, choices, n=1)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return InputError(f"unknown {what} '{name}': {hint}choose from {', '.join(choices)}")
+
+
+REMEDIES = {
+    errno.ENOSPC: "free some space on its disk, or choose a folder on another",
+    errno.EDQUOT: "your quota is used up: delete something, or choose a folder on another disk",
+    errno.EACCES: "choose a folder of your own, or run the command as who may write there",
+    errno.EPERM: "choose a folder of your own, or run the command as who may write there",
+    errno.EROFS: "choose a folder on another disk",
+    errno.ENOTDIR: "something on the way to it is a file; choose a folder",
+    errno.EEXIST: "it is a file; choose a folder",
+    errno.EISDIR: "it is a folder; choose the name of a file",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "its symbolic links lead in a circle; choose another folder",
+    errno.EIO: "its disk has failed; choose a folder on another",
+    errno.EFBIG: "its disk takes no file of that size; choose a folder on another",
+}
+"""What to do about an error of writing. An `OSError` that is not listed here is no person's mistake."""
+
+
+def output_error(error: OSError, path: Path | None = None) -> OutputError | None:
+    """The error in words, for `path` where the error itself names no file; None unless it is one of writing."""
+    if error.errno not in REMEDIES:
+        return None
+    name = error.filename2 or error.filename or path or "a file that was being written"
+    name = os.fsdecode(name) if isinstance(name, bytes) else name
+    return OutputError(f"{name}: {os.strerror(error.errno)}: {REMEDIES[error.errno]}")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of writing into `path` or below it, which is raised in the block, into an `OutputError`."""
+    try:
+        yield
+    except OSError as error:
+        told = output_error(error, path)
+        if told is None:
+            raise
+        raise told from error

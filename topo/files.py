@@ -12,7 +12,7 @@ import yaml
 
 from topo.clos import DEFAULT_CAPACITY_BPS
 from topo.document import RATE, DocumentError, LinkRecord, SwitchRecord, document_of, fabric_of, place, rate
-from topo.errors import FabricError, InputError
+from topo.errors import FabricError, InputError, writing
 from topo.fabric import Fabric
 
 MAX_FILE_BYTES = 8 << 20
@@ -29,7 +29,8 @@ def load_fabric(path: Path) -> Fabric:
 
 def save_fabric(fabric: Fabric, path: Path) -> None:
     """Write YAML that `load_fabric` reads back as an equal fabric."""
-    path.write_text(to_yaml(fabric))
+    with writing(path):
+        path.write_text(to_yaml(fabric))
 
 
 def to_yaml(fabric: Fabric) -> str:

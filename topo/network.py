@@ -22,13 +22,12 @@ import resource
 import shutil
 import signal
 import subprocess
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Self
 
 from topo.addresses import PREFIX_LENGTH, Address, addresses
@@ -39,6 +38,7 @@ from topo.ledger import Ledger, clean_dead_runs
 from topo.netlink import add_neighbors, index_of, inside, set_rate, set_up
 from topo.processors import cpu_mask, endpoint_processor
 from topo.running import announced, write_facts
+from topo.signals import interrupts_held, signals_unwind
 
 try:
     from mininet.net import Mininet
@@ -175,7 +175,7 @@ class Network:
         return process
 
     def _start(self) -> None:
-        self._exits.enter_context(termination_raises())
+        self._exits.enter_context(signals_unwind())
         self.ledger = self._exits.enter_context(Ledger.open())
         self.mininet = empty_mininet()
         self._exits.callback(self._stop_nodes)
@@ -342,31 +342,3 @@ def hang_up(nodes: list[Any]) -> None:
         if node.shell and node.shell.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(node.shell.pid, signal.SIGHUP)
-
-
-@contextmanager
-def termination_raises() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that everything is removed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C and its like back until the block is done: removal is never cut short."""
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from topo import ledger
-from topo.errors import InputError, RunError, unknown_name
+from topo.errors import InputError, RunError, unknown_name, writing
 from topo.processors import endpoint_processor, switch_processors
 
 if TYPE_CHECKING:
@@ -120,8 +120,9 @@ def ports_of(network: Network, switch: str) -> Iterator[PortFacts]:
 def write_facts(network: Network) -> None:
     """Write what `network` says of itself, so that a reader sees all of it or, at first, nothing."""
     draft = network.ledger.folder / f".{FILE}"
-    draft.write_bytes(JSON.dump_json(describe(network), indent=1))
-    draft.replace(network.ledger.folder / FILE)
+    with writing(draft):
+        draft.write_bytes(JSON.dump_json(describe(network), indent=1))
+        draft.replace(network.ledger.folder / FILE)
 
 
 @contextmanager

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import cache
@@ -32,10 +34,21 @@ _CONSTANT = re.compile(r"^const bit<\d+> (\w+) = (0x[0-9a-fA-F]+|\d+);", re.MULT
 # ---- what the program says ---------------------------------------------------------------------
 
 
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Turn an error of reading one of the kit's own files into an `InputError` that says how to get it back."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        undo = f"git checkout p4/{file.relative_to(SOURCE.parent)}"
+        raise InputError(f"{file} cannot be read ({error}): undo that ({undo}), or run `make p4`") from error
+
+
 @cache
 def constants() -> dict[str, int]:
     """Every `const bit<n> NAME = number;` of the P4 source."""
-    return {name: int(value, 0) for name, value in _CONSTANT.findall(SOURCE.read_text())}
+    with reading(SOURCE):
+        return {name: int(value, 0) for name, value in _CONSTANT.findall(SOURCE.read_text())}
 
 
 def constant(name: str) -> int:
@@ -56,7 +69,8 @@ class Field:
 @cache
 def header(name: str) -> tuple[Field, ...]:
     """The fields of header type `name` in the compiled program."""
-    types: list[dict[str, Any]] = json.loads(PROGRAM.read_text())["header_types"]
+    with reading(PROGRAM):
+        types: list[dict[str, Any]] = json.loads(PROGRAM.read_text())["header_types"]
     for header_type in types:
         if header_type["name"] == name:
             return tuple(Field(field, bits) for field, bits, *_ in header_type["fields"])

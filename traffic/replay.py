@@ -23,7 +23,7 @@ from scapy.utils import RawPcapWriter
 
 from planner.plan import Plan
 from planner.problem import Job, Problem
-from topo.errors import MachineError, RunError
+from topo.errors import MachineError, RunError, writing
 from topo.priority import ahead_of_others, send_ahead
 from traffic.egress import Egress
 from traffic.gradient import Gradients, RandomGradients
@@ -334,6 +334,6 @@ def write_pcap(path: Path, packets: NDArray[np.void], due_s: FloatArray) -> None
     records["seconds"], records["micros"] = due_s, due_s % 1 * 1e6
     records["kept"] = records["length"] = packets.itemsize
     records["packet"] = packets
-    with RawPcapWriter(str(path), linktype=1, endianness="<") as writer:
+    with writing(path), RawPcapWriter(str(path), linktype=1, endianness="<") as writer:
         writer.write_header(None)
         writer.f.write(records.tobytes())

@@ -12,7 +12,8 @@ from rich.progress import Progress
 from experiments.bench.chain import Bench
 from experiments.bench.search import LOSS_LIMITS, highest_rates
 from experiments.bench.trial import WORKLOADS, Sender, run_trial
-from switch.target import TARGETS, Target
+from switch.sources import check_sources
+from switch.target import PROGRAM, TARGETS, Target
 from topo.errors import MachineError
 
 CHAIN_LENGTHS = (1, 5, 15, 45)
@@ -49,6 +50,7 @@ class Findings:
 
 def installed_targets() -> list[Target]:
     """The targets that this machine can run."""
+    check_sources(PROGRAM)
     reasons = {target.name: target.missing() for target in TARGETS.values()}
     if all(reasons.values()):
         raise MachineError("; ".join(f"{name} cannot run here: {reason}" for name, reason in reasons.items()))

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from experiments.calibrate.capacity import Capacity
+from topo.errors import writing
 
 FILE_VERSION = 2
 
@@ -116,7 +117,8 @@ def save_fit(file: Path, machine: Machine, fit: Fit) -> None:
 
 def write(file: Path, content: Calibrations) -> None:
     """Whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(asdict(content), indent=2) + "\n")
-    draft.replace(file)
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(asdict(content), indent=2) + "\n")
+        draft.replace(file)

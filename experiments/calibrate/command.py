@@ -13,7 +13,7 @@ from experiments.calibrate.trials import TrialNetwork
 from experiments.calibrate.verification import verification_table, verify
 from experiments.planning import make_plan
 from experiments.progress import working
-from experiments.record import make_new_folder, stamp
+from experiments.record import check_results, make_new_folder, stamp
 from experiments.scenario import FabricChoice, JobChoice, build_problem, parse_scale
 from switch.target import choose_target
 from topo.errors import InputError
@@ -61,6 +61,7 @@ def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:
 def run_curve(command: Command, sizes: str, results: Path, console: Console) -> None:
     """Calibrate fat-trees of the sizes in `sizes`, print the curve, and write it to a new folder in `results`."""
     found: list[Calibration] = []
+    check_results(results)
     for k in parse_sizes(sizes):
         with all_hosts(replace(command, fabric=replace(command.fabric, topo="fattree", k=k))).network(console) as bed:
             found.append(find_limit(bed, console))

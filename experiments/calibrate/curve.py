@@ -13,6 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from experiments.calibrate.limit import Calibration
+from topo.errors import writing
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,12 @@ def curve_table(found: Sequence[Calibration]) -> Table:
 def write_curve(found: Sequence[Calibration], folder: Path) -> list[Path]:
     """`curve.csv` and `curve.png`."""
     table, picture = folder / "curve.csv", folder / "curve.png"
-    with table.open("w", newline="") as file:
+    with writing(table), table.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["fabric", *(quantity.name for quantity in QUANTITIES)])
         writer.writerows([one.fabric.name, *(quantity.value(one) for quantity in QUANTITIES)] for one in found)
-    draw_curve(found).savefig(picture, dpi=150)
+    with writing(picture):
+        draw_curve(found).savefig(picture, dpi=150)
     return [table, picture]
 
 

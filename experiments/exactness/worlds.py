@@ -11,7 +11,8 @@ from experiments.exactness.virtual import run_virtual
 from experiments.faults import FaultPlan
 from planner.plan import Plan
 from planner.problem import Problem
-from switch.target import TARGETS, choose_target
+from switch.sources import check_sources
+from switch.target import PROGRAM, TARGETS, choose_target
 from topo.errors import unknown_name
 from traffic.gradient import Gradients
 from traffic.reliable import ReliableOptions
@@ -60,7 +61,7 @@ def check_target(name: str) -> None:
 
 WORLDS: Mapping[str, World] = {
     "process": World(
-        run_virtual, lambda: None,
+        run_virtual, lambda: check_sources(PROGRAM),
         rate_bps=2e6, slots=32, fragments=400, timeouts=(0.08, 0.25),
     ),
     "fast": World(

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure as Canvas
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from topo.errors import writing
+
 Draw = Callable[[Axes], None]
 """Draws one panel."""
 
@@ -26,14 +28,15 @@ PANEL_INCHES = (5.5, 4.2)
 
 def save(path: Path, *panels: Draw) -> None:
     """The panels side by side, as PNG and SVG."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     width, height = PANEL_INCHES
     canvas = Canvas(figsize=(width * len(panels), height), layout="constrained")
     FigureCanvasAgg(canvas)
     for position, draw in enumerate(panels, start=1):
         draw(canvas.add_subplot(1, len(panels), position))
-    for suffix in (".png", ".svg"):
-        canvas.savefig(path.with_name(path.name + suffix))
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for suffix in (".png", ".svg"):
+            canvas.savefig(path.with_name(path.name + suffix))
 
 
 def violins(values: Values, colors: Colors, ylabel: str, title: str = "") -> Draw:

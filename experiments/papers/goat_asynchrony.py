@@ -22,6 +22,7 @@ from experiments.papers.goat_testbed import SCHEMES, Paces, at_rate, everywhere,
 from experiments.papers.trials import Trial, run_trials
 from planner.plan import SHARED_WINDOW, Plan
 from planner.problem import Job, Problem
+from topo.errors import writing
 from topo.generators import goat_testbed
 from topo.variations import with_aggregators
 from traffic.faults import Stragglers
@@ -109,7 +110,8 @@ def run(console: Console, request: Request) -> str:
     points = [point(*each) for each in zip(chosen, done.outcomes, strict=True)]
     names = [column.name for column in fields(Point)]
     done.folder.write_rows("points.csv", names, [list(asdict(found).values()) for found in points])
-    draw_points(points, unaggregated()).savefig(done.folder.path / "figure.png", dpi=150)
+    with writing(done.folder.path):
+        draw_points(points, unaggregated()).savefig(done.folder.path / "figure.png", dpi=150)
     for axis, found in (("spread", over_spread(points)), ("window", over_window(points))):
         if found:
             console.print(means_table(axis, found))

@@ -24,6 +24,7 @@ from experiments.report import VALID
 from planner.goat.arrival import FloatArray, Gradient, Sharing, simulate
 from planner.goat.gina import value
 from planner.goat.krgs import KrgsOptions, schedule
+from topo.errors import writing
 
 MODEL_BYTES, MEMORY_BYTES, SHARE = 221e6, 64e6, 0.2
 SUB_MODELS = 14
@@ -204,5 +205,6 @@ def plot(chart: Chart, measured: Measured, seeds: range, request: Request) -> No
             axes.plot(chart.points, values, style, color=color, marker="o", markersize=3, label=scheme)
         axes.set(title=network, xlabel=chart.axis, ylabel=f"{chart.title} (GB)", ylim=(0, None))
     canvas.axes[0].legend(fontsize=7, handlelength=4)
-    for suffix in ("png", "svg"):
-        canvas.savefig(request.results / f"goat-{chart.name}.{suffix}")
+    with writing(request.results):
+        for suffix in ("png", "svg"):
+            canvas.savefig(request.results / f"goat-{chart.name}.{suffix}")

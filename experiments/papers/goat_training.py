@@ -26,7 +26,7 @@ from experiments.report import VALID
 from planner.models import BYTES_PER_PARAMETER, find_model
 from planner.plan import Plan
 from planner.problem import Job, Problem
-from topo.errors import RunError
+from topo.errors import RunError, writing
 from topo.fabric import Fabric
 from topo.generators import goat_testbed
 from topo.variations import with_aggregators
@@ -282,7 +282,7 @@ def kept(file: Path) -> dict[Setting, Epoch]:
 
 def keep(file: Path, runs: Iterable[tuple[Setting, Epoch]]) -> None:
     """Add the runs that can be trusted."""
-    with file.open("a") as lines:
+    with writing(file), file.open("a") as lines:
         for setting, found in runs:
             if found.trusted(setting.scheme):
                 lines.write(json.dumps({"trial": asdict(setting), "result": asdict(found)}) + "\n")

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from experiments.report import VALID
+from topo.errors import writing
 
 Value = str | int | float
 Trial = Mapping[str, Value]
@@ -63,9 +64,10 @@ def sweep(
     wanted = {name_of(trial): trial for trial in trials}
     known = dict(read(file))
     missing = [trial for name, trial in wanted.items() if name not in known]
-    file.parent.mkdir(parents=True, exist_ok=True)
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True) as progress, file.open("a") as lines:
+    with writing(file), Progress(*columns, console=console, transient=True) as progress, file.open("a") as lines:
         if lines.tell() and not file.read_bytes().endswith(b"\n"):
             lines.write("\n")  # behind what an interruption cut off
         measured = zip(missing, in_order(measure, missing, processes), strict=True)

@@ -13,11 +13,11 @@ from experiments.bring_up import brought_up
 from experiments.calibrate.fit import fit, packets
 from experiments.defaults import rate_words
 from experiments.dilation import as_described, slowed_options, slowed_plan, slowed_problem
-from experiments.emulate import completing, overall
+from experiments.emulate import overall
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.papers import Request
 from experiments.progress import bar
-from experiments.record import RunFolder, RunRecord
+from experiments.record import RunFolder, RunRecord, check_results
 from experiments.report import VERDICT_STYLES, shortened
 from planner.entries import entries
 from planner.evaluate import evaluate
@@ -77,12 +77,13 @@ def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: 
     """
     target = choose_target(request.switch)
     check_machine()
+    check_results(request.results)
     scale = scale_of(trials, target, console)
     folder = RunFolder(request.results, figure)
     record = new_record(trials, target, scale)
     folder.write_record(record)
     outcomes = []
-    with completing(folder, record), bar(console, f"{figure} on {target.name}") as progress:
+    with folder.completing(record), bar(console, f"{figure} on {target.name}") as progress:
         for number, trial in enumerate(trials):
             emulate = trial.emulate or measure
             outcome = emulate(slowed(trial, scale), target, folder, part_of(progress, number, len(trials)))

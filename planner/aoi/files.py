@@ -20,6 +20,7 @@ from planner.aoi.schedule import Circuit, Grant, Schedule, Slot
 from planner.aoi.system import DataCenter, PlacedJob, Scheduling, Unit
 from planner.files import parse, to_json, validate
 from planner.plan import SolverOutcome
+from topo.errors import writing
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def load_scheduling(path: Path) -> Scheduling:
 
 
 def save_scheduling(problem: Scheduling, path: Path) -> None:
-    path.write_text(to_json(SchedulingFile(1, problem.center, problem.jobs, problem.horizon)))
+    with writing(path):
+        path.write_text(to_json(SchedulingFile(1, problem.center, problem.jobs, problem.horizon)))
 
 
 def load_schedule(path: Path) -> Schedule:
@@ -56,4 +58,5 @@ def load_schedule(path: Path) -> Schedule:
 
 
 def save_schedule(schedule: Schedule, path: Path) -> None:
-    path.write_text(to_json(ScheduleFile(1, schedule)))
+    with writing(path):
+        path.write_text(to_json(ScheduleFile(1, schedule)))

@@ -13,6 +13,7 @@ from math import inf
 import highspy
 import numpy as np
 
+from planner.interruptible import interruptible
 from topo.errors import SolverError
 
 Term = tuple[float, int]
@@ -98,7 +99,7 @@ class Program:
         }.items():
             solver.setOptionValue(name, value)
         solver.passModel(self.lp())
-        solver.run()
+        interruptible(solver.run)
         return self.solution(solver)
 
     def lp(self) -> highspy.HighsLp:

@@ -21,10 +21,10 @@ from planner.methods import (
     spar,
 )
 from planner.methods.method import Method, Options
-from planner.own import own_methods
+from planner.methods.own import own_methods
 from topo.errors import unknown_name
 
-__all__ = ["METHODS", "OWN", "Method", "Options", "find_method"]
+__all__ = ["BROKEN", "METHODS", "OWN", "Method", "Options", "find_method"]
 
 METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
@@ -53,13 +53,18 @@ METHODS: dict[str, Method[Any]] = {
     },
 }
 
-OWN = own_methods()
+_own = own_methods(METHODS)
+OWN = _own.methods
 """Those of `planner.own`, which every comparison has as well."""
+BROKEN = _own.broken
+"""By name, what is wrong with those of `planner.own` that cannot be used."""
 METHODS |= OWN
 
 
 def find_method(name: str) -> Method[Any]:
-    """The method of that name. Raises `InputError` with the nearest one for an unknown name."""
+    """The method of that name. Raises `InputError`, for an unknown name with the nearest one that there is."""
+    if name in BROKEN:
+        raise BROKEN[name]
     if name not in METHODS:
         raise unknown_name("planner", name, METHODS)
     return METHODS[name]

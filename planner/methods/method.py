@@ -11,7 +11,7 @@ from planner.plan import Plan
 from planner.problem import Problem
 from planner.slots import DEFAULT_WINDOW
 from planner.solve import SolverOptions
-from topo.errors import InputError
+from topo.errors import InputError, PlanError
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,10 @@ class Method(Generic[OptionsT]):
 
     def plan(self, problem: Problem, options: Options | None = None) -> Plan:
         """The method's plan, checked. Plain `Options` go to any method, a subclass only to its own."""
-        plan = self.function(problem, self.own(options or Options()))
+        plan: object = self.function(problem, self.own(options or Options()))
+        if not isinstance(plan, Plan):
+            given = f"{type(plan).__name__} {plan!r:.40}"
+            raise PlanError(f"the planner returned {given}; a Plan is expected, as `plan_from_paths` makes one")
         check(problem, plan)
         return plan
 

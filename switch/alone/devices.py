@@ -169,7 +169,8 @@ def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
 
 @contextmanager
 def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
-    choose_target("bmv2")
+    choose_target("bmv2", program)
+    read_program(program)  # which says what is wrong with a file that simple_switch would only refuse
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
 
     from switch.bmv2.process import Process, free_port  # noqa: PLC0415

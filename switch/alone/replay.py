@@ -20,7 +20,7 @@ from switch.alone.devices import Device, open_device
 from switch.commands import read_commands
 from switch.entries import SwitchEntries
 from switch.read import read_program
-from topo.errors import InputError
+from topo.errors import InputError, writing
 
 ETHERNET = 1
 PORTS = range(511)
@@ -53,9 +53,10 @@ def replay(
     with open_device(target, program, ports) as device, tempfile.TemporaryDirectory() as scratch:
         device.install(entries)
         replayed = play(device, pcaps, Path(scratch))
-        output.mkdir(parents=True, exist_ok=True)
-        for path in sorted(Path(scratch).iterdir()):
-            shutil.move(path, output)
+        with writing(output):
+            output.mkdir(parents=True, exist_ok=True)
+            for path in sorted(Path(scratch).iterdir()):
+                shutil.move(path, output)
     return replayed
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from topo.errors import MachineError, RunError
+from topo.errors import MachineError, RunError, writing
 
 START_TIMEOUT_S = 30.0
 DEATH_TIMEOUT_S = 5.0
@@ -49,7 +49,7 @@ class Process:
         self.name = name
         self.control_port = control_port
         self.log = log
-        with log.open("wb") as output:
+        with writing(log), log.open("wb") as output:
             # In a session of its own, so that Ctrl-C reaches only the kit, which then ends it in order.
             self._process = subprocess.Popen(
                 arguments,

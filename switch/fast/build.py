@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from topo.errors import MachineError, RunError
+from topo.errors import MachineError, RunError, writing
 
 HERE = Path(__file__).parent
 HEADERS = ("runtime.h", "hashes.h", "kernel.h", "process.h")
@@ -54,12 +54,13 @@ def cache_directory() -> Path:
     """Where compiled programs are kept: `$XDG_CACHE_HOME/inakit`, by default `~/.cache/inakit`."""
     base = os.environ.get("XDG_CACHE_HOME")
     directory = (Path(base) if base else Path.home() / ".cache") / "inakit"
-    directory.mkdir(parents=True, exist_ok=True)
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
     return directory
 
 
 def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
-    with tempfile.TemporaryDirectory(dir=wanted.parent) as scratch:
+    with writing(wanted.parent), tempfile.TemporaryDirectory(dir=wanted.parent) as scratch:
         text, result = Path(scratch) / "program.c", Path(scratch) / f"program{compiler.suffix}"
         text.write_text(source)
         command = [find(compiler), *compiler.options, *include_options(), "-I", str(HERE), "-o", str(result), str(text)]

@@ -14,11 +14,11 @@ from typing import Any
 import psutil
 
 TIMEOUT_S = 120
-ENTRY = "from experiments.cli import main; main()"
+ENTRY = "from experiments.main import main; main()"
 AS_NOBODY = """
 import os, sys
 import experiments.emulate
-from experiments.cli import main
+from experiments.main import main
 arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
 try:
     main()  # loads what is loaded late, which nobody else may be allowed to read

@@ -176,14 +176,19 @@ def wait_until(happens: Callable[[], bool], what: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_a_run_and_leaves_nothing(number: signal.Signals, code: int, tmp_path: Path) -> None:
     with nothing_left():
         run = start(tmp_path)
         run.send_signal(number)
         _, error = run.communicate(timeout=TIMEOUT_S)
     assert run.returncode == code, error
-    assert json.loads((tmp_path / "latest" / "run.json").read_text())["verdict"] == "FAILED"
+    run_folder = (tmp_path / "latest").resolve()
+    assert json.loads((run_folder / "run.json").read_text())["verdict"] == "INTERRUPTED"
+    assert error == (
+        "inakit: interrupted; every process and interface of the run has been removed; "
+        f"kept what was planned: {run_folder}\n"
+    )
 
 
 def test_a_run_after_kill_9_starts_clean(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_jobs_are_numbered_by_position_and_come_back_equal(tmp_path: Path) -> No
             "iteratoins: 3",
             r"jobs\[0\].iteratoins: unknown key 'iteratoins'; did you mean 'iterations'",
         ),
-        ("version: 1", "version: 2", "version: Input should be 1, found 2"),
+        ("version: 1", "version: 2", "key 'version' 2 is none that this kit reads: write `version: 1`"),
         ("version: 1", "", "key 'version' is missing"),
         ("4000", "'4000'", r"jobs\[0\].gradient_bytes: Input should be a valid integer, found '4000'"),
         ("weight: 2", "weight: 2024-01-01", r"jobs\[1\].weight: Input should be a valid number"),
@@ -71,7 +71,7 @@ def test_jobs_are_numbered_by_position_and_come_back_equal(tmp_path: Path) -> No
         ("servers: [h1]", "servers: h1", r"jobs\[0\].servers: Input should be a valid (array|tuple), found 'h1'"),
         ("version: 1", "version: [1", "line 3"),
         ("version: 1", "version: 1\nversion: 1", "given twice"),
-        (JOBS, "just text", "the file: Input should be an object"),
+        (JOBS, "just text", "expected the keys version, jobs, found 'just text'"),
     ],
 )
 def test_a_mistake_in_a_jobs_file_is_located(old: str, new: str, message: str, tmp_path: Path) -> None:

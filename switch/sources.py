@@ -1,0 +1,79 @@
+"""Whether a compiled P4 program is what its sources, as they are now, say.
+
+`make p4` writes beside `p4/build/ina.json` a file `ina.sha256`, with the hashes of the program and of every source that
+it is made of. A program without such a file, as a user's own, is not asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+from topo.errors import InputError
+
+COMPILER = "p4c-bm2-ss"
+WHERE_FROM = (
+    f"{COMPILER} is not installed here: it is in the virtual machine (`vagrant up`) and in p4lang's package p4lang-p4c"
+)
+
+
+def check_sources(program: Path) -> None:
+    """Raise `InputError`, with the file that has changed, unless `program` is what was compiled of its sources."""
+    if not program.is_file() and recorded(program):
+        undo = f"git checkout {shown(program)}"
+        raise InputError(f"{shown(program)} is missing: undo that ({undo}), or {compile_by('make p4')}")
+    changed = [file for file, digest in recorded(program).items() if digest != sha256(file)]
+    sources = [file for file in changed if file != program]
+    if sources:
+        names = " and ".join(map(shown, sources))
+        raise InputError(f"{names} {has_changed(sources)} since {shown(program)} was compiled: {compile_by('make p4')}")
+    if changed:
+        raise InputError(
+            f"{shown(program)} is not what the compiler wrote, and its sources are as they were: it was edited, or is "
+            f"another's; change the sources, or undo it (git checkout {shown(program)}), or {compile_by('make p4')}"
+        )
+
+
+def recorded(program: Path) -> dict[Path, str]:
+    """By file, the hash that was written down when `program` was compiled; nothing for a program without such."""
+    hashes = program.with_suffix(".sha256")
+    if not hashes.is_file():
+        return {}
+    lines = (line.split(maxsplit=1) for line in hashes.read_text().splitlines() if line.strip())
+    return {program.parents[1] / name.strip(): digest for digest, name in lines}
+
+
+def sha256(file: Path) -> str | None:
+    """None for a file that is not there."""
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+
+
+def has_changed(files: list[Path]) -> str:
+    if not all(file.is_file() for file in files):
+        return "is gone" if len(files) == 1 else "have changed or gone"
+    return "has changed" if len(files) == 1 else "have changed"
+
+
+def compile_by(command: str) -> str:
+    """What to run for a compiled program, and where that command's compiler comes from if it is not here."""
+    if shutil.which(COMPILER) is not None:
+        return f"run `{command}`, for which {COMPILER} is installed here"
+    return f"run `{command}`. {WHERE_FROM}"
+
+
+def shown(file: Path) -> str:
+    """The file from the folder of P4 programs on, as a person finds it."""
+    return str(Path(*file.parts[file.parts.index("p4") :])) if "p4" in file.parts else str(file)
+
+
+def not_json(path: Path, text: bytes, error: Exception) -> InputError:
+    """What is wrong with a file that should be BMv2 JSON: it is P4 source, or where it is broken."""
+    if path.suffix == ".p4":
+        compiled = path.with_suffix(".json")
+        command = f"{COMPILER} --std p4-16 -o {compiled} {path}"
+        return InputError(f"{path} is P4 source; give what is compiled of it, {compiled}: {compile_by(command)}")
+    place = f" line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
+    what = "empty" if not text.strip() else f"not JSON{place}"
+    return InputError(f"{path}: {what}; the JSON that {COMPILER} writes is expected")

@@ -1,0 +1,130 @@
+"""An edited P4 program is not run before it is compiled; what is no BMv2 JSON says what it is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from switch.read import read_program
+from switch.sources import check_sources, compile_by
+from switch.target import PROGRAM, choose_target
+from topo.errors import InputError
+
+
+@pytest.fixture
+def p4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the P4 programs, on a machine without their compiler."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return Path(shutil.copytree(PROGRAM.parents[1], tmp_path / "p4"))
+
+
+def add(file: Path, text: str) -> None:
+    file.write_bytes(file.read_bytes() + text.encode())
+
+
+def refused(program: Path) -> str:
+    with pytest.raises(InputError) as error:
+        check_sources(program)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", ["ina", "circuit"])
+def test_a_program_of_its_sources_is_taken(name: str, p4: Path) -> None:
+    check_sources(p4 / "build" / f"{name}.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "source"), [("ina", "ina.p4"), ("ina", "values.p4"), ("ina", "faults.p4"), ("circuit", "circuit.p4")]
+)
+def test_an_edited_source_is_named_even_for_white_space(name: str, source: str, p4: Path) -> None:
+    add(p4 / source, "\n")
+    assert refused(p4 / "build" / f"{name}.json") == (
+        f"p4/{source} has changed since p4/build/{name}.json was compiled: run `make p4`. p4c-bm2-ss is not installed "
+        "here: it is in the virtual machine (`vagrant up`) and in p4lang's package p4lang-p4c"
+    )
+
+
+def test_line_endings_are_a_change(p4: Path) -> None:
+    source = p4 / "ina.p4"
+    source.write_bytes(source.read_bytes().replace(b"\n", b"\r\n"))
+    assert refused(p4 / "build" / "ina.json").startswith("p4/ina.p4 has changed")
+
+
+def test_several_sources_are_all_named_and_one_that_is_gone(p4: Path) -> None:
+    add(p4 / "ina.p4", "// more\n")
+    (p4 / "values.p4").unlink()
+    assert refused(p4 / "build" / "ina.json").startswith("p4/ina.p4 and p4/values.p4 have changed or gone since")
+
+
+def test_a_json_that_was_edited_by_hand_is_told_apart(p4: Path) -> None:
+    add(p4 / "build" / "ina.json", "\n")
+    assert refused(p4 / "build" / "ina.json").startswith(
+        "p4/build/ina.json is not what the compiler wrote, and its sources are as they were: it was edited"
+    )
+
+
+def test_a_json_that_is_gone(p4: Path) -> None:
+    (p4 / "build" / "ina.json").unlink()
+    assert refused(p4 / "build" / "ina.json").startswith("p4/build/ina.json is missing: undo that (git checkout")
+
+
+def test_where_the_compiler_is_found_it_is_said(p4: Path, tmp_path: Path) -> None:
+    (tmp_path / "p4c-bm2-ss").write_text("#!/bin/sh\n")
+    (tmp_path / "p4c-bm2-ss").chmod(0o755)
+    add(p4 / "ina.p4", "\n")
+    assert refused(p4 / "build" / "ina.json").endswith(
+        "compiled: run `make p4`, for which p4c-bm2-ss is installed here"
+    )
+
+
+def test_whoever_reads_or_runs_the_program_is_told(p4: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(p4 / "ina.p4", "\n")
+    program = p4 / "build" / "ina.json"
+    monkeypatch.setattr("switch.target.PROGRAM", program)
+    monkeypatch.setattr("experiments.exactness.worlds.PROGRAM", program)
+    for use in (lambda: read_program(program), lambda: choose_target("fast"), check_process):
+        with pytest.raises(InputError, match=r"p4/ina\.p4 has changed"):
+            use()
+
+
+def check_process() -> object:
+    from experiments.exactness.worlds import chosen_worlds  # noqa: PLC0415
+
+    return chosen_worlds(["process"])
+
+
+def test_a_program_without_hashes_is_not_asked(p4: Path, tmp_path: Path) -> None:
+    own = shutil.copy(p4 / "build" / "ina.json", tmp_path / "own.json")
+    read_program(Path(own))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("x.p4", b"#include <core.p4>\n", "is P4 source; give what is compiled of it"),
+        ("x.json", b"", "empty; the JSON that p4c-bm2-ss writes is expected"),
+        ("x.json", b'{"a": 1,\n oops}', "not JSON line 2: Expecting property name enclosed in double quotes; the JSON"),
+        ("x.json", b"\xff\xfe\x00", "not JSON; the JSON that"),
+        ("x.json", b"[" * 100_000, "not JSON; the JSON that"),
+        ("x.json", b"{}", "is not BMv2 JSON as p4c-bm2-ss writes it: KeyError('header_types'); compile the P4 again"),
+        ("x.json", b"[1]", "is not BMv2 JSON as p4c-bm2-ss writes it: TypeError("),
+    ],
+)
+def test_what_is_no_program_is_one_line(name: str, text: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(InputError) as error:
+        read_program(tmp_path / name)
+    assert str(error.value).startswith(str(tmp_path / name))
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_p4_source_is_told_with_the_command_that_compiles_it(tmp_path: Path) -> None:
+    (tmp_path / "x.p4").write_text("")
+    with pytest.raises(InputError) as error:
+        read_program(tmp_path / "x.p4")
+    command = f"p4c-bm2-ss --std p4-16 -o {tmp_path}/x.json {tmp_path}/x.p4"
+    assert str(error.value).endswith(f"{tmp_path}/x.json: {compile_by(command)}")

@@ -1,0 +1,104 @@
+"""Ctrl-C, SIGTERM and SIGHUP: each unwinds the program, but for the parts that are removing what it made."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals by which a person, a service manager or a closing terminal ends a program."""
+
+
+def code_of(number: int) -> int:
+    """The exit code of a program that a signal has ended, as shells count."""
+    return 128 + number
+
+
+@dataclass
+class Held:
+    """How many blocks hold signals back, and the signal that has come meanwhile."""
+
+    blocks: int = 0
+    waiting: int | None = None
+
+
+HELD = Held()
+
+
+def unwind(number: int, _frame: FrameType | None) -> None:
+    """Leave every block of the program, so that each removes what it made; a block that is removing goes on."""
+    if not HELD.blocks:
+        raise ending(number)
+    HELD.waiting = number
+    text = f"inakit: still removing what the run created; `kill -9 {os.getpid()}` would leave it to the next run\n"
+    os.write(2, text.encode())  # unlike `print`, it may come in the middle of another line
+
+
+def ending(number: int) -> BaseException:
+    """What a signal raises."""
+    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(code_of(number))
+
+
+def raise_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Python drops what is raised in a destructor or a callback of C, and so may drop a signal's: let it come again."""
+    dropped = unraisable.exc_value
+    number = next((each for each in ENDING if repr(ending(each)) == repr(dropped)), None)
+    if number is None:
+        sys.__unraisablehook__(unraisable)
+        return
+    again = threading.Timer(0.01, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
+
+
+@contextmanager
+def signals_unwind() -> Iterator[None]:
+    """Let the signals of `ENDING` unwind the block. A signal that is ignored, as under `nohup`, stays so.
+
+    Within another such block this one changes nothing. Only the main thread may set handlers; others do nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in ENDING}
+    changed = {number: handler for number, handler in before.items() if handler not in (unwind, signal.SIG_IGN)}
+    hook = sys.unraisablehook
+    sys.unraisablehook = raise_again
+    for number in changed:
+        signal.signal(number, unwind)
+    try:
+        yield
+    finally:
+        for number, handler in changed.items():
+            signal.signal(number, handler)
+        sys.unraisablehook = hook
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold the signals of `ENDING` back until the block is done: removal is never cut short.
+
+    They are blocked in this thread, and `unwind` keeps those that another thread receives.
+    """
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    HELD.blocks += 1
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)  # what was blocked comes now, and waits as the others
+        HELD.blocks -= 1
+        waiting, HELD.waiting = HELD.waiting, None
+        if waiting is not None and not HELD.blocks and not isinstance(sys.exception(), KeyboardInterrupt | SystemExit):
+            raise ending(waiting)
+
+
+def ignore_signals() -> None:
+    """Nothing is left to unwind: let the program say how it ended, and end."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
