@@ -34,7 +34,8 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        if self.measured.exact is False and (self.measured.mode == "reliable" or not self.reasons):
+        measured = self.measured
+        if measured.wrong or (measured.exact is False and (measured.mode == "reliable" or not self.reasons)):
             return WRONG
         return "OVERLOADED" if self.reasons else VALID
 
@@ -65,14 +66,17 @@ def watch(
     send: Callable[[], Measured],
     excuses: Excuses | None = None,
 ) -> Outcome:
-    """Send under the monitor's eyes, and judge. Raises `RunError` when a switch has died."""
+    """Send under the monitor's eyes, and judge: what is wrong with the sums comes first among the reasons.
+
+    Raises `RunError` when a switch has died.
+    """
     with Monitor(watched(network, hosts)) as monitor:
         try:
             measured = send()
         finally:
             for switch in network.switches.values():
                 switch.check()
-    return Outcome(measured, monitor, judge(monitor, measured, plan, excuses=excuses).reasons)
+    return Outcome(measured, monitor, (*measured.wrong, *judge(monitor, measured, plan, excuses=excuses).reasons))
 
 
 def watched(network: Network, hosts: list[HostPort]) -> Watched:

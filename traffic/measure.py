@@ -20,6 +20,8 @@ class Iteration:
 
     `communication_time_s` is from the first gradient sent to the last result received; in replay,
     where there are no results, to the last gradient received at a PS. Rates are by worker and by PS.
+    `exact` says whether every element of every sum is exact and every sum counts its workers right, `wrong` what is
+    not; None where no sums were checked.
     """
 
     job: int
@@ -31,6 +33,7 @@ class Iteration:
     ps_ingress_bytes: Mapping[str, int]
     retransmissions: int = 0
     exact: bool | None = None
+    wrong: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Measured:
         """Every worker ended every iteration with the exact sum; None where no sums came back."""
         verdicts = [iteration.exact for iteration in self.iterations if iteration.exact is not None]
         return all(verdicts) if verdicts else None
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """What is wrong with the sums, with job and iteration."""
+        return tuple(f"job {i.job}, iteration {i.number}: {what}" for i in self.iterations for what in i.wrong)
 
     @property
     def sending_rate_bps(self) -> float:
