@@ -18,7 +18,7 @@ from experiments.capture import Place, capturing, check_tcpdump, warn_of_losses
 from experiments.faults import FaultPlan, check_faults
 from experiments.injection import Scene, faulty_entries, watch_faulty
 from experiments.outcome import Outcome, planned_figures, watch
-from experiments.planning import make_plan, write_plan
+from experiments.planning import make_plan, tell_room, write_plan
 from experiments.record import RunFolder, RunRecord
 from experiments.report import VALID, print_report
 from planner.adapt import with_policy
@@ -29,7 +29,7 @@ from planner.plan import Plan
 from planner.policies import policy_of
 from planner.problem import Problem
 from planner.replan import replan_beside
-from planner.results import with_room_for_results
+from planner.results import as_run
 from switch.circuits import CircuitSwitch, circuit_class
 from switch.target import Target, choose_target
 from topo.circuits import Interconnect, patch_panel
@@ -147,7 +147,9 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
             made = make_plan(problem, name, emulation.seed)
         for variant, plan in variants(emulation, name, made):
             for full_name, under in under_policies(problem, variant, plan, emulation.policies):
-                plans[full_name] = with_room_for_results(problem, under) if emulation.mode == "reliable" else under
+                run_as = as_run(problem, under, emulation.mode)
+                tell_room(console, full_name, run_as)
+                plans[full_name] = run_as.plan
     return plans
 
 
