@@ -212,7 +212,7 @@ def measure(
         send = partial(MODES[emulation.mode].send, hosts, problem, plan, gradients=gradients, progress=progress)
         with capturing(network, emulation.captures, folder / "pcap") as captured:
             if faults is None:
-                outcome = watch(network, hosts, plan, send)
+                outcome = watch(network, hosts, problem, plan, send)
             else:
                 outcome = watch_faulty(Scene(network, hosts, problem, plan, installed), faults, send)
         return replace(outcome, captured=captured, setup_s=setup_s)

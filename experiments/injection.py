@@ -234,7 +234,7 @@ def watch_faulty(scene: Scene, faults: FaultPlan, send: Callable[..., Measured])
         with injection:
             return send(interference=injection)
 
-    result = watch(scene.network, scene.hosts, scene.plan, interfered, injection.excuses())
+    result = watch(scene.network, scene.hosts, scene.problem, scene.plan, interfered, injection.excuses())
     return replace(result, faults=injection.as_json(result.monitor))
 
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from experiments.emulate import Emulation, make_plans, run
 from experiments.report import VALID, verdict
 from experiments.scenario import FabricChoice, JobChoice, build_problem
+from experiments.tables import NamedTable
 from planner.problem import Problem
 from topo.errors import unknown_name
 
@@ -117,7 +118,7 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
     return next((found for found in verdicts if found != VALID), VALID)
 
 
-def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Table:
+def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> NamedTable:
     """A row for each model and planner: the paper's figures, what was planned, what was measured."""
     table = Table(
         title=f"{preset.source}, and here (rates in Mbit/s, times in s)",
@@ -132,7 +133,7 @@ def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Tabl
     table.add_column("verdict", no_wrap=True)
     for row in rows(preset, records):
         table.add_row(*row)
-    return table
+    return NamedTable(table, names=2)
 
 
 def rows(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str]]:
