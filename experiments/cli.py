@@ -81,6 +81,9 @@ Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
 KeepGoing = Annotated[
     bool, typer.Option("--keep-going", help="do not end a run early that clearly falls behind its plan")
 ]
+PlanMode = Annotated[
+    str, typer.Option("--mode", help="the rates of a run that is reliable (results need room) or a replay (none come)")
+]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
@@ -220,13 +223,14 @@ def plan(
     gradient_bytes: Gradient = None,
     model: Model = "",
     planner: Annotated[str, typer.Option(help="by name; several, comma between, are compared")] = "aro",
+    mode: PlanMode = "reliable",
     seed: Seed = 0,
     output: Annotated[
         Path | None, typer.Option(help="folder for plan.json and the table entries; one in it for each of several")
     ] = None,
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
-    from experiments.planning import make_plan, print_comparison, print_plan, write_plan  # noqa: PLC0415
+    from experiments.planning import plan_to_run, print_comparison, print_plan, write_plan  # noqa: PLC0415
 
     problem = build_problem(
         FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed),
@@ -235,14 +239,14 @@ def plan(
     names = split_names(planner) or (planner,)
     for name in names:
         find_method(name)
-    plans = {name: make_plan(problem, name, seed) for name in names}
+    plans = {name: plan_to_run(problem, name, seed, mode) for name in names}
     if len(plans) == 1:
         print_plan(Console(), problem, *plans.values())
     else:
         print_comparison(Console(), problem, plans)
     for name, made in plans.items():
         if output is not None:
-            write_plan(output if len(plans) == 1 else output / name, problem, made)
+            write_plan(output if len(plans) == 1 else output / name, problem, made.plan)
 
 
 @app.command()
@@ -283,17 +287,20 @@ def topo(
     workers: Workers = None,
     servers: Servers = 1,
     planner: Annotated[str | None, typer.Option(help="draw this planner's trees and link loads too")] = None,
+    mode: PlanMode = "reliable",
     seed: Seed = 0,
     output: Annotated[Path, typer.Option(help="name of the files; .png, .svg and .yml are added")] = Path("fabric"),
 ) -> None:
     """Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."""
-    from experiments.planning import draw_fabric, make_plan  # noqa: PLC0415
+    from experiments.planning import draw_fabric, plan_to_run, tell_room  # noqa: PLC0415
 
     choice = FabricChoice(topo, k, leaves, spines, hosts_per_leaf, capacity, ina, pipelines, scale, seed)
     problem = made = None
     if planner is not None:
         problem = build_problem(choice, JobChoice(jobs, workers, servers, seed=seed))
-        made = make_plan(problem, planner, seed)
+        run = plan_to_run(problem, planner, seed, mode)
+        tell_room(Console(), planner, run)
+        made = run.plan
     for path in draw_fabric(choice.build(), problem, made, output):
         Console().print(f"wrote {path}", highlight=False)
 

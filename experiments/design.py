@@ -14,6 +14,7 @@ from planner.atro.design import design
 from planner.design import Design
 from planner.methods import Options
 from planner.problem import Job
+from planner.results import as_run
 from traffic.packet import FRAGMENT
 
 
@@ -21,13 +22,14 @@ def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None
     """Find the network, print what it is worth, and write it to the folder `output`."""
     with working(console, "designing the network"):
         designed = design(cluster, FRAGMENT, options, job)
-    print_plan(console, designed.problem, designed.plan)
+    run = as_run(designed.problem, designed.plan)
+    print_plan(console, designed.problem, run)
     console.print(why(cluster, designed), highlight=False)
     spare = cluster.aggregators + cluster.common - len(designed.fabric.switches)
     console.print(f"{len(designed.fabric.switches)} switches in use, {spare} spare", highlight=False)
     if output is not None:
-        write_plan(output, designed.problem, designed.plan)
-        draw_fabric(designed.fabric, designed.problem, designed.plan, output / "fabric")
+        write_plan(output, designed.problem, run.plan)
+        draw_fabric(designed.fabric, designed.problem, run.plan, output / "fabric")
         console.print(f"run it: inakit emulate --topo {output}/fabric.yml --jobs {output}/jobs.yml --planners aro")
     return designed
 

@@ -29,7 +29,7 @@ from experiments.faults import FaultPlan, check_faults
 from experiments.injection import Scene, faulty_entries, watch_faulty
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.pace import Pace, TooSlowError, courses
-from experiments.planning import make_plan, write_plan
+from experiments.planning import make_plan, tell_room, write_plan
 from experiments.progress import Report, Stage, bar, working
 from experiments.record import RunFolder, RunRecord, check_results
 from experiments.report import OVERLOADED, VALID, print_report
@@ -41,7 +41,7 @@ from planner.plan import Plan
 from planner.policies import policy_of
 from planner.problem import Problem
 from planner.replan import replan_beside
-from planner.results import with_room_for_results
+from planner.results import as_run
 from switch.target import Target, choose_target
 from topo.circuits import Interconnect, patch_panel
 from topo.document import document_of
@@ -211,7 +211,9 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
             made = make_plan(problem, name, emulation.seed)
         for variant, plan in variants(emulation, name, made):
             for full_name, under in under_policies(problem, variant, plan, emulation.policies):
-                plans[full_name] = with_room_for_results(problem, under) if emulation.mode == "reliable" else under
+                run_as = as_run(problem, under, emulation.mode)
+                tell_room(console, full_name, run_as)
+                plans[full_name] = run_as.plan
     return plans
 
 
@@ -282,7 +284,7 @@ def measure(
         send = partial(MODES[emulation.mode].send, hosts, problem, plan, gradients=gradients, progress=pace or progress)
         with capturing(network, emulation.captures, folder / "pcap") as captured:
             if faults is None:
-                outcome = watch(network, hosts, plan, send, pace=pace)
+                outcome = watch(network, hosts, problem, plan, send, pace=pace)
             else:
                 outcome = watch_faulty(Scene(network, hosts, problem, plan, installed), faults, send, pace)
         return replace(outcome, captured=captured, setup_s=setup_s)

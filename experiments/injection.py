@@ -235,7 +235,7 @@ def watch_faulty(scene: Scene, faults: FaultPlan, send: Callable[..., Measured],
         with injection:
             return send(interference=injection)
 
-    result = watch(scene.network, scene.hosts, scene.plan, interfered, injection.excuses(), pace)
+    result = watch(scene.network, scene.hosts, scene.problem, scene.plan, interfered, injection.excuses(), pace)
     return replace(result, faults=injection.as_json(result.monitor))
 
 

@@ -10,9 +10,11 @@ from experiments.capture import Counts
 from experiments.pace import Pace
 from experiments.record import RunFolder
 from experiments.report import OVERLOADED, VALID
-from planner.evaluate import Prediction
+from planner.evaluate import Prediction, evaluate
 from planner.plan import Plan
+from planner.problem import Problem
 from topo.network import Network
+from traffic.comparison import Figures, Pair, measured_by_job, off_plan, paired, planned_by_job
 from traffic.fidelity import Excuses, Monitor, Watched, difference, judge, turned_away
 from traffic.measure import Measured, aggregated, gradient_bytes_on_links, link_rows
 from traffic.packet import FRAGMENT, Event
@@ -24,7 +26,10 @@ WRONG = "WRONG"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One planner's run: what traffic measured, what the monitor saw, what was captured by pcap file, and injected."""
+    """One planner's run: what traffic measured, what the monitor saw, what was captured by pcap file, and injected.
+
+    `pairs`: by job and in total, what was planned beside what was measured.
+    """
 
     measured: Measured
     monitor: Monitor
@@ -32,10 +37,12 @@ class Outcome:
     captured: Mapping[str, Counts] = field(default_factory=dict)
     setup_s: float = 0.0
     faults: Mapping[str, Any] | None = None
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def verdict(self) -> str:
-        if self.measured.exact is False and (self.measured.mode == "reliable" or not self.reasons):
+        measured = self.measured
+        if measured.wrong or (measured.exact is False and (measured.mode == "reliable" or not self.reasons)):
             return WRONG
         return OVERLOADED if self.reasons else VALID
 
@@ -52,7 +59,8 @@ class Outcome:
         } | ({} if self.faults is None else {"faults": self.faults})
 
     def write(self, folder: RunFolder, planner: str) -> None:
-        """The series as CSV: iterations by host, links by second, events by switch."""
+        """The series as CSV: planned and measured by job, iterations by host, links by second, events by switch."""
+        write_table(folder, f"{planner}/jobs.csv", [pair.row() for pair in self.pairs])
         write_table(folder, f"{planner}/iterations.csv", list(self.measured.rows()))
         write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links)))
         switches = [{"switch": name} | figures for name, figures in switch_figures(self.monitor)]
@@ -62,14 +70,17 @@ class Outcome:
 def watch(
     network: Network,
     hosts: list[HostPort],
+    problem: Problem,
     plan: Plan,
     send: Callable[[], Measured],
     excuses: Excuses | None = None,
     pace: Pace | None = None,
 ) -> Outcome:
-    """Send under the monitor's eyes, and judge. Raises `RunError` when a switch has died.
+    """Send under the monitor's eyes, and judge what was sent by the plan for the problem.
 
-    With a `pace`, which `send` tells its progress, it raises `TooSlowError` when the run is clearly overloaded.
+    The reasons begin with what is wrong with the sums and end with the jobs that are off their plan. Raises `RunError`
+    when a switch has died and, with a `pace`, which `send` tells its progress, `TooSlowError` when the run is clearly
+    overloaded.
     """
     with Monitor(watched(network, hosts)) as monitor:
         if pace is not None:
@@ -79,7 +90,10 @@ def watch(
         finally:
             for switch in network.switches.values():
                 switch.check()
-    return Outcome(measured, monitor, judge(monitor, measured, plan, excuses=excuses).reasons)
+    prediction = evaluate(problem, plan)
+    reasons = judge(monitor, measured, plan, excuses=excuses).reasons
+    off = () if excuses is not None and excuses.rates else off_plan(prediction, measured, plan)
+    return Outcome(measured, monitor, (*measured.wrong, *reasons, *off), pairs=paired(prediction, measured))
 
 
 def watched(network: Network, hosts: list[HostPort]) -> Watched:
@@ -91,9 +105,11 @@ def watched(network: Network, hosts: list[HostPort]) -> Watched:
 
 
 def planned_figures(prediction: Prediction) -> dict[str, Any]:
-    """What the evaluator expects, per iteration.
+    """What the evaluator expects, per iteration of every job.
 
-    `aggregated_bytes`: what workers send less what PSs receive; `overhead_bytes`: gradients summed over links (GOAT).
+    Of several jobs the sending rate and the time are those of the slowest; `jobs` has the figures of each, `total`
+    those of all together. `aggregated_bytes`: what workers send less what PSs receive; `overhead_bytes`: gradients
+    summed over links (GOAT).
     """
     return {
         "sending_rate_bps": prediction.sending_rate_bps,
@@ -102,25 +118,36 @@ def planned_figures(prediction: Prediction) -> dict[str, Any]:
         "aggregation_ratio": ratio(prediction.sent_bytes, prediction.ps_ingress_bytes),
         "aggregated_bytes": prediction.aggregated_bytes,
         "overhead_bytes": prediction.overhead_bytes,
+        **by_job(planned_by_job(prediction)),
     }
 
 
 def measured_figures(measured: Measured, monitor: Monitor) -> dict[str, Any]:
-    """The same, measured: means over iterations."""
-    count = len({iteration.number for iteration in measured.iterations})
+    """The same, measured: means over the iterations of each job.
+
+    Switches do not count gradients by job: `overhead_bytes` is None where jobs have other numbers of iterations.
+    """
+    counts = {len(iterations) for iterations in measured.jobs.values()}
     switches = [aggregated(events) for _, events in switch_events(monitor)]
-    sent = sum(sum(iteration.sent_bytes.values()) for iteration in measured.iterations)
-    received = sum(sum(iteration.ps_ingress_bytes.values()) for iteration in measured.iterations)
+    overhead = gradient_bytes_on_links(measured, switches, FRAGMENT.wire_bytes)
+    sent, received = measured.sent_bytes, measured.ps_ingress_bytes
     return {
         "sending_rate_bps": measured.sending_rate_bps,
         "ps_ingress_bytes": measured.ps_ingress_bytes,
         "communication_time_s": measured.communication_time_s,
         "aggregation_ratio": ratio(sent, received),
-        "aggregated_bytes": (sent - received) / count,
-        "overhead_bytes": gradient_bytes_on_links(measured, switches, FRAGMENT.wire_bytes) / count,
+        "aggregated_bytes": sent - received,
+        "overhead_bytes": overhead / counts.pop() if len(counts) == 1 else None,
         "retransmissions": measured.retransmissions,
         "exact": measured.exact,
+        **by_job(measured_by_job(measured)),
     }
+
+
+def by_job(figures: Mapping[int | None, Figures]) -> dict[str, Any]:
+    """The figures of each job, and the totals, as `run.json` has them."""
+    jobs = {str(number): found.as_json() for number, found in figures.items() if number is not None}
+    return {"jobs": jobs, "total": figures[None].as_json()}
 
 
 def ratio(sent: float, received: float) -> float | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from experiments.tables import NamedTable
 from planner.check import check
 from planner.entries import entries
 from planner.evaluate import Prediction, evaluate
@@ -15,6 +16,7 @@ from planner.files import load_jobs, load_plan, save_entries, save_jobs, save_pl
 from planner.methods import Options, find_method
 from planner.plan import AggregationTree, Plan, SolverOutcome
 from planner.problem import Problem
+from planner.results import RESULTS_RETURN, AsRun, as_run
 from topo.draw import draw
 from topo.errors import writing
 from topo.fabric import Fabric
@@ -22,6 +24,7 @@ from topo.files import load_fabric, save_fabric
 from traffic.packet import FRAGMENT
 
 BUSIEST_LINKS = 5
+ALL_JOBS = "of all jobs: the slowest worker's rate, PS ingress of all together, the slowest job's time"
 
 
 def make_plan(problem: Problem, planner: str, seed: int) -> Plan:
@@ -29,24 +32,45 @@ def make_plan(problem: Problem, planner: str, seed: int) -> Plan:
     return find_method(planner).plan(problem, Options(seed=seed))
 
 
-def print_plan(console: Console, problem: Problem, plan: Plan) -> None:
-    """The trees, the busiest links, and what to expect."""
-    prediction = evaluate(problem, plan)
+def plan_to_run(problem: Problem, planner: str, seed: int, mode: str = "reliable") -> AsRun:
+    """The same, with the rates at which a run of this mode takes it."""
+    return as_run(problem, make_plan(problem, planner, seed), mode)
+
+
+def tell_room(console: Console, name: str, run: AsRun) -> None:
+    """A line about a plan whose rates are lowered to leave room for results; none about others."""
+    if run.said:
+        console.print(f"{name}: {run.said}", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
+    """The trees, the busiest links, and what to expect of each job."""
+    plan, prediction = run.plan, evaluate(problem, run.plan)
     console.print(f"{plan.method} on {problem.fabric.name}: {describe(plan.outcome)}", highlight=False)
     console.print(trees_table(plan))
-    console.print(links_table(problem, prediction))
-    console.print(
-        f"sending rate {prediction.sending_rate_bps / 1e6:.3f} Mbit/s, "
-        f"PS ingress {prediction.ps_ingress_bytes / 1e3:.1f} kB, "
-        f"communication time {prediction.communication_time_s * 1e3:.1f} ms per iteration",
-        highlight=False,
-    )
+    console.print(links_table(problem, prediction, with_results=RESULTS_RETURN[run.mode]))
+    for number, job in prediction.jobs.items():
+        name = f"job {number}: " if len(prediction.jobs) > 1 else ""
+        console.print(
+            f"{name}sending rate {job.sending_rate_bps / 1e6:.3f} Mbit/s, "
+            f"PS ingress {job.ps_ingress_bytes / 1e3:.1f} kB, "
+            f"communication time {job.communication_time_s * 1e3:.1f} ms per iteration",
+            highlight=False,
+            soft_wrap=True,
+        )
+    tell_room(console, plan.method, run)
 
 
-def print_comparison(console: Console, problem: Problem, plans: Mapping[str, Plan]) -> None:
-    """What to expect of several planners' plans for one problem, a row for each."""
-    table = Table("planner", "rate (Mbit/s)", "of the best", "PS ingress (kB)", "time (ms)", "found")
-    predictions = {name: evaluate(problem, plan) for name, plan in plans.items()}
+def print_comparison(console: Console, problem: Problem, runs: Mapping[str, AsRun]) -> None:
+    """What to expect of several planners' plans for one problem, a row for each.
+
+    Of several jobs that is the rate of the slowest worker, the PS ingress of all, and the time of the slowest job.
+    """
+    table = Table(caption=ALL_JOBS if len(problem.jobs) > 1 else None)
+    table.add_column("planner", no_wrap=True)
+    for heading in ("rate (Mbit/s)", "of the best", "PS ingress (kB)", "time (ms)", "found"):
+        table.add_column(heading)
+    predictions = {name: evaluate(problem, run.plan) for name, run in runs.items()}
     best = max(prediction.sending_rate_bps for prediction in predictions.values())
     for name, prediction in predictions.items():
         table.add_row(
@@ -55,9 +79,11 @@ def print_comparison(console: Console, problem: Problem, plans: Mapping[str, Pla
             f"{prediction.sending_rate_bps / best:.0%}",
             f"{prediction.ps_ingress_bytes / 1e3:.1f}",
             f"{prediction.communication_time_s * 1e3:.1f}",
-            describe(plans[name].outcome),
+            describe(runs[name].plan.outcome),
         )
-    console.print(table)
+    console.print(NamedTable(table))
+    for name, run in runs.items():
+        tell_room(console, name, run)
 
 
 def describe(outcome: SolverOutcome) -> str:
@@ -86,12 +112,15 @@ def sender_name(tree: AggregationTree, label: int) -> str:
     return tree.workers[label] if label in tree.workers else tree.aggregator_of[label].switch
 
 
-def links_table(problem: Problem, prediction: Prediction) -> Table:
-    table = Table("busiest links", "load (Mbit/s)", "of capacity")
-    capacities = problem.fabric.capacities_bps
-    shares = {link: load / capacities[link] for link, load in prediction.link_loads_bps.items()}
+def links_table(problem: Problem, prediction: Prediction, *, with_results: bool) -> Table:
+    """The links that gradients, and `with_results` what comes back beside them, fill the most."""
+    table = Table("busiest links", "gradients (Mbit/s)", "results (Mbit/s)", "of capacity")
+    capacities, gradients = problem.fabric.capacities_bps, prediction.link_loads_bps
+    results = {link: prediction.result_loads_bps.get(link, 0.0) if with_results else 0.0 for link in gradients}
+    shares = {link: (load + results[link]) / capacities[link] for link, load in gradients.items()}
     for link in sorted(shares, key=lambda link: -shares[link])[:BUSIEST_LINKS]:
-        table.add_row(" → ".join(link), f"{prediction.link_loads_bps[link] / 1e6:.3f}", f"{shares[link]:.0%}")
+        loads = f"{gradients[link] / 1e6:.3f}", f"{results[link] / 1e6:.3f}"
+        table.add_row(" → ".join(link), *loads, f"{shares[link]:.0%}")
     return table
 
 

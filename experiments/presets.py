@@ -15,6 +15,7 @@ from experiments.defaults import Free
 from experiments.emulate import Emulation, check, make_plans, run, settled
 from experiments.report import VALID, verdict
 from experiments.scenario import FabricChoice, JobChoice, build_problem
+from experiments.tables import NamedTable
 from planner.problem import Problem
 from topo.errors import unknown_name
 
@@ -124,7 +125,7 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
     return next((found for found in verdicts if found != VALID), VALID)
 
 
-def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Table:
+def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> NamedTable:
     """A row for each model and planner: the paper's figures, what was planned, what was measured."""
     table = Table(
         title=f"{preset.source}, and here (rates in Mbit/s at the paper's scale, times in s)",
@@ -139,7 +140,7 @@ def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Tabl
     table.add_column("verdict", no_wrap=True)
     for row in rows(preset, records):
         table.add_row(*row)
-    return table
+    return NamedTable(table, names=2)
 
 
 def rows(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str]]:

@@ -11,13 +11,24 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from experiments.tables import NamedTable
+from traffic.comparison import TOTAL
+
 VALID, OVERLOADED = "VALID", "OVERLOADED"
+OF_JOBS = (
+    ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "
+    "and the PS ingress is that of all jobs."
+)
+OVERLOAD = "The figures of an overloaded run are not results: it is the emulation that was measured."
+NO_RESULTS = {
+    "WRONG": "A run with wrong sums is no overload: the P4 program, its entries, a switch or an endpoint has a fault."
+}
 VERDICT_STYLES = {VALID: "green", OVERLOADED: "bold red"}
 
 
 def print_report(console: Console, record: Mapping[str, Any]) -> None:
     """Print the table of a completed `run.json`, then the verdict and why."""
-    console.print(planners_table(record))
+    console.print(planners_report(record))
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
     if fabric_scale(record) != 1:
         console.print(scale_line(record), highlight=False)
@@ -27,7 +38,7 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
     for reason in shortened(record["reasons"]):
         console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
     if record["verdict"] != VALID:
-        console.print("The figures of an overloaded run are not results: it is the emulation that was measured.")
+        console.print(NO_RESULTS.get(record["verdict"], OVERLOAD))
 
 
 def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
@@ -101,28 +112,63 @@ COLUMNS = (
 )
 
 
+def planners_report(record: Mapping[str, Any]) -> NamedTable:
+    """The table, with planners' names whole at any width."""
+    return NamedTable(planners_table(record))
+
+
 def planners_table(record: Mapping[str, Any]) -> Table:
-    """Three rows per planner: planned, measured, and the difference between them."""
-    fabric = record["fabric"]
+    """Three rows per planner: planned, measured, and the difference between them; of several jobs, so many of each."""
+    fabric, several = record["fabric"], len(jobs_of(record)) > 1
     table = Table(
         title=f"{fabric['name']}: {fabric['switches']} switches, {fabric['hosts']} hosts, {fabric['workers']} workers; "
         f"switch {record['switch']}, {record['mode']}",
-        caption="per iteration; bits and bytes are those of whole frames",
+        caption=f"per iteration; bits and bytes are those of whole frames{OF_JOBS if several else ''}",
         box=SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
     table.add_column("planner", no_wrap=True)
+    if several:
+        table.add_column("job", no_wrap=True)
     table.add_column("", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column.heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for name, entry in record["planners"].items():
-        planned, measured = entry["planned"], entry.get("measured") or {}
-        table.add_row(name, "planned", *(column.text(planned) for column in COLUMNS), verdict(entry))
-        table.add_row("", "measured", *(column.text(measured) for column in COLUMNS), exactness(entry))
-        table.add_row("", "", *(column.difference(planned, measured) for column in COLUMNS), end_section=True)
+        for job, planned, measured in compared(entry, several=several):
+            first = job == next(iter(entry["planned"].get("jobs", ())), job)
+            words = (name, verdict(entry), exactness(entry)) if first or not several else ("", "", "")
+            add_rows(table, words, (job,) if several else (), planned, measured)
+        table.add_section()
     return table
+
+
+def add_rows(
+    table: Table, words: Sequence[str], job: Sequence[str], planned: Mapping[str, Any], measured: Mapping[str, Any]
+) -> None:
+    """Three rows; `words` are the planner's name, its verdict and what is said of its sums."""
+    name, verdict, exactness = words
+    none = ("",) * len(job)
+    table.add_row(name, *job, "planned", *(column.text(planned) for column in COLUMNS), verdict)
+    table.add_row("", *none, "measured", *(column.text(measured) for column in COLUMNS), exactness)
+    table.add_row("", *none, "", *(column.difference(planned, measured) for column in COLUMNS), "")
+
+
+def jobs_of(record: Mapping[str, Any]) -> set[str]:
+    """The jobs of a run, as its planned figures name them."""
+    return {job for entry in record["planners"].values() for job in entry["planned"].get("jobs", ())}
+
+
+def compared(entry: Mapping[str, Any], *, several: bool) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """A planner's planned figures and the measured ones beside them: of every job and in total, or of its only job."""
+    planned, measured = entry["planned"], entry.get("measured") or {}
+    if not several:
+        yield "", planned, measured
+        return
+    for job, figures in planned["jobs"].items():
+        yield job, figures, measured.get("jobs", {}).get(job, {})
+    yield TOTAL, planned["total"], measured.get("total", {})
 
 
 def fabric_scale(record: Mapping[str, Any]) -> float:
@@ -134,8 +180,9 @@ def scale_line(record: Mapping[str, Any]) -> str:
     """The measured rates again, at the scale of the fabric that was described."""
     scale = fabric_scale(record)
     rates = {name: (entry.get("measured") or {}).get("sending_rate_bps") for name, entry in record["planners"].items()}
+    of = " (of several jobs: the slowest's)" if len(jobs_of(record)) > 1 else ""
     found = ", ".join(f"{name} {rate / scale / 1e9:.4g} Gbit/s" for name, rate in rates.items() if rate is not None)
-    return f"emulated at {scale:g} of the described rates; at those, the measured sending rates are {found}"
+    return f"emulated at {scale:g} of the described rates; at those, the measured sending rates{of} are {found}"
 
 
 def exactness(entry: Mapping[str, Any]) -> str:

@@ -215,7 +215,7 @@ def emulate(course: Course, target: Target, folder: Path, progress: Progress) ->
             options=course.options, progress=progress, interference=conductor,
         )  # fmt: skip
         with conductor.leading():
-            outcome = watch(network, hosts, course.plan, send, EXCUSES)
+            outcome = watch(network, hosts, course.problem, course.plan, send, EXCUSES)
         lost = sum(each.lost for each in circuits.carried().values())
         return Ran(outcome, jct_s(course, outcome.measured), conductor.connections, lost, conductor.behind_s)
 

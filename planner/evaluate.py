@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 
 from planner.plan import ROOT_LABEL, AggregationTree, Plan
@@ -20,11 +21,18 @@ DirectedLink = tuple[str, str]
 
 @dataclass(frozen=True)
 class JobPrediction:
-    """One job: the sending rate of each of its workers, its PSs' ingress, the time of an iteration's gradient."""
+    """One job while all jobs send: the rate of each of its workers, its PSs' ingress, the time of a gradient.
+
+    Bytes are of one iteration. Before other jobs arrive, or when they are done, a job is no faster: it keeps its pace.
+    `way_s` is the longest way of a fragment to a root and of its result back; each link of it first sends a frame of
+    every flow that shares it. The communication time does not contain it.
+    """
 
     sending_rate_bps: float
     ps_ingress_bytes: int
     communication_time_s: float
+    sent_bytes: int
+    way_s: float
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,6 @@ class Prediction:
     result_loads_bps: dict[DirectedLink, float]
     worker_rates_bps: dict[tuple[int, str], float]
     ps_ingress_bps: dict[str, float]
-    sent_bytes: int
     overhead_bytes: int
     switches: dict[str, Aggregation]
 
@@ -67,6 +74,10 @@ class Prediction:
     def sending_rate_bps(self) -> float:
         """The bottleneck sending rate among all workers."""
         return min(self.worker_rates_bps.values())
+
+    @property
+    def sent_bytes(self) -> int:
+        return sum(job.sent_bytes for job in self.jobs.values())
 
     @property
     def ps_ingress_bytes(self) -> int:
@@ -118,12 +129,11 @@ def evaluate(problem: Problem, plan: Plan) -> Prediction:
     loads = list(tree_loads(problem, plan))
     wire = problem.fragment.wire_bytes
     return Prediction(
-        jobs={job.number: predict_job([x for x in loads if x.job == job.number], wire) for job in problem.jobs},
+        jobs={job.number: predict_job(problem, job.number, loads) for job in problem.jobs},
         link_loads_bps=link_loads(loads),
         result_loads_bps=result_loads(loads),
         worker_rates_bps=worker_rates(loads),
         ps_ingress_bps=ingress_rates(loads),
-        sent_bytes=sum(x.packets * len(x.tree.workers) for x in loads) * wire,
         overhead_bytes=sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches) * wire,
         switches=switch_aggregation(loads),
     )
@@ -136,14 +146,42 @@ def tree_loads(problem: Problem, plan: Plan) -> Iterator[Load]:
             yield Load(shard.job, tree, shard.rate_bps / len(shard.trees), len(ranges[shard.job, tree.number]))
 
 
-def predict_job(loads: list[Load], wire_bytes: int) -> JobPrediction:
+def predict_job(problem: Problem, number: int, of_all: list[Load]) -> JobPrediction:
     """fragments x wire bytes x 8 / rate for each tree; they send at once, so the slowest takes the job's time."""
+    loads, wire_bytes = [load for load in of_all if load.job == number], problem.fragment.wire_bytes
+    hops_s = link_times(problem, of_all)
     received = sum(load.packets * load.arrivals for load in loads if not load.tree.in_network_root)
     return JobPrediction(
         sending_rate_bps=sum(load.rate_bps for load in loads),
         ps_ingress_bytes=received * wire_bytes,
         communication_time_s=max(load.time_s(wire_bytes) for load in loads),
+        sent_bytes=sum(load.packets * len(load.tree.workers) for load in loads) * wire_bytes,
+        way_s=max(way_s(load.tree, hops_s) for load in loads),
     )
+
+
+def link_times(problem: Problem, loads: list[Load]) -> dict[DirectedLink, float]:
+    """How long each link takes for one frame of every flow that gradients or results send over it, and its delay."""
+    flows: Counter[DirectedLink] = Counter()
+    for load in loads:
+        flows.update(link for branch in load.tree.branches for link in branch.links)
+        flows.update((above, node) for node, above in load.tree.result_parents.items())
+    bits, capacities = 8 * problem.fragment.wire_bytes, problem.fabric.capacities_bps
+    delays = {frozenset((link.a, link.b)): link.delay_s for link in problem.fabric.links}
+    return {link: count * bits / capacities[link] + delays[frozenset(link)] for link, count in flows.items()}
+
+
+def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float]) -> float:
+    """The longest of the workers' ways to the root, and of the ways that results take back from there."""
+    up = max(sum(hops_s[link] for link in pairwise(tree.way(label))) for label in tree.workers)
+    back = 0.0
+    for worker in tree.workers.values():
+        node, took = worker, 0.0
+        while node != tree.root:
+            node, below = tree.result_parents[node], node
+            took += hops_s[node, below]
+        back = max(back, took)
+    return up + back
 
 
 def link_loads(loads: list[Load]) -> dict[DirectedLink, float]:

@@ -60,6 +60,38 @@ def swapped(line: str, old: str, new: str, which: int | None = None) -> Mutation
     return mutate
 
 
+def one_more(action: str, line: str) -> Mutation:
+    """What the P4 source's statement `line` of an action assigns to 16 bits is one more than it says."""
+
+    def mutate(program: Any) -> None:
+        for each in named(program["actions"], f"InaIngress.{action}"):
+            (statement,) = [part for part in each["primitives"] if source_of(part).startswith(line)]
+            added = {"op": "+", "left": statement["parameters"][1], "right": {"type": "hexstr", "value": "0x1"}}
+            masked = {
+                "op": "&",
+                "left": {"type": "expression", "value": added},
+                "right": {"type": "hexstr", "value": "0xffff"},
+            }
+            statement["parameters"][1] = {"type": "expression", "value": {"type": "expression", "value": masked}}
+
+    return mutate
+
+
+def unassigned(action: str, header: str, field: str) -> Mutation:
+    """An action no longer assigns to a field of a header."""
+
+    def mutate(program: Any) -> None:
+        for each in named(program["actions"], f"InaIngress.{action}"):
+            (found,) = [
+                part
+                for part in each["primitives"]
+                if part["op"] == "assign" and part["parameters"][0]["value"] == [header, field]
+            ]
+            each["primitives"].remove(found)
+
+    return mutate
+
+
 def without_statement(action: int, number: int) -> Mutation:
     """The action with this id loses its statement of this number."""
 

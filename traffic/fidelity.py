@@ -88,8 +88,8 @@ def slow_senders(measured: Measured, plan: Plan, tolerance: float) -> Iterator[s
 
 def late_senders(measured: Measured, tolerance: float, excused: Collection[str] = ()) -> Iterator[str]:
     """Paced senders that fell behind for good although their windows were open."""
-    total_s = sum(i.communication_time_s for i in measured.iterations)
     for host, late_s in measured.late_s.items():
+        total_s = sum(i.communication_time_s for i in measured.iterations if host in i.sending_rate_bps)
         if late_s > tolerance * total_s and host not in excused:
             yield f"worker '{host}' was {late_s:.3f} s behind its pace in {total_s:.3f} s"
 

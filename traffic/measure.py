@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from math import inf
 from statistics import fmean
@@ -20,6 +21,8 @@ class Iteration:
 
     `communication_time_s` is from the first gradient sent to the last result received; in replay,
     where there are no results, to the last gradient received at a PS. Rates are by worker and by PS.
+    `exact` says whether every element of every sum is exact and every sum counts its workers right, `wrong` what is
+    not; None where no sums were checked.
     """
 
     job: int
@@ -31,11 +34,15 @@ class Iteration:
     ps_ingress_bytes: Mapping[str, int]
     retransmissions: int = 0
     exact: bool | None = None
+    wrong: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Measured:
     """What traffic of one run measured.
+
+    Figures of several jobs have the definitions of `planner.evaluate.Prediction`: the rate of the slowest job, the PS
+    ingress of all, the time of the slowest. `of_job` gives those of one.
 
     `late_s`: by worker, how much of its rate (in seconds' worth) it could not keep up with.
     `problems`: what went wrong at the endpoints, each with how often. `strangers`: packets that came to an endpoint
@@ -55,24 +62,40 @@ class Measured:
         return all(verdicts) if verdicts else None
 
     @property
+    def wrong(self) -> tuple[str, ...]:
+        """What is wrong with the sums, with job and iteration."""
+        return tuple(f"job {i.job}, iteration {i.number}: {what}" for i in self.iterations for what in i.wrong)
+
+    @cached_property
+    def jobs(self) -> dict[int, tuple[Iteration, ...]]:
+        """The iterations of each job, by its number."""
+        numbers = dict.fromkeys(iteration.job for iteration in self.iterations)
+        return {number: tuple(i for i in self.iterations if i.job == number) for number in numbers}
+
+    @property
     def sending_rate_bps(self) -> float:
-        """Mean over iterations and workers."""
-        return fmean(rate for i in self.iterations for rate in i.sending_rate_bps.values())
+        """Mean over iterations and workers; of several jobs the least."""
+        return min(fmean(rate for i in own for rate in i.sending_rate_bps.values()) for own in self.jobs.values())
+
+    @property
+    def total_rate_bps(self) -> float:
+        """Of all workers together, mean over the iterations of each job."""
+        return sum(fmean(sum(i.sending_rate_bps.values()) for i in own) for own in self.jobs.values())
+
+    @property
+    def sent_bytes(self) -> float:
+        """Per iteration, by all workers; of several jobs the sum."""
+        return sum(fmean(sum(i.sent_bytes.values()) for i in own) for own in self.jobs.values())
 
     @property
     def ps_ingress_bytes(self) -> float:
-        """Per iteration, over all PSs of the job."""
-        return fmean(sum(i.ps_ingress_bytes.values()) for i in self.iterations)
-
-    @property
-    def ps_ingress_bps(self) -> float:
-        """Mean over iterations of a job's PS ingress per second of communication."""
-        return fmean(8 * sum(i.ps_ingress_bytes.values()) / i.communication_time_s for i in self.iterations)
+        """Per iteration, over all PSs; of several jobs the sum."""
+        return sum(fmean(sum(i.ps_ingress_bytes.values()) for i in own) for own in self.jobs.values())
 
     @property
     def communication_time_s(self) -> float:
-        """Mean over iterations."""
-        return fmean(i.communication_time_s for i in self.iterations)
+        """Mean over iterations; of several jobs the longest."""
+        return max(fmean(i.communication_time_s for i in own) for own in self.jobs.values())
 
     @property
     def retransmissions(self) -> int:

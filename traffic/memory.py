@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.problem import Job
 from traffic.gradient import Gradients, exact_sum
 from traffic.layout import Layout
+from traffic.mismatches import Held, wrong_sums
 from traffic.port import BoolArray, IntArray
 
 WHOLE = 3
@@ -80,18 +83,21 @@ class Memory:
             sums[wide] = (sums[wide] & 0xFFFFFFFF) | self.high[rows][wide].astype(np.int64) << 32
         return sums
 
-    def exact(self, job_index: int) -> bool:
-        """Whether every worker of the job holds the exact sum of every fragment."""
-        return all(self.whole_and_equal(stream) for stream in self.layout.streams_of(job_index).tolist())
+    def wrong(self, job_index: int) -> str:
+        """Which sums that workers of the job hold are not exact; empty where all are. All results must have come."""
+        return wrong_sums(self.held(job_index))
 
-    def whole_and_equal(self, stream: int) -> bool:
-        rows = self.rows(stream)
-        whole = bool((self.parts[rows] == WHOLE).all())
-        return whole and self.equals_expected(self.sums(rows), int(self.layout.streams.tree[stream]))
+    def held(self, job_index: int) -> Iterator[Held]:
+        """What every worker holds of every tree."""
+        for stream in self.layout.streams_of(job_index).tolist():
+            rows, tree = self.rows(stream), int(self.layout.streams.tree[stream])
+            assert (self.parts[rows] == WHOLE).all(), "an iteration ends when all results are there"
+            host = self.layout.hosts[self.layout.streams.host[stream]].name
+            yield Held(host, self.layout.parts[tree], self.sums(rows), self.expected_of(tree))
 
-    def equals_expected(self, sums: NDArray[np.int64], tree: int) -> bool:
-        """Whether these are the exact sums of all fragments of a tree."""
-        return bool(np.array_equal(sums, self.cut(self.expected[self.layout.parts[tree].job_index], tree)))
+    def expected_of(self, tree: int) -> NDArray[np.integer]:
+        """The exact sums of all fragments of a tree, (count, values)."""
+        return self.cut(self.expected[self.layout.parts[tree].job_index], tree)
 
     def result(self, job: Job, worker: int) -> NDArray[np.int64]:
         """The summed gradient that a worker (counted from 0) holds."""

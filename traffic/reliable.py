@@ -91,7 +91,7 @@ class JobState:
     """Where a job is: while `loading` its memory belongs to the loader, then it exchanges gradients."""
 
     index: int
-    loading: Future[bool | None]
+    loading: Future[str]
     start_at: float
     iteration: int = 0
     active: bool = False
@@ -208,23 +208,25 @@ class Loop:
         return f"{where}: PS {part.tree.server} has the sum, worker {host.name} has not received it"
 
     def note_exactness(self, job: JobState) -> None:
-        exact = job.loading.result()
+        wrong_sums = job.loading.result()
         if job.iteration:
-            last = job.index, job.iteration - 1
-            self.iterations[last] = replace(self.iterations[last], exact=exact)
+            last = self.iterations[job.index, job.iteration - 1]
+            wrong = (*last.wrong, *filter(None, (wrong_sums,)))
+            self.iterations[job.index, job.iteration - 1] = replace(last, exact=not wrong, wrong=wrong)
 
-    def load(self, job_index: int, iteration: int) -> Future[bool | None]:
+    def load(self, job_index: int, iteration: int) -> Future[str]:
         """In the background: judge the sums of the last iteration, and load the gradients of this one."""
         return self.executor.submit(self.judge_and_load, job_index, iteration)
 
-    def judge_and_load(self, job_index: int, iteration: int) -> bool | None:
-        exact = None
+    def judge_and_load(self, job_index: int, iteration: int) -> str:
+        """What is wrong with the sums of the last iteration, if anything."""
+        wrong = ""
         if iteration:
-            exact = self.memory.exact(job_index)
+            wrong = self.memory.wrong(job_index)
             self.teach(self.layout.problem.jobs[job_index], iteration - 1)
         if iteration < self.layout.problem.jobs[job_index].iterations:
             self.memory.load(job_index, self.gradients, iteration)
-        return exact
+        return wrong
 
     def teach(self, job: Job, iteration: int) -> None:
         """Tell gradients that depend on the sums what every worker holds."""
@@ -263,6 +265,7 @@ class Loop:
             sent_bytes=self.by_worker(job.index, workers.sent * self.layout.problem.fragment.wire_bytes),
             ps_ingress_bytes=self.ingress(job.index),
             retransmissions=retransmitted,
+            wrong=tuple(filter(None, (each.miscounts.take(job.index) for each in (self.servers, self.workers)))),
         )
 
     def by_worker(self, job_index: int, per_stream: IntArray) -> dict[str, int]:

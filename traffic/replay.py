@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import ceil
@@ -31,6 +31,7 @@ from traffic.layers import INA, Values
 from traffic.layout import Layout, head_of, lay_out, pick, ragged
 from traffic.measure import Iteration, Measured
 from traffic.memory import Memory
+from traffic.mismatches import Held, wrong_sums
 from traffic.packet import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind
 from traffic.port import FloatArray, HostPort, IntArray
 from traffic.reliable import Progress
@@ -273,6 +274,7 @@ class Replay:
         sent = {self.layout.hosts[host].name: self.egress.of(host) for host in hosts}
         trees = self.layout.trees_of(job.index)
         begun = min(sending.begun_at for sending in sent.values())
+        wrong = tuple(filter(None, (wrong_sums(self.held(job.index)), self.servers.miscounts.take(job.index))))
         return Iteration(
             job=self.problem_job(job).number,
             number=job.iteration,
@@ -281,7 +283,8 @@ class Replay:
             sending_rate_bps={name: sending.rate_bps for name, sending in sent.items()},
             sent_bytes={name: sending.sent_bytes for name, sending in sent.items()},
             ps_ingress_bytes=self.ingress(trees),
-            exact=self.judge(job.index),
+            exact=self.is_complete(job.index) and not wrong,
+            wrong=wrong,
         )
 
     def ingress(self, trees: IntArray) -> dict[str, int]:
@@ -292,17 +295,24 @@ class Replay:
             found[name] = found.get(name, 0) + frames * self.layout.problem.fragment.wire_bytes
         return found
 
-    def judge(self, job_index: int) -> bool:
-        """Whether the PSs hold the exact sum of every fragment; what is incomplete is a problem with a name."""
-        exact = True
+    def is_complete(self, job_index: int) -> bool:
+        """Whether the PSs have summed every fragment; what is incomplete is a problem with a name."""
+        complete = True
         for tree in self.layout.trees_of(job_index).tolist():
-            part, rows = self.layout.parts[tree], self.servers.rows(tree)
-            incomplete = int((~self.servers.done[rows]).sum())
+            part = self.layout.parts[tree]
+            incomplete = int((~self.servers.done[self.servers.rows(tree)]).sum())
             if incomplete:
                 what = f"PS {part.tree.server}, job {part.job.number}, tree {part.tree.number}: incomplete fragments"
                 self.missing[what] = self.missing.get(what, 0) + incomplete
-            exact &= not incomplete and self.memory.equals_expected(self.servers.sums[rows], tree)
-        return exact
+            complete &= not incomplete
+        return complete
+
+    def held(self, job_index: int) -> Iterator[Held]:
+        """The sums of complete fragments at the PSs; those of others are not compared."""
+        for tree in self.layout.trees_of(job_index).tolist():
+            part, rows, expected = self.layout.parts[tree], self.servers.rows(tree), self.memory.expected_of(tree)
+            sums = np.where(self.servers.done[rows][:, None], self.servers.sums[rows], expected)
+            yield Held(f"PS {part.tree.server}", part, sums, expected)
 
     def measured(self) -> Measured:
         iterations = tuple(sorted(self.iterations, key=lambda i: (i.job, i.number)))

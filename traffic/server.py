@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from planner.plan import ROOT_LABEL
 from planner.policies import policy_of
 from traffic.layout import Layout, head_of, is_prefix, pick
+from traffic.mismatches import Miscounts
 from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, IntArray, Outgoing, Packets
 
@@ -54,6 +55,7 @@ class Servers:
         self.last_arrival_at = np.zeros(trees)
         self.discarded = np.zeros(trees, np.int64)
         self.notices = np.zeros(trees, np.int64)
+        self.miscounts = Miscounts(layout)
         self.strangers = 0
 
     def begin(self, job_index: int, iteration: int) -> None:
@@ -113,6 +115,7 @@ class Servers:
         # Nobody sends for nobody: a partial sum with an empty bitmap is forged.
         use: BoolArray = ~done & ~overflown & np.any(members, axis=1)
         self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
+        self.check_counts(use, packets.heads, tree, fragment, members)
         if use.any():
             self.add_up(row[use], tree[use], members[use], packets.values[use])
         clashes = self.hides[tree] & self.clashes(row, members)
@@ -120,6 +123,15 @@ class Servers:
         lacking: BoolArray = asked_for & ~self.done[row]
         if lacking.any():
             self.ask(row[lacking], tree[lacking], now)
+
+    def check_counts(
+        self, use: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, members: BoolArray
+    ) -> None:
+        """Note those packets of `use` that say another number of workers than they cover."""
+        covered = self.members.sizes(heads, tree, members)
+        wrong: BoolArray = use & (heads["ina"]["workers"] != covered)
+        if wrong.any():
+            self.miscounts.note(wrong, heads, tree, fragment, covered)
 
     def clashes(self, row: IntArray, members: BoolArray) -> BoolArray:
         """Which packets bring something new, and could not be added because of what else they bring."""
@@ -271,6 +283,7 @@ class Membership:
                 summands = part.tree.summands(aggregator)
                 self.summands[number, aggregator.label, : len(summands)] = summands
         self.everyone = np.logical_or.reduce(self.sets, axis=1)
+        self.size = self.sets.sum(axis=2)
 
     def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
         inside = label < self.sets.shape[1]
@@ -293,6 +306,15 @@ class Membership:
             below = self.sets[tree[partial, None], summands] & bits.astype(np.bool_)[..., None]
             members[partial] = below.any(axis=1)
         return members
+
+    def sizes(self, heads: Frames, tree: IntArray, members: BoolArray) -> IntArray:
+        """How many workers each packet covers, given `members` of them."""
+        ina = heads["ina"]
+        sizes: IntArray = self.size[tree, ina["label"]]
+        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
+        if partial.size:
+            sizes[partial] = members[partial].sum(axis=1)
+        return sizes
 
 
 def starts_group(row: IntArray) -> BoolArray:

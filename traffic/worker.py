@@ -13,6 +13,7 @@ import numpy as np
 from traffic.congestion import Windows, rule_of
 from traffic.layout import Layout, before, head_of, is_prefix, pick, ragged, spread
 from traffic.memory import WHOLE, Memory
+from traffic.mismatches import Miscounts
 from traffic.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
 from traffic.port import BoolArray, FloatArray, IntArray, Outgoing, Packets
 
@@ -109,6 +110,8 @@ class Workers:
         self.late_s = np.zeros(count)
         self.refused = np.zeros(len(layout.hosts), np.int64)
         self.strangers = 0
+        self.tree_size = np.array([len(part.tree.workers) for part in layout.parts], np.int64)
+        self.miscounts = Miscounts(layout)
 
     # -- iterations
 
@@ -304,6 +307,9 @@ class Workers:
         notice &= ~early
         if notice.any():
             self.take_notices(rows[notice], (ina["flags"][notice] & Flag.RETRANSMITTED) != 0)
+        wrong = result & (ina["workers"] != self.tree_size[tree])
+        if wrong.any():
+            self.miscounts.note(wrong, packets.heads, tree, fragment, self.tree_size[tree])
         if result.any():
             self.take_results(packets.where(result), stream[result], fragment[result], now)
 

@@ -11,7 +11,7 @@ from experiments.calibrate.curve import curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit, print_calibration
 from experiments.calibrate.trials import TrialNetwork
 from experiments.calibrate.verification import verification_table, verify
-from experiments.planning import make_plan
+from experiments.planning import plan_to_run, tell_room
 from experiments.progress import working
 from experiments.record import check_results, make_new_folder, stamp
 from experiments.scenario import FabricChoice, JobChoice, build_problem, parse_scale
@@ -35,13 +35,14 @@ class Command:
         target, problem = choose_target(self.switch), build_problem(self.fabric, self.job)
         check_machine()
         with working(console, f"{problem.fabric.name}: planning"):
-            plan = make_plan(problem, self.planner, self.seed)
+            run = plan_to_run(problem, self.planner, self.seed)
         hosts, switches = len(problem.fabric.hosts), len(problem.fabric.switches)
         console.print(
             f"{problem.fabric.name}: {switches} switches, {hosts} hosts; {self.planner} on {target.name}",
             highlight=False,
         )
-        return TrialNetwork(problem, plan, target)
+        tell_room(console, self.planner, run)
+        return TrialNetwork(problem, run.plan, target)
 
 
 def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:

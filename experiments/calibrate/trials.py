@@ -106,7 +106,7 @@ class TrialNetwork:
         self.next_seq += longest_tree(problem, plan) + max(tree.reach for s in plan.shards for tree in s.trees)
         try:
             outcome = watch(
-                self.network, self.hosts, plan,
+                self.network, self.hosts, problem, plan,
                 lambda: run_reliable(self.hosts, problem, plan, options=options, progress=sampler),
             )  # fmt: skip
         except RunError as error:

@@ -12,18 +12,7 @@ from switch.target import choose_target
 from topo.network import Network
 from traffic.gradient import Gradients
 from traffic.port import host_ports
-from traffic.reliable import Loop, ReliableOptions, run_reliable
-
-
-class Witness(Injection):
-    """Keeps the loop, which knows every sum."""
-
-    loop: Loop
-
-    def act(self, loop: Loop, now: float) -> None:
-        """Have happen what is due."""
-        self.loop = loop
-        super().act(loop, now)
+from traffic.reliable import ReliableOptions, run_reliable
 
 
 def run_emulated(
@@ -36,12 +25,12 @@ def run_emulated(
             switch.install(installed.of(name))
         hosts = host_ports(network.hosts.values())
         try:
-            with Witness(Scene(network, hosts, problem, plan, installed), faults) as witness:
+            with Injection(Scene(network, hosts, problem, plan, installed), faults) as injection:
                 measured = run_reliable(
-                    hosts, problem, plan, gradients=gradients, options=options, interference=witness
+                    hosts, problem, plan, gradients=gradients, options=options, interference=injection
                 )
         finally:
             for switch in network.switches.values():
                 switch.check()
-        counts = befallen(network.switches.values(), witness.ports)
-    return Ran(measured, witness.loop, counts, tuple(map(str, witness.pending)))
+        counts = befallen(network.switches.values(), injection.ports)
+    return Ran(measured, counts, tuple(map(str, injection.pending)))

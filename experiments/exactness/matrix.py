@@ -30,6 +30,7 @@ from traffic.packet import FRAGMENT
 LEVELS = (1, 2, 3)
 GRADIENTS = RandomGradients(1)
 COMPARED = "no loss", "1 % loss"
+COVERED = "every element of every sum at every worker, and in every sum the number of workers that it says it covers"
 LONG = 1_000_000
 """Fragments of the long form, over all cells of a switch."""
 
@@ -162,7 +163,7 @@ def run_matrix(wanted: Sequence[Cell], fragments: int | None, console: Console) 
     exact, carried = sum(each.exact for each in found), sum(each.fragments for each in found)
     console.print(matrix_table(found))
     console.print(f"communication time and sendings per gradient; {carried:,} fragments in all", highlight=False)
-    console.print(f"{exact} of {len(found)} exact", highlight=False)
+    console.print(f"{exact} of {len(found)} exact: {COVERED}", highlight=False, soft_wrap=True)
     return found
 
 

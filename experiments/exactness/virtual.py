@@ -173,7 +173,7 @@ def run_virtual(problem: Problem, plan: Plan, faults: FaultPlan, gradients: Grad
     loop.interference = calendar
     measured = loop.run(lambda _: None)
     counts = befallen(network.switches.values(), calendar.ports)
-    return Ran(measured, loop, counts, tuple(map(str, calendar.pending)))
+    return Ran(measured, counts, tuple(map(str, calendar.pending)))
 
 
 def host_ports_of(problem: Problem) -> list[HostPort]:

@@ -18,6 +18,7 @@ from experiments.papers import Request
 from experiments.papers.trials import Trial, run_trials
 from experiments.report import VALID, VERDICT_STYLES
 from experiments.scenario import FabricChoice, JobChoice, build_problem
+from experiments.tables import NamedTable
 from planner.atro.cluster import Cluster
 from planner.atro.design import design
 from planner.evaluate import evaluate
@@ -134,8 +135,10 @@ def row_of(network: str, trial: Trial, outcome: Outcome) -> Row:
     return Row(network, trial.name, planned_bps, measured.sending_rate_bps, bool(measured.exact), outcome.verdict)
 
 
-def table_of(rows: Sequence[Row]) -> Table:
-    table = Table("network", "planner", title="sending rate (kbit/s)", box=SIMPLE_HEAD)
+def table_of(rows: Sequence[Row]) -> NamedTable:
+    table = Table(title="sending rate (kbit/s)", box=SIMPLE_HEAD)
+    for heading in ("network", "planner"):
+        table.add_column(heading, no_wrap=True)
     for heading in ("planned", "measured", "ratio"):
         table.add_column(heading, justify="right")
     table.add_column("sums")
@@ -145,7 +148,7 @@ def table_of(rows: Sequence[Row]) -> Table:
         figures = f"{row.planned_bps / 1e3:.0f}", f"{row.measured_bps / 1e3:.0f}", f"{row.ratio:.3f}"
         exact = "exact" if row.exact else "[red]wrong[/]"
         table.add_row(row.network, row.planner, *figures, exact, f"[{style}]{row.verdict}[/]")
-    return table
+    return NamedTable(table, names=2)
 
 
 def about_pipelines(problem: Problem, rows: Sequence[Row]) -> str:

@@ -142,7 +142,7 @@ def measure(trial: Trial, target: Target, folder: RunFolder, progress: Progress)
             run_reliable, hosts, trial.problem, trial.plan,
             options=trial.options, progress=progress, interference=trial.interference,
         )  # fmt: skip
-        return watch(network, hosts, trial.plan, send, trial.excuses)
+        return watch(network, hosts, trial.problem, trial.plan, send, trial.excuses)
 
 
 def new_record(trials: Sequence[Trial], target: Target, scale: float) -> RunRecord:

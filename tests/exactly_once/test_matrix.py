@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import psutil
 import pytest
+from mutation import Mutation, mutant, one_more, unassigned
 from rich.console import Console
 
 from experiments.exactness.conditions import CONDITIONS
@@ -25,14 +28,42 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
+ONE_WORKER_TOO_MANY = one_more("add", "meta.slot_workers =")
+ONE_VALUE_UNCHANGED = unassigned("add", "values", "v3")
+
+
+def attempt_with(mutate: Mutation, cell: Cell, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tried:
+    """A cell of few fragments on switches that run the P4 program with a mistake."""
+    mutant(mutate, folder)
+    monkeypatch.setattr("experiments.exactness.virtual.PROGRAM", folder / "mutant.json")
+    return attempt(cell, 8)
+
+
 @needs_compiler
-def test_wrong_sums_are_named() -> None:
-    ran = run_virtual(*case("goat", 1, fragments=8, slots=8, rate_bps=2e6), FaultPlan(), GRADIENTS, ReliableOptions())
-    assert not ran.failure
-    ran.loop.memory.low[5, 63] += 1  # w1: fragments 0 to 3 of tree 1, then of tree 2
-    (iteration,) = ran.measured.iterations
-    wrong = replace(ran, measured=replace(ran.measured, iterations=(replace(iteration, exact=False),)))
-    assert wrong.failure == "worker w1 holds 1 wrong sums of tree 2, the first that of fragment 1"
+def test_wrong_sums_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = attempt_with(ONE_VALUE_UNCHANGED, Cell("goat", 1, "no loss"), tmp_path, monkeypatch)
+    problem, _ = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
+    first, second = (GRADIENTS.of(problem.jobs[0], worker, 0)[3] for worker in range(2))
+    assert not tried.exact
+    start, got = tried.failure.split("got ")
+    assert start == (
+        "job 1, iteration 0: 8 elements in 8 fragments are wrong at 2 hosts (w1, w2); "
+        f"the first: element 3 (tree 1, fragment 0) at w1, expected {first + second}, "
+    )
+    assert int(got) in (first, second)
+
+
+@needs_compiler
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = attempt_with(ONE_WORKER_TOO_MANY, Cell(policy, 2, "no loss"), tmp_path, monkeypatch)
+    assert not tried.exact
+    label = 0 if POLICIES[policy].needs_root else 101
+    assert re.fullmatch(
+        r"job 1, iteration 0: \d+ sums say a wrong number of workers; "
+        rf"the first: tree 1, fragment 0, from switch s1 \(label {label}\), says 7 and covers 4",
+        tried.failure,
+    )
 
 
 @needs_compiler

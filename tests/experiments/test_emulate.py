@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -131,6 +132,30 @@ def test_the_run_folder_has_everything(tmp_path: Path) -> None:
         "check", *(str(folder / "aro" / name) for name in ("plan.json", "fabric.yml", "jobs.yml")), at=tmp_path
     )
     assert again.code == 0, again
+
+
+def test_each_of_three_jobs_is_compared_with_its_own_plan(tmp_path: Path) -> None:
+    """They arrive one after the other; planned and measured are the same quantities, of each job and in total."""
+    cases = Path(__file__).parent / "cases"
+    run = valid_run(
+        tmp_path, "--topo", str(cases / "two-pods.yml"), "--jobs", str(cases / "two-pods-jobs.yml"),
+        "--switch", "fast", "--planners", "aggtree-balanced", "--capacity", "3M",
+    )  # fmt: skip
+    planned, measured = (run["planners"]["aggtree-balanced"][kind] for kind in ("planned", "measured"))
+    assert list(planned["jobs"]) == list(measured["jobs"]) == ["1", "2", "3"]
+    for number in planned["jobs"]:
+        own, found = planned["jobs"][number], measured["jobs"][number]
+        assert_within(found["sending_rate_bps"], own["sending_rate_bps"], 0.05, f"job {number}", "bit/s")
+        assert_within(found["communication_time_s"], own["communication_time_s"], 0.15, f"job {number}", "s")
+        assert found["ps_ingress_bytes"] == pytest.approx(own["ps_ingress_bytes"], rel=0.05)
+    assert_within(measured["total"]["sending_rate_bps"], 17 * 1e6, 0.05, "17 workers", "bit/s")
+    assert measured["total"]["ps_ingress_bytes"] == pytest.approx(3 * 391 * 326, rel=0.05)
+    with (tmp_path / "latest" / "aggtree-balanced" / "jobs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["job"] for row in rows] == ["1", "2", "3", "total"]
+    for row in rows:
+        off = float(row["measured_sending_rate_bps"]) / float(row["planned_sending_rate_bps"]) - 1
+        assert float(row["difference_sending_rate_bps"]) == pytest.approx(off)
 
 
 # ---- ends ---------------------------------------------------------------------------------------

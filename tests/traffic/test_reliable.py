@@ -66,9 +66,27 @@ def test_every_worker_holds_the_sum() -> None:
 def test_a_wrong_sum_is_seen() -> None:
     problem, plan = one_job()
     _, loop, _ = run(problem, plan)
-    assert loop.memory.exact(0)
+    assert not loop.memory.wrong(0)
     loop.memory.low[7, 3] += 1
-    assert not loop.memory.exact(0)
+    expected = int(loop.memory.expected_of(0)[7, 3])
+    assert loop.memory.wrong(0) == (
+        "1 element in 1 fragment is wrong at 1 host (w0); the first: "
+        f"element {7 * FRAGMENT.values + 3} (tree 1, fragment 7) at w0, expected {expected}, got {expected + 1}"
+    )
+
+
+def test_several_wrong_sums_are_counted_once_for_each_element() -> None:
+    """In the second of two trees, which has the gradient's fragments from 20 on; an element is the same for all."""
+    problem, plan = one_job(servers=2)
+    _, loop, _ = run(problem, plan)
+    streams = loop.layout.streams
+    for stream in np.flatnonzero(streams.tree == 1)[1:]:
+        loop.memory.low[streams.first_row[stream] + 4, :2] -= 5
+    expected = int(loop.memory.expected_of(1)[4, 0])
+    assert loop.memory.wrong(0) == (
+        "2 elements in 1 fragment are wrong at 3 hosts (w1, w2, w3); the first: "
+        f"element {24 * FRAGMENT.values} (tree 2, fragment 4) at w1, expected {expected}, got {expected - 5}"
+    )
 
 
 def test_rate_is_the_planned_one() -> None:

@@ -1,0 +1,144 @@
+"""Planners' names are whole in every table, also where Rich assumes 80 columns, and figures stay in their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+from rich.table import Table
+
+from experiments.papers import emulated
+from experiments.planning import plan_to_run, print_comparison
+from experiments.presets import PRESETS, comparison
+from experiments.report import planners_report
+from experiments.scenario import FabricChoice, JobChoice, build_problem
+from experiments.tables import NamedTable
+
+NAMES = (
+    "aro",
+    "aggtree-balanced",
+    "inart-forest-replanned+shadow-copy",
+    "a-planner-of-my-own-" + 6 * "with-a-long-name-",
+)
+FIGURES = {
+    "sending_rate_bps": 12345.678e6,
+    "ps_ingress_bytes": 123456789,
+    "communication_time_s": 12.3456,
+    "aggregation_ratio": 123.45,
+}
+OF_README = {
+    "sending_rate_bps": 20e6,
+    "ps_ingress_bytes": 698_000,
+    "communication_time_s": 0.2792,
+    "aggregation_ratio": 15.0,
+}
+ENTRY = {
+    "planned": FIGURES,
+    "measured": FIGURES | {"exact": False},
+    "setup_s": 3.7,
+    "verdict": "OVERLOADED",
+    "reasons": [],
+}
+
+
+def printed(what: RenderableType) -> str:
+    console = Console(file=StringIO(), width=80)
+    console.print(what)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def record(jobs: int, names: Sequence[str] = NAMES, figures: Mapping[str, float] = FIGURES) -> dict[str, Any]:
+    """What `run.json` has of a run with so many jobs, as far as the report reads it."""
+    numbers = [str(number + 1) for number in range(jobs)]
+    of_jobs = {"jobs": dict.fromkeys(numbers, figures), "total": {**figures, "communication_time_s": None}}
+    entry = ENTRY | {"planned": {**figures, **of_jobs}, "measured": {**figures, "exact": True, **of_jobs}}
+    fabric = {"name": "small", "switches": 1, "hosts": 3, "workers": 2, "scale": 1}
+    return {"fabric": fabric, "switch": "fast", "mode": "reliable", "planners": dict.fromkeys(names, entry)}
+
+
+def preset_table() -> RenderableType:
+    return comparison(PRESETS["inart"], {"LSTM": {"planners": dict.fromkeys(NAMES, ENTRY)}})
+
+
+def emulated_table() -> RenderableType:
+    return emulated.table_of([emulated.Row("fat-tree", name, 1e6, 1e6, True, "VALID") for name in NAMES])
+
+
+TABLES: dict[str, Callable[[], RenderableType]] = {
+    "the report of one job": lambda: planners_report(record(1)),
+    "the report of three jobs": lambda: planners_report(record(3)),
+    "a preset": preset_table,
+    "reproduce aro emulated": emulated_table,
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_names_are_whole_at_80_columns(name: str) -> None:
+    text = printed(TABLES[name]())
+    whole = "".join(line.rstrip("\n") for line in text.splitlines(keepends=True))
+    for planner in NAMES:
+        assert planner in whole
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_comparison_of_plans_has_whole_names() -> None:
+    problem = build_problem(FabricChoice("aro-figure1"), JobChoice())
+    run = plan_to_run(problem, "lbmm", 0)
+    console = Console(file=StringIO(), width=80)
+    print_comparison(console, problem, dict.fromkeys(NAMES[:3], run))
+    assert isinstance(console.file, StringIO)
+    assert all(name in console.file.getvalue() for name in NAMES[:3])
+    assert "…" not in console.file.getvalue()
+
+
+def test_a_table_that_fits_is_not_changed() -> None:
+    table = Table("planner", "rate")
+    table.add_row("aro", "1.000")
+    assert printed(NamedTable(table)) == printed(table)
+
+
+def test_figures_stand_below_their_headings_and_rows_stay_with_their_names() -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("planner", no_wrap=True)
+    for heading in ("planned", "measured"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name in NAMES[2:]:
+        table.add_row(name, "1.0", "1.1")
+        table.add_row("", "22.0", "22.2")
+    console = Console(file=StringIO(), width=40)
+    console.print(NamedTable(table))
+    assert isinstance(console.file, StringIO)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    figures = ["    1.0       1.1", "   22.0      22.2"]
+    assert lines[:4] == ["planned  measured", NAMES[2], *figures]
+    assert lines[-2:] == figures
+    assert "".join(lines[4:-2]) == NAMES[3]
+
+
+def test_a_single_job_has_the_columns_of_the_readme() -> None:
+    text = printed(planners_report(record(1, ("aro",), OF_README)))
+    assert "job" not in text
+    assert "aro      planned" in text
+    assert "total" not in text
+
+
+def test_every_job_has_its_rows_and_the_totals_are_last() -> None:
+    text = printed(planners_report(record(3, ("aro",), OF_README)))
+    rows = [line.split()[:3] for line in text.splitlines() if "planned" in line]
+    assert [row[:2] for row in rows] == [["aro", "1"], ["2", "planned"], ["3", "planned"], ["total", "planned"]]
+    assert "In total it is that of all workers together" in " ".join(text.split())
+    assert text.count("OVERLOADED") == text.count("sums exact") == 1
+
+
+def test_a_planner_that_was_not_measured_has_its_planned_rows() -> None:
+    made = record(3, ("aro",), OF_README)
+    entry = made["planners"]["aro"]
+    made["planners"] = {"aro": {"planned": entry["planned"]}}
+    lines = [line.split() for line in printed(planners_report(made)).splitlines() if "measured" in line]
+    assert len(lines) == 4
+    assert all(line[-4:] == ["-"] * 4 for line in lines)
