@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +83,15 @@ def read_program(path: Path) -> Program:
 def parse_program(text: bytes, name: str) -> Program:
     """The program in a BMv2 JSON document, which is called `name` in errors."""
     try:
-        return program_of(json.loads(text))
+        return program_in(text)
     except (*MALFORMED, RecursionError) as error:
         raise InputError(f"{name} is not BMv2 JSON as p4c-bm2-ss writes it: {error!r}; compile the P4 again") from error
+
+
+@lru_cache(maxsize=8)
+def program_in(text: bytes) -> Program:
+    """The program in a text, read once: reading takes longer than many a run of it in virtual time."""
+    return program_of(json.loads(text))
 
 
 def program_of(document: Json) -> Program:
