@@ -80,18 +80,13 @@ def read_program(path: Path) -> Program:
         raise InputError(f"{path}: {why}; p4c-bm2-ss makes it from the P4 source") from None
 
 
+@lru_cache(maxsize=8)
 def parse_program(text: bytes, name: str) -> Program:
     """The program in a BMv2 JSON document, which is called `name` in errors."""
     try:
-        return program_in(text)
+        return program_of(json.loads(text))
     except (*MALFORMED, RecursionError) as error:
         raise InputError(f"{name} is not BMv2 JSON as p4c-bm2-ss writes it: {error!r}; compile the P4 again") from error
-
-
-@lru_cache(maxsize=8)
-def program_in(text: bytes) -> Program:
-    """The program in a text, read once: reading takes longer than many a run of it in virtual time."""
-    return program_of(json.loads(text))
 
 
 def program_of(document: Json) -> Program:
