@@ -6,6 +6,8 @@ SWITCH ?= auto
 MODE ?= reliable
 PLANNERS ?=
 PRESET ?=
+SECONDS ?= 300
+EXAMPLES ?=
 ARGS ?=
 
 # What the distribution provides, on Debian 12 and Ubuntu 24.04 alike.
@@ -14,7 +16,7 @@ PACKAGES := python3-venv mininet iproute2 clang gcc libc6-dev libbpf-dev linux-l
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: emulate train test bench exactness calibrate curve lint p4 setup clean help
+.PHONY: emulate train test fuzz bench exactness calibrate curve lint p4 setup clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -22,6 +24,7 @@ help:
 	@echo "sudo make emulate TOPO=fattree K=6 PRESET=inart   InArt's network and models, the paper's figures beside ours"
 	@echo "sudo make train TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast] [PLANNERS=aro,atp]   a model, trained through the network"
 	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
+	@echo "sudo make fuzz      [SECONDS=300] [EXAMPLES=N]   new random examples for the tests that draw some; failing ones are kept as tests"
 	@echo "sudo make bench     packets per second of every installed switch target"
 	@echo "sudo make exactness [SWITCH=auto|process|fast|bmv2] [ARGS=--long]   slot policies x faults x levels: are all sums exact?"
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
@@ -37,7 +40,11 @@ train: setup
 	$(BIN)/inakit train --topo $(TOPO) --k $(K) --switch $(SWITCH) $(if $(PLANNERS),--planners $(PLANNERS)) $(ARGS)
 
 test: setup
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python tests/phases.py $(ARGS)
+
+# What it finds is kept in tests/found, and `make test` replays it.
+fuzz: setup
+	$(BIN)/python -m pytest $(if $(EXAMPLES),--fuzz-examples $(EXAMPLES),--fuzz-seconds $(SECONDS)) $(ARGS)
 
 bench: setup
 	$(BIN)/inakit bench $(ARGS)

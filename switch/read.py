@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,7 @@ def read_program(path: Path) -> Program:
         raise InputError(f"{path}: {why}; p4c-bm2-ss makes it from the P4 source") from None
 
 
+@lru_cache(maxsize=8)
 def parse_program(text: bytes, name: str) -> Program:
     """The program in a BMv2 JSON document, which is called `name` in errors."""
     try:

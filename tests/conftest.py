@@ -9,6 +9,8 @@ import signal
 
 import pytest
 
+pytest_plugins = ["fuzzing", "phases"]
+
 
 def missing_for_root() -> str | None:
     if os.geteuid() != 0:
@@ -23,8 +25,7 @@ def missing_for_bmv2() -> str | None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of tests/p4."""
-    parser.addoption("--fuzz", type=int, metavar="N", help="compare switches on N new random sequences of packets")
+    """An option of tests/p4."""
     parser.addoption("--record", action="store_true", help="keep what simple_switch answers as the corpus of tests/p4")
 
 

@@ -16,8 +16,6 @@ from planner.aoi.system import DataCenter, PlacedJob, Scheduling
 from planner.plan import SolverOutcome
 from topo.errors import PlanError
 
-MOST_HALVINGS = 10
-
 
 @dataclass
 class Active:
@@ -112,10 +110,10 @@ class Simulation:
     def arrive(self, job: PlacedJob) -> Active:
         step_bps, alone = self.problem.center.step_bps, Resources(self.problem.center, self.fixed)
         for shape in (Shape(job, unit) for unit in (None, *job.workers)):
-            for halving in range(MOST_HALVINGS):
-                if alone.fits(shape, step_bps / 2**halving):
-                    run = Run(self.problem.center, job, None)
-                    return Active(job, Shape(job, None), run, step_bps / 2**halving)
+            if alone.most_bps(shape, step_bps) > 0:
+                while not alone.fits(shape, step_bps):
+                    step_bps /= 2
+                return Active(job, Shape(job, None), Run(self.problem.center, job, None), step_bps)
         raise cannot_start(job)
 
     def slot(self, number: int) -> Slot:

@@ -9,16 +9,15 @@ wherever a rate rises.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
 from planner.aoi.online import cannot_start
 from planner.aoi.resources import ROUNDING, Resources, Shape, circuits_of, settle
-from planner.aoi.schedule import Circuit, Grant, Pair, Schedule, Slot
+from planner.aoi.schedule import DUST, Circuit, Grant, Pair, Schedule, Slot
 from planner.aoi.system import DataCenter, PlacedJob, Scheduling
 from planner.plan import SolverOutcome
 
@@ -29,7 +28,7 @@ PICKED = 2
 """Jobs that come earlier by chance, on average."""
 
 LEAST = 1e-3
-"""Of a job's data: a slot that would carry less is none for it."""
+"""The least part of the rate which a job would have alone: a slot that has less left is full for that job."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class Packing:
     def __init__(self, problem: Scheduling, order: tuple[PlacedJob, ...]) -> None:
         self.center, self.order = problem.center, order
         self.slots: list[Resources] = []
+        self.empty = Resources(self.center)
         self.places: dict[int, Place] = {}
 
     def slot(self, number: int) -> Resources:
@@ -89,9 +89,12 @@ class Packing:
 
     def candidates(self, shape: Shape, limit_s: float) -> Iterator[Place]:
         """From each start the place that it leads to, until no later start can end by the limit, or as early."""
-        start, filled = shape.job.arrival, len(self.slots)
-        while self.done_s(shape, start) <= limit_s:
-            found = self.place(shape, start)
+        alone_bps = rate_in(self.empty, shape, inf)
+        if alone_bps <= 0:
+            return
+        start, filled, least = shape.job.arrival, len(self.slots), slots_at(self.center, shape, alone_bps)
+        while self.done_s(shape, start + least - 1) <= limit_s:
+            found = self.place(shape, start, alone_bps * LEAST)
             if found is not None:
                 yield found
                 limit_s = min(limit_s, found.end_s)
@@ -102,20 +105,20 @@ class Packing:
     def done_s(self, shape: Shape, slot: int) -> float:
         return (slot + 1) * self.center.slot_s + shape.job.update_time(shape.inc)
 
-    def place(self, shape: Shape, start: int) -> Place | None:
-        """As fast as goes from that slot on; None if a slot has next to nothing before the job is done."""
+    def place(self, shape: Shape, start: int, least_bps: float) -> Place | None:
+        """As fast as possible from that slot on; None if a slot has no more than so little before the job is done."""
         job, slot_s = shape.job, self.center.slot_s
         pause = job.pause(shape.inc) / job.bits
         left, before, rates, ports, number = job.bits, 0.0, [], 0, start
-        while left > 0:
+        while left > DUST / 2 * job.bits:
             resources = self.slot(number)
             dark_s = self.center.reconfiguration_s if number and shape.flows else 0.0
             speed = max((left - before * dark_s) / (slot_s - dark_s), left / slot_s)
             wanted = speed / (1 - speed * pause) if speed * pause < 1 else inf
             rate = rate_in(resources, shape, wanted)
-            if rate <= LEAST * job.bits / slot_s:
-                return None
             if rate < wanted:
+                if rate <= least_bps:
+                    return None
                 speed = rate / (1 + rate * pause)
                 left += max(0.0, speed - before) * dark_s - speed * slot_s
             else:
@@ -149,8 +152,7 @@ def rate_in(resources: Resources, shape: Shape, wanted_bps: float) -> float:
     """What a worker can have in a slot, up to what is wanted."""
     if shape.inc is not None and not resources.inc_jobs[shape.inc]:
         return 0.0
-    most = min(resources.switch_bps[unit] / weight for unit, weight in shape.loads)
-    return resources.most_bps(shape, min(wanted_bps, most))
+    return resources.most_bps(shape, wanted_bps)
 
 
 def shapes(job: PlacedJob) -> list[Shape]:
@@ -183,15 +185,18 @@ def earliest_s(problem: Scheduling) -> float:
 
 
 def alone_s(center: DataCenter, shape: Shape) -> float:
-    """When a job ends at the earliest, each limit on its rate taken by itself."""
-    job, units, optical = shape.job, center.index, Counter[str]()
-    for ends, weight in shape.flows:
-        optical.update(dict.fromkeys(ends, weight))
-    limits = [center.units[units[unit]].switch_bps / weight for unit, weight in shape.loads]
-    limits += [center.units[units[v]].optical_ports * center.port_bps / weight for v, weight in optical.items()]
-    sending_s = job.bits / min(limits) + job.pause(shape.inc) if min(limits) else inf
-    slots = max(1.0, np.ceil(sending_s / center.slot_s - ROUNDING))
-    return float((job.arrival + slots) * center.slot_s + job.update_time(shape.inc))
+    """When a job ends at the earliest; infinity if it cannot transfer."""
+    rate = rate_in(Resources(center), shape, inf)
+    if rate <= 0:
+        return inf
+    end = shape.job.arrival + slots_at(center, shape, rate)
+    return end * center.slot_s + shape.job.update_time(shape.inc)
+
+
+def slots_at(center: DataCenter, shape: Shape, rate_bps: float) -> int:
+    """The slots in which a job is done at a rate, if no circuit is new. Rounding does not begin another slot."""
+    sending_s = shape.job.bits / rate_bps + shape.job.pause(shape.inc)
+    return max(1, ceil(sending_s / center.slot_s * (1 - 3 * ROUNDING)))
 
 
 def packed(problem: Scheduling, order: Sequence[PlacedJob]) -> Packing:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,9 +14,6 @@ from planner.aoi.schedule import Circuit, Pair, pair
 from planner.aoi.system import DataCenter, PlacedJob
 
 ROUNDING = 1e-9
-
-BISECTIONS = 10
-"""After which a rate is known to a thousandth."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +49,17 @@ class Resources:
         """Whether every worker of a job can have so much more (Eqs. 5 and 6)."""
         if any(self.switch_bps[unit] < weight * rate_bps for unit, weight in shape.loads):
             return False
+        return self.has_ports(shape, rate_bps)
+
+    def has_ports(self, shape: Shape, rate_bps: float) -> bool:
+        """Whether the optical ports are there that so much more takes, or the circuits where these are fixed."""
         if self.fixed is not None:
             return all(
                 self.traffic_bps.get(units, 0.0) + weight * rate_bps
                 <= self.fixed.get(units, 0) * self.center.port_bps * (1 + ROUNDING)
                 for units, weight in shape.flows
             )
-        more = self.more_ports(shape, rate_bps)
-        return all(self.ports[unit] >= count for unit, count in more.items())
+        return all(self.ports[unit] >= count for unit, count in self.more_ports(shape, rate_bps).items())
 
     def more_ports(self, shape: Shape, rate_bps: float) -> Counter[str]:
         """The ports that a rate takes on top of those in use, by unit."""
@@ -93,14 +94,25 @@ class Resources:
         return low
 
     def most_bps(self, shape: Shape, wanted_bps: float) -> float:
-        """The highest rate that fits, up to the one that is wanted; 0 where there is next to nothing."""
-        if self.fits(shape, wanted_bps):
-            return wanted_bps
-        low, high = 0.0, wanted_bps
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.fits(shape, middle) else (low, middle)
-        return low
+        """The highest rate of a worker that fits, up to the one that is wanted; 0 where nothing is left.
+
+        The rate is exact, so that a job has no data left over when its slots end.
+        """
+        bound = min(self.switch_bps[unit] / weight for unit, weight in shape.loads)
+        most = max(0.0, min(bound, wanted_bps))
+        if self.has_ports(shape, most):
+            return most
+        rates = sorted({0.0, *(rate for rate in self.filling_bps(shape) if rate < most)})
+        return rates[bisect_left(rates, True, key=lambda rate: not self.has_ports(shape, rate)) - 1]
+
+    def filling_bps(self, shape: Shape) -> Iterator[float]:
+        """The rates of a worker that fill the ports between two units: with more, a flow takes another port."""
+        for units, weight in shape.flows:
+            used = self.traffic_bps.get(units, 0.0)
+            first = self.ports_for(used)
+            last = first + min(self.ports[unit] for unit in units)
+            for count in range(first, last + 1) if self.fixed is None else (self.fixed.get(units, 0),):
+                yield max(0.0, count * self.center.port_bps - used) / weight
 
     def needed(self) -> dict[Pair, int]:
         """The connections that the traffic takes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from switch.fast.actions import emit_action
 from switch.fast.architecture import declare_saved, emit_architecture
@@ -17,6 +18,8 @@ from switch.program import Program
 from switch.typed import MALFORMED, not_p4c
 from topo.errors import UnsupportedError
 
+KEPT = "_generated"
+
 
 @dataclass(frozen=True)
 class Generated:
@@ -27,7 +30,17 @@ class Generated:
 
 
 def generate(program: Program) -> Generated:
-    """The C of `program`; `UnsupportedError` names what this target does not do exactly as BMv2 does."""
+    """The C of `program`; `UnsupportedError` names what this target does not do exactly as BMv2 does.
+
+    It is kept with the program, for all switches of a network run the same one.
+    """
+    kept: dict[str, object] = vars(program)
+    if KEPT not in kept:
+        kept[KEPT] = generate_anew(program)
+    return cast(Generated, kept[KEPT])
+
+
+def generate_anew(program: Program) -> Generated:
     check(program)
     try:
         return write(Context(program))

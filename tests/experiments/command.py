@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import subprocess
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NoReturn
 
 import psutil
 
@@ -29,6 +32,10 @@ main()
 """
 
 
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["pytest", "experiments.cli", "experiments.emulate", "experiments.papers"])
+
+
 @dataclass(frozen=True)
 class Answer:
     """What the command said, and its exit code."""
@@ -39,17 +46,47 @@ class Answer:
 
 
 def inakit(*arguments: str, at: Path, environment: dict[str, str] | None = None, entry: str = ENTRY) -> Answer:
-    """Run the command in folder `at`; `environment` replaces single variables."""
-    done = subprocess.run(
-        [sys.executable, "-c", entry, *arguments],
-        cwd=at,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])} | (environment or {}),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    return Answer(done.returncode, done.stdout, done.stderr)
+    """Run the command in folder `at`; `environment` replaces single variables.
+
+    The command's process is a copy of one that has already loaded the kit, which takes longer than most commands.
+    """
+    with TemporaryDirectory() as folder:
+        output, error = Path(folder, "output"), Path(folder, "error")
+        wanted = (entry, arguments, at, os.environ | (environment or {}), output, error)
+        process = PROCESSES.Process(target=become_command, args=wanted)
+        process.start()
+        process.join(TIMEOUT_S)
+        if process.exitcode is None:
+            process.kill()
+            raise TimeoutError(f"{arguments}: not over after {TIMEOUT_S} s: {error.read_text()}")
+        return Answer(process.exitcode, output.read_text(), error.read_text())
+
+
+def become_command(
+    entry: str, arguments: Sequence[str], at: Path, environment: dict[str, str], output: Path, error: Path
+) -> NoReturn:
+    """Do in this process what `python -c ENTRY ARGUMENTS` does in one of its own."""
+    for number, path, mode in ((0, Path(os.devnull), "r"), (1, output, "w"), (2, error, "w")):
+        with path.open(mode) as file:
+            os.dup2(file.fileno(), number)
+    sys.stdin, sys.stdout, sys.stderr = (open(number, mode) for number, mode in enumerate("rww"))  # noqa: PTH123, SIM115
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(at)
+    sys.argv[:] = ["-c", *arguments]
+    code: object = 0
+    try:
+        exec(entry, {"__name__": "__main__"})
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 def interfaces() -> set[str]:
@@ -73,6 +110,7 @@ def runs(*, alive: bool = False) -> set[str]:
 @contextmanager
 def nothing_left(at: Path | None = None) -> Iterator[None]:
     """Fails unless the block leaves interfaces, processes, ledgers and, if given, the folder as they were."""
+    forkserver.ensure_running()  # it stays
     before = state(at)
     yield
     changed = {kind: after ^ before[kind] for kind, after in state(at).items() if after != before[kind]}

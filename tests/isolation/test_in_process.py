@@ -36,7 +36,7 @@ ALL_EXACT = {1: True, 2: True}
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_hosts_of_no_job_change_no_sum_and_are_named(policy: str) -> None:
-    problem, plan = two_jobs(policy)
+    problem, plan = two_jobs(policy, fragments=12)
     network = AttackedNetwork(problem, plan)
     attacks = [Attack("outsider", 1, OUTSIDE, 10e6), Attack("stranger", 2, OUTSIDE, 10e6)]
     assert exact_by_job(run(network, problem, plan, attacks)) == ALL_EXACT
@@ -48,7 +48,7 @@ def test_hosts_of_no_job_change_no_sum_and_are_named(policy: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_hosts_of_one_job_change_no_sum_of_another(policy: str) -> None:
     """They may use their own job's labels, and with these every shared slot at the highest priority."""
-    problem, plan = two_jobs(policy)
+    problem, plan = two_jobs(policy, fragments=12)
     network = AttackedNetwork(problem, plan)
     attacks = [Attack(host, 1, possible_attacks(problem, host, 1), 10e6) for host in ("b1", "b3", "ps3")]
     assert exact_by_job(run(network, problem, plan, attacks)) == ALL_EXACT
@@ -57,7 +57,7 @@ def test_hosts_of_one_job_change_no_sum_of_another(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_worker_that_sends_its_old_packets_again_and_those_of_its_peers(policy: str) -> None:
-    problem, plan = two_jobs(policy)
+    problem, plan = two_jobs(policy, fragments=12)
     network = AttackedNetwork(problem, plan)
     layout, random = lay_out(problem, plan, network.hosts), Random(1)
     known = Knowledge(layout, "a1", 1, random)
@@ -78,7 +78,7 @@ def test_where_each_tree_owns_slots_an_attack_does_not_even_take_time(policy: st
     """As long as the links have room for it. It is the attacker's own job whose slots it spoils."""
     times = {}
     for attackers in ((), ("b1",)):
-        problem, plan = two_jobs(policy)
+        problem, plan = two_jobs(policy, fragments=12)
         network = AttackedNetwork(problem, plan)
         measured = run(network, problem, plan, [Attack(host, 1, tuple(ATTACKS), 10e6) for host in attackers])
         times[attackers] = [measured.of_job(job).communication_time_s for job in (1, 2)]
@@ -100,7 +100,7 @@ def test_shared_slots_are_fought_for(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_sums_beyond_32_bits_of_several_jobs(policy: str) -> None:
-    problem, plan = two_jobs(policy)
+    problem, plan = two_jobs(policy, fragments=12)
     network = AttackedNetwork(problem, plan)
     widest = RandomGradients(3, 1 << 31)
     attacks = [Attack("outsider", 1, OUTSIDE, 10e6)]
@@ -122,7 +122,7 @@ def breaks(network: AttackedNetwork, problem: Problem, plan: Plan, attack: Calla
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_without_admission_sums_break(policy: str) -> None:
-    problem, plan = two_jobs(policy)
+    problem, plan = two_jobs(policy, fragments=12)
     network = AttackedNetwork(problem, plan)
     tree, port = plan.shards[0].trees[0], problem.fabric.port_numbers["leaf1", "outsider"]
     packets = [(Kind.RESULT, ROOT_LABEL), *((Kind.GRADIENT, label) for label in tree.branch_of)]
@@ -133,7 +133,7 @@ def test_without_admission_sums_break(policy: str) -> None:
 
 
 def test_a_socket_that_hears_later_fragments_is_deceived() -> None:
-    problem, plan = two_jobs("goat")
+    problem, plan = two_jobs("goat", fragments=12)
 
     def result_as_later_fragment(known: Knowledge) -> bytes:
         return DISGUISES[0](forge(known))

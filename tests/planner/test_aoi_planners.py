@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import networkx as nx
 import numpy as np
@@ -102,6 +103,46 @@ def test_our_own_is_never_later_than_the_papers(seed: int) -> None:
     ends = {name: figures(problem, SCHEMES[name].schedule(problem)).ct_bti_s for name in HEURISTICS}
     assert ends["pack"] == min(ends.values())
     assert pack(problem, tries=0).slots  # the first round alone is a schedule too
+
+
+def test_a_job_that_fills_its_last_slot_to_the_end_is_packed() -> None:
+    """At 4 Gbit/s, all that two ports carry, it sends 3.36 Gbit of its 16.8 in a slot: five slots leave nothing."""
+    job = PlacedJob(1, {"u0": 1, "u1": 2}, "u2", 700_000_000, update_s=0.25, iterations=3, compute_s=0.1)
+    problem = Scheduling(center(units=3, ports=2, inc_jobs=0, reconfiguration_s=0.0), (job,))
+    for name in ("pack", "INC-TW", "INC-FCFS"):
+        assert SCHEMES[name].schedule(problem).spans == {1: (0, 4)}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    workers=st.lists(st.integers(1, 7), min_size=1, max_size=3),
+    ports=st.integers(3, 6),
+    slots=st.sampled_from((1, 2, 3, 5, 7, 50)),
+    iterations=st.integers(1, 3),
+    compute_s=st.sampled_from((0.0, 0.1, 0.2)),
+)
+def test_a_job_alone_takes_no_slot_more_than_it_fills(
+    workers: list[int], ports: int, slots: int, iterations: int, compute_s: float
+) -> None:
+    """Jobs whose data fill so many slots exactly, at the highest rate that any division of the ports gives."""
+    divisions = (counts for counts in product(range(1, ports + 1), repeat=len(workers)) if sum(counts) <= ports)
+    carried = [min(8 * GIGA * count / w for count, w in zip(counts, workers, strict=True)) for counts in divisions]
+    rate = min(max(carried), 64 * GIGA / sum(workers))
+    gradient_bytes = int(rate * (slots - iterations * compute_s) / iterations / 8)
+    placed = {f"u{number}": count for number, count in enumerate(workers)}
+    job = PlacedJob(1, placed, "u3", gradient_bytes, iterations=iterations, compute_s=compute_s)
+    problem = Scheduling(center(units=4, ports=ports, inc_jobs=0), (job,))
+    packed = pack(problem, tries=0)
+    check(problem, packed)
+    assert packed.spans == {1: (0, slots - 1)}
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_a_job_far_larger_than_its_slots_is_scheduled(name: str) -> None:
+    """The step of bandwidth is 2,000 times what a port carries, and the job needs 2,000 slots."""
+    narrow = replace(center(inc_jobs=0), step_bps=16_000 * GIGA)
+    problem = Scheduling(narrow, (PlacedJob(1, {"u0": 1}, "u1", gradient_bytes=4 * 10**12),))
+    assert len(SCHEMES[name].schedule(problem).slots) >= 2000
 
 
 def test_fcfs_lets_nobody_pass() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,10 @@ def test_json_that_is_none_is_named(tmp_path: Path) -> None:
 def test_targets_are_chosen_by_name() -> None:
     with pytest.raises(InputError, match="unknown switch target 'fats': did you mean 'fast'"):
         choose_target("fats")
+
+
+def test_the_c_of_a_program_is_made_once_and_another_program_has_its_own() -> None:
+    program = read_program(INA)
+    assert read_program(INA) is program
+    assert generate(program) is generate(program)
+    assert generate(replace(program, name="another")) is not generate(program)

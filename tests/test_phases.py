@@ -1,0 +1,40 @@
+"""`make test`: pure tests and networks are told apart, and the command fails if either phase does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import phases
+import pytest
+
+TESTS = Path(__file__).parent
+TOY = """
+import pytest
+
+def test_pure():
+    pass
+
+@pytest.mark.root
+def test_network():
+    assert False
+"""
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"), [((0, 0), 0), ((0, 5), 0), ((5, 0), 0), ((5, 5), 5), ((1, 0), 1), ((0, 3), 3), ((1, 2), 1)]
+)
+def test_either_phase_makes_the_command_fail(codes: tuple[int, ...], code: int) -> None:
+    assert phases.outcome(codes) == code
+
+
+def test_a_line_for_each_phase(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins=['phases']")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = root\n")
+    (tmp_path / "test_toy.py").write_text(TOY)
+    command = [sys.executable, str(TESTS / "phases.py"), "-p", "no:inakit"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    pure, networks = done.stdout.splitlines()[-2:]
+    assert "1 passed" in done.stdout and "pure tests" in pure and ": passed after" in pure
+    assert done.returncode == 1 and "FAILED (exit code 1)" in networks
