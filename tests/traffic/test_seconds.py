@@ -96,7 +96,8 @@ def test_others_go_by_name_the_greatest_first() -> None:
 def test_what_no_process_accounts_for_is_of_others_that_cannot_be_seen() -> None:
     hidden = replace(ALONE, processors=ALONE.processors._replace(idle=50.0, working=43.6))
     (found,) = from_start(hidden).others
-    assert (found.name, found.share) == (UNSEEN, pytest.approx(0.25))
+    assert found.name == UNSEEN
+    assert found.share == pytest.approx(0.25)
 
 
 def test_stolen_and_throttled_time() -> None:
