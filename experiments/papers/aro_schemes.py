@@ -125,16 +125,6 @@ SCHEMES: dict[str, Scheme] = {
     "AggTree, balanced": partial(planned, "aggtree-balanced"),
     **{f"literal {name}": partial(literal, name) for name in ("aro-qsr", "aro-sro", "aro-app", "aro-acc", "aro-raw")},
 }
-COLORS = {
-    EXACT: "#B3261E",
-    "ARO-ACC": "#E69F00",
-    "ARO-SRO": "#CC79A7",
-    "ARO-APP": "#8C6D31",
-    "RANDOM": "#0072B2",
-    "GRID": "#56B4E9",
-    "AggTree": "#009E73",
-    "AggTree, balanced": "#7FBC41",
-}
 
 
 def compared() -> tuple[str, ...]:
