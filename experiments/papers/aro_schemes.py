@@ -14,9 +14,10 @@ from functools import partial
 from math import floor
 
 from experiments.papers.aro_setting import CAPACITY_BPS, Setting
+from experiments.papers.own import own_planners
 from experiments.papers.sweep import Result, Trial
 from planner.aro.accelerated import accelerated
-from planner.methods import METHODS, OWN, Options
+from planner.methods import METHODS, Options
 from planner.methods.aro_literal import LiteralOptions
 from planner.plan import Plan
 from planner.problem import Problem
@@ -129,7 +130,7 @@ SCHEMES: dict[str, Scheme] = {
 
 def compared() -> tuple[str, ...]:
     """The schemes of Figures 7 to 10, and your own."""
-    return (EXACT, "ARO-ACC", "RANDOM", "GRID", "AggTree", *OWN)
+    return (EXACT, "ARO-ACC", "RANDOM", "GRID", "AggTree", *own_planners())
 
 
 def scheme_of(name: str) -> Scheme:
