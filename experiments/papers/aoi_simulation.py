@@ -280,7 +280,7 @@ REDUCTION = "mean reduction"
 
 def reductions_panel(claims: Sequence[Claim], measured: Measured, points: Sequence[TrialOf], seeds: range) -> Panel:
     """A bar for each reduction that the text gives, and the text's value."""
-    names = [claim.name.replace(" to ", "\nto ").replace(", ", "\n") for claim in claims]
+    names = [claim.name for claim in claims]
     ours = [claim.estimate(measured, points, seeds) for claim in claims]
     paper: Printed = {REDUCTION: {name: claim.paper for name, claim in zip(names, claims, strict=True)}}
     styles = categories([REDUCTION])
@@ -358,7 +358,7 @@ def readings(console: Console, request: Request) -> str:
 
 def readings_panel(measured: Measured, per_s: float, seeds: range) -> Panel:
     """The reductions of Figure 8 with one way to arrive, under each reading."""
-    names = [f"{claim.better}\nto\n{claim.worse}\n{NAMES[claim.metric]}" for claim in FIGURE_8]
+    names = [claim.name for claim in FIGURE_8]
     series = {
         reading: [claim.estimate(measured, [partial(reading_trial, reading, per_s)], seeds) for claim in FIGURE_8]
         for reading in READINGS

@@ -183,7 +183,7 @@ def reductions_panel(rows: Sequence[Row], many: ByScenario, draws: int) -> Panel
     """The reductions that the text gives, beside those of many schedules and of the runs."""
     measured = {row.scenario: row.measured for row in rows}
     kinds = {f"planned, {draws} draws": many, "measured, one draw": measured}
-    names = [each.what.replace(", ", "\n").replace(" with", "\nwith") for each in REDUCTIONS]
+    names = [each.what for each in REDUCTIONS]
     series = {
         kind: [MISSING if (ours := each.ours(totals)) is None else exact(ours) for each in REDUCTIONS]
         for kind, totals in kinds.items()

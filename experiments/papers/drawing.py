@@ -29,13 +29,17 @@ MOST_COLUMNS = 3
 LEGEND_INCHES, LETTER_INCHES = 0.7, 0.058
 """Width of a legend's entry without its text, and of a letter."""
 LEGEND_ROW_INCHES = 0.2
+MOST_LETTERS = 56
+"""Of names that stand beside each other under an axis."""
+MARKER, BAR_MARKER = 9.5, 230.0
+"""Points: the size of the paper's markers, and the least width of all bars of a panel together with their gaps."""
 FEWEST_DRAWS = 3
 """With fewer an interval is so wide that the axes do not make room for it: it is cut off at their edge."""
 WIDEST, NARROWEST = 3.4, 1.3
 """Points: the first line is the widest, so that one which coincides with it leaves its edges visible."""
 MOST_DODGE, DODGE = 14.0, 2.5
 """Points by which the markers of all lines are spread at most, and of two neighbours."""
-PAPER, INTERVAL_ID, CUT_OFF = "paper", "interval", "interval of few draws"
+PAPER, INTERVAL_ID, CUT_OFF, PLANNED = "paper", "interval", "interval of few draws", "planned"
 """What parts of a drawing are called in its SVG."""
 
 
@@ -65,7 +69,7 @@ def save(path: Path, *panels: Panel) -> None:
 
 def figure(panels: Sequence[Panel]) -> Canvas:
     """The panels beside each other, at most `MOST_COLUMNS` in a row, above their legend."""
-    columns = min(len(panels), MOST_COLUMNS)
+    columns = 2 if len(panels) == 4 else min(len(panels), MOST_COLUMNS)
     rows = -(-len(panels) // columns)
     panel_width, panel_height = PANEL_INCHES if len(panels) > 1 else ALONE_INCHES
     width, height = panel_width * columns, panel_height * rows
@@ -105,6 +109,8 @@ def draw_line(panel: Panel, axes: Axes, number: int, name: str) -> None:
              linewidth=line_width(number, count))  # fmt: skip
     for x, point in zip(xs, found, strict=True):
         pen.interval(x, point)
+    for x, value in zip(xs, panel.planned.get(name, ()), strict=False):
+        Pen(axes, "black", moved).line([x], [value], PLANNED, linestyle="", marker="_", markersize=11.0)
     for place, value in panel.paper.get(name, {}).items():
         pen.hollow(float(place), value, style.marker)
 
@@ -120,12 +126,14 @@ def draw_bars(panel: Panel, axes: Axes) -> None:
             edgecolor="white" if style.hatch else "black", linewidth=0.5, gid=name, label=name,
         )  # fmt: skip
         for middle, place, point in zip(middles, panel.places, found, strict=True):
-            beside(axes, middle, point, panel.paper.get(name, {}).get(place), style)
+            beside(
+                axes, middle, point, panel.paper.get(name, {}).get(place), style, BAR_MARKER * width / len(panel.places)
+            )
         for middle, planned in zip(middles, panel.planned.get(name, ()), strict=False):
             axes.plot(
-                [middle - width / 2, middle + width / 2], [planned] * 2, color="black", linewidth=1.6, gid="planned"
+                [middle - width / 2, middle + width / 2], [planned] * 2, color="black", linewidth=1.6, gid=PLANNED
             )
-    axes.set_xticks(range(len(panel.places)), [str(place) for place in panel.places], fontsize=8)
+    name_places(axes, [str(place) for place in panel.places])
 
 
 def draw_violins(panel: Panel, axes: Axes) -> None:
@@ -138,16 +146,23 @@ def draw_violins(panel: Panel, axes: Axes) -> None:
                 body.set(facecolor=style.color, edgecolor="black", alpha=0.65, linewidth=0.6, hatch=style.hatch)
         axes.plot([at - 0.25, at + 0.25], [point.value] * 2, color="black", linewidth=1.8, gid=name)
         beside(axes, at, point, panel.paper.get(name, {}).get(place), style)
-    axes.set_xticks(
-        range(len(panel.series)), list(panel.series), fontsize=7, rotation=40, ha="right", rotation_mode="anchor"
-    )
+    name_places(axes, list(panel.series))
 
 
-def beside(axes: Axes, x: float, point: Estimate, paper: float | None, style: Style) -> None:
-    """The interval of a bar or violin, and the value that the paper prints for it."""
-    Pen(axes, "black", axes.transData).interval(x, point)
+def beside(axes: Axes, x: float, point: Estimate, paper: float | None, style: Style, size: float = MARKER) -> None:
+    """The interval of a bar or violin, and the value that the paper prints for it, in black: both lie upon colour."""
+    pen = Pen(axes, "black", axes.transData)
+    pen.interval(x, point)
     if paper is not None:
-        Pen(axes, style.color, axes.transData).hollow(x, paper, style.marker)
+        pen.hollow(x, paper, style.marker, min(size, MARKER))
+
+
+def name_places(axes: Axes, names: Sequence[str]) -> None:
+    """Ticks with names, aslant where they are too long to stand side by side."""
+    if max(map(len, names)) * len(names) <= MOST_LETTERS:
+        axes.set_xticks(range(len(names)), names, fontsize=8)
+    else:
+        axes.set_xticks(range(len(names)), names, fontsize=7, rotation=40, ha="right", rotation_mode="anchor")
 
 
 KINDS: Mapping[str, Callable[[Panel, Axes], None]] = {
@@ -192,10 +207,10 @@ class Pen:
             name = INTERVAL_ID if len(point.draws) >= FEWEST_DRAWS else CUT_OFF
             self.line([x, x], [point.low, point.high], name, linewidth=1.0, marker="_", markersize=5.0)
 
-    def hollow(self, x: float, value: float, marker: str) -> None:
+    def hollow(self, x: float, value: float, marker: str, size: float = MARKER) -> None:
         """A value that the paper prints: the method's marker, large, white inside and on top."""
         filled = marker if marker in Line2D.filled_markers else "o"
-        self.line([x], [value], PAPER, linestyle="", marker=filled, markersize=9.5, markerfacecolor="white",
+        self.line([x], [value], PAPER, linestyle="", marker=filled, markersize=size, markerfacecolor="white",
                   markeredgewidth=1.8, zorder=4.0)  # fmt: skip
 
 
@@ -216,7 +231,7 @@ def legend(panels: Sequence[Panel]) -> list[Artist]:
     if any(point.low is not None for panel in panels for line in panel.series.values() for point in line):
         found.append(Line2D([], [], color="black", marker="|", linewidth=1.0, markersize=6, label=INTERVAL))
     if any(panel.planned for panel in panels):
-        found.append(Line2D([], [], color="black", linewidth=1.6, label="planned"))
+        found.append(Line2D([], [], color="black", linewidth=1.6, label=PLANNED))
     return found
 
 

@@ -82,7 +82,7 @@ def values(line: Line2D) -> list[float]:
 
 def heights(axes: Axes) -> Counter[float]:
     """The values that lines, bars and violins show, without intervals, plans and the paper's."""
-    asides = {drawing.PAPER, drawing.INTERVAL_ID, drawing.CUT_OFF, "planned"}
+    asides = {drawing.PAPER, drawing.INTERVAL_ID, drawing.CUT_OFF, drawing.PLANNED}
     lines = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() not in asides]
     bars = [bar for container in axes.containers for bar in container if isinstance(bar, Rectangle)]
     violin = axes.get_title() in ("(a) default", "(a) one pipeline") or not axes.get_xlabel()
@@ -103,6 +103,12 @@ def intervals(axes: Axes) -> Counter[tuple[float, ...]]:
     return Counter(tuple(values(line)) for line in found)
 
 
+def plans(axes: Axes) -> Counter[float]:
+    """What plans promise."""
+    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == drawing.PLANNED]
+    return Counter(values(line)[0] for line in found)
+
+
 def assert_csv_is_what_is_drawn(path: Path, canvas: Canvas) -> None:
     with path.open() as file:
         rows = list(csv.DictReader(file))
@@ -112,6 +118,8 @@ def assert_csv_is_what_is_drawn(path: Path, canvas: Canvas) -> None:
     assert sum(map(printed, axes), Counter()) == Counter(digits(r["paper"]) for r in rows if r["paper"])
     ends = Counter((digits(r["interval_low"]), digits(r["interval_high"])) for r in rows if r["interval_low"])
     assert sum(map(intervals, axes), Counter()) == ends
+    planned = Counter(digits(r["planned"]) for r in rows if r["planned"])
+    assert sum(map(plans, axes), Counter()) == planned
     assert all(int(r["draws"]) == len(r["drawn_values"].split()) for r in rows)
 
 
