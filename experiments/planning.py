@@ -144,7 +144,9 @@ def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, outp
         draw(fabric, paths)
     else:
         trees = [tree for shard in plan.shards for tree in shard.trees]
-        draw(fabric, paths, loads=evaluate(problem, plan).link_loads_bps, trees=trees, roles=roles(problem))
+        owners = [shard.job for shard in plan.shards for _ in shard.trees]
+        loads = evaluate(problem, plan).link_loads_bps
+        draw(fabric, paths, loads=loads, trees=trees, roles=roles(problem), owners=owners, jobs=jobs_of(problem))
     save_fabric(fabric, output.with_suffix(".yml"))
     return [*paths, output.with_suffix(".yml")]
 
@@ -153,6 +155,15 @@ def roles(problem: Problem) -> dict[str, str]:
     """What every host is to the jobs."""
     servers = {host: "ps" for job in problem.jobs for host in job.servers}
     return {host: "worker" for job in problem.jobs for host in job.workers} | servers
+
+
+def jobs_of(problem: Problem) -> dict[str, list[int]]:
+    """The numbers of the jobs that every host takes part in."""
+    found: dict[str, list[int]] = {}
+    for job in problem.jobs:
+        for host in dict.fromkeys((*job.workers, *job.servers)):
+            found.setdefault(host, []).append(job.number)
+    return found
 
 
 def check_files(plan: Path, fabric: Path, jobs: Path) -> None:

@@ -15,7 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.outcome import WRONG, Outcome
-from experiments.papers import Request
+from experiments.papers import Request, own
+from experiments.papers.drawing import save
+from experiments.papers.estimates import exact
+from experiments.papers.panels import BARS, Panel
+from experiments.papers.styles import categories
 from experiments.papers.trials import Trial, run_trials
 from experiments.report import VALID, VERDICT_STYLES
 from planner.adapt import with_policies
@@ -156,6 +160,8 @@ def run(console: Console, request: Request) -> str:
     names = [column.name for column in fields(Crossing)]
     done.folder.write_rows("locality.csv", names, [list(asdict(each).values()) for each in found])
     console.print(crossings_table(found))
+    save(done.folder.path / "figure", panel(found))
+    own.leave_out(console, "it compares placements of jobs")
     crossed = sum(each.measured_bytes for each in found if SCENES[each.scene].claim)
     console.print(judgement(crossed, done.verdict))
     done.tell(console)
@@ -169,6 +175,14 @@ def judgement(crossed: int, verdict: str) -> str:
     if verdict == VALID:
         return f"[bold red]the claim does not hold[/]: of jobs inside units {crossed:,} bytes crossed"
     return f"[bold yellow]no result[/]: {crossed:,} bytes crossed, but the emulation was overloaded"
+
+
+def panel(found: Sequence[Crossing]) -> Panel:
+    """What crossed between units, with what the plans have."""
+    scenes = [SCENES[each.scene].title.replace(": ", ":\n") for each in found]
+    series = {"measured": [exact(each.measured_bytes / 1e3) for each in found]}
+    planned = {"measured": [each.planned_bytes / 1e3 for each in found]}
+    return Panel(BARS, scenes, series, "", "between units (kB)", planned=planned, styles=categories(series))
 
 
 def crossings_table(found: Sequence[Crossing]) -> Table:

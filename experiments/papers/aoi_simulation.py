@@ -5,10 +5,10 @@ What the paper leaves open is chosen as `NOTES.md` explains; `readings` measures
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
 
@@ -16,8 +16,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers import drawing
-from experiments.papers.statements import Statement, falls, rises, shown, table_of
+from experiments.papers import drawing, own
+from experiments.papers import statements as text
+from experiments.papers.estimates import MISSING, Estimate, Series, estimate, means
+from experiments.papers.panels import BARS, LINES, Panel, Place, Printed
+from experiments.papers.statements import Curves, Statement
+from experiments.papers.styles import categories
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
 from experiments.report import VALID
 from planner.aoi.online import Policy
@@ -41,16 +45,6 @@ RESULTS = "aoi-simulation.jsonl"
 
 COMPARED = ("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW")
 OURS = "pack"
-COLORS = {
-    "noINC-FCFS": "#7A7A7A",
-    "INC-FCFS": "#0072B2",
-    "noINC-TW": "#E69F00",
-    "INC-TW": "#B3261E",
-    OURS: "#009E73",
-    "INC-TW-NoRecon": "#CC79A7",
-    "milp": "#000000",
-}
-STYLES = {"noINC-FCFS": ":", "noINC-TW": ":", OURS: "--"}
 LOGARITHMIC = {"connections": "y", "ct_bti_s": ""}
 NAMES = {"connections": "AOI", "ct_bti_s": "CT-BTI", "total_jct_s": "JCT"}
 METRICS = {"connections": "reconfigured connections", "ct_bti_s": "CT-BTI (s)"}
@@ -111,6 +105,14 @@ class Claim:
     def name(self) -> str:
         return f"{self.better} to {self.worse}, {NAMES[self.metric]}"
 
+    def estimate(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> Estimate:
+        """The mean reduction; its interval is over seeds, of which each has a mean over the points."""
+        value = self.ours(measured, points, seeds)
+        if isnan(value):
+            return MISSING
+        found = estimate([self.ours(measured, points, range(seed, seed + 1)) for seed in seeds])
+        return replace(found.map(lambda mean: mean + value - found.value), draws=found.draws)
+
     def ours(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> float:
         """NaN where `worse` is 0 at every point."""
         reductions = []
@@ -138,10 +140,6 @@ FIGURE_9 = (
 )
 
 
-Curves = Mapping[str, Sequence[float]]
-"""A metric over a figure's points, by scheme."""
-
-
 @dataclass(frozen=True)
 class Chart:
     """A figure over one key of its trials, and what the text says of it."""
@@ -153,47 +151,59 @@ class Chart:
     claims: tuple[Claim, ...] = ()
     setting: Trial = field(default_factory=dict)
     arrivals: Sequence[float] = (ARRIVALS_PER_S,)
-    trends: Callable[[Curves, Curves], list[Statement]] | None = None
+    trends: Callable[[Curves, Curves, Sequence[object]], Iterator[Statement]] | None = None
 
     def trial(self, per_s: float, at: float, scheme: str, seed: int) -> Trial:
         return {**DEFAULTS, **self.setting, "per_s": per_s, self.key: at, "scheme": scheme, "seed": seed}
 
 
-def order(connections: Curves, ends: Curves) -> list[Statement]:
-    """The order of Figure 8's text."""
-    fewest = all(min(COMPARED, key=lambda name: connections[name][at]) == "INC-TW" for at in range(len(ends["INC-TW"])))
-    shortest = all(ends["INC-TW"][at] <= min(ends[name][at] for name in COMPARED) for at in range(len(ends["INC-TW"])))
-    later = all(fcfs > tw for fcfs, tw in zip(ends["INC-FCFS"], ends["noINC-TW"], strict=True))
-    return [
-        Statement("INC-TW reconfigures the fewest connections", shown(connections["INC-TW"]), fewest),
-        Statement("INC-TW has the shortest CT-BTI", shown(ends["INC-TW"]), shortest),
-        Statement("INC-FCFS takes longer than noINC-TW", shown(ends["INC-FCFS"]), later),
-    ]
+def both(connections: Curves, ends: Curves) -> dict[str, Curves]:
+    return {"AOI": connections, "CT-BTI": ends}
 
 
-def over_units(connections: Curves, ends: Curves) -> list[Statement]:
-    both = {"AOI": connections, "CT-BTI": ends}
-    return [
-        falls(f"{name}: {scheme} falls with units", curves[scheme])
-        for name, curves in both.items()
-        for scheme in COMPARED
-    ]
+def least(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+    """INC-TW reconfigures the fewest connections, and has the shortest CT-BTI."""
+    for name, curves in both(connections, ends).items():
+        yield text.is_lowest(name, "INC-TW", [scheme for scheme in COMPARED if scheme != "INC-TW"], curves, places)
 
 
-def over_capacity(connections: Curves, ends: Curves) -> list[Statement]:
-    both = {"AOI": connections, "CT-BTI": ends}
-    return [
-        falls(f"{name}: {scheme} falls with INC capacity", curves[scheme])
-        for name, curves in both.items() for scheme in ("INC-FCFS", "INC-TW")
-    ]  # fmt: skip
+def order(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+    """The orders of Figure 8's text."""
+    yield from least(connections, ends, places)
+    for policy in ("FCFS", "TW"):
+        yield from text.in_order("AOI", (f"noINC-{policy}", f"INC-{policy}"), connections, places)
+    for inc in ("noINC", "INC"):
+        for name, curves in both(connections, ends).items():
+            yield from text.in_order(name, (f"{inc}-FCFS", f"{inc}-TW"), curves, places)
+    yield from text.in_order("CT-BTI", ("INC-FCFS", "noINC-TW"), ends, places)
 
 
-def over_slots(connections: Curves, ends: Curves) -> list[Statement]:
-    longer = [rises(f"CT-BTI: {scheme} rises with the slot", ends[scheme]) for scheme in COMPARED]
-    growth = {scheme: ends[scheme][-1] - ends[scheme][0] for scheme in COMPARED}
-    less = max(growth["noINC-TW"], growth["INC-TW"]) < min(growth["noINC-FCFS"], growth["INC-FCFS"])
-    fewer = [falls(f"AOI: {scheme} falls with the slot", connections[scheme]) for scheme in COMPARED]
-    return [*fewer, *longer, Statement("TW's CT-BTI rises less than FCFS's", shown(growth.values()), less)]
+def over_units(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+    """The text on Figure 10."""
+    for name, curves in both(connections, ends).items():
+        yield from (text.falls(f"{name}: {scheme} falls with units", curves[scheme]) for scheme in COMPARED)
+        yield from text.in_order(name, ("INC-FCFS", "noINC-TW"), curves, places)
+    yield from list(least(connections, ends, places))[:1]
+
+
+def over_capacity(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+    """The text on Figure 11: beyond a capacity of 8 hardly anything is gained."""
+    for name, curves in both(connections, ends).items():
+        for scheme in ("INC-FCFS", "INC-TW"):
+            yield text.falls(f"{name}: {scheme} falls with INC capacity", curves[scheme])
+            yield text.is_level(f"{name}: {scheme} is level beyond {places[-2]}", curves[scheme][-2:])
+        for scheme in ("noINC-FCFS", "noINC-TW"):
+            yield text.is_level(f"{name}: {scheme} does not mind INC capacity", curves[scheme])
+
+
+def over_slots(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+    """The text on Figure 12."""
+    yield from (text.falls(f"AOI: {scheme} falls with the slot", connections[scheme]) for scheme in COMPARED)
+    yield from (text.rises(f"CT-BTI: {scheme} rises with the slot", ends[scheme]) for scheme in COMPARED)
+    growth = {scheme: [ends[scheme][-1] - ends[scheme][0]] for scheme in COMPARED}
+    for inc in ("noINC", "INC"):
+        where = [f"{places[0]} to {places[-1]} s"]
+        yield from text.in_order("CT-BTI's rise", (f"{inc}-FCFS", f"{inc}-TW"), growth, where)
 
 
 CHARTS = {
@@ -201,7 +211,7 @@ CHARTS = {
     for chart in (
         Chart("fig8", "over training jobs", "jobs", (800, 1000, 1200, 1400), FIGURE_8, {}, tuple(ARRIVALS), order),
         Chart(
-            "fig9", "over MapReduce jobs", "jobs", (200, 300, 400, 500), FIGURE_9, {"kind": "mapreduce"}, trends=order
+            "fig9", "over MapReduce jobs", "jobs", (200, 300, 400, 500), FIGURE_9, {"kind": "mapreduce"}, trends=least
         ),
         Chart(
             "fig10",
@@ -235,33 +245,53 @@ def run(figure: str, console: Console, request: Request) -> str:
     for per_s in chart.arrivals:
         show(chart, per_s, measured, seeds, console)
         plot(chart, per_s, measured, seeds, request.results)
+    own.leave_out(console, own.SCHEDULES)
     return VALID
 
 
 def show(chart: Chart, per_s: float, measured: Measured, seeds: range, console: Console) -> None:
-    curves = {metric: curves_of(chart, per_s, measured, metric, seeds) for metric in METRICS}
+    curves = {metric: means(curves_of(chart, per_s, measured, metric, seeds)) for metric in METRICS}
     for metric, label in METRICS.items():
         title = f"{chart.name}, {chart.title}, {ARRIVALS[per_s]}: {label}"
         console.print(drawing.table_of(title, chart.key, chart.points, curves[metric]))
     if chart.claims:
         console.print(comparison(chart, per_s, measured, seeds))
     if chart.trends:
-        console.print(table_of(chart.trends(curves["connections"], curves["ct_bti_s"])))
+        console.print(text.table_of(chart.trends(curves["connections"], curves["ct_bti_s"], chart.points)))
 
 
 def plot(chart: Chart, per_s: float, measured: Measured, seeds: range, folder: Path) -> None:
+    """Both metrics, and the reductions that the text gives beside ours."""
     panels = []
     for metric, label in METRICS.items():
         curves = curves_of(chart, per_s, measured, metric, seeds)
         title = f"{chart.title}, {ARRIVALS[per_s]}"
-        panels.append(drawing.lines(chart.points, curves, COLORS, chart.key, label, title, LOGARITHMIC[metric], STYLES))
+        panels.append(Panel(LINES, chart.points, curves, chart.key, label, title, log=LOGARITHMIC[metric]))
+    if chart.claims:
+        panels.append(
+            reductions_panel(chart.claims, measured, [partial(chart.trial, per_s, p) for p in chart.points], seeds)
+        )
     suffix = "" if per_s == ARRIVALS_PER_S else f"-{ARRIVALS[per_s].replace(' ', '-').replace('/', '-per-')}"
     drawing.save(folder / f"p4inc-aoi-{chart.name}{suffix}", *panels)
 
 
-def curves_of(chart: Chart, per_s: float, measured: Measured, metric: str, seeds: range) -> dict[str, list[float]]:
+REDUCTION = "mean reduction"
+
+
+def reductions_panel(claims: Sequence[Claim], measured: Measured, points: Sequence[TrialOf], seeds: range) -> Panel:
+    """A bar for each reduction that the text gives, and the text's value."""
+    names = [claim.name for claim in claims]
+    ours = [claim.estimate(measured, points, seeds) for claim in claims]
+    paper: Printed = {REDUCTION: {name: claim.paper for name, claim in zip(names, claims, strict=True)}}
+    styles = categories([REDUCTION])
+    return Panel(BARS, names, {REDUCTION: ours}, "", "reduction (%)", "what the text gives", paper, styles=styles)
+
+
+def curves_of(chart: Chart, per_s: float, measured: Measured, metric: str, seeds: range) -> Series:
     return {
-        scheme: [measured.mean(metric, [chart.trial(per_s, at, scheme, seed) for seed in seeds]) for at in chart.points]
+        scheme: [
+            measured.estimate(metric, [chart.trial(per_s, at, scheme, seed) for seed in seeds]) for at in chart.points
+        ]
         for scheme in (*COMPARED, OURS)
     }
 
@@ -320,4 +350,19 @@ def readings(console: Console, request: Request) -> str:
         ours = (f"{claim.ours(measured, points, seeds):.1f}" for claim in FIGURE_8)
         table.add_row(reading, ARRIVALS[per_s], *ours)
     console.print(table)
+    panels = [readings_panel(measured, per_s, seeds) for per_s in ARRIVALS]
+    drawing.save(request.results / "p4inc-aoi-readings", *panels)
+    own.leave_out(console, own.SCHEDULES)
     return VALID
+
+
+def readings_panel(measured: Measured, per_s: float, seeds: range) -> Panel:
+    """The reductions of Figure 8 with one way to arrive, under each reading."""
+    names = [claim.name for claim in FIGURE_8]
+    series = {
+        reading: [claim.estimate(measured, [partial(reading_trial, reading, per_s)], seeds) for claim in FIGURE_8]
+        for reading in READINGS
+    }
+    printed: dict[Place, float] = {name: claim.paper for name, claim in zip(names, FIGURE_8, strict=True)}
+    paper = dict.fromkeys(READINGS, printed)
+    return Panel(BARS, names, series, "", "reduction (%)", ARRIVALS[per_s], paper, styles=categories(READINGS))

@@ -6,16 +6,20 @@ the text has it, of 0.25 s. A gap is that of the text's formula, 1 - MILP / heur
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers import drawing
-from experiments.papers.aoi_simulation import COLORS, COMPARED, GIGA, STYLES, Claim, drawn
+from experiments.papers import drawing, own
+from experiments.papers import statements as text
+from experiments.papers.aoi_simulation import COMPARED, GIGA, Claim, drawn, reductions_panel
+from experiments.papers.estimates import Estimate, Series, estimate, means
+from experiments.papers.panels import BARS, LINES, Panel, Printed
+from experiments.papers.statements import Curves, Statement
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
 from experiments.report import VALID
 from planner.aoi.check import check
@@ -76,9 +80,36 @@ def table1(console: Console, request: Request) -> str:
     console.print(proofs(measured, seeds))
     console.print(gaps(measured, seeds))
     shown = {scheme: [gap(measured, scheme, jobs, seeds) for jobs in PROVABLE] for scheme in TABLE_SCHEMES[1:]}
-    bars = drawing.bars([f"{jobs} jobs" for jobs in PROVABLE], shown, COLORS, "gap to the MILP (%)", "Table I")
-    drawing.save(request.results / "p4inc-aoi-table1", bars)
+    places = [f"{jobs} jobs" for jobs in PROVABLE]
+    paper: Printed = {name: dict(zip(places, values, strict=False)) for name, values in PAPER_GAPS.items()}
+    panel = Panel(BARS, places, shown, "", "gap to the MILP (%)", "Table I", paper)
+    drawing.save(request.results / "p4inc-aoi-table1", panel)
+    console.print(text.table_of(said_of_table(measured, means(shown), seeds)))
+    own.leave_out(console, own.SCHEDULES)
     return VALID
+
+
+def said_of_table(measured: Measured, found: Curves, seeds: range) -> Iterator[Statement]:
+    """The text on Table I."""
+
+    def of(key: str, schemes: Sequence[str]) -> dict[str, list[float]]:
+        return {
+            scheme: [measured.mean(key, [table_trial(scheme, jobs, seed) for seed in seeds]) for jobs in PROVABLE]
+            for scheme in schemes
+        }
+
+    heuristics = TABLE_SCHEMES[1:4]
+    best = of("ct_bti_s", TABLE_SCHEMES[:4])
+    yield text.is_lowest("Table I, CT-BTI", "milp", heuristics, best, PROVABLE)
+    yield text.is_lowest(
+        "Table I, reconfigurations", "milp", heuristics[:2], of("reconfigurations", TABLE_SCHEMES), PROVABLE
+    )
+    yield text.is_lowest("Table I, seconds", "INC-FCFS", ("milp", "INC-TW"), of("seconds", TABLE_SCHEMES), PROVABLE)
+    yield from text.in_order("Table I, gap", ("INC-FCFS", "INC-TW"), found, PROVABLE)
+    yield from text.in_order("Table I, gap", ("INC-TW-NoRecon", "INC-TW"), found, PROVABLE)
+    reconfigurations = of("reconfigurations", TABLE_SCHEMES)
+    yield text.is_lowest("Table I, reconfigurations", "milp", heuristics[:2], reconfigurations, PROVABLE)
+    yield from text.in_order("Table I, reconfigurations", ("INC-FCFS", "INC-TW"), reconfigurations, PROVABLE)
 
 
 def absolute(measured: Measured, seeds: range) -> Table:
@@ -110,19 +141,19 @@ def proofs(measured: Measured, seeds: range) -> Table:
 def gaps(measured: Measured, seeds: range) -> Table:
     table = Table("gap to the MILP (%)", *(f"{jobs} jobs: paper, ours" for jobs in PROVABLE), "ratio of means")
     for scheme in TABLE_SCHEMES[1:]:
-        ours = [gap(measured, scheme, jobs, seeds) for jobs in PROVABLE]
+        ours = [gap(measured, scheme, jobs, seeds).value for jobs in PROVABLE]
         paper = PAPER_GAPS.get(scheme)
         cells = [f"{paper[at] if paper else '-'}, {value:.1f}" for at, value in enumerate(ours)]
         table.add_row(scheme, *cells, f"{sum(ours) / sum(paper):.2f}" if paper else "-")
     return table
 
 
-def gap(measured: Measured, scheme: str, jobs: int, seeds: range) -> float:
+def gap(measured: Measured, scheme: str, jobs: int, seeds: range) -> Estimate:
     """The mean over seeds of 1 - MILP / scheme, in percent."""
     best, found = (
         measured.of("ct_bti_s", [table_trial(name, jobs, seed) for seed in seeds]) for name in ("milp", scheme)
     )
-    return 100 * float(np.mean([1 - low / high for low, high in zip(best, found, strict=True)]))
+    return estimate([100 * (1 - low / high) for low, high in zip(best, found, strict=True)])
 
 
 # ---- Figures 6 and 7 ---------------------------------------------------------------------------
@@ -206,26 +237,53 @@ def testbed(figure: str, console: Console, request: Request) -> str:
     seeds = range(1 if request.quick else TESTBED_SEEDS)
     trials = [testbed_trial(m, n, s, seed) for m in MODELS for n in TESTBED_JOBS for s in COMPARED for seed in seeds]
     measured = sweep(trials, measure_testbed, request.results / "aoi-testbed.jsonl", console)
-    panels = []
+    panels: list[Panel] = []
+    statements: list[Statement] = []
     for model in MODELS:
-        curves = {
-            scheme: [measured.mean(metric, [testbed_trial(model, n, scheme, s) for s in seeds]) for n in TESTBED_JOBS]
+        curves: Series = {
+            scheme: [
+                measured.estimate(metric, [testbed_trial(model, n, scheme, s) for s in seeds]) for n in TESTBED_JOBS
+            ]
             for scheme in COMPARED
         }
-        console.print(drawing.table_of(f"{figure}, {model}: {label}", "jobs", TESTBED_JOBS, curves))
+        console.print(drawing.table_of(f"{figure}, {model}: {label}", "jobs", TESTBED_JOBS, means(curves)))
         console.print(reductions(figure, model, measured, seeds))
-        panels.append(drawing.lines(TESTBED_JOBS, curves, COLORS, "jobs", label, model, styles=STYLES))
+        panels.append(Panel(LINES, TESTBED_JOBS, curves, "jobs", label, model))
+        points = [partial(testbed_trial, model, jobs) for jobs in TESTBED_JOBS]
+        given = reductions_panel(claims_of(figure, model), measured, points, seeds)
+        panels.append(replace(given, title=f"{model}: what the text gives"))
+        statements += said_of_testbed(figure, model, means(curves))
     drawing.save(request.results / f"p4inc-aoi-{figure}", *panels)
+    console.print(text.table_of(statements))
+    own.leave_out(console, own.SCHEDULES)
     return VALID
 
 
+def said_of_testbed(figure: str, model: str, curves: Curves) -> Iterator[Statement]:
+    """The text on Figures 6 and 7; that INC-FCFS has a shorter JCT than noINC-TW is said beside Figure 8."""
+    places = TESTBED_JOBS
+    others = [scheme for scheme in COMPARED if scheme != "INC-TW"]
+    yield text.is_lowest(model, "INC-TW", others, curves, places)
+    yield from text.in_order(model, ("noINC-FCFS", "INC-FCFS"), curves, places)
+    if figure == "fig6":
+        yield from text.in_order(model, ("INC-FCFS", "noINC-TW"), curves, places)
+    else:
+        yield from text.in_order(model, ("noINC-FCFS", "noINC-TW", "INC-FCFS"), curves, places)
+
+
+def claims_of(figure: str, model: str) -> Sequence[Claim]:
+    """The reductions that the text gives for Figure 6, or for a model in Figure 7."""
+    if figure == "fig6":
+        return AOI_CLAIMS
+    both = zip(AOI_CLAIMS, JCT_CLAIMS[model], strict=True)
+    return [Claim("total_jct_s", claim.better, claim.worse, paper) for claim, paper in both]
+
+
 def reductions(figure: str, model: str, measured: Measured, seeds: range) -> Table:
-    jct = [
-        Claim("total_jct_s", c.better, c.worse, paper) for c, paper in zip(AOI_CLAIMS, JCT_CLAIMS[model], strict=True)
-    ]
+    """The reductions that the text gives, and ours."""
     table = Table("reduction (%)", "paper", "ours", "ratio")
     points = [partial(testbed_trial, model, jobs) for jobs in TESTBED_JOBS]
-    for claim in AOI_CLAIMS if figure == "fig6" else jct:
+    for claim in claims_of(figure, model):
         ours = claim.ours(measured, points, seeds)
         table.add_row(claim.name, f"{claim.paper:.1f}", f"{ours:.1f}", f"{ours / claim.paper:.2f}")
     return table

@@ -14,9 +14,19 @@ from functools import partial
 from rich.console import Console
 
 from experiments.outcome import WRONG, Outcome
-from experiments.papers import Request
+from experiments.papers import Request, own
+from experiments.papers import statements as text
 from experiments.papers.aoi_small import MODELS, POLICIES, TESTBED, testbed_jobs
-from experiments.papers.aoi_testbed_report import Row, Totals, claims, draw, reductions_table, rows_table
+from experiments.papers.aoi_testbed_report import (
+    Row,
+    Totals,
+    claims,
+    panels,
+    reductions_panel,
+    reductions_table,
+    rows_table,
+)
+from experiments.papers.drawing import save
 from experiments.papers.trials import Trial, run_trials
 from experiments.record import RunFolder
 from experiments.report import VALID
@@ -120,14 +130,16 @@ def run(console: Console, request: Request) -> str:
     done = run_trials("p4inc-aoi-testbed", [testbed.trial(name) for name in scenarios], request, console)
     rows = [testbed.row(name) for name in scenarios]
     cells = [row.cells() for row in rows]
-    done.folder.write_rows("testbed.csv", list(cells[0]), [list(each.values()) for each in cells])
+    done.folder.write_rows("scenarios.csv", list(cells[0]), [list(each.values()) for each in cells])
     each_job = [job for name in scenarios for job in testbed.jobs(name)]
     done.folder.write_rows("jobs.csv", ["scenario", "job", "model", "planned_jct_s", "measured_jct_s"], each_job)
-    draw(rows, done.folder.path / "testbed")
+    many = planned_totals(draws, count)
+    save(done.folder.path / "testbed", *panels(rows))
+    save(done.folder.path / "reductions", reductions_panel(rows, many, draws))
     console.print(rows_table(rows))
-    console.print(reductions_table(rows, planned_totals(draws, count), draws))
+    console.print(reductions_table(rows, many, draws))
     found = list(claims(rows))
-    for claim in found:
-        console.print(claim.line(), highlight=False)
+    console.print(text.table_of(found))
+    own.leave_out(console, own.SCHEDULES)
     done.tell(console)
     return WRONG if done.verdict == VALID and not all(claim.holds for claim in found) else done.verdict

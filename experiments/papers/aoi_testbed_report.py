@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 
-from matplotlib.axes import Axes
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from experiments.papers.drawing import Draw, bars, save
+from experiments.papers import statements as text
+from experiments.papers.estimates import MISSING, exact
+from experiments.papers.panels import BARS, Panel, Printed
+from experiments.papers.statements import Statement
+from experiments.papers.styles import categories
 from experiments.report import VERDICT_STYLES
-from topo.draw import TREE_COLORS
 
 MOST_DEVIATION = 0.1
 """Of the measured total JCT from the schedule's."""
@@ -145,60 +146,47 @@ def beside(ours: float | None, paper: float) -> tuple[str, str]:
 # ---- what is claimed ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Claim:
-    says: str
-    holds: bool
-
-    def line(self) -> str:
-        return f"{self.says}: [green]holds[/]" if self.holds else f"{self.says}: [bold red]does not hold[/]"
-
-
-def claims(rows: Sequence[Row]) -> Iterator[Claim]:
+def claims(rows: Sequence[Row]) -> Iterator[Statement]:
     """What these runs have to show."""
-    named = {row.scenario: row for row in rows}
-    plain, best = named["noINC-FCFS"], named["INC-TW"]
-    yield Claim(
-        "INC-TW has a shorter total JCT than noINC-FCFS", best.measured.total_jct_s < plain.measured.total_jct_s
-    )
-    fewer = best.measured.connections < plain.measured.connections
-    yield Claim("INC-TW reconfigures fewer connections than noINC-FCFS", fewer)
-    yield Claim("every sum is exact, also where packets met a dark port", all(row.exact for row in rows))
-    yield Claim(
-        f"measured and planned total JCTs are within {MOST_DEVIATION:.0%}",
-        all(abs(row.ratio - 1) <= MOST_DEVIATION for row in rows),
-    )
+    named = {row.scenario: row.measured for row in rows}
+    jct = {name: [totals.total_jct_s] for name, totals in named.items()}
+    connections = {name: [float(totals.connections)] for name, totals in named.items()}
+    pair, where = ("noINC-FCFS", "INC-TW"), ["all jobs"]
+    yield from text.in_order("total JCT (s)", pair, jct, where)
+    yield from text.in_order("reconfigured connections", pair, connections, where)
+    inexact = sum(not row.exact for row in rows)
+    yield text.is_below("runs with a sum that is not exact, also in the dark", inexact, 0)
+    furthest = max(abs(row.ratio - 1) for row in rows)
+    yield text.is_below("measured total JCT, furthest from planned", furthest, MOST_DEVIATION)
 
 
 # ---- the figures -------------------------------------------------------------------------------
 
-
-def draw(rows: Sequence[Row], path: Path) -> None:
-    """Figure 6, and Figure 7 with a line across each bar where the schedule has it."""
-    scenarios = [row.scenario for row in rows]
-    models = list(rows[0].measured.jct_s)
-    colors = dict(zip(("made", *models), TREE_COLORS, strict=False))
-    connections = bars(
-        scenarios,
-        {"made": [row.measured.connections for row in rows]},
-        colors,
-        "connections",
-        "Fig. 6: reconfigured connections",
-    )
-    jct = {model: [row.measured.jct_s[model] for row in rows] for model in models}
-    totals = bars(scenarios, jct, colors, "total JCT (s)", "Fig. 7: measured (bars), planned (lines)")
-    save(path, connections, with_marks(totals, [[row.planned.jct_s[model] for row in rows] for model in models]))
+MADE = "reconfigured"
 
 
-def with_marks(panel: Draw, values: Sequence[Sequence[float]]) -> Draw:
-    """A black line across every bar of a panel."""
+def panels(rows: Sequence[Row]) -> list[Panel]:
+    """Figure 6, and Figure 7, with a line across each bar where the schedule has it."""
+    scenarios, models = [row.scenario for row in rows], list(rows[0].measured.jct_s)
+    made = {MADE: [exact(row.measured.connections) for row in rows]}
+    planned = {MADE: [float(row.planned.connections) for row in rows]}
+    jct = {model: [exact(row.measured.jct_s[model]) for row in rows] for model in models}
+    jct_planned = {model: [row.planned.jct_s[model] for row in rows] for model in models}
+    styles = categories([MADE, *models])
+    return [
+        Panel(BARS, scenarios, made, "", "connections", "Fig. 6", planned=planned, styles=styles),
+        Panel(BARS, scenarios, jct, "", "total JCT (s)", "Fig. 7", planned=jct_planned, styles=styles),
+    ]
 
-    def both(axes: Axes) -> None:
-        panel(axes)
-        width = 0.8 / len(values)
-        for position, found in enumerate(values):
-            for group, value in enumerate(found):
-                middle = group + (position - (len(values) - 1) / 2) * width
-                axes.plot([middle - width / 2, middle + width / 2], [value, value], color="black")
 
-    return both
+def reductions_panel(rows: Sequence[Row], many: ByScenario, draws: int) -> Panel:
+    """The reductions that the text gives, beside those of many schedules and of the runs."""
+    measured = {row.scenario: row.measured for row in rows}
+    kinds = {f"planned, {draws} draws": many, "measured, one draw": measured}
+    names = [each.what for each in REDUCTIONS]
+    series = {
+        kind: [MISSING if (ours := each.ours(totals)) is None else exact(ours) for each in REDUCTIONS]
+        for kind, totals in kinds.items()
+    }
+    paper: Printed = {kind: {name: each.paper for name, each in zip(names, REDUCTIONS, strict=True)} for kind in kinds}
+    return Panel(BARS, names, series, "", "reduction (%)", "what the text gives", paper, styles=categories(kinds))

@@ -12,9 +12,11 @@ from rich.table import Table
 
 from experiments.papers import statements as text
 from experiments.papers.aro_sample import Case, Sample, cases, sample
-from experiments.papers.aro_schemes import COLORS, EXACT, compared
+from experiments.papers.aro_schemes import EXACT, compared
 from experiments.papers.aro_setting import MJMT, SJMT, SJST, Setting
-from experiments.papers.drawing import bars, lines, number, save, table_of, violins
+from experiments.papers.drawing import number, save, table_of
+from experiments.papers.estimates import means
+from experiments.papers.panels import BARS, LINES, VIOLINS, Panel, Printed
 from experiments.papers.statements import Statement
 from experiments.papers.sweep import Request
 
@@ -34,6 +36,8 @@ OTHER_READINGS = ("GRID, capped", "AggTree, balanced")
 
 PRINTED_GBPS = {EXACT: 26.33, "ARO-ACC": 26.33 * (1 - 0.064), "RANDOM": 7.92, "GRID": 1.75, "AggTree": 8.76}
 """Figure 7a; ARO-ACC's is said to be within 6.4 % of ARO's."""
+FULL_AT_FOUR: Printed = {name: {"1J4T": 100.0} for name in (EXACT, "ARO-ACC")}
+"""Figure 9b: the workers' own links are full."""
 
 
 def wanted(settings: Sequence[Setting], request: Request) -> Sequence[Setting]:
@@ -49,16 +53,22 @@ def fig7(console: Console, request: Request) -> str:
     console.print(default_table(found))
     shares, percents = found.lines(by_share, compared()), [round(100 * s.share) for s in by_share]
     sizes, workers = found.lines(by_size, compared()), [s.workers for s in by_size]
-    console.print(table_of("ARO, Figure 7b (Gbit/s)", "INA switches (%)", percents, shares))
-    console.print(table_of("ARO, Figure 7c (Gbit/s)", "workers", workers, sizes))
+    console.print(table_of("ARO, Figure 7b (Gbit/s)", "INA switches (%)", percents, means(shares)))
+    console.print(table_of("ARO, Figure 7c (Gbit/s)", "workers", workers, means(sizes)))
     save(
         request.results / "aro-fig7",
-        violins({scheme: found.of(Case(SJST, scheme)) for scheme in compared()}, COLORS, GBPS, "(a) default"),
-        lines(percents, shares, COLORS, "switches with INA (%)", GBPS, "(b)"),
-        lines(workers, sizes, COLORS, "workers", GBPS, "(c)"),
+        violins(found, SJST, "(a) default", {scheme: {"": rate} for scheme, rate in PRINTED_GBPS.items()}),
+        Panel(LINES, percents, shares, "switches with INA (%)", GBPS, "(b)"),
+        Panel(LINES, workers, sizes, "workers", GBPS, "(c)"),
     )
     console.print(text.table_of([*said_of_default(found), *said_of_lines(found, by_share, by_size)]))
     return found.verdict
+
+
+def violins(found: Sample, setting: Setting, title: str, paper: Printed) -> Panel:
+    """The rates of all schemes at one setting."""
+    rates = {scheme: [found.estimate_of(Case(setting, scheme))] for scheme in compared()}
+    return Panel(VIOLINS, [""], rates, "", GBPS, title, paper)
 
 
 def default_table(found: Sample) -> Table:
@@ -74,7 +84,10 @@ def default_table(found: Sample) -> Table:
 def said_of_default(found: Sample) -> list[Statement]:
     """The text on Figure 7a."""
     best = found.mean(SJST, EXACT)
+    rates = {scheme: [found.mean(SJST, scheme)] for scheme in PRINTED_GBPS}
+    printed = sorted(PRINTED_GBPS, key=PRINTED_GBPS.__getitem__, reverse=True)
     return [
+        *text.in_order("7a", printed, rates, ["default"]),
         *(
             text.is_about(f"7a: ARO is about {paper} times {name}", best / found.mean(SJST, name), paper)
             for name, paper in (("RANDOM", 3.3), ("GRID", 15), ("AggTree", 3))
@@ -85,11 +98,17 @@ def said_of_default(found: Sample) -> list[Statement]:
 
 def said_of_lines(found: Sample, by_share: Sequence[Setting], by_size: Sequence[Setting]) -> list[Statement]:
     """The text on Figures 7b and 7c."""
-    sizes = found.lines(by_size, (EXACT, *BASELINES))
+    sizes = means(found.lines(by_size, (EXACT, *BASELINES)))
     at_once = [setting.workers * rate for setting, rate in zip(by_size, sizes["GRID"], strict=True)]
     first, last = (1 - found.mean(s, "ARO-ACC") / found.mean(s, EXACT) for s in (by_share[0], by_share[-1]))
     both = [*by_share, *by_size]
+    shares = means(found.lines(by_share, (EXACT, *BASELINES)))
+    percents, workers = [f"{setting.share:.0%}" for setting in by_share], [setting.workers for setting in by_size]
     return [
+        text.is_highest("7b", EXACT, BASELINES, shares, percents),
+        text.is_lowest("7b", "GRID", (EXACT, "RANDOM", "AggTree"), shares, percents),
+        text.is_highest("7c", EXACT, BASELINES, sizes, workers),
+        text.is_lowest("7c", "GRID", (EXACT, "RANDOM", "AggTree"), sizes, workers),
         *(text.rises(f"7b: {name} rises with INA switches", found.line(by_share, name)) for name in GROWING),
         text.is_level("7b: GRID has little change", found.line(by_share, "GRID")),
         text.is_below(f"7b: ARO-ACC loses less with more of them (first {first:.3f})", last, first),
@@ -114,12 +133,13 @@ def fig8(console: Console, request: Request) -> str:
     settings = wanted(PIPELINES, request)
     found = sample(cases([*settings, SJST], compared()), request, console)
     counts = [setting.pipelines for setting in settings]
-    rates = found.lines(settings, compared())
+    lines = found.lines(settings, compared())
+    rates = means(lines)
     console.print(table_of("ARO, Figure 8 (Gbit/s)", "pipelines", counts, rates))
     save(
         request.results / "aro-fig8",
-        violins({scheme: found.of(Case(FLAT, scheme)) for scheme in compared()}, COLORS, GBPS, "(a) one pipeline"),
-        lines(counts, rates, COLORS, "pipelines", GBPS, "(b)"),
+        violins(found, FLAT, "(a) one pipeline", {}),
+        Panel(LINES, counts, lines, "pipelines", GBPS, "(b)"),
     )
     flat = found.mean(FLAT, EXACT)
     console.print(
@@ -129,7 +149,9 @@ def fig8(console: Console, request: Request) -> str:
                 text.is_above("8a: AggTree, with one pipeline over four", gain(found, "AggTree"), 1.0001),
                 *(text.is_above(f"8a: ARO is far above {b}", flat / found.mean(FLAT, b), 2) for b in BASELINES),
                 *(text.falls(f"8b: {name} falls with pipelines", rates[name]) for name in (EXACT, "GRID", "AggTree")),
+                text.falls("8b: ARO-ACC falls with pipelines", rates["ARO-ACC"]),
                 text.is_level("8b: RANDOM does not mind them", rates["RANDOM"]),
+                text.is_highest("8b", EXACT, BASELINES, rates, counts),
             ]
         )
     )
@@ -158,9 +180,10 @@ def several(
     groups = [setting.label for setting in settings]
     panels, said = [], []
     for part, key in (("minimum", "least_bps"), ("total", "total_bps")):
-        rates = found.lines(settings, compared(), key)
-        console.print(table_of(f"ARO, Figure {figure}, {part} (Gbit/s)", "tasks", groups, rates))
-        panels.append(bars(groups, rates, COLORS, f"{part} {GBPS}"))
+        lines = found.lines(settings, compared(), key)
+        console.print(table_of(f"ARO, Figure {figure}, {part} (Gbit/s)", "tasks", groups, means(lines)))
+        paper = FULL_AT_FOUR if (figure, part) == (9, "total") else {}
+        panels.append(Panel(BARS, groups, lines, "jobs (J) and tasks of each (T)", f"{part} {GBPS}", part, paper))
         said += said_of_several(found, figure, settings, part, key)
     save(request.results / f"aro-fig{figure}", *panels)
     low, high = aggtree

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from experiments.papers.aro_schemes import EXACT, GAP, ROUNDING, measure
 from experiments.papers.aro_setting import Setting
-from experiments.papers.drawing import Values
+from experiments.papers.estimates import Estimate, Series, estimate
 from experiments.papers.sweep import Measured, Request, Result, Trial, Value, sweep
 from experiments.report import VALID
 
@@ -51,14 +51,19 @@ class Sample:
     def mean_of(self, case: Case, key: str = "least_bps") -> float:
         return fmean(self.of(case, key))
 
+    def estimate_of(self, case: Case, key: str = "least_bps") -> Estimate:
+        """The mean over seeds with its interval, in Gbit/s or seconds."""
+        return estimate(self.of(case, key))
+
     def mean(self, setting: Setting, scheme: str, key: str = "least_bps") -> float:
         return self.mean_of(Case(setting, scheme), key)
 
     def line(self, settings: Iterable[Setting], scheme: str, key: str = "least_bps") -> list[float]:
         return [self.mean(setting, scheme, key) for setting in settings]
 
-    def lines(self, settings: Sequence[Setting], schemes: Iterable[str], key: str = "least_bps") -> Values:
-        return {scheme: self.line(settings, scheme, key) for scheme in schemes}
+    def lines(self, settings: Sequence[Setting], schemes: Iterable[str], key: str = "least_bps") -> Series:
+        """A line over the settings for each scheme."""
+        return {scheme: [self.estimate_of(Case(s, scheme), key) for s in settings] for scheme in schemes}
 
     @property
     def unproven(self) -> int:

@@ -14,9 +14,10 @@ from functools import partial
 from math import floor
 
 from experiments.papers.aro_setting import CAPACITY_BPS, Setting
+from experiments.papers.own import own_planners
 from experiments.papers.sweep import Result, Trial
 from planner.aro.accelerated import accelerated
-from planner.methods import METHODS, OWN, Options
+from planner.methods import METHODS, Options
 from planner.methods.aro_literal import LiteralOptions
 from planner.plan import Plan
 from planner.problem import Problem
@@ -125,21 +126,11 @@ SCHEMES: dict[str, Scheme] = {
     "AggTree, balanced": partial(planned, "aggtree-balanced"),
     **{f"literal {name}": partial(literal, name) for name in ("aro-qsr", "aro-sro", "aro-app", "aro-acc", "aro-raw")},
 }
-COLORS = {
-    EXACT: "#B3261E",
-    "ARO-ACC": "#E69F00",
-    "ARO-SRO": "#CC79A7",
-    "ARO-APP": "#8C6D31",
-    "RANDOM": "#0072B2",
-    "GRID": "#56B4E9",
-    "AggTree": "#009E73",
-    "AggTree, balanced": "#7FBC41",
-}
 
 
 def compared() -> tuple[str, ...]:
     """The schemes of Figures 7 to 10, and your own."""
-    return (EXACT, "ARO-ACC", "RANDOM", "GRID", "AggTree", *OWN)
+    return (EXACT, "ARO-ACC", "RANDOM", "GRID", "AggTree", *own_planners())
 
 
 def scheme_of(name: str) -> Scheme:

@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import floor, inf
 from statistics import fmean as mean
 from statistics import pstdev as sd
@@ -18,6 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.papers import drawing
+from experiments.papers import statements as text
+from experiments.papers.estimates import estimate, means
+from experiments.papers.own import own_planners
+from experiments.papers.panels import LINES, VIOLINS, Panel, Place, Printed
+from experiments.papers.statements import Statement
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
 from experiments.report import VALID
 from planner.aro.flow import Demand, FlowTest
@@ -26,7 +31,7 @@ from planner.aro.task import tasks_of
 from planner.atro.cluster import Cluster
 from planner.atro.fast import optimise
 from planner.decouple import task_graph
-from planner.methods import paring, spar
+from planner.methods import METHODS, Options, paring, spar
 from planner.methods.overlay import OverlayOptions
 from planner.methods.paring import ParingOptions
 from planner.problem import Job, Problem
@@ -84,14 +89,6 @@ SCHEMES: dict[str, Scheme] = {
     "PARING, one aggregator": single_paring_rate,
     "SPAR": spar_rate,
 }
-COLORS = {
-    ATRO: "#B3261E",
-    "ARO": "#0072B2",
-    "PARING": "#009E73",
-    "PARING, one aggregator": "#56B4E9",
-    "SPAR": "#E69F00",
-}
-
 # Figure 3's text gives ATRO's 50 Gbit/s and how many times the others' rates that is.
 PAPER_GBPS: dict[tuple[str, str], float] = {
     ("ARO", "leaf-spine"): 50 / 3.77,
@@ -103,6 +100,10 @@ PAPER_GBPS: dict[tuple[str, str], float] = {
     ("SPAR", "leaf-spine"): 50 / 6.17,
     ("SPAR", "fat-tree"): 50 / 6.73,
 }
+
+
+PRINTED = {ATRO: 50.0, **{f"{scheme}, {network}": value for (scheme, network), value in PAPER_GBPS.items()}}
+"""Figure 3's values, by line."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,11 @@ class Series:
 
 
 SERIES = (Series(ATRO), *(Series(scheme, network) for scheme in SCHEMES for network in NETWORKS))
-LINE_COLORS = {series.label: COLORS[series.scheme] for series in SERIES}
-LINE_STYLES = {series.label: {"": "-", "leaf-spine": "--", "fat-tree": ":"}[series.network] for series in SERIES}
+
+
+def all_series() -> tuple[Series, ...]:
+    """The paper's lines, then those of your own planners on both networks."""
+    return (*SERIES, *(Series(name, network) for name in own_planners() for network in NETWORKS))
 
 
 def measure(trial: Trial) -> Result:
@@ -137,8 +141,18 @@ def measure(trial: Trial) -> Result:
         return {"rate_bps": rate, "seconds": outcome.seconds, "status": outcome.status}
     problem = drawn_problem(NETWORKS[str(trial["network"])](), workers, aggregators, seed)
     started = time.monotonic()
-    rate = SCHEMES[str(trial["scheme"])](problem, seed)
+    rate = scheme_of(str(trial["scheme"]))(problem, seed)
     return {"rate_bps": rate, "seconds": time.monotonic() - started}
+
+
+def scheme_of(name: str) -> Scheme:
+    """A scheme of the paper, or a planner by its name."""
+    return SCHEMES.get(name) or partial(planned_rate, name)
+
+
+def planned_rate(name: str, problem: Problem, seed: int) -> float:
+    """The rate of a planner's plan, checked."""
+    return sum(shard.rate_bps for shard in METHODS[name].plan(problem, Options(seed=seed)).shards)
 
 
 def drawn_problem(fabric: Fabric, workers: int, aggregators: int, seed: int) -> Problem:
@@ -155,16 +169,17 @@ def fig3(console: Console, request: Request) -> str:
     point = {"workers": WORKERS, "aggregators": AGGREGATORS}
     measured, seeds = run([point], request, console)
     table = Table("scheme", "paper", "ours", "ratio", "sd", title="ATRO, Figure 3 (Gbit/s)")
-    for series in SERIES:
-        rates = gbps(measured, series, point, seeds)
-        paper = PAPER_GBPS.get((series.scheme, series.network), 50.0)
-        table.add_row(
-            series.label, f"{paper:.2f}", f"{mean(rates):.2f}", f"{mean(rates) / paper:.2f}", f"{sd(rates):.2f}"
-        )
+    for series in all_series():
+        rates, paper = gbps(measured, series, point, seeds), PRINTED.get(series.label)
+        ratio = None if paper is None else mean(rates) / paper
+        cells = (paper, mean(rates), ratio, sd(rates))
+        table.add_row(series.label, *("-" if value is None else f"{value:.2f}" for value in cells))
     console.print(table)
-
-    values = {series.label: gbps(measured, series, point, seeds) for series in SERIES}
-    drawing.save(request.results / "atro-fig3", drawing.violins(values, LINE_COLORS, GBPS))
+    values = {series.label: [estimate(gbps(measured, series, point, seeds))] for series in all_series()}
+    paper_points: Printed = {label: {"": value} for label, value in PRINTED.items()}
+    drawing.save(request.results / "atro-fig3", Panel(VIOLINS, [""], values, "", GBPS, paper=paper_points))
+    printed = sorted((label for label in PRINTED if label.count(",") < 2), key=PRINTED.__getitem__, reverse=True)
+    console.print(text.table_of(text.in_order("3", printed, means(values), ["default"])))
     return verdict(measured)
 
 
@@ -173,31 +188,68 @@ def fig4(console: Console, request: Request) -> str:
     points: list[Trial] = [
         {"workers": workers, "aggregators": AGGREGATORS} for workers in (60, 65, 70, 75, 80, 85, 89, 90)
     ]
-    paper = dict.fromkeys((60, 65, 70, 75, 80), 100.0) | {90: 50.0}
-    return lines(console, request, "Figure 4", "workers", points, paper)
+    paper: dict[Place, float] = dict.fromkeys((60, 65, 70, 75, 80, 90), 100.0)
+    paper[90] = 50.0
+    return lines(console, request, "Figure 4", "workers", points, paper, said_over_workers)
 
 
 def fig5(console: Console, request: Request) -> str:
     """Rates over the number of aggregators, 90 workers."""
     points: list[Trial] = [{"workers": WORKERS, "aggregators": aggregators} for aggregators in range(2, 7)]
-    return lines(console, request, "Figure 5", "aggregators", points, {4: 33.0, 6: 100.0})
+    return lines(console, request, "Figure 5", "aggregators", points, {4: 33.0, 6: 100.0}, said_over_aggregators)
+
+
+Said = Callable[[Mapping[str, Sequence[float]], Sequence[Place]], list[Statement]]
+"""What a figure's text says of its curves over their places."""
+
+
+def said_over_workers(curves: Mapping[str, Sequence[float]], places: Sequence[Place]) -> list[Statement]:
+    """The text on Figure 4."""
+    others = [series.label for series in SERIES[1:]]
+    return [
+        text.is_highest("4", ATRO, others, curves, places),
+        *(
+            statement
+            for scheme in ("ARO", "PARING", "PARING, one aggregator")
+            for statement in text.in_order("4", (f"{scheme}, leaf-spine", f"{scheme}, fat-tree"), curves, places)
+        ),
+    ]
+
+
+def said_over_aggregators(curves: Mapping[str, Sequence[float]], places: Sequence[Place]) -> list[Statement]:
+    """The text on Figure 5."""
+    gains = {series.label: [curves[series.label][-1] - curves[series.label][0]] for series in SERIES}
+    others = [series.label for series in SERIES[1:]]
+    return [
+        text.is_highest("5", ATRO, others, curves, places),
+        *(text.rises(f"5: {series.label} rises with aggregators", curves[series.label]) for series in SERIES),
+        text.is_highest("5, improvement", ATRO, others, gains, [f"{places[0]} to {places[-1]}"]),
+    ]
 
 
 def lines(
-    console: Console, request: Request, title: str, axis: str, points: Sequence[Trial], paper: Mapping[int, float]
+    console: Console,
+    request: Request,
+    title: str,
+    axis: str,
+    points: Sequence[Trial],
+    paper: Mapping[Place, float],
+    said: Said,
 ) -> str:
-    """A line for each scheme and network; `paper` has what the text says of ATRO."""
+    """A line for each scheme and network; `paper` has what the text says of ATRO, `said` what it says of all."""
     measured, seeds = run(points, request, console)
-    values = {series.label: [mean(gbps(measured, series, point, seeds)) for point in points] for series in SERIES}
+    found = {series.label: [estimate(gbps(measured, series, p, seeds)) for p in points] for series in all_series()}
+    values = means(found)
     table = drawing.table_of(f"ATRO, {title} (Gbit/s)", axis, [point[axis] for point in points], values)
     table.add_row("ATRO, the paper's text", *(drawing.number(paper.get(int(point[axis]))) for point in points))
     seconds = [measured.mean("seconds", SERIES[0].trials(point, seeds)) for point in points]
     table.add_row("ATRO, seconds (paper: 2 to 330)", *map(drawing.number, seconds))
     console.print(table)
     places = [int(point[axis]) for point in points]
+    console.print(text.table_of(said(values, places)))
     drawing.save(
         request.results / f"atro-{title.lower().replace('figure ', 'fig')}",
-        drawing.lines(places, values, LINE_COLORS, axis, GBPS, log="y", styles=LINE_STYLES),
+        Panel(LINES, places, found, axis, GBPS, paper={ATRO: paper}, log="y"),
     )
     return verdict(measured)
 
@@ -205,7 +257,7 @@ def lines(
 def run(points: Sequence[Trial], request: Request, console: Console) -> tuple[Measured, int]:
     """All schemes at all points, and the number of seeds."""
     seeds = QUICK_SEEDS if request.quick else SEEDS
-    trials = [trial for point in points for series in SERIES for trial in series.trials(point, seeds)]
+    trials = [trial for point in points for series in all_series() for trial in series.trials(point, seeds)]
     return sweep(trials, measure, request.results / "atro.jsonl", console), seeds
 
 

@@ -15,6 +15,10 @@ from rich.table import Table
 
 from experiments.outcome import Outcome
 from experiments.papers import Request
+from experiments.papers.drawing import save
+from experiments.papers.estimates import exact
+from experiments.papers.own import own_planners
+from experiments.papers.panels import BARS, Panel
 from experiments.papers.trials import Trial, run_trials
 from experiments.report import VALID, VERDICT_STYLES
 from experiments.scenario import FabricChoice, JobChoice, build_problem
@@ -57,7 +61,8 @@ class Scene:
     def plans(self, gradient_bytes: int) -> Planned:
         seed = self.fabric.seed
         problem = build_problem(self.fabric, JobChoice(None, self.workers, 1, gradient_bytes, 1, seed))
-        return problem, {name: METHODS[name].plan(problem, Options(seed=seed)) for name in self.planners}
+        planners = (*self.planners, *own_planners())
+        return problem, {name: METHODS[name].plan(problem, Options(seed=seed)) for name in planners}
 
 
 SCENES = {
@@ -106,7 +111,7 @@ def atro(console: Console, request: Request) -> str:
 
 def designed(gradient_bytes: int) -> dict[str, Planned]:
     found = design(CLUSTER, FRAGMENT, job=Job(1, (), (), gradient_bytes))
-    plans = {"atro": found.plan, "aro": METHODS["aro"].plan(found.problem)}
+    plans = {"atro": found.plan} | {name: METHODS[name].plan(found.problem) for name in ("aro", *own_planners())}
     return {f"{len(found.fabric.switches)} switches": (found.problem, plans)}
 
 
@@ -125,8 +130,17 @@ def run(figure: str, planned: Mapping[str, Planned], console: Console, request: 
         done.tell(console)
         rows += own
         verdicts += [done.verdict, VALID if all(row.holds for row in own) else DIFFERS]
+        save(done.folder.path / "figure", panel(own))
     console.print(table_of(rows))
     return rows, next((verdict for verdict in verdicts if verdict != VALID), VALID)
+
+
+def panel(rows: Sequence[Row]) -> Panel:
+    """The measured rates of one network, with the planned ones."""
+    places = list(dict.fromkeys(row.network for row in rows))
+    series = {row.planner: [exact(row.measured_bps / 1e3)] for row in rows}
+    planned = {row.planner: [row.planned_bps / 1e3] for row in rows}
+    return Panel(BARS, places, series, "", "sending rate (kbit/s)", planned=planned)
 
 
 def row_of(network: str, trial: Trial, outcome: Outcome) -> Row:
@@ -155,7 +169,7 @@ def about_pipelines(problem: Problem, rows: Sequence[Row]) -> str:
     """Figure 5's point in figures: what the unaware planner hopes for, what the model says it gets, what it gets."""
     flat = replace(problem, fabric=without_pipelines(problem.fabric))
     hoped_bps = evaluate(flat, METHODS["aro"].plan(flat)).sending_rate_bps
-    aware, unaware = rows
+    aware, unaware, *_ = rows
     kept, measured = unaware.planned_bps / aware.planned_bps, unaware.measured_bps / aware.measured_bps
     return (
         f"Figure 5: who does not mind pipelines expects {hoped_bps / 1e3:.0f} kbit/s, and keeps {kept:.2f} of the best "

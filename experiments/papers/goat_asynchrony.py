@@ -17,12 +17,14 @@ from rich.console import Console
 
 from experiments.outcome import Outcome, measured_figures, switch_events
 from experiments.papers import Request
-from experiments.papers.goat_report import Point, conclusion, draw_points, means_table, over_spread, over_window
-from experiments.papers.goat_testbed import SCHEMES, Paces, at_rate, everywhere, patient
+from experiments.papers import statements as text
+from experiments.papers.drawing import save
+from experiments.papers.goat_report import Point, conclusion, means_table, over_spread, over_window, panels, said
+from experiments.papers.goat_testbed import SCHEMES, Paces, at_rate, everywhere, patient, plan_of
+from experiments.papers.own import own_planners
 from experiments.papers.trials import Trial, run_trials
 from planner.plan import SHARED_WINDOW, Plan
 from planner.problem import Job, Problem
-from topo.errors import writing
 from topo.generators import goat_testbed
 from topo.variations import with_aggregators
 from traffic.faults import Stragglers
@@ -65,7 +67,7 @@ class Setting:
         return Trial(
             f"{self.policy}-spread{self.spread:g}-window{self.window}-draw{self.draw}",
             problem,
-            at_rate(PLANS[self.policy](problem), RATE_BPS),
+            at_rate(plan_by(self.policy, problem), RATE_BPS),
             asdict(self),
             patient(FRAGMENTS, RATE_BPS, min(shares.values())),
             Paces(shares, self.window),
@@ -75,7 +77,7 @@ class Setting:
 
 def settings(*, quick: bool) -> Iterator[Setting]:
     """Every spread with every policy; then, unless `quick`, narrower windows. Without spread one draw is all."""
-    policies = [policy for policy in PLANS if policy != "shadow-copy" or not quick]
+    policies = [*(policy for policy in PLANS if policy != "shadow-copy" or not quick), *own_planners()]
     for spread in QUICK_SPREADS if quick else SPREADS:
         for policy in policies:
             yield from (Setting(policy, spread, draw) for draw in range(1 if quick or not spread else DRAWS))
@@ -100,23 +102,28 @@ PLANS: dict[str, Callable[[Problem], Plan]] = {
 ahead than it has slots."""
 
 
+def plan_by(policy: str, problem: Problem) -> Plan:
+    """The plan of one of `PLANS`, or of a planner of your own."""
+    return PLANS[policy](problem) if policy in PLANS else plan_of(policy, problem)
+
+
 # ---- what comes of it --------------------------------------------------------------------------
 
 
 def run(console: Console, request: Request) -> str:
-    """Measure the figure, print its table, and leave `points.csv` and `figure.png`."""
+    """Measure the figure, print its table, and leave `points.csv`, and the figure with its own CSV."""
     chosen = list(settings(quick=request.quick))
     done = run_trials("goat-fig13-emulated", [setting.trial() for setting in chosen], request, console)
     points = [point(*each) for each in zip(chosen, done.outcomes, strict=True)]
     names = [column.name for column in fields(Point)]
     done.folder.write_rows("points.csv", names, [list(asdict(found).values()) for found in points])
-    with writing(done.folder.path):
-        draw_points(points, unaggregated()).savefig(done.folder.path / "figure.png", dpi=150)
+    save(done.folder.path / "figure", *panels(points, unaggregated()))
     for axis, found in (("spread", over_spread(points)), ("window", over_window(points))):
         if found:
             console.print(means_table(axis, found))
     for line in conclusion(points):
         console.print(line, highlight=False)
+    console.print(text.table_of(said(points)))
     done.tell(console)
     return done.verdict
 

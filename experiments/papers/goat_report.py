@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from experiments.papers.estimates import MISSING, Estimate, estimate, exact
+from experiments.papers.panels import LINES, Panel
+from experiments.papers.statements import Statement, crosses, rises
+from experiments.papers.styles import DASHED, INK, Style
 from experiments.report import VALID
-from topo.draw import TREE_COLORS
-
-GREY = "#9AA5B1"
-POLICIES = ("atp", "esa", "goat", "shadow-copy")
-COLORS = dict(zip(POLICIES, TREE_COLORS, strict=False))
-MARKERS = dict(zip(POLICIES, ("o-", "s-", "^-", "x:"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -56,6 +51,10 @@ class Mean:
 
     def of(self, value: Callable[[Point], float]) -> float:
         return fmean(map(value, self.valid))
+
+    def estimate(self, value: Callable[[Point], float]) -> Estimate:
+        """The mean over valid draws with its interval; missing where none is valid."""
+        return estimate([value(point) for point in self.valid]) if self.valid else MISSING
 
 
 def means(points: Iterable[Point]) -> list[Mean]:
@@ -126,6 +125,17 @@ def conclusion(points: Sequence[Point]) -> Iterator[str]:
         yield f"{policy}: {first:.2f} transfers per fragment at equal rates, {last:.2f} at spread {spread:g} ({change})"
 
 
+def said(points: Sequence[Point]) -> Iterator[Statement]:
+    """The text on Figure 13, of what was measured with the widest window."""
+    found = curves(over_spread(points), "spread", transfers)
+    goat = [value for _, value in found.get("goat", [])]
+    for policy in ("esa", "atp"):
+        curve = [value for _, value in found.get(policy, [])]
+        if goat and curve:
+            yield crosses(f"{policy} crosses goat from below", curve, goat)
+            yield rises(f"{policy} rises with the spread", curve)
+
+
 def transfers(point: Point) -> float:
     return point.transfers
 
@@ -147,31 +157,41 @@ def curves(found: Sequence[Mean], axis: str, value: Callable[[Point], float]) ->
 
 OVERHEAD = "communication overhead\n(transfers per fragment)"
 SPREAD = "standard deviation of the workers' rates"
+NOTHING_SUMMED = "no aggregation"
 
 
-def draw_points(points: Sequence[Point], unaggregated: int) -> Figure:
+def panels(points: Sequence[Point], unaggregated: int) -> list[Panel]:
     """The paper's figure, the PS's part of it, and where several windows were measured, the overhead over these.
 
     `unaggregated`: transfers of a fragment without any aggregation.
     """
-    windows = over_window(points)
-    figure = Figure(figsize=(14 if windows else 9.5, 3.6), layout="constrained")
-    overhead, ingress, *rest = figure.subplots(1, 3 if windows else 2)
-    draw_curves(overhead, curves(over_spread(points), "spread", transfers), SPREAD, OVERHEAD)
-    overhead.axhline(unaggregated, color=GREY, linestyle="--", label="no aggregation")
-    overhead.legend(fontsize="small")
-    draw_curves(ingress, curves(over_spread(points), "spread", ingress_kb), SPREAD, "PS ingress (kB)")
-    for axes in rest:
-        axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(ScalarFormatter())
-        draw_curves(axes, curves(windows, "window", transfers), "window (fragments)", OVERHEAD)
-        axes.set_title(f"at a standard deviation of {windows[0].spread:g}", fontsize="small")
-    return figure
+    spreads, windows = over_spread(points), over_window(points)
+    found = [
+        panel(spreads, "spread", transfers, SPREAD, OVERHEAD, floor=unaggregated),
+        panel(spreads, "spread", ingress_kb, SPREAD, "PS ingress (kB)"),
+    ]
+    if windows:
+        title = f"at a standard deviation of {windows[0].spread:g}"
+        found.append(panel(windows, "window", transfers, "window (fragments)", OVERHEAD, title=title))
+    return found
 
 
-def draw_curves(axes: Axes, found: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str) -> None:
-    for policy, curve in found.items():
-        axes.plot(*zip(*curve, strict=True), MARKERS[policy], color=COLORS[policy], label=policy)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.set_ylim(bottom=0)
+def panel(
+    found: Sequence[Mean],
+    axis: str,
+    value: Callable[[Point], float],
+    xlabel: str,
+    ylabel: str,
+    *,
+    title: str = "",
+    floor: int | None = None,
+) -> Panel:
+    """A line for each policy over `axis`, with a gap where no run was valid."""
+    places = sorted({getattr(mean, axis) for mean in found})
+    at = {(mean.policy, getattr(mean, axis)): mean.estimate(value) for mean in found}
+    policies = dict.fromkeys(mean.policy for mean in found)
+    series = {policy: [at.get((policy, place), MISSING) for place in places] for policy in policies}
+    if floor is not None:
+        series[NOTHING_SUMMED] = [exact(float(floor)) for _ in places]
+    styles = {NOTHING_SUMMED: Style(INK, ",", DASHED)}
+    return Panel(LINES, places, series, xlabel, ylabel, title, log="x" if axis == "window" else "", styles=styles)

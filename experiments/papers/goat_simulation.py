@@ -11,20 +11,25 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Canvas
 from rich.console import Console
 from rich.table import Table
 
 from experiments.papers import statements
+from experiments.papers.drawing import save
+from experiments.papers.estimates import Estimate
 from experiments.papers.goat_networks import NETWORKS, Drawn, draw
+from experiments.papers.own import own_planners
+from experiments.papers.panels import LINES, Panel, Place
 from experiments.papers.statements import Statement
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
 from experiments.report import VALID
 from planner.goat.arrival import FloatArray, Gradient, Sharing, simulate
 from planner.goat.gina import value
 from planner.goat.krgs import KrgsOptions, schedule
-from topo.errors import writing
+from planner.loads import flow_counts
+from planner.methods import METHODS, Options
+from planner.problem import Job, Problem
+from traffic.packet import FRAGMENT
 
 MODEL_BYTES, MEMORY_BYTES, SHARE = 221e6, 64e6, 0.2
 SUB_MODELS = 14
@@ -62,6 +67,29 @@ def geryon(drawn: Drawn, _rates: FloatArray) -> Result:
     return metrics(drawn, drawn.links * MODEL_BYTES, len(drawn.workers) * MODEL_BYTES)
 
 
+def planned(name: str, drawn: Drawn, _rates: FloatArray) -> Result:
+    """A planner's plan, whose sums are all complete: as GOAT's, its slots are its own, and wait for the slowest."""
+    job = Job(1, drawn.workers, (drawn.server,), int(MODEL_BYTES))
+    problem = Problem(drawn.fabric, (job,), FRAGMENT)
+    overhead = ingress = 0.0
+    for shard in METHODS[name].plan(problem, Options(seed=drawn.seed)).shards:
+        for tree in shard.trees:
+            part, counts = shard.share / len(shard.trees) * MODEL_BYTES, flow_counts([tree])
+            overhead += part * counts.total()
+            ingress += part * counts[problem.fabric.tor_of(tree.root), tree.root]
+    return metrics(drawn, overhead, ingress)
+
+
+def scheme_of(name: str) -> Scheme:
+    """A scheme of the paper, or a planner by its name."""
+    return SCHEMES.get(name) or partial(planned, name)
+
+
+def compared() -> tuple[str, ...]:
+    """The paper's schemes, in all their readings, and your own planners."""
+    return (*SCHEMES, *own_planners())
+
+
 def metrics(drawn: Drawn, overhead_bytes: float, ingress_bytes: float) -> dict[str, float]:
     """The paper's (section IV-A); the in-network aggregation amount is all gradients less what comes to the PS."""
     aggregated = len(drawn.workers) * MODEL_BYTES - ingress_bytes
@@ -76,15 +104,6 @@ SCHEMES: dict[str, Scheme] = {
     "ATP, on the path": partial(shared, "atp", "path"),
     "ATP, by the nearest": partial(shared, "atp", "nearest"),
     "Geryon": geryon,
-}
-STYLES = {
-    "GOAT": ("#B3261E", "-"),
-    "GOAT, Eq. (4)": ("#B3261E", ":"),
-    "ESA, on the path": ("#0072B2", "-"),
-    "ESA, by the nearest": ("#0072B2", "--"),
-    "ATP, on the path": ("#009E73", "-"),
-    "ATP, by the nearest": ("#009E73", "--"),
-    "Geryon": ("#7A7A7A", "-"),
 }
 ASYNCHRONOUS = {name for name in SCHEMES if name.startswith(("ESA", "ATP"))}
 
@@ -129,7 +148,7 @@ def measure(trial: Trial) -> Result:
     """One scheme for one draw of hosts, programmable switches and rates."""
     workers, seed = int(trial["workers"]), int(trial["seed"])
     drawn = draw(str(trial["network"]), workers, seed, SHARE)
-    return SCHEMES[str(trial["scheme"])](drawn, drawn_rates(workers, float(trial["spread"]), seed))
+    return scheme_of(str(trial["scheme"]))(drawn, drawn_rates(workers, float(trial["spread"]), seed))
 
 
 def drawn_rates(workers: int, spread: float, seed: int) -> FloatArray:
@@ -143,27 +162,43 @@ def run(figure: str, console: Console, request: Request) -> str:
     chart, seeds = CHARTS[figure], range(QUICK_SEEDS if request.quick else SEEDS)
     trials = [
         chart.trial(scheme, network, at, seed)
-        for scheme in SCHEMES for network in NETWORKS for at in chart.points for seed in seeds
+        for scheme in compared() for network in NETWORKS for at in chart.points for seed in seeds
     ]  # fmt: skip
     measured = sweep(trials, measure, request.results / "goat-simulation.jsonl", console, processes=PROCESSES)
     for network in NETWORKS:
         console.print(table(chart, measured, network, seeds))
     if chart.paper:
         console.print(comparison(chart, measured, seeds))
-    if chart.axis == "spread":
-        console.print(statements.table_of(crossings(chart, measured, seeds)))
-    plot(chart, measured, seeds, request)
+    said = crossings if chart.axis == "spread" else orders
+    console.print(statements.table_of(said(chart, measured, seeds)))
+    save(request.results / f"goat-{figure}", *(panel(chart, measured, seeds, network) for network in NETWORKS))
     return VALID
 
 
+def panel(chart: Chart, measured: Measured, seeds: range, network: str) -> Panel:
+    """All schemes on one network, with the paper's values where the text has them."""
+    series = {
+        scheme: [estimate(chart, measured, scheme, network, at, seeds) for at in chart.points] for scheme in compared()
+    }
+    paper: dict[str, dict[Place, float]] = {}
+    for (where, at), values in chart.paper.items():
+        for scheme in [scheme for scheme in SCHEMES if where == network and scheme.split(",")[0] in values]:
+            paper.setdefault(scheme, {})[at] = values[scheme.split(",")[0]]
+    return Panel(LINES, chart.points, series, chart.axis, f"{chart.title} (GB)", network, paper)
+
+
+def estimate(chart: Chart, measured: Measured, scheme: str, network: str, at: float, seeds: range) -> Estimate:
+    return measured.estimate(chart.metric, [chart.trial(scheme, network, at, seed) for seed in seeds])
+
+
 def mean(chart: Chart, measured: Measured, scheme: str, network: str, at: float, seeds: range) -> float:
-    return measured.mean(chart.metric, [chart.trial(scheme, network, at, seed) for seed in seeds])
+    return estimate(chart, measured, scheme, network, at, seeds).value
 
 
 def table(chart: Chart, measured: Measured, network: str, seeds: range) -> Table:
     title = f"GOAT, {chart.name}: {chart.title} (GB), {network}"
     found = Table(chart.axis, *(f"{at:g}" for at in chart.points), title=title)
-    for scheme in SCHEMES:
+    for scheme in compared():
         found.add_row(scheme, *(f"{mean(chart, measured, scheme, network, at, seeds):.2f}" for at in chart.points))
     return found
 
@@ -181,30 +216,28 @@ def comparison(chart: Chart, measured: Measured, seeds: range) -> Table:
     return found
 
 
+def orders(chart: Chart, measured: Measured, seeds: range) -> Iterator[Statement]:
+    """Where the text gives values: their order, under each reading; and that GOAT is best at every place."""
+    best = statements.is_highest if chart.metric == "aggregated" else statements.is_lowest
+    for network in NETWORKS:
+        curves = {s: [mean(chart, measured, s, network, at, seeds) for at in chart.points] for s in SCHEMES}
+        others = [scheme for scheme in SCHEMES if not scheme.startswith("GOAT")]
+        rivals = [scheme for scheme in others if scheme != "Geryon" or chart.metric != "aggregated"]
+        yield best(f"{network}", "GOAT", rivals, curves, chart.points)
+    for (network, at), printed in chart.paper.items():
+        for reading in ("on the path", "by the nearest"):
+            names = {name: f"{name}, {reading}" if name in ("ESA", "ATP") else name for name in printed}
+            highest_first = [names[name] for name in sorted(printed, key=printed.__getitem__, reverse=True)]
+            values = {scheme: [mean(chart, measured, scheme, network, at, seeds)] for scheme in highest_first}
+            yield from statements.in_order(f"{network}, {at:g} workers", highest_first, values, [at])
+
+
 def crossings(chart: Chart, measured: Measured, seeds: range) -> Iterator[Statement]:
     """Whether ESA and ATP are below GOAT at equal rates, and above it in the end."""
     for network in NETWORKS:
         for scheme in [name for name in SCHEMES if name in ASYNCHRONOUS]:
-            (first, last), (goat_first, goat_last) = (
-                [mean(chart, measured, name, network, at, seeds) for at in (chart.points[0], chart.points[-1])]
-                for name in (scheme, "GOAT")
+            curve, goat_curve = (
+                [mean(chart, measured, name, network, at, seeds) for at in chart.points] for name in (scheme, "GOAT")
             )
-            yield Statement(
-                f"{network}: {scheme} crosses GOAT from below",
-                f"{first:.1f} to {last:.1f}, GOAT {goat_last:.1f}",
-                first < goat_first and last > goat_last,
-            )
-
-
-def plot(chart: Chart, measured: Measured, seeds: range, request: Request) -> None:
-    canvas = Canvas(figsize=(10, 4), layout="constrained")
-    FigureCanvasAgg(canvas)
-    for axes, network in zip(canvas.subplots(1, 2), NETWORKS, strict=True):
-        for scheme, (color, style) in STYLES.items():
-            values = [mean(chart, measured, scheme, network, at, seeds) for at in chart.points]
-            axes.plot(chart.points, values, style, color=color, marker="o", markersize=3, label=scheme)
-        axes.set(title=network, xlabel=chart.axis, ylabel=f"{chart.title} (GB)", ylim=(0, None))
-    canvas.axes[0].legend(fontsize=7, handlelength=4)
-    with writing(request.results):
-        for suffix in ("png", "svg"):
-            canvas.savefig(request.results / f"goat-{chart.name}.{suffix}")
+            yield statements.crosses(f"{network}: {scheme} crosses GOAT from below", curve, goat_curve)
+            yield statements.rises(f"{network}: {scheme} rises with the spread", curve)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from experiments.papers.own import own_planners
 from planner.adapt import with_policy
 from planner.methods import METHODS
 from planner.methods.goat import GoatOptions
@@ -54,6 +55,16 @@ SCHEMES: dict[str, Callable[[Problem], Plan]] = {
     "geryon": METHODS["geryon"].plan,
 }
 """What the paper compares."""
+
+
+def compared() -> tuple[str, ...]:
+    """The paper's schemes and your own planners."""
+    return (*SCHEMES, *own_planners())
+
+
+def plan_of(scheme: str, problem: Problem) -> Plan:
+    """The plan of a scheme, or of a planner by its name."""
+    return SCHEMES[scheme](problem) if scheme in SCHEMES else METHODS[scheme].plan(problem)
 
 
 def at_rate(plan: Plan, rate_bps: float) -> Plan:

@@ -18,8 +18,12 @@ from rich.table import Table
 
 from experiments.outcome import Outcome, measured_figures
 from experiments.papers import Request
-from experiments.papers.drawing import Draw, Values, bars, lines, save, table_of
-from experiments.papers.goat_testbed import SCHEMES, Paces, patient
+from experiments.papers import statements as text
+from experiments.papers.drawing import save, table_of
+from experiments.papers.estimates import exact
+from experiments.papers.goat_testbed import SCHEMES, Paces, compared, patient, plan_of
+from experiments.papers.panels import BARS, LINES, Panel, Printed, Values
+from experiments.papers.statements import Statement
 from experiments.papers.sweep import read
 from experiments.papers.trials import Trial, run_trials
 from experiments.report import VALID
@@ -67,7 +71,8 @@ DRAW = 0
 
 PACED = ("goat", "geryon")
 """Whose workers wait for nothing and send nothing twice: their rates have to be the planned ones."""
-COLORS = {"goat": "#B3261E", "esa": "#0072B2", "atp": "#009E73", "geryon": "#7A7A7A"}
+NAMES = {"goat": "GOAT", "esa": "ESA", "atp": "ATP", "geryon": "Geryon"}
+"""The schemes as the paper calls them."""
 
 
 # ---- what is run -------------------------------------------------------------------------------
@@ -87,7 +92,7 @@ class Setting:
 
     def trial(self) -> Trial:
         problem = testbed(self.model, self.workers)
-        plan = SCHEMES[self.scheme](problem)
+        plan = plan_of(self.scheme, problem)
         drawn = Stragglers(SPREAD, MEAN_SHARE, DRAW).shares(problem)
         own = own_shares(plan, drawn)
         excuses = Excuses(hosts=frozenset(own), rates=True)
@@ -189,23 +194,48 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure, and at its one place with numbers in the text what that says of GOAT, ESA, ATP and Geryon."""
+    """A figure, and at its one place with numbers in the text what that says of GOAT, ESA, ATP and Geryon.
+
+    `more_is_better`: of throughput. `trend`: whether the text says that all schemes rise with workers.
+    """
 
     title: str
     value: Callable[[Setting, Epoch], float]
     place: Place
     paper: tuple[float, ...]
+    more_is_better: bool = False
+    trend: bool = False
+
+    @property
+    def printed(self) -> dict[str, float]:
+        """The text's values by scheme."""
+        return dict(zip(SCHEMES, self.paper, strict=True))
 
     def places(self, *, quick: bool) -> list[Place]:
         models = QUICK_MODELS if quick else MODELS
         return [(model, workers) for model in models for workers in (QUICK_WORKERS if quick else WORKERS)]
 
-    def panels(self, places: Sequence[Place], values: Values) -> Iterator[Draw]:
+    def panels(self, places: Sequence[Place], values: Values) -> Iterator[Panel]:
         """One for each model, over workers."""
         for model in dict.fromkeys(model for model, _ in places):
             at = [number for number, place in enumerate(places) if place[0] == model]
-            own = {scheme: [found[number] for number in at] for scheme, found in values.items()}
-            yield lines([places[number][1] for number in at], own, COLORS, "workers", self.title, model)
+            series = {name_of(scheme): [exact(found[number]) for number in at] for scheme, found in values.items()}
+            shown = self.printed if model == self.place[0] else {}
+            paper: Printed = {name_of(scheme): {self.place[1]: value} for scheme, value in shown.items()}
+            yield Panel(LINES, [places[number][1] for number in at], series, "workers", self.title, model, paper)
+
+    def said(self, places: Sequence[Place], values: Values) -> Iterator[Statement]:
+        """The order of the values in the text; that GOAT is best everywhere; and what rises with workers."""
+        named = {name_of(scheme): values[scheme] for scheme in SCHEMES}
+        place = {name: [found[places.index(self.place)]] for name, found in named.items()}
+        highest_first = sorted(self.printed, key=self.printed.__getitem__, reverse=True)
+        yield from text.in_order(where(self.place), [name_of(scheme) for scheme in highest_first], place, [self.place])
+        best = text.is_highest if self.more_is_better else text.is_lowest
+        yield best("everywhere", "GOAT", [name_of(s) for s in SCHEMES if s != "goat"], named, list(map(where, places)))
+        for model in dict.fromkeys(model for model, _ in places) if self.trend else ():
+            for name, found in named.items():
+                curve = [value for value, place in zip(found, places, strict=True) if place[0] == model]
+                yield text.rises(f"{model}: {name} rises with workers", curve)
 
 
 class ByModel(Chart):
@@ -214,15 +244,29 @@ class ByModel(Chart):
     def places(self, *, quick: bool) -> list[Place]:
         return [(model, FIG4_WORKERS) for model in (QUICK_FIG4_MODELS if quick else GMACS)]
 
-    def panels(self, places: Sequence[Place], values: Values) -> Iterator[Draw]:
-        names = [model.replace("net", "net\n") for model, _ in places]
-        yield bars(names, values, COLORS, self.title, f"{FIG4_WORKERS} workers")
+    def panels(self, places: Sequence[Place], values: Values) -> Iterator[Panel]:
+        """One, with a bar of each scheme for each model."""
+        models = [model for model, _ in places]
+        series = {name_of(scheme): list(map(exact, found)) for scheme, found in values.items()}
+        paper: Printed = {name_of(scheme): {self.place[0]: value} for scheme, value in self.printed.items()}
+        yield Panel(BARS, models, series, "model", self.title, f"{FIG4_WORKERS} workers", paper)
 
 
+def name_of(scheme: str) -> str:
+    """A scheme as the paper calls it."""
+    return NAMES.get(scheme, scheme)
+
+
+def where(place: Place) -> str:
+    model, workers = place
+    return f"{model}, {workers} workers"
+
+
+RATE = "training throughput (images/s)"
 CHARTS = {
-    "fig4": ByModel("training throughput (images/s)", throughput, ("densenet121", 8), (276, 240, 219, 180)),
-    "fig5": Chart("training throughput (images/s)", throughput, ("resnet18", 16), (931, 585, 512, 465)),
-    "fig7": Chart("time per epoch (s)", epoch_time_s, ("resnet18", 16), (2.2, 3.5, 4, 4.65)),
+    "fig4": ByModel(RATE, throughput, ("densenet121", 8), (276, 240, 219, 180), more_is_better=True),
+    "fig5": Chart(RATE, throughput, ("resnet18", 16), (931, 585, 512, 465), more_is_better=True),
+    "fig7": Chart("time per epoch (s)", epoch_time_s, ("resnet18", 16), (2.2, 3.5, 4, 4.65), trend=True),
     "fig8": Chart("communication time (s)", communication_time_s, ("resnet18", 16), (0.36, 1.34, 1.64, 1.95)),
     "fig9": Chart("aggregation overhead of the PS (MB)", ps_ingress_mb, ("resnet18", 16), (44, 167.2, 198, 704)),
 }
@@ -232,14 +276,15 @@ def run(figure: str, console: Console, request: Request) -> str:
     """Measure what of the figure is not measured yet, print its table beside the paper's, and leave its plot."""
     chart = CHARTS[figure]
     places = chart.places(quick=request.quick)
-    found = measured([Setting(*place, scheme) for place in places for scheme in SCHEMES], request, console)
+    found = measured([Setting(*place, scheme) for place in places for scheme in compared()], request, console)
     values = {
         scheme: [chart.value(own, found[own]) for own in (Setting(*place, scheme) for place in places)]
-        for scheme in SCHEMES
+        for scheme in compared()
     }
     names = [f"{model.replace('net', '')}\n{workers}" for model, workers in places]
     console.print(table_of(f"GOAT, {figure}: {chart.title}, by model and workers", "", names, values))
-    console.print(comparison(figure, {scheme: own[places.index(chart.place)] for scheme, own in values.items()}))
+    console.print(comparison(figure, {scheme: values[scheme][places.index(chart.place)] for scheme in SCHEMES}))
+    console.print(text.table_of(chart.said(places, values)))
     save(request.results / f"goat-{figure}", *chart.panels(places, values))
     return VALID
 

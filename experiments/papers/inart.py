@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from experiments.papers.own import own_planners
 from experiments.papers.sweep import Result, Trial
 from planner.check import check
 from planner.loads import flow_counts
@@ -151,7 +152,18 @@ PLANNED = {
 SCHEMES: Mapping[str, Callable[[Setting, int, int], Result]] = {LP: relaxation, **PLANNED}
 
 
+def compared() -> tuple[str, ...]:
+    """The paper's schemes, in all readings, and your own planners."""
+    return (*SCHEMES, *own_planners())
+
+
+def planned_by(scheme: str) -> Planned:
+    """A scheme that plans, or a planner by its name, limited by what switches can sum."""
+    return PLANNED[scheme] if scheme in PLANNED else Planned(METHODS[scheme].plan)
+
+
 def measure(trial: Trial) -> Result:
     """What a scheme does in one setting with one seed."""
-    scheme, setting = SCHEMES[str(trial["scheme"])], SETTINGS[str(trial["setting"])]
+    name, setting = str(trial["scheme"]), SETTINGS[str(trial["setting"])]
+    scheme = SCHEMES.get(name) or planned_by(name)
     return scheme(setting, int(trial["workers"]), int(trial["seed"]))

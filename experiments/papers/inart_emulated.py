@@ -8,7 +8,7 @@ plots have them at the paper's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import ceil
@@ -18,8 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.papers import Request, inart_runs
+from experiments.papers import statements as text
 from experiments.papers.drawing import number, save
-from experiments.papers.inart import ATP, INART, LBMM, MODELS, ONE, PLANNED, SETTINGS
+from experiments.papers.estimates import Estimate, exact
+from experiments.papers.inart import ATP, INART, LBMM, MODELS, ONE, SETTINGS, planned_by
 from experiments.papers.inart_figures import (
     HETEROGENEOUS,
     HOMOGENEOUS,
@@ -30,8 +32,11 @@ from experiments.papers.inart_figures import (
     figure_of,
     labels,
     panel,
+    said,
 )
 from experiments.papers.inart_runs import QUANTITIES, conclusion, gradient_bytes, in_iterations, verdict
+from experiments.papers.own import own_planners
+from experiments.papers.statements import Statement
 from experiments.papers.sweep import Measured, Result, Trial, sweep
 
 EMULATED = (INART, ONE, ATP, LBMM)
@@ -43,15 +48,24 @@ def run(name: str, console: Console, request: Request) -> str:
     """Run what is missing, print and draw the figure; VALID if all runs are, and have their planned rates."""
     figure = figure_of(name)
     panels = [found for setting in (HOMOGENEOUS, HETEROGENEOUS) if (found := points(figure, setting, request))]
-    wanted = [trial(scheme, point) for found in panels for point, scheme in product(found, EMULATED)]
+    wanted = [trial(scheme, point) for found in panels for point, scheme in product(found, emulated())]
     measure = partial(emulate, switch=request.switch, results=request.results)
     runs = Runs(figure, sweep(wanted, measure, request.results / "inart-emulated.jsonl", console))
+    statements: list[Statement] = []
     for found in panels:
         console.print(runs.table(found))
+        statements += said(figure, runs.value, found)
+    console.print(text.table_of(statements))
     results = list(runs.measured.results.values())
     console.print(conclusion(results), highlight=False)
-    save(request.results / f"inart-{name}-emulated", *(panel(figure, runs.value, EMULATED, found) for found in panels))
+    shown = (replace(panel(figure, runs.estimate, emulated(), found), planned=runs.planned(found)) for found in panels)
+    save(request.results / f"inart-{name}-emulated", *shown)
     return verdict(results)
+
+
+def emulated() -> tuple[str, ...]:
+    """The schemes that are run, and your own planners."""
+    return (*EMULATED, *own_planners())
 
 
 def points(figure: FigureOf, setting: str, request: Request) -> list[Point]:
@@ -67,7 +81,7 @@ def trial(scheme: str, point: Point) -> Trial:
 def emulate(trial: Trial, switch: str, results: Path) -> Result:
     """Run a scheme at a place, on the network drawn for seed 0."""
     setting, size = SETTINGS[str(trial["setting"])], MODELS[str(trial["model"])]
-    scheme = PLANNED[str(trial["scheme"])]
+    scheme = planned_by(str(trial["scheme"]))
     problem, plan = scheme.plan(setting, int(trial["workers"]), 0, gradient_bytes(size))
     problem = in_iterations(problem, ceil(LEAST_BYTES / size))
     return inart_runs.emulate("inart-emulated", problem, plan, trial, switch, results)
@@ -85,6 +99,14 @@ class Runs:
         found = self.measured.result(trial(scheme, point))
         return self.figure.quantity(Seen(*(float(found[prefix + quantity]) for quantity in QUANTITIES)), point)
 
+    def estimate(self, scheme: str, point: Point) -> Estimate:
+        """The measured quantity of the one run that there is."""
+        return exact(self.value(scheme, point))
+
+    def planned(self, places: Sequence[Point]) -> dict[str, list[float]]:
+        """What the plans promise, by scheme."""
+        return {scheme: [self.value(scheme, point, inart_runs.FORESEEN) for point in places] for scheme in emulated()}
+
     def table(self, places: Sequence[Point]) -> Table:
         """A row for each run."""
         title = f"InArt, Figure {self.figure.name[3:]}, emulated, {places[0].setting} ({self.figure.unit})"
@@ -93,8 +115,8 @@ class Runs:
             table.add_column(heading, justify="right")
         table.add_column("verdict")
         for point, label in zip(places, labels(self.figure, places), strict=True):
-            for scheme in EMULATED:
-                table.add_row(label, scheme, *self.cells(scheme, point), end_section=scheme == LBMM)
+            for scheme in emulated():
+                table.add_row(label, scheme, *self.cells(scheme, point), end_section=scheme == emulated()[-1])
         return table
 
     def cells(self, scheme: str, point: Point) -> tuple[str, ...]:

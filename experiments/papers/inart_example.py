@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Console
 from rich.table import Table
 
+from experiments.papers import own
+from experiments.papers.drawing import save
+from experiments.papers.estimates import exact
+from experiments.papers.panels import BARS, Panel, Printed
+from experiments.papers.styles import style_of
 from experiments.papers.sweep import Request
 from experiments.report import VALID
 from planner.loads import sending_rate_bps
@@ -18,6 +25,7 @@ from topo.generators import inart_testbed
 from traffic.packet import FRAGMENT
 
 UNIT_BPS = 1e6
+PLACE = "six workers, two PSs"
 TOLERANCE = 1e-4
 WRONG = "WRONG"
 
@@ -57,17 +65,26 @@ def rates() -> dict[str, tuple[float, float]]:
     }
 
 
+def panel(found: Mapping[str, tuple[float, float]]) -> Panel:
+    """Ours as bars, with the paper's values."""
+    series = {scheme: [exact(ours)] for scheme, (_, ours) in found.items()}
+    paper: Printed = {scheme: {PLACE: value} for scheme, (value, _) in found.items()}
+    styles = {scheme: style_of("InArt" if "figure" in scheme else "R-InArt") for scheme in found if "," in scheme}
+    return Panel(BARS, [PLACE], series, "", "sending rate (units)", paper=paper, styles=styles)
+
+
 def units(plan: Plan) -> float:
     return sum(shard.rate_bps for shard in plan.shards) / UNIT_BPS
 
 
 def run(console: Console, request: Request) -> str:
     """VALID if LBMM, ATP and the figure's plan have the paper's rates, and InArt's own plan is no worse."""
-    del request
     found = rates()
     table = Table("scheme", "paper", "ours", "ratio", title="InArt, Figure 1 (units)")
     for scheme, (paper, ours) in found.items():
         table.add_row(scheme, f"{paper:.3f}", f"{ours:.3f}", f"{ours / paper:.3f}")
     console.print(table)
+    save(request.results / "inart-fig1", panel(found))
+    own.leave_out(console, "it compares the plans that the paper draws")
     *printed, (paper, ours) = found.values()
     return VALID if all(abs(a / b - 1) < TOLERANCE for a, b in printed) and ours >= paper else WRONG

@@ -6,16 +6,20 @@ sweep, for a plan does not depend on the gradient's size: f, and the flows that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import inf
 
-from matplotlib.axes import Axes
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.drawing import Draw, bars, lines, number, save
-from experiments.papers.inart import ATP, INART, LBMM, LIMITED_ATP, LP, MODELS, ONE, SCHEMES, SETTINGS, measure
+from experiments.papers import statements as text
+from experiments.papers.drawing import number, save
+from experiments.papers.estimates import Estimate
+from experiments.papers.inart import ATP, INART, LBMM, LIMITED_ATP, LP, MODELS, ONE, SETTINGS, compared, measure
+from experiments.papers.panels import BARS, LINES, Panel, Place, Printed
+from experiments.papers.statements import Statement
 from experiments.papers.sweep import Measured, Request, Trial, sweep
 from experiments.report import VALID
 
@@ -26,12 +30,9 @@ SOME_WORKERS = 40
 HOMOGENEOUS, HETEROGENEOUS = "homogeneous", "heterogeneous"
 SLOW_SERVERS, FILLED = "heterogeneous, the PSs' links too", "homogeneous, racks filled"
 PROCESSES = 2
-LEGEND = 1.4
-"""Height of the axes over that of what they show, for it to have room."""
 OTHERWISE = "OTHERWISE"
 RATIOS = ((LP, ATP), (INART, ATP), (ONE, LIMITED_ATP))
 """InArt over ATP: as the paper's values suggest, with whole flows, and as the text describes both."""
-COLORS = {LP: "#56B4E9", INART: "#B3261E", ONE: "#CC79A7", ATP: "#0072B2", LIMITED_ATP: "#009E73", LBMM: "#E69F00"}
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Seen:
 Quantity = Callable[[Seen, Point], float]
 Values = Callable[[str, Point], float]
 """A figure's quantity by scheme."""
+Estimates = Callable[[str, Point], Estimate]
+"""The same with its interval."""
 
 
 def rate_mbps(seen: Seen, _: Point) -> float:
@@ -76,15 +79,30 @@ def ingress_mb(seen: Seen, _: Point) -> float:
 
 @dataclass(frozen=True)
 class FigureOf:
-    """`paper`: what the text says, by scheme, at the point `at`. `by_model`: bars, else lines over workers."""
+    """`paper`: what the text says, by scheme, at the point `at`. `by_model`: bars, else lines over workers.
+
+    `trend`: whether the text says that all schemes' values rise or fall from left to right.
+    """
 
     name: str
+    what: str
     unit: str
     quantity: Quantity
     at: Point
     paper: Mapping[str, float]
     by_model: bool = False
     readings: Sequence[str] = ()
+    trend: str = ""
+
+    @property
+    def more_is_better(self) -> bool:
+        """Of rates and throughput, which are all that is in Mbit/s."""
+        return self.unit == "Mbit/s"
+
+    @property
+    def over(self) -> str:
+        """What the figure's places are."""
+        return "models" if self.by_model else "workers"
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -97,18 +115,28 @@ class FigureOf:
 
 
 FIGURES = (
-    FigureOf("fig8", "Mbit/s", rate_mbps, Point(HOMOGENEOUS, SOME_WORKERS), {INART: 10.75, ATP: 4.7}, by_model=True),
-    FigureOf("fig9", "Mbit/s", rate_mbps, Point(HETEROGENEOUS, 50), {INART: 8.73, ATP: 4.44}, readings=[SLOW_SERVERS]),
     FigureOf(
-        "fig10", "s", time_s, Point(HOMOGENEOUS, SOME_WORKERS, "ResNet-50"),
+        "fig8", "sending rate", "Mbit/s", rate_mbps, Point(HOMOGENEOUS, SOME_WORKERS), {INART: 10.75, ATP: 4.7},
+        by_model=True,
+    ),
+    FigureOf(
+        "fig9", "sending rate", "Mbit/s", rate_mbps, Point(HETEROGENEOUS, 50), {INART: 8.73, ATP: 4.44},
+        readings=[SLOW_SERVERS], trend="falls",
+    ),
+    FigureOf(
+        "fig10", "communication time", "s", time_s, Point(HOMOGENEOUS, SOME_WORKERS, "ResNet-50"),
         {INART: 0.068, ATP: 0.152, LBMM: 0.35}, by_model=True,
     ),
     FigureOf(
-        "fig11", "s", time_s, Point(HETEROGENEOUS, 50), {INART: 1.52, ATP: 2.96, LBMM: 8.13}, readings=[SLOW_SERVERS]
+        "fig11", "communication time", "s", time_s, Point(HETEROGENEOUS, 50), {INART: 1.52, ATP: 2.96, LBMM: 8.13},
+        readings=[SLOW_SERVERS], trend="rises",
     ),
-    FigureOf("fig12", "Mbit/s", throughput_mbps, Point(HOMOGENEOUS, 30), {INART: 420.0, ATP: 160.0, LBMM: 90.0}),
     FigureOf(
-        "fig13", "MB", ingress_mb, Point(HOMOGENEOUS, SOME_WORKERS, "VGG19"),
+        "fig12", "network throughput", "Mbit/s", throughput_mbps, Point(HOMOGENEOUS, 30),
+        {INART: 420.0, ATP: 160.0, LBMM: 90.0}, trend="rises",
+    ),
+    FigureOf(
+        "fig13", "PS ingress", "MB", ingress_mb, Point(HOMOGENEOUS, SOME_WORKERS, "VGG19"),
         {INART: 3.44, ATP: 7.33, LBMM: 22.0}, by_model=True, readings=[FILLED],
     ),
 )  # fmt: skip
@@ -138,6 +166,23 @@ class Averages:
     def values(self, figure: FigureOf) -> Values:
         return lambda scheme, point: figure.quantity(self.seen(scheme, point), point)
 
+    def estimates(self, figure: FigureOf) -> Estimates:
+        """The quantity of the means; its interval is that of the mean rate, or of the mean of what comes to PSs."""
+
+        def estimate(scheme: str, point: Point) -> Estimate:
+            size, ingress = MODELS[point.model], figure.quantity is ingress_mb
+            found = self.measured.estimate(
+                "arrivals" if ingress else "rate_bps", trials(point.setting, point.workers, scheme, self.seeds)
+            )
+
+            def quantity(mean: float) -> float:
+                seen = Seen(0.0, 0.0, mean * size) if ingress else Seen(mean, size * 8 / mean if mean > 0 else inf, 0.0)
+                return figure.quantity(seen, point)
+
+            return found.map(quantity)
+
+        return estimate
+
 
 def run(name: str, console: Console, request: Request) -> str:
     """Print and draw the figure; VALID if InArt is better than ATP, and ATP than LBMM, at the paper's point."""
@@ -147,11 +192,14 @@ def run(name: str, console: Console, request: Request) -> str:
     values = averages.values(figure)
     for setting in figure.settings:
         console.print(beside_the_paper(figure, values, setting))
-    panels = []
+    panels: list[Panel] = []
+    statements: list[Statement] = []
     for setting in (HOMOGENEOUS, HETEROGENEOUS):
         points = figure.points(setting, workers)
         console.print(over_points(figure, values, points))
-        panels.append(panel(figure, values, SCHEMES, points))
+        panels.append(panel(figure, averages.estimates(figure), compared(), points))
+        statements += said(figure, values, points)
+    console.print(text.table_of(statements))
     save(request.results / f"inart-{name}", *panels)
     rates = [averages.seen(scheme, figure.at).rate_bps for scheme in (INART, ATP, LBMM)]
     return VALID if rates == sorted(rates, reverse=True) else OTHERWISE
@@ -169,7 +217,7 @@ def averages_of(figure: FigureOf, workers: Sequence[int], console: Console, requ
         places |= {(setting, point.workers) for point in figure.points(setting, workers)}
     wanted = [
         trial
-        for (setting, count), scheme in product(sorted(places), SCHEMES)
+        for (setting, count), scheme in product(sorted(places), compared())
         for trial in trials(setting, count, scheme, seeds)
     ]
     return Averages(sweep(wanted, measure, request.results / "inart.jsonl", console, PROCESSES), seeds)
@@ -180,7 +228,7 @@ def beside_the_paper(figure: FigureOf, values: Values, setting: str) -> Table:
     point = Point(setting, figure.at.workers, figure.at.model)
     title = f"InArt, Figure {figure.name[3:]}, {setting}, {point.workers} workers"
     table = Table("scheme", "paper", "ours", "ratio", title=f"{title}, {point.model} ({figure.unit})")
-    for scheme in SCHEMES:
+    for scheme in compared():
         paper, ours = figure.paper.get(PRINTED_AS.get(scheme, scheme)), values(scheme, point)
         table.add_row(scheme, number(paper), number(ours), number(paper and ours / paper))
     for scheme, other in RATIOS:
@@ -192,7 +240,7 @@ def beside_the_paper(figure: FigureOf, values: Values, setting: str) -> Table:
 
 def over_points(figure: FigureOf, values: Values, points: Sequence[Point]) -> Table:
     table = Table("scheme", *labels(figure, points), title=f"{points[0].setting} ({figure.unit})")
-    for scheme in SCHEMES:
+    for scheme in compared():
         table.add_row(scheme, *(number(values(scheme, point)) for point in points))
     return table
 
@@ -201,30 +249,37 @@ def labels(figure: FigureOf, points: Iterable[Point]) -> list[str]:
     return [point.model if figure.by_model else str(point.workers) for point in points]
 
 
-def panel(figure: FigureOf, values: Values, schemes: Iterable[str], points: Sequence[Point]) -> Draw:
-    """Bars by model, or lines over workers; the paper's values as black crosses where they are."""
-    found = {scheme: [values(scheme, point) for point in points] for scheme in schemes}
-    title = points[0].setting
-    if figure.by_model:
-        shown = bars(labels(figure, points), found, COLORS, figure.unit, title)
-    else:
-        shown = lines([point.workers for point in points], found, COLORS, "workers", figure.unit, title)
-
-    def draw(axes: Axes) -> None:
-        shown(axes)
-        axes.set_ylim(0, LEGEND * axes.get_ylim()[1])
-        if figure.at not in points:
-            return
-        place = points.index(figure.at)
-        for position, scheme in enumerate(found):
-            if scheme in figure.paper:
-                x = middle(axes, position, place) if figure.by_model else figure.at.workers
-                axes.plot(x, figure.paper[scheme], "kx", zorder=3)
-
-    return draw
+def panel(figure: FigureOf, values: Estimates, schemes: Iterable[str], points: Sequence[Point]) -> Panel:
+    """Bars by model, or lines over workers, with the paper's values at the point where the text has them."""
+    places: list[Place] = [point.model if figure.by_model else point.workers for point in points]
+    series = {scheme: [values(scheme, point) for point in points] for scheme in schemes}
+    at = places[points.index(figure.at)] if figure.at in points else None
+    paper: Printed = {scheme: {at: value} for scheme, value in figure.paper.items() if at is not None}
+    kind, xlabel = (BARS, "model") if figure.by_model else (LINES, "workers")
+    return Panel(kind, places, series, xlabel, f"{figure.what} ({figure.unit})", points[0].setting, paper)
 
 
-def middle(axes: Axes, position: int, place: int) -> float:
-    """Of a bar."""
-    bar = axes.containers[position][place]
-    return float(bar.get_x() + bar.get_width() / 2)
+def said(figure: FigureOf, values: Values, points: Sequence[Point]) -> Iterator[Statement]:
+    """What the text says of the figure in one setting: who is best, and what rises or falls."""
+    curves = {scheme: [values(scheme, point) for point in points] for scheme in (INART, ATP, LBMM)}
+    where, places = points[0].setting, labels(figure, points)
+    best = text.is_highest if figure.more_is_better else text.is_lowest
+    yield best(where, INART, (ATP, LBMM), curves, places)
+    yield text.is_over(f"{where}: ATP better than LBMM", ordered(figure, curves[ATP], curves[LBMM]), places)
+    trend = {"rises": text.rises, "falls": text.falls}.get(figure.trend)
+    if trend and len(points) > 1:
+        yield from (
+            trend(f"{where}: {name} {figure.trend} with {figure.over}", curve) for name, curve in curves.items()
+        )
+    if figure.name == "fig11" and len(points) > 1:
+        growth = {name: [curve[-1] - curve[0]] for name, curve in curves.items()}
+        yield text.is_lowest(
+            f"{where}, growth with workers", INART, (ATP, LBMM), growth, [f"{places[0]} to {places[-1]}"]
+        )
+
+
+def ordered(
+    figure: FigureOf, better: Sequence[float], worse: Sequence[float]
+) -> tuple[Sequence[float], Sequence[float]]:
+    """The two curves with the one that is to be higher first."""
+    return (better, worse) if figure.more_is_better else (worse, better)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 
@@ -11,8 +12,13 @@ from experiments.emulate import Emulation
 from experiments.emulate import run as emulate
 from experiments.faults import FaultPlan
 from experiments.papers import Request
+from experiments.papers.drawing import save
+from experiments.papers.estimates import exact
 from experiments.papers.inart import SETTINGS, drawn_problem
 from experiments.papers.inart_runs import NEAR, in_iterations
+from experiments.papers.panels import BARS, Panel
+from experiments.papers.styles import categories
+from experiments.record import RunRecord
 from experiments.report import VALID
 from planner.background import Flow
 from planner.methods import find_method
@@ -39,9 +45,19 @@ def run(console: Console, request: Request) -> str:
     records = [emulate(emulation, console) for emulation in (alone, beside)]
     old, new = (entry["measured"]["sending_rate_bps"] / 1e6 for entry in records[-1].planners.values())
     planned = records[-1].planners[f"{PLANNER}-replanned"]["planned"]["sending_rate_bps"] / 1e6
+    save(request.results / "inart-replan", panel(records))
     console.print(f"beside the traffic old routes carry {old:.2f} Mbit/s, new ones {new:.2f} of {planned:.2f} planned")
     verdict = VALID if abs(new / planned - 1) <= NEAR and new > old else DIFFERS
     return next((record.verdict for record in records if record.verdict != VALID), verdict)
+
+
+def panel(records: Sequence[RunRecord]) -> Panel:
+    """The rates as measured, and as planned without and with knowing of the traffic."""
+    alone, beside, again = (entry for record in records for entry in record.planners.values())
+    phases = {"alone": alone, "beside traffic, old routes": beside, "beside traffic, new routes": again}
+    rates = {name: [exact(entry["measured"]["sending_rate_bps"] / 1e6)] for name, entry in phases.items()}
+    planned = {name: [entry["planned"]["sending_rate_bps"] / 1e6] for name, entry in phases.items()}
+    return Panel(BARS, [PLANNER], rates, "", "sending rate (Mbit/s)", planned=planned, styles=categories(phases))
 
 
 def worst_flow(problem: Problem, plan: Plan) -> Flow:

@@ -8,19 +8,23 @@ All figures are views of the same runs, which are kept in `inart-testbed.jsonl`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
 
-from matplotlib.axes import Axes
 from rich.console import Console
 
 from experiments.papers import Request, inart_runs
-from experiments.papers.drawing import Draw, Values, lines, save, table_of
+from experiments.papers import statements as text
+from experiments.papers.drawing import save, table_of
+from experiments.papers.estimates import exact
 from experiments.papers.inart import MODELS
 from experiments.papers.inart_runs import conclusion, gradient_bytes, in_iterations, verdict
+from experiments.papers.own import own_planners
+from experiments.papers.panels import LINES, Panel, Printed, Values
+from experiments.papers.statements import Statement
 from experiments.papers.sweep import Result, Trial, sweep
 from planner.methods import find_method
 from planner.problem import Job, Problem
@@ -36,16 +40,19 @@ COMPUTE_S = 0.4
 ITERATIONS = 3
 BATCH = 32
 SCHEMES = {"InArt": "inart", "R-InArt": "inart-equal", "ATP": "atp-tor", "LBMM": "lbmm"}
-COLORS = {"InArt": "#B3261E", "R-InArt": "#CC79A7", "ATP": "#0072B2", "LBMM": "#E69F00"}
 
 
 @dataclass(frozen=True)
 class View:
-    """A figure: what is shown of a run with so many workers, and what the text says by scheme for six."""
+    """A figure: what is shown of a run with so many workers, and what the text says by scheme for six.
+
+    `rises`: the text says that all schemes' values rise with workers.
+    """
 
     what: str
     value: Callable[[Result, int], float]
     paper: tuple[float, float, float, float]
+    rises: bool = False
 
 
 VIEWS: Mapping[str, View] = {
@@ -55,7 +62,9 @@ VIEWS: Mapping[str, View] = {
     "fig3": View(
         "training throughput (images/s)", lambda run, n: BATCH * n / float(run["iteration_s"]), (223, 206, 188, 162)
     ),
-    "fig4": View("time per iteration (s)", lambda run, _: float(run["iteration_s"]), (0.69, 0.78, 0.85, 0.97)),
+    "fig4": View(
+        "time per iteration (s)", lambda run, _: float(run["iteration_s"]), (0.69, 0.78, 0.85, 0.97), rises=True
+    ),
     "fig5": View("communication time (s)", lambda run, _: float(run["communication_time_s"]), (0.31, 0.38, 0.45, 0.56)),
 }
 
@@ -64,31 +73,43 @@ def run(name: str, console: Console, request: Request) -> str:
     """Run what is missing, print and draw the figure; VALID if all runs are, and have their planned rates."""
     view = VIEWS[name]
     counts = WORKERS[-1:] if request.quick else WORKERS
-    wanted = {(scheme, n): trial(scheme, n) for scheme, n in product(SCHEMES, counts)}
+    wanted = {(scheme, n): trial(scheme, n) for scheme, n in product(compared(), counts)}
     measure = partial(emulate, switch=request.switch, results=request.results)
     measured = sweep(wanted.values(), measure, request.results / "inart-testbed.jsonl", console)
-    values = {scheme: [view.value(measured.result(wanted[scheme, n]), n) for n in counts] for scheme in SCHEMES}
-    beside = {scheme: [*values[scheme], paper] for scheme, paper in zip(SCHEMES, view.paper, strict=True)}
+    values = {scheme: [view.value(measured.result(wanted[scheme, n]), n) for n in counts] for scheme in compared()}
+    printed = dict(zip(SCHEMES, view.paper, strict=True))
+    beside: dict[str, list[float | None]] = {scheme: [*found, printed.get(scheme)] for scheme, found in values.items()}
     title = f"InArt, Figure {name[3:]}, emulated, VGG19: {view.what}"
     console.print(table_of(title, "workers", [*counts, "6, the paper"], beside))
     results = list(measured.results.values())
     console.print(conclusion(results), highlight=False)
+    console.print(text.table_of(said(view, counts, values)))
     save(request.results / f"inart-{name}-emulated", panel(view, counts, values))
     return verdict(results)
 
 
-def panel(view: View, counts: Sequence[int], values: Values) -> Draw:
-    """Lines over workers, and crosses where the paper's values are."""
-    shown = lines(counts, values, COLORS, "workers", view.what)
+def compared() -> tuple[str, ...]:
+    """The paper's schemes and your own planners."""
+    return (*SCHEMES, *own_planners())
 
-    def draw(axes: Axes) -> None:
-        shown(axes)
-        for scheme, paper in zip(SCHEMES, view.paper, strict=True):
-            axes.plot(counts[-1], paper, "x", color=COLORS[scheme], markersize=10, markeredgewidth=2)
-        axes.set_xticks(counts)
-        axes.set_ylim(bottom=0)
 
-    return draw
+def panel(view: View, counts: Sequence[int], values: Values) -> Panel:
+    """Lines over workers, with the paper's values for six."""
+    series = {scheme: list(map(exact, found)) for scheme, found in values.items()}
+    paper: Printed = {scheme: {WORKERS[-1]: value} for scheme, value in zip(SCHEMES, view.paper, strict=True)}
+    return Panel(LINES, counts, series, "workers", view.what, "testbed, VGG19", paper)
+
+
+def said(view: View, counts: Sequence[int], values: Values) -> Iterator[Statement]:
+    """The order of the values that the text gives for six workers; InArt best everywhere; time rises with workers."""
+    printed = dict(zip(SCHEMES, view.paper, strict=True))
+    highest_first = sorted(printed, key=printed.__getitem__, reverse=True)
+    last = {scheme: values[scheme][-1:] for scheme in SCHEMES}
+    yield from text.in_order("6 workers", highest_first, last, [counts[-1]])
+    best = text.is_highest if highest_first[0] == "InArt" else text.is_lowest
+    yield best("everywhere", "InArt", [scheme for scheme in SCHEMES if scheme != "InArt"], values, counts)
+    if view.rises and len(counts) > 1:
+        yield from (text.rises(f"{scheme} rises with workers", values[scheme]) for scheme in SCHEMES)
 
 
 def trial(scheme: str, workers: int) -> Trial:
@@ -97,7 +118,7 @@ def trial(scheme: str, workers: int) -> Trial:
 
 def emulate(trial: Trial, switch: str, results: Path) -> Result:
     problem = testbed(int(trial["workers"]))
-    plan = find_method(SCHEMES[str(trial["scheme"])]).plan(problem)
+    plan = find_method(SCHEMES.get(str(trial["scheme"]), str(trial["scheme"]))).plan(problem)
     return inart_runs.emulate("inart-testbed", problem, plan, trial, switch, results)
 
 

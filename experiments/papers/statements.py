@@ -1,8 +1,8 @@
-"""What a paper's text says of its figures, held against what was measured."""
+"""What a paper says of its figures, held against what was measured. This file alone decides what holds and differs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,11 +10,13 @@ from rich.table import Table
 
 ABOUT = 0.1
 """How far a figure may be from the paper's, relatively."""
+WAVER = 0.02
+"""How far, relatively, a curve that rises may fall in between, and values in an order may be the wrong way round."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of the paper, our figures for it, and whether they bear it out."""
+    """A sentence of the paper, or an order of its curves; our figures for it, and whether they bear it out."""
 
     says: str
     ours: str
@@ -22,14 +24,17 @@ class Statement:
 
 
 def is_about(says: str, value: float, paper: float) -> Statement:
+    """The value is the paper's within 10 %."""
     return Statement(says, f"{value:.3g}", abs(value / paper - 1) <= ABOUT)
 
 
 def is_below(says: str, value: float, most: float) -> Statement:
+    """The value is `most` at most."""
     return Statement(says, f"{value:.3g}", value <= most)
 
 
 def is_above(says: str, value: float, least: float) -> Statement:
+    """The value is `least` at least."""
     return Statement(says, f"{value:.3g}", value >= least)
 
 
@@ -42,11 +47,12 @@ def spans(says: str, values: Iterable[float], low: float, high: float) -> Statem
 
 def rises(says: str, values: Sequence[float]) -> Statement:
     """From the first to the last; in between it may waver by 2 %."""
-    steady = all(later >= 0.98 * earlier for earlier, later in pairwise(values))
+    steady = all(later >= (1 - WAVER) * earlier for earlier, later in pairwise(values))
     return Statement(says, shown(values), steady and values[-1] > values[0])
 
 
 def falls(says: str, values: Sequence[float]) -> Statement:
+    """From the first to the last; in between it may waver by 2 %."""
     return Statement(says, shown(values), rises("", values[::-1]).holds)
 
 
@@ -55,11 +61,71 @@ def is_level(says: str, values: Sequence[float]) -> Statement:
     return Statement(says, shown(values), max(values) <= min(values) * (1 + ABOUT) / (1 - ABOUT))
 
 
+def crosses(says: str, values: Sequence[float], other: Sequence[float]) -> Statement:
+    """The values begin below the other ones and end above them."""
+    ours = f"{values[0]:.3g} to {values[-1]:.3g}, the other {other[0]:.3g} to {other[-1]:.3g}"
+    return Statement(says, ours, values[0] < other[0] and values[-1] > other[-1])
+
+
+# ---- orders of curves ----------------------------------------------------------------------------
+
+Curves = Mapping[str, Sequence[float]]
+"""By the name of a line, its values from left to right."""
+
+
+def in_order(says: str, highest_first: Sequence[str], curves: Curves, places: Sequence[object]) -> Iterator[Statement]:
+    """For each two neighbours of an order one statement: at every place the former has the higher value.
+
+    A row that differs names the places where it is the other way round by more than 2 %.
+    """
+    for upper, lower in pairwise(highest_first):
+        yield is_over(f"{says}: {upper} above {lower}", (curves[upper], curves[lower]), places)
+
+
+def is_highest(says: str, best: str, others: Iterable[str], curves: Curves, places: Sequence[object]) -> Statement:
+    """At every place no other curve is above that of `best`."""
+    rivals = [max(values) for values in zip(*(curves[other] for other in others), strict=True)]
+    return is_over(f"{says}: {best} is highest", (curves[best], rivals), places)
+
+
+def is_lowest(says: str, best: str, others: Iterable[str], curves: Curves, places: Sequence[object]) -> Statement:
+    """At every place no other curve is below that of `best`."""
+    rivals = [min(values) for values in zip(*(curves[other] for other in others), strict=True)]
+    return is_over(f"{says}: {best} is lowest", (rivals, curves[best]), places, ours_first=False)
+
+
+def is_over(
+    says: str, pair: tuple[Sequence[float], Sequence[float]], places: Sequence[object], *, ours_first: bool = True
+) -> Statement:
+    """The first curve of a pair is over the second at every place."""
+    pairs = list(zip(places, *pair, strict=True))
+    wrong = [found for found in pairs if found[1] < (1 - WAVER) * found[2]]
+    if len(pairs) == 1:
+        held = compared(pairs[0], ours_first)
+    elif wrong:
+        where = ", ".join(f"{one_line(found[0])}: {compared(found, ours_first)}" for found in wrong)
+        held = f"at {len(pairs) - len(wrong)} of {len(pairs)}; not at {where}"
+    else:
+        held = f"at all {len(pairs)}"
+    return Statement(says, held, not wrong)
+
+
+def compared(found: tuple[object, float, float], ours_first: bool) -> str:
+    _, first, second = found if ours_first else (found[0], found[2], found[1])
+    return f"{first:.3g} to {second:.3g}"
+
+
+def one_line(place: object) -> str:
+    return str(place).replace("\n", " ")
+
+
 def shown(values: Iterable[float]) -> str:
+    """The values in a row, with three digits."""
     return ", ".join(f"{value:.3g}" for value in values)
 
 
 def table_of(statements: Iterable[Statement]) -> Table:
+    """A row for each statement: the paper's, ours, and *holds* or *differs*."""
     table = Table("the paper's text", "ours", "")
     for statement in statements:
         table.add_row(statement.says, statement.ours, "[green]holds[/]" if statement.holds else "[red]differs[/]")

@@ -14,6 +14,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from experiments.papers.estimates import Estimate, estimate
 from experiments.report import VALID
 from topo.errors import writing
 
@@ -48,6 +49,10 @@ class Measured:
 
     def mean(self, key: str, trials: Iterable[Trial]) -> float:
         return fmean(self.of(key, trials))
+
+    def estimate(self, key: str, trials: Iterable[Trial]) -> Estimate:
+        """The mean of `key` over the trials, with its interval."""
+        return estimate(self.of(key, trials))
 
 
 def sweep(

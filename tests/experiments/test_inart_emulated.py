@@ -64,7 +64,7 @@ def test_a_figure_is_a_view_of_runs_that_are_kept(
     assert verdict == "VALID"
     assert f"{len(network.runs)} runs: {len(network.runs)} valid, {len(network.runs)} with exact sums" in said
     assert "off by -1.0%" in said
-    assert {path.suffix for path in tmp_path.glob(f"inart-{name}-emulated.*")} == {".png", ".svg"}
+    assert {path.suffix for path in tmp_path.glob(f"inart-{name}-emulated.*")} == {".csv", ".png", ".svg"}
     before = len(network.runs)
     shown(module, other, tmp_path)
     assert len(network.runs) == before

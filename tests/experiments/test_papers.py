@@ -14,7 +14,7 @@ from command import inakit, nothing_left
 from rich.console import Console
 
 from experiments.papers import FIGURES, Request, figures, find_figure
-from experiments.papers.goat_report import Point, conclusion, draw_points, means_table, over_spread, over_window
+from experiments.papers.goat_report import Point, conclusion, means_table, over_spread, over_window, panels
 from experiments.report import VALID
 from planner.check import check
 from planner.evaluate import evaluate
@@ -81,7 +81,7 @@ def test_what_was_overloaded_is_no_result() -> None:
 
 
 def test_the_figure_has_a_panel_for_windows_where_there_are_several() -> None:
-    assert [len(draw_points(of, 24).axes) for of in (POINTS, POINTS[:2])] == [3, 2]
+    assert [len(panels(of, 24)) for of in (POINTS, POINTS[:2])] == [3, 2]
 
 
 @pytest.mark.parametrize(("policy", "transfers"), [("atp", 11), ("esa", 11), ("shadow-copy", 11), ("goat", 14.375)])

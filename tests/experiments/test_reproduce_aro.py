@@ -24,7 +24,7 @@ from planner.methods.aro_literal import LiteralOptions
 from planner.solve import SolverOptions
 
 LITTLE = Setting(workers=16, leaves=4, share=0.7)
-FILES = {".png", ".svg"}
+FILES = {".csv", ".png", ".svg"}
 
 
 def silent() -> Console:

@@ -67,7 +67,12 @@ def test_figure_3_is_drawn_and_compared_with_the_paper(tmp_path: Path, monkeypat
     assert atro.fig3(console, Wanted(tmp_path)) == "VALID"
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "ATRO" in printed and "13.26" in printed
-    assert {path.name for path in tmp_path.iterdir()} == {"atro-fig3.png", "atro-fig3.svg", "atro.jsonl"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "atro-fig3.csv",
+        "atro-fig3.png",
+        "atro-fig3.svg",
+        "atro.jsonl",
+    }
 
 
 def test_atro_beats_all_schemes_at_the_default_setting() -> None:

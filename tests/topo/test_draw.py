@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from topo.draw import draw
+from topo.draw import Picture, draw
 from topo.errors import InputError
 from topo.fabric import Fabric
-from topo.generators import FABRICS, aro_figure1, fat_tree, named_fabric, with_pipelines
+from topo.generators import FABRICS, aro_figure1, fat_tree, leaf_spine, named_fabric, units, with_pipelines
+from topo.labels import overlap
 from topo.layout import SWITCH_HEIGHT, Layout
 
 
@@ -51,7 +52,7 @@ def test_svg_and_png(tmp_path: Path) -> None:
     shown = texts(paths[0])
     assert set(fabric.tiers) | {"Figure 1", "worker", "parameter server", "idle host", "common switch"} <= set(shown)
     assert shown.count("Σ") == len(sums)
-    assert {"5M", "25%", "20M", "100%", "tree 7 (Σ aggregates)"} <= set(shown)
+    assert {"↑5M", "25%", "↓20M", "100%", "tree 7 (Σ aggregates)"} <= set(shown)
 
 
 @pytest.mark.parametrize("fabric", [*map(named_fabric, FABRICS), fat_tree(6)], ids=lambda fabric: fabric.name)
@@ -73,6 +74,61 @@ def test_cables_end_in_the_column_of_their_pipeline() -> None:
     ends = [layout.end("agg2_1", peer)[0] for peer in fabric.neighbors["agg2_1"]]
     assert ends == sorted(set(ends))
     assert ends == [pytest.approx(layout.pipeline_x("agg2_1", pipeline)) for pipeline in range(4)]
+
+
+CROWDED = {
+    "fat-tree, 16 hosts": fat_tree(4),
+    "leaf-spine, 24 hosts": leaf_spine(4, 3, 6),
+    "leaf-spine, 32 hosts": leaf_spine(4, 3, 8),
+    "four units": units(4),
+    "eight units of four": units(8),
+}
+
+
+def everything_used(fabric: Fabric, *, both_ways: bool) -> dict[tuple[str, str], float]:
+    """Loads on every link upwards, or in both directions."""
+    tiers = fabric.tiers
+    return {hop: 2.5e6 for hop in fabric.capacities_bps if both_ways or tiers[hop[0]] <= tiers[hop[1]]}
+
+
+@pytest.mark.parametrize("both_ways", [False, True], ids=["one way", "both ways"])
+@pytest.mark.parametrize("fabric", CROWDED.values(), ids=CROWDED)
+def test_no_text_lies_upon_another_or_upon_a_node(fabric: Fabric, both_ways: bool) -> None:
+    loads = everything_used(fabric, both_ways=both_ways)
+    jobs = {host.name: (1, 2) for host in fabric.hosts}
+    picture = Picture(fabric, loads, (), dict.fromkeys(jobs, "worker"), (), jobs)
+    axes = picture.figure("crowded").axes[0]
+    renderer = axes.figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    texts = [(text.get_text(), text.get_window_extent(renderer)) for text in axes.texts if text.get_text()]
+    assert not [(one, other) for (one, a), (other, b) in combinations(texts, 2) if overlap(a, b)]
+    labels = [(text, box) for text, box in texts if "%" in text]
+    assert len(labels) >= 0.9 * len(loads), "nearly every load is told"
+    for node in fabric.tiers:
+        corners = axes.transData.transform(picture.box_of(node))
+        assert not [text for text, box in labels if overlap(box, type(box)(corners))], node
+
+
+def test_the_two_directions_of_a_link_are_told_apart(tmp_path: Path) -> None:
+    fabric = units(2)
+    hops = {("u1h1", "u1"): 1e6, ("u1", "u1h1"): 2e6, ("u1", "u2"): 3e6, ("u2", "u1"): 4e6}
+    draw(fabric, tmp_path / "units.svg", loads=hops)
+    assert {"↑1M", "↓2M", "→3M", "←4M"} <= set(texts(tmp_path / "units.svg"))
+
+
+def test_the_legend_says_whose_a_tree_is_and_hosts_for_whom_they_work(tmp_path: Path) -> None:
+    trees = [Tree(1, (Branch((("w0", "l1"),)),), ()), Tree(1, (Branch((("w1", "l1"),)),), ())]
+    members = {"w0": [1], "w1": [2], "ps": [1, 2], "w2": [1, 2, 3, 4]}
+    draw(aro_figure1(), tmp_path / "jobs.svg", trees=trees, owners=[1, 2], jobs=members)
+    shown = texts(tmp_path / "jobs.svg")
+    assert {"job 1, tree 1 (Σ aggregates)", "job 2, tree 1 (Σ aggregates)"} <= set(shown)
+    assert {"job 1", "job 2", "job 1,2", "4 jobs"} <= set(shown)
+
+
+def test_what_has_no_room_is_left_out_and_said(tmp_path: Path) -> None:
+    fabric = fat_tree(6)
+    draw(fabric, tmp_path / "large.svg", loads=everything_used(fabric, both_ways=True))
+    count = len(fabric.capacities_bps)
+    assert f"{count} loads without a label: no room" in texts(tmp_path / "large.svg")
 
 
 def test_wrong_ending_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,24 @@
+"""Planners of one's own in the papers' figures: who takes part, and which figures say why they cannot."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from planner.methods import OWN
+
+SCHEDULES = (
+    "it compares schedulers of optical circuits (planner/aoi), which get a Scheduling and give a Schedule, while a \
+planner gets a Problem and gives a Plan"
+)
+VARIANTS = "it compares a method's own variants"
+
+
+def own_planners() -> tuple[str, ...]:
+    """The names of the planners in `planner/own/`."""
+    return tuple(OWN)
+
+
+def leave_out(console: Console, why: str) -> None:
+    """Say that the planners of one's own are not in this figure, and why; nothing where there are none."""
+    if OWN:
+        console.print(f"not in this figure: {', '.join(OWN)} ({why})", highlight=False, soft_wrap=True)

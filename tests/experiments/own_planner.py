@@ -1,0 +1,26 @@
+"""The planner of planner/README.md as a planner of one's own, in this process."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import planner.own
+from experiments.papers import own, styles
+from planner.methods import METHODS
+
+NAME = "racks-in-turn"
+
+
+def add_racks_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the README's planner until the test ends."""
+    text = (Path(planner.own.__file__).parents[1] / "README.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    module = ModuleType("racks_in_turn")
+    exec(code, module.__dict__)
+    monkeypatch.setitem(METHODS, NAME, module.METHOD)
+    for user in (own, styles):
+        monkeypatch.setattr(user, "OWN", {NAME: module.METHOD})

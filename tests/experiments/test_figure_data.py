@@ -1,0 +1,224 @@
+"""Every figure of every paper leaves a CSV of exactly what it draws; sweeps are made up, drawing is real."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterable
+from io import StringIO
+from math import isnan
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from rich.console import Console
+
+from experiments.papers import (
+    FIGURES,
+    Request,
+    aoi_simulation,
+    aoi_small,
+    aro_sample,
+    atro,
+    drawing,
+    goat_simulation,
+    inart_figures,
+    inart_lp,
+    points,
+)
+from experiments.papers.inart import SETTINGS, drawn_problem
+from experiments.papers.panels import Panel
+from experiments.papers.sweep import Measured, Trial, Value, name_of
+
+SWEEPING = (aro_sample, atro, goat_simulation, inart_figures, aoi_simulation, aoi_small)
+SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure in found.items() if figure.simulated]
+
+
+class MadeUp(dict[str, Value]):
+    """A result that has every key: rates in Gbit/s, everything else between 1 and 100."""
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__(verdict="VALID", status="optimal", gap=0.0)
+        self.name = name_of(trial)
+
+    def __missing__(self, key: str) -> float:
+        return Random(self.name + key).uniform(1, 100) * (1e9 if key.endswith("bps") else 1)
+
+
+def made_up_sweep(trials: Iterable[Trial], *_: object, **__: object) -> Measured:
+    return Measured({name_of(trial): MadeUp(trial) for trial in trials})
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
+    """Sweeps are made up; what is drawn is kept."""
+    for module in SWEEPING:
+        monkeypatch.setattr(module, "sweep", made_up_sweep)
+    monkeypatch.setattr(inart_lp, "large_problem", lambda *_: drawn_problem(SETTINGS["homogeneous"], 6, 0))
+    found: list[tuple[Canvas, list[Panel]]] = []
+    make: Callable[[list[Panel]], Canvas] = drawing.figure
+
+    def kept(panels: list[Panel]) -> Canvas:
+        found.append((make(panels), panels))
+        return found[-1][0]
+
+    monkeypatch.setattr(drawing, "figure", kept)
+    return found
+
+
+def digits(value: object) -> float:
+    """Nine digits, which is what is compared."""
+    return float(f"{float(str(value)):.9g}")
+
+
+def values(line: Line2D) -> list[float]:
+    return [digits(y) for y in np.asarray(line.get_ydata(), dtype=float)]
+
+
+def heights(axes: Axes) -> Counter[float]:
+    """The values that lines, bars and violins show, without intervals, plans and the paper's."""
+    asides = {drawing.PAPER, drawing.INTERVAL_ID, drawing.CUT_OFF, drawing.PLANNED}
+    lines = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() not in asides]
+    bars = [bar for container in axes.containers for bar in container if isinstance(bar, Rectangle)]
+    violin = axes.get_title() in ("(a) default", "(a) one pipeline") or not axes.get_xlabel()
+    ys = [values(line)[: 1 if violin else None] for line in lines]
+    return Counter(digits(y) for row in [*ys, [bar.get_height() for bar in bars]] for y in row if not isnan(y))
+
+
+def printed(axes: Axes) -> Counter[float]:
+    """The paper's values."""
+    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == drawing.PAPER]
+    return Counter(values(line)[0] for line in found)
+
+
+def intervals(axes: Axes) -> Counter[tuple[float, ...]]:
+    """The ends of the drawn intervals."""
+    names = (drawing.INTERVAL_ID, drawing.CUT_OFF)
+    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() in names]
+    return Counter(tuple(values(line)) for line in found)
+
+
+def plans(axes: Axes) -> Counter[float]:
+    """What plans promise."""
+    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == drawing.PLANNED]
+    return Counter(values(line)[0] for line in found)
+
+
+def assert_csv_is_what_is_drawn(path: Path, canvas: Canvas) -> None:
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == list(points.COLUMNS)
+    axes = canvas.axes
+    assert sum(map(heights, axes), Counter()) == Counter(digits(r["value"]) for r in rows if r["value"])
+    assert sum(map(printed, axes), Counter()) == Counter(digits(r["paper"]) for r in rows if r["paper"])
+    ends = Counter((digits(r["interval_low"]), digits(r["interval_high"])) for r in rows if r["interval_low"])
+    assert sum(map(intervals, axes), Counter()) == ends
+    planned = Counter(digits(r["planned"]) for r in rows if r["planned"])
+    assert sum(map(plans, axes), Counter()) == planned
+    assert all(int(r["draws"]) == len(r["drawn_values"].split()) for r in rows)
+
+
+@pytest.mark.parametrize(("paper", "name"), SIMULATED, ids=map(" ".join, SIMULATED))
+def test_a_simulated_figure_leaves_a_csv_of_what_it_draws(
+    paper: str, name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path
+) -> None:
+    FIGURES[paper][name].run(Console(file=StringIO(), width=160), Request(tmp_path, quick=True))
+    pictures = sorted(tmp_path.glob("*.png"), key=lambda path: path.stat().st_mtime_ns)
+    assert len(pictures) == len(saved) >= 1
+    for picture, (canvas, _) in zip(pictures, saved, strict=True):
+        assert picture.stem.startswith(f"{paper}-{name}")
+        assert picture.with_suffix(".svg").exists()
+        assert_csv_is_what_is_drawn(picture.with_suffix(".csv"), canvas)
+
+
+# ---- emulated figures, from recorded data ------------------------------------------------------
+
+
+def saved_as(path: Path, panels: list[Panel], saved: list[tuple[Canvas, list[Panel]]]) -> None:
+    drawing.save(path, *panels)
+    assert_csv_is_what_is_drawn(path.with_suffix(".csv"), saved[-1][0])
+
+
+@pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
+def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
+    from experiments.papers.goat_testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat_training import CHARTS, Epoch, Setting, keep  # noqa: PLC0415
+
+    settings = [Setting(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
+    runs = [(setting, Epoch(0.1 + n / 10, 40 + n, 0, 0, "VALID")) for n, setting in enumerate(settings)]
+    keep(tmp_path / "goat-testbed.jsonl", runs)
+    FIGURES["goat"][name].run(Console(file=StringIO(), width=160), Request(tmp_path, quick=True))
+    assert_csv_is_what_is_drawn(tmp_path / f"goat-{name}.csv", saved[-1][0])
+
+
+@pytest.mark.parametrize("name", ["fig2", "fig8", "fig11"])
+def test_inarts_runs_leave_a_csv(
+    name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from experiments.papers import inart_emulated, inart_testbed  # noqa: PLC0415, needs Mininet
+
+    for module in (inart_emulated, inart_testbed):
+        monkeypatch.setattr(module, "sweep", made_up_sweep)
+    FIGURES["inart"][f"{name}-emulated"].run(Console(file=StringIO(), width=160), Request(tmp_path))
+    assert_csv_is_what_is_drawn(tmp_path / f"inart-{name}-emulated.csv", saved[-1][0])
+
+
+def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
+    saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path
+) -> None:
+    from experiments.papers.goat_report import Point, panels  # noqa: PLC0415
+
+    def point(policy: str, spread: float, draw: int, verdict: str = "VALID", window: int = 256) -> Point:
+        transfers = 10 + 5 * spread + draw
+        return Point(policy, spread, draw, window, 1e3, transfers, 1e3, 1e3 + draw, 0.1, 5, 3, True, verdict)
+
+    runs = [point("atp", spread, draw) for spread in (0.0, 0.2) for draw in range(3)]
+    runs += [point("goat", 0.0, 0), point("goat", 0.2, 0, "OVERLOADED"), point("atp", 0.2, 0, window=16)]
+    saved_as(tmp_path / "figure", panels(runs, 24), saved)
+    with (tmp_path / "figure.csv").open() as file:
+        gap = next(row for row in csv.DictReader(file) if (row["method"], row["x"]) == ("goat", "0.2"))
+    assert (gap["value"], gap["draws"]) == ("", "0")
+
+
+def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
+    from experiments.papers.emulated import Row, panel  # noqa: PLC0415, needs Mininet
+
+    names = ("aro", "random", "grid", "aggtree", "forest")
+    rows = [Row("leaf-spine", name, 500e3, 490e3 + n, True, "VALID") for n, name in enumerate(names)]
+    saved_as(tmp_path / "figure", [panel(rows)], saved)
+    with (tmp_path / "figure.csv").open() as file:
+        assert {row["planned"] for row in csv.DictReader(file)} == {"500.0"}
+
+
+def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
+    from experiments.papers.aoi_testbed_report import Row, Totals, panels, reductions_panel  # noqa: PLC0415
+
+    totals = {
+        name: Totals({"ResNet50": 8.0 - n, "VGG16": 20.0 - n}, 10 - n)
+        for n, name in enumerate(("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW"))
+    }
+    rows = [Row(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
+    saved_as(tmp_path / "testbed", panels(rows), saved)
+    saved_as(tmp_path / "reductions", [reductions_panel(rows[::3], totals, 20)], saved)
+
+
+def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
+    from experiments.papers.aoi_locality import Crossing, panel  # noqa: PLC0415, needs Mininet
+
+    found = [Crossing("compact", 0, 0, (), 0.1, "VALID"), Crossing("fragmented", 2000, 2100, ("u1-u4",), 0.1, "VALID")]
+    saved_as(tmp_path / "figure", [panel(found)], saved)
+
+
+def test_new_routes_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
+    from types import SimpleNamespace  # noqa: PLC0415
+
+    from experiments.papers.inart_replan import panel  # noqa: PLC0415, needs Mininet
+
+    entry = {"planned": {"sending_rate_bps": 20e6}, "measured": {"sending_rate_bps": 19e6}}
+    records = [SimpleNamespace(planners={"inart-forest": entry}), SimpleNamespace(planners={"a": entry, "b": entry})]
+    saved_as(tmp_path / "figure", [panel(records)], saved)  # type: ignore[arg-type]

@@ -1,0 +1,132 @@
+"""A planner of one's own is in every figure that compares planners, and its rates are its own."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from own_planner import NAME, add_racks_in_turn
+from rich.console import Console
+from test_figure_data import SWEEPING, made_up_sweep
+
+from experiments.papers import FIGURES, Request, atro, goat_simulation, inart
+from experiments.papers.aro_schemes import measure
+from experiments.papers.aro_setting import CAPACITY_BPS, SJST, Setting
+from experiments.papers.goat_testbed import compared as on_goats_testbed
+from experiments.papers.inart_emulated import emulated as in_inarts_network
+from experiments.papers.inart_testbed import compared as on_inarts_testbed
+from experiments.papers.sweep import Trial
+from planner.methods import METHODS, Options
+from planner.plan import Plan
+
+TAKES_PART = ["aro fig7", "aro fig8", "aro fig9", "aro fig10", "atro fig3", "atro fig4", "atro fig5"]
+TAKES_PART += [f"goat fig{number}" for number in (10, 11, 12, 13)]
+TAKES_PART += [f"inart fig{number}" for number in (8, 9, 10, 11, 12, 13)]
+LEFT_OUT = ["aro fig11", "aro fig12", "aro fig13", "inart fig1"]
+LEFT_OUT += [
+    "p4inc-aoi table1",
+    "p4inc-aoi readings",
+    *(f"p4inc-aoi fig{number}" for number in (6, 7, 8, 9, 10, 11, 12)),
+]
+
+
+@pytest.fixture(autouse=True)
+def racks_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    add_racks_in_turn(monkeypatch)
+
+
+def shown(figure: str, at: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], str]:
+    """The methods in a figure's CSV files, and what it prints, with a sweep that is made up."""
+    for module in SWEEPING:
+        monkeypatch.setattr(module, "sweep", made_up_sweep)
+    paper, name = figure.split()
+    console = Console(file=StringIO(), width=200)
+    FIGURES[paper][name].run(console, Request(at, quick=True))
+    methods = {row["method"].split(",")[0] for path in at.glob("*.csv") for row in csv.DictReader(path.open())}
+    return methods, console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("figure", TAKES_PART)
+def test_it_takes_part(figure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    methods, _ = shown(figure, tmp_path, monkeypatch)
+    assert NAME in methods
+
+
+@pytest.mark.parametrize("figure", LEFT_OUT)
+def test_a_figure_without_it_says_why(figure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    methods, said = shown(figure, tmp_path, monkeypatch)
+    assert NAME not in methods
+    assert f"not in this figure: {NAME} (it compares" in said
+
+
+def test_every_simulated_figure_that_compares_is_one_or_the_other() -> None:
+    simulated = {
+        f"{paper} {name}" for paper, own in FIGURES.items() for name, figure in own.items() if figure.simulated
+    }
+    assert simulated == {*TAKES_PART, *LEFT_OUT, "inart lp"}
+
+
+def test_it_is_run_in_emulated_figures() -> None:
+    assert all(NAME in compared() for compared in (on_goats_testbed, in_inarts_network, on_inarts_testbed))
+
+
+def test_its_results_are_of_its_own_plans() -> None:
+    trials: dict[str, Trial] = {
+        "atro": {"workers": 20, "aggregators": 4, "scheme": NAME, "network": "leaf-spine", "seed": 1},
+        "goat": {"workers": 20, "spread": 0.2, "scheme": NAME, "network": "leaf-spine", "seed": 1},
+        "inart": {"workers": 10, "setting": "homogeneous", "scheme": NAME, "seed": 1},
+    }
+    found = goat_simulation.measure(trials["goat"])
+    assert 0.221 <= float(found["ingress"]) < 20 * 0.221
+    assert float(found["ingress"]) + float(found["aggregated"]) == pytest.approx(20 * 0.221)
+    assert 0 < float(atro.measure(trials["atro"])["rate_bps"]) < 100e9
+    assert 0 < float(inart.measure(trials["inart"])["rate_bps"]) <= 4 * 20e6
+
+
+# ---- why racks-in-turn has RANDOM's rate in ARO's figures ----------------------------------------
+
+
+def rates_bps(setting: Setting, seed: int) -> dict[str, float]:
+    return {name: float(measure(setting.trial(scheme=name, seed=seed))["least_bps"]) for name in ("RANDOM", NAME)}
+
+
+def plans(setting: Setting, seed: int) -> dict[str, Plan]:
+    return {name: METHODS[name].plan(setting.problem(seed), Options(seed=seed)) for name in ("random", NAME)}
+
+
+def spines(found: Plan) -> set[str]:
+    nodes: Iterable[str] = (node for s in found.shards for tree in s.trees for b in tree.branches for node in b.path)
+    return {node for node in nodes if node.startswith("spine")}
+
+
+@pytest.mark.parametrize("setting", [SJST, replace(SJST, workers=400), replace(SJST, share=0.7)], ids=str)
+def test_it_has_randoms_rate_where_the_fullest_common_leaf_decides(setting: Setting) -> None:
+    """Both send all of a rack over one link of its leaf, unsummed if the leaf is a common switch.
+
+    The fullest one's link is the bottleneck of either plan, though RANDOM takes one spine and racks-in-turn nearly all.
+    Section IV-B says so of RANDOM, on Figure 8b.
+    """
+    for seed in range(4):
+        problem = setting.problem(seed)
+        under = Counter(problem.fabric.tor_of(worker) for worker in problem.jobs[0].workers)
+        fullest = max(count for leaf, count in under.items() if leaf not in problem.fabric.ina_names)
+        assert rates_bps(setting, seed) == {
+            "RANDOM": pytest.approx(CAPACITY_BPS / fullest),
+            NAME: pytest.approx(CAPACITY_BPS / fullest),
+        }
+        found = plans(setting, seed)
+        assert len(spines(found["random"])) == 1
+        assert len(spines(found[NAME])) > 20
+
+
+def test_it_has_another_rate_where_something_else_decides() -> None:
+    """No spine has INA in this draw: RANDOM then sends all gradients over one link to the PS's leaf."""
+    without = replace(SJST, share=0.1)
+    assert not [name for name in without.problem(4).fabric.ina_names if name.startswith("spine")]
+    found = rates_bps(without, 4)
+    assert found[NAME] > 10 * found["RANDOM"]

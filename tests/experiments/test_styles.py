@@ -1,0 +1,151 @@
+"""Methods are told apart in every figure: in colour, by the colour-blind, in greyscale, and where lines coincide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb, to_rgba
+
+from experiments.papers import drawing, own, styles
+from experiments.papers.estimates import exact
+from experiments.papers.inart import compared as inart_compared
+from experiments.papers.panels import LINES, Panel
+from experiments.papers.styles import BUILT_IN_COLORS, METHODS, OWN_COLORS, Style, own_style, style_of
+from topo.errors import InputError
+
+# Machado, Oliveira and Fernandes (2009), severity 1, in linear RGB.
+SIGHT = {
+    "all colours": np.eye(3),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]]
+    ),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]]
+    ),
+}
+LEAST_DISTANCE = {"all colours": 40.0, "deuteranopia": 20.0, "protanopia": 20.0, "tritanopia": 17.0}
+"""In CIE Lab (1976), where 2.3 is what an eye just tells apart."""
+LEAST_LIGHTNESS = 6.0
+"""Of 100: what tells two colours apart in greyscale."""
+TO_XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
+)
+WHITE = np.array([0.95047, 1, 1.08883])
+
+FIGURES_OF_METHODS = {
+    "aro fig7 to fig10": ("ARO", "ARO-ACC", "RANDOM", "GRID", "AggTree"),
+    "aro fig11": ("ARO", "ARO-SRO", "ARO-APP", "ARO-ACC"),
+    "aro emulated": ("aro", "random", "grid", "aggtree", "forest"),
+    "aro emulated, pipelines": ("aro", "aro-unaware"),
+    "atro": ("ATRO", "ARO", "PARING", "PARING, one aggregator", "SPAR"),
+    "goat": ("GOAT", "ESA", "ATP", "Geryon", "shadow-copy"),
+    "inart": inart_compared(),
+    "inart fig2 to fig5": ("InArt", "R-InArt", "ATP", "LBMM"),
+    "p4inc-aoi": ("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW", "pack", "INC-TW-NoRecon", "milp"),
+}
+
+
+def lab(color: str, sight: str) -> np.ndarray:
+    rgb = np.array(to_rgb(color))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(SIGHT[sight] @ linear, 0, 1)
+    ratio = TO_XYZ @ seen / WHITE
+    x, y, z = np.where(ratio > 216 / 24389, np.cbrt(ratio), (24389 / 27 * ratio + 16) / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_all_colours_are_apart_built_in_and_ones_own(sight: str) -> None:
+    for one, other in combinations((*BUILT_IN_COLORS, *OWN_COLORS), 2):
+        assert np.linalg.norm(lab(one, sight) - lab(other, sight)) >= LEAST_DISTANCE[sight], (one, other)
+
+
+def test_all_colours_are_apart_in_greyscale_and_from_white_paper() -> None:
+    lightness = sorted(lab(color, "all colours")[0] for color in (*BUILT_IN_COLORS, *OWN_COLORS))
+    assert min(np.diff(lightness)) >= LEAST_LIGHTNESS
+    assert lightness[-1] <= 82
+
+
+@pytest.mark.parametrize("names", FIGURES_OF_METHODS.values(), ids=FIGURES_OF_METHODS)
+def test_methods_of_a_figure_differ_in_colour_and_marker(names: tuple[str, ...]) -> None:
+    found = [style_of(name) for name in names] + [own_style(place) for place in range(3)]
+    for one, other in combinations(found, 2):
+        assert one.color != other.color, (one, other)
+        assert one.marker != other.marker, (one, other)
+
+
+def test_variants_share_a_colour_and_differ_in_marker_and_dash() -> None:
+    for first, second in (("ESA, on the path", "ESA, by the nearest"), ("ARO, leaf-spine", "ARO, fat-tree")):
+        one, other = style_of(first), style_of(second)
+        assert one.color == other.color
+        assert one.marker != other.marker
+        assert one.dash != other.dash
+
+
+def test_twelve_planners_of_ones_own_are_told_apart_and_are_like_no_built_in_method() -> None:
+    own_styles = [own_style(place) for place in range(12)]
+    assert len({(style.color, style.marker) for style in own_styles}) == 12
+    assert not {style.color for style in own_styles} & {style.color for style in METHODS.values()}
+    assert not {style.marker for style in own_styles} & {style.marker for style in METHODS.values()}
+    assert all(style.hatch for style in own_styles)
+
+
+def test_a_planner_of_ones_own_gets_a_style_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(styles, "OWN", {"first": None, "racks-in-turn": None})
+    assert style_of("racks-in-turn") == own_style(1)
+    assert style_of("racks-in-turn, fat-tree").color == own_style(1).color
+
+
+def test_a_name_without_a_style_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"style .*'RANDON'"):
+        style_of("RANDON")
+
+
+def test_colours_stand_in_one_file() -> None:
+    """No other module of the papers' figures names a colour."""
+    folder = Path(styles.__file__).parent
+    naming = [path.name for path in folder.glob("*.py") if re.search(r'"#[0-9A-Fa-f]{6}"', path.read_text())]
+    assert sorted(naming) == ["drawing.py", "styles.py"]
+    drawn = re.findall(r'"(#[0-9A-Fa-f]{6})"', (folder / "drawing.py").read_text())
+    assert drawn == ["#E4E8EC"], "the grid's grey is no method's"
+
+
+def pixels(canvas_of: Callable[[], Panel], color: str) -> int:
+    """How many pixels of a panel's axes have a colour."""
+    canvas = drawing.figure([canvas_of()])
+    canvas.legends.clear()
+    canvas.canvas.draw()
+    image = np.asarray(canvas.canvas.buffer_rgba())[..., :3].astype(float)  # type: ignore[attr-defined]
+    near = np.abs(image - np.array(to_rgba(color)[:3]) * 255).sum(axis=-1) < 24
+    return int(near.sum())
+
+
+def test_lines_that_coincide_are_all_visible() -> None:
+    """Three methods with the same values: each shows in hundreds of pixels."""
+    names = ("RANDOM", "GRID", "own")
+    same = {name: [exact(value) for value in (5.0, 7.0, 6.0)] for name in names}
+    panel = Panel(LINES, [1, 2, 3], same, "x", "y", styles={"own": own_style(0)})
+    found = {name: pixels(lambda: panel, panel.style(name).color) for name in names}
+    assert min(found.values()) > 300, found
+
+
+def test_a_figure_says_whom_it_leaves_out_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    from io import StringIO  # noqa: PLC0415
+
+    from rich.console import Console  # noqa: PLC0415
+
+    console = Console(file=StringIO(), width=100)
+    own.leave_out(console, own.SCHEDULES)
+    assert not console.file.getvalue()  # type: ignore[attr-defined]
+    monkeypatch.setattr(own, "OWN", {"racks-in-turn": None})
+    own.leave_out(console, own.SCHEDULES)
+    assert "not in this figure: racks-in-turn (it compares schedulers" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert isinstance(style_of("ARO"), Style)
