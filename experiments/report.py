@@ -15,6 +15,8 @@ from experiments.tables import NamedTable
 from traffic.comparison import TOTAL
 
 VALID = "VALID"
+VERDICT_STYLES = {VALID: "green", "OVERLOADED": "bold red"}
+
 OF_JOBS = (
     ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "
     "and the PS ingress is that of all jobs."
@@ -23,7 +25,6 @@ OVERLOAD = "The figures of an overloaded run are not results: it is the emulatio
 NO_RESULTS = {
     "WRONG": "A run with wrong sums is no overload: the P4 program, its entries, a switch or an endpoint has a fault."
 }
-VERDICT_STYLES = {VALID: "green", "OVERLOADED": "bold red"}
 
 
 def print_report(console: Console, record: Mapping[str, Any]) -> None:
@@ -133,7 +134,8 @@ def planners_table(record: Mapping[str, Any]) -> Table:
         table.add_column("job", no_wrap=True)
     table.add_column("", no_wrap=True)
     for column in COLUMNS:
-        table.add_column(column.heading, justify="right", no_wrap=True)
+        heading = column.heading.removeprefix("sending ") if several else column.heading  # for 80 columns
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for name, entry in record["planners"].items():
         for job, planned, measured in compared(entry, several=several):
