@@ -19,7 +19,7 @@ VERDICT_STYLES = {VALID: "green", "OVERLOADED": "bold red"}
 
 OF_JOBS = (
     ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "
-    "and the PS ingress is that of all jobs."
+    "and the PS ingress is that of all jobs. Planned is for all jobs sending at once; alone a job keeps its pace."
 )
 OVERLOAD = "The figures of an overloaded run are not results: it is the emulation that was measured."
 NO_RESULTS = {
