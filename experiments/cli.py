@@ -66,9 +66,6 @@ Planners = Annotated[
     str | None,
     typer.Option(help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them"),
 ]
-PlanMode = Annotated[
-    str, typer.Option("--mode", help="the rates of a run that is reliable (results need room) or a replay (none come)")
-]
 Planner = Annotated[str, typer.Option(help="a planner by name")]
 Policies = Annotated[
     str,
@@ -79,6 +76,9 @@ Policies = Annotated[
 FaultsFile = Annotated[Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")]
 Run = Annotated[str | None, typer.Option(help="which network, where several are running: its four-letter id")]
 Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
+PlanMode = Annotated[
+    str, typer.Option("--mode", help="the rates of a run that is reliable (results need room) or a replay (none come)")
+]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")

@@ -15,8 +15,6 @@ from experiments.tables import NamedTable
 from traffic.comparison import TOTAL
 
 VALID = "VALID"
-VERDICT_STYLES = {VALID: "green", "OVERLOADED": "bold red"}
-
 OF_JOBS = (
     ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "
     "and the PS ingress is that of all jobs. Planned is for all jobs sending at once; alone a job keeps its pace."
@@ -25,6 +23,7 @@ OVERLOAD = "The figures of an overloaded run are not results: it is the emulatio
 NO_RESULTS = {
     "WRONG": "A run with wrong sums is no overload: the P4 program, its entries, a switch or an endpoint has a fault."
 }
+VERDICT_STYLES = {VALID: "green", "OVERLOADED": "bold red"}
 
 
 def print_report(console: Console, record: Mapping[str, Any]) -> None:
