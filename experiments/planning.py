@@ -58,6 +58,8 @@ def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
             highlight=False,
             soft_wrap=True,
         )
+    if len(prediction.jobs) > 1:
+        console.print("(for all jobs sending at once; a job that is alone keeps its pace)", highlight=False)
     tell_room(console, plan.method, run)
 
 

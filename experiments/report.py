@@ -17,7 +17,7 @@ from traffic.comparison import TOTAL
 VALID, OVERLOADED = "VALID", "OVERLOADED"
 OF_JOBS = (
     ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "
-    "and the PS ingress is that of all jobs."
+    "and the PS ingress is that of all jobs. Planned is for all jobs sending at once; alone a job keeps its pace."
 )
 OVERLOAD = "The figures of an overloaded run are not results: it is the emulation that was measured."
 NO_RESULTS = {
@@ -133,7 +133,8 @@ def planners_table(record: Mapping[str, Any]) -> Table:
         table.add_column("job", no_wrap=True)
     table.add_column("", no_wrap=True)
     for column in COLUMNS:
-        table.add_column(column.heading, justify="right", no_wrap=True)
+        heading = column.heading.removeprefix("sending ") if several else column.heading  # for 80 columns
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for name, entry in record["planners"].items():
         for job, planned, measured in compared(entry, several=several):

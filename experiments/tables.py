@@ -32,6 +32,7 @@ class NamedTable:
         for name, rows in self.groups():
             yield Text(name, style="bold", overflow="fold")
             yield self.part(rows, show_header=False)
+            yield Text()
         if self.table.caption:
             yield self.table.caption
 
@@ -59,7 +60,7 @@ class NamedTable:
         whole = self.table
         part = Table(
             title=whole.title if show_header else None, box=whole.box, show_header=show_header,
-            show_edge=whole.show_edge, pad_edge=whole.pad_edge, padding=whole.padding,
+            show_edge=False, pad_edge=whole.pad_edge, padding=whole.padding,
         )  # fmt: skip
         figures = whole.columns[self.names :]
         for column in figures:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from experiments.record import RunFolder
 from experiments.report import exactness, verdict
+from experiments.tables import NamedTable
 from topo.draw import TREE_COLORS
 from topo.errors import writing
 from traffic.measure import Measured
@@ -85,7 +86,7 @@ def rows(curve: Curve) -> Iterator[dict[str, float | None]]:
         yield {"epoch": number, **times, "loss": float(loss), "accuracy": float(accuracy)}
 
 
-def training_table(task: Task, curves: Sequence[Curve], planners: Mapping[str, Any]) -> Table:
+def training_table(task: Task, curves: Sequence[Curve], planners: Mapping[str, Any]) -> NamedTable:
     """A row for each epoch of each planner, and before them those of one process."""
     layers = "-".join(map(str, task.model.sizes))
     table = Table(
@@ -104,7 +105,7 @@ def training_table(task: Task, curves: Sequence[Curve], planners: Mapping[str, A
         for row in rows(curve):
             name = curve.name if row["epoch"] == 1 else ""
             table.add_row(name, *cells(row), next(notes, ""), end_section=row["epoch"] == len(curve.loss))
-    return table
+    return NamedTable(table)
 
 
 def remarks(entry: Mapping[str, Any] | None) -> Iterator[str]:

@@ -113,7 +113,7 @@ def test_figures_stand_below_their_headings_and_rows_stay_with_their_names() -> 
     console = Console(file=StringIO(), width=40)
     console.print(NamedTable(table))
     assert isinstance(console.file, StringIO)
-    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines() if line.strip()]
     figures = ["    1.0       1.1", "   22.0      22.2"]
     assert lines[:4] == ["planned  measured", NAMES[2], *figures]
     assert lines[-2:] == figures

@@ -53,6 +53,18 @@ def test_figure_1_with_aggregation_by_hand() -> None:
     assert seen.switches["s1"].ratio == 3
 
 
+def test_the_way_of_the_last_fragment_is_a_frame_of_every_flow_on_each_link_and_the_delays() -> None:
+    """Up by four links and back by four; without aggregation five flows share the PS's link."""
+    frame_s = 326 * 8 / UNIT
+    summed = evaluate(FIGURE1, METHODS["aro"].plan(FIGURE1)).jobs[1]
+    assert summed.way_s == pytest.approx(8 * frame_s)
+    single_flows = evaluate(FIGURE1, METHODS["lbmm"].plan(FIGURE1)).jobs[1]
+    assert single_flows.way_s >= (8 + 4) * frame_s
+    delayed = replace(FIGURE1.fabric, links=tuple(replace(link, delay_s=0.01) for link in FIGURE1.fabric.links))
+    far = replace(FIGURE1, fabric=delayed)
+    assert evaluate(far, METHODS["aro"].plan(far)).jobs[1].way_s == pytest.approx(8 * (frame_s + 0.01))
+
+
 def test_figure_1_without_aggregation_by_hand() -> None:
     seen = evaluate(FIGURE1, METHODS["lbmm"].plan(FIGURE1))
     packet_bytes = FRAGMENTS * 326

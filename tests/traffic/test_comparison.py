@@ -127,6 +127,8 @@ def test_collisions_in_shared_slots_bring_more_to_the_server_and_never_less() ->
     assert list(off_plan(prediction, more, shared)) == []
     assert len(list(off_plan(prediction, less, shared))) == 1
     assert len(list(off_plan(prediction, more, plan))) == 1
+    longer = with_job(measured, 1, communication_time_s=0.9)
+    assert [len(list(off_plan(prediction, longer, each))) for each in (shared, plan)] == [0, 1]
 
 
 def test_a_root_in_the_network_leaves_little_to_the_server_that_stands_by() -> None:

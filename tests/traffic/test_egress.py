@@ -43,19 +43,34 @@ def test_link_rows() -> None:
     assert list(link_rows(samples)) == [{"at_s": 3.0, "interface": "a", "bytes": 250, "rate_bps": 1000.0}]
 
 
-def test_means_and_rows() -> None:
+def test_means_are_over_iterations_and_never_over_jobs() -> None:
+    """Job 1 has two iterations, job 3 one: the slowest rate, all PSs' ingress, the longest time."""
     iterations = tuple(
-        Iteration(job, 0, 0.0, job * 1.0, {"w0": job * 10.0}, {"w0": 5}, {"p0": 100, "p1": 50}, 2, job == 1)
-        for job in (1, 3)
+        Iteration(job, number, 0.0, seconds, {"w0": rate}, {"w0": 500}, {"p0": 100, "p1": 50}, 2, job == 1)
+        for job, number, seconds, rate in ((1, 0, 1.0, 10.0), (1, 1, 2.0, 20.0), (3, 0, 3.0, 30.0))
     )
     measured = Measured("reliable", iterations)
-    assert measured.sending_rate_bps == 20
-    assert measured.ps_ingress_bytes == 150
-    assert measured.communication_time_s == 2
-    assert measured.retransmissions == 4
+    assert measured.sending_rate_bps == 15
+    assert measured.total_rate_bps == 15 + 30
+    assert measured.ps_ingress_bytes == 300
+    assert measured.sent_bytes == 1000
+    assert measured.communication_time_s == 3
+    assert measured.retransmissions == 6
     assert measured.exact is False
-    assert measured.of_job(1).exact is True
-    rows = list(measured.rows())
+    first = measured.of_job(1)
+    assert (first.exact, first.sending_rate_bps, first.ps_ingress_bytes, first.communication_time_s) == (
+        True,
+        15,
+        150,
+        1.5,
+    )
+
+
+def test_rows_are_of_every_host_in_every_iteration() -> None:
+    iterations = tuple(
+        Iteration(job, 0, 0.0, job * 1.0, {"w0": job * 10.0}, {"w0": 5}, {"p0": 100, "p1": 50}) for job in (1, 3)
+    )
+    rows = list(Measured("reliable", iterations).rows())
     assert [row["host"] for row in rows] == ["w0", "p0", "p1"] * 2
     assert rows[1]["rate_bps"] == 800
 
