@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import random
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +73,7 @@ class FabricChoice:
 
     def base(self) -> Fabric:
         if self.topo.endswith(FABRIC_FILES):
-            return load_fabric(Path(self.topo))
+            return load_fabric(Path(self.topo), tell_once)
         sizes = {"k": self.k, "leaves": self.leaves, "spines": self.spines, "hosts_per_leaf": self.hosts_per_leaf}
         given: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
         topo, _, options = self.topo.partition(":")
@@ -95,6 +97,12 @@ class FabricChoice:
         except ValueError:
             return with_ina(fabric, tuple(name.strip() for name in ina.split(",")))
         return with_ina(fabric, share=share, seed=self.seed)
+
+
+@cache
+def tell_once(line: str) -> None:
+    """Say on standard error what was assumed of a file, however often it is read."""
+    print(line, file=sys.stderr)
 
 
 def own_options(text: str) -> dict[str, float]:

@@ -153,6 +153,6 @@ def explain(error: ValidationError, types: tuple[type[Any], ...]) -> str:
     if mistake["type"] in ("missing", "missing_argument"):
         return f"{place}: key '{last}' is missing{start}"
     if not place:
-        expected = ", ".join(field.name for field in fields(types[0]))
-        return f"expected the keys {expected}, found {mistake['input']!r:.60}{start}"
+        names = ", ".join(field.name for field in fields(types[0]))
+        return f"expected the keys {names}, found {mistake['input']!r:.60}{start}"
     return f"{place}: {mistake['msg']}, found {mistake['input']!r:.60}"

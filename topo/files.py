@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import yaml
 
 from topo.clos import DEFAULT_CAPACITY_BPS
-from topo.document import RATE, DocumentError, LinkRecord, SwitchRecord, document_of, fabric_of, place, rate
+from topo.document import RATE, DocumentError, document_of, fabric_of, place, rate
 from topo.errors import FabricError, InputError, writing
 from topo.fabric import Fabric
+from topo.graphml import Reading
 
 MAX_FILE_BYTES = 8 << 20
 
 
-def load_fabric(path: Path) -> Fabric:
-    """The fabric of a `.yml`, `.yaml` or `.graphml` file. Raises `FabricError` that names file, place and remedy."""
-    readers: dict[str, Callable[[Path], Fabric]] = {".yml": load_yaml, ".yaml": load_yaml, ".graphml": load_graphml}
+def load_fabric(path: Path, tell: Callable[[str], None] = lambda _: None) -> Fabric:
+    """The fabric of a `.yml`, `.yaml` or `.graphml` file. Raises `FabricError` that names file, place and remedy.
+
+    What a GraphML file leaves open is assumed, and told in one line.
+    """
+    readers: dict[str, Callable[[Path], Fabric]] = {
+        ".yml": load_yaml,
+        ".yaml": load_yaml,
+        ".graphml": partial(load_graphml, tell=tell),
+    }
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise FabricError(f"{path}: a fabric file ends in {', '.join(readers)}")
@@ -132,46 +139,23 @@ def line_of(tree: yaml.Node | None, where: tuple[str | int, ...]) -> int:
     return line + 1
 
 
-def load_graphml(path: Path, hosts_per_switch: int = 1, capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
-    """The fabric of a GraphML file, whose nodes and edges may carry the keys of the YAML format as attributes.
-
-    A node with `tier` 0 is a host; a node without `tier` is a switch of tier 1. A graph without hosts, such
-    as a map of a provider's network, gets `hosts_per_switch` of them at every switch. Links without
-    `capacity` have `capacity_bps`.
-    """
+def load_graphml(
+    path: Path,
+    hosts_per_switch: int = 1,
+    capacity_bps: float = DEFAULT_CAPACITY_BPS,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Fabric:
+    """The fabric of a GraphML file, as `topo.graphml` reads it, which has told what it assumed."""
     text = read_text(path)
     try:
         graph = nx.parse_graphml(text, node_type=str)
-        return fabric_of(graph_document(graph, path.stem, hosts_per_switch, capacity_bps))
+        reading = Reading(graph, path.stem, hosts_per_switch, capacity_bps)
+        fabric = fabric_of(reading.document())
     except DocumentError as error:
         raise FabricError(f"{path}: {place(error.where)}: {error}") from error
     except FabricError as error:
         raise FabricError(f"{path}: {error}") from error
-    except (nx.NetworkXException, SyntaxError, ValueError, KeyError) as error:
+    except (nx.NetworkXException, SyntaxError, LookupError, ValueError, TypeError, AttributeError) as error:
         raise FabricError(f"{path}: not GraphML: {error}") from error
-
-
-def graph_document(graph: nx.Graph[str], name: str, hosts_per_switch: int, capacity_bps: float) -> dict[str, Any]:
-    """The graph in the words of `topo.document`; attributes that it does not know are left out."""
-    tiers = {node: data.get("tier", 1) for node, data in graph.nodes(data=True)}
-    hosts = [plain_name(node) for node in graph if tiers[node] == 0]
-    switches = {plain_name(node): known_keys(graph.nodes[node], SwitchRecord) for node in graph if tiers[node] != 0}
-    links = [
-        {"capacity": capacity_bps} | known_keys(data, LinkRecord) | {"a": plain_name(a), "b": plain_name(b)}
-        for a, b, data in graph.edges(data=True)
-    ]
-    if not hosts:
-        homes = [switch for switch in switches for _ in range(hosts_per_switch)]
-        hosts = [f"h{number}" for number in range(1, len(homes) + 1)]
-        links = [{"a": a, "b": b, "capacity": capacity_bps} for a, b in zip(hosts, homes, strict=True)] + links
-    return {"name": plain_name(name), "hosts": hosts, "switches": switches, "links": links}
-
-
-def plain_name(text: str) -> str:
-    """A node's id as a name: graph tools number their nodes, a name begins with a letter."""
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", text)
-    return name if name[:1].isalpha() else f"n{name}"
-
-
-def known_keys(data: dict[str, Any], record: type[SwitchRecord | LinkRecord]) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if key in record.model_fields}
+    tell(f"{path}: {'; '.join(reading.assumed())}")
+    return fabric

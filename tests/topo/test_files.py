@@ -236,3 +236,76 @@ def test_graphml_mistake_names_its_place(tmp_path: Path) -> None:
     with pytest.raises(FabricError) as refused:
         load_fabric(graphml(tmp_path, body))
     assert str(refused.value) == f"{tmp_path}/ring.graphml: links[2].capacity: 'fast': {RATE}"
+
+
+ZOO = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="r" for="edge" attr.name="LinkSpeedRaw" attr.type="double"/>
+<key id="s" for="edge" attr.name="LinkSpeed" attr.type="string"/>
+<key id="u" for="edge" attr.name="LinkSpeedUnits" attr.type="string"/>
+<key id="y" for="node" attr.name="type" attr.type="string"/>
+<graph edgedefault="{direction}">{nodes}{edges}</graph></graphml>"""
+
+
+def zoo(tmp_path: Path, edges: str, direction: str = "undirected", hosts: bool = False) -> tuple[Fabric, list[str]]:
+    """Nodes a and b, with `hosts` w and v behind them, as loaded, and what was told."""
+    nodes = '<node id="a"><data key="y">Small City</data></node><node id="b"/>'
+    if hosts:
+        nodes += '<node id="w"><data key="y">Host</data></node><node id="v"><data key="y">server</data></node>'
+        edges += '<edge source="w" target="a"/><edge source="v" target="b"/>'
+    path = tmp_path / "zoo.graphml"
+    path.write_text(ZOO.format(direction=direction, nodes=nodes, edges=edges))
+    told: list[str] = []
+    return load_fabric(path, told.append), [line.removeprefix(f"{path}: ") for line in told]
+
+
+def edge(*data: str, ends: str = 'source="a" target="b"') -> str:
+    return f"<edge {ends}>" + "".join(f'<data key="{each[0]}">{each[1:]}</data>' for each in data) + "</edge>"
+
+
+@pytest.mark.parametrize(
+    ("data", "bps"),
+    [
+        (("r1.0E10",), 10e9),
+        (("r1.0E10", "s5", "uM"), 10e9),
+        (("s2.5", "uG"), 2.5e9),
+        (("s155", "uMbps"), 155e6),
+        (("s64", "uK"), 64e3),
+        (("s10",), 20e6),
+        (("s&lt;10", "uG"), 20e6),
+        (("r0",), 20e6),
+        ((), 20e6),
+    ],
+)
+def test_the_topology_zoos_names_of_capacities(data: tuple[str, ...], bps: float, tmp_path: Path) -> None:
+    fabric, told = zoo(tmp_path, edge(*data))
+    assert fabric.capacities_bps["a", "b"] == fabric.capacities_bps["b", "a"] == bps
+    assert ("1 of 1 links say nothing of their capacity" in told[0]) == (bps == 20e6)
+
+
+def test_a_map_without_hosts_says_where_they_come_from(tmp_path: Path) -> None:
+    fabric, told = zoo(tmp_path, edge("r1E9"))
+    assert [host.name for host in fabric.hosts] == ["h1", "h2"]
+    assert told == ["no node is a host (`tier` 0 or `type` host), so each of 2 switches gets 1, by a link of 20M"]
+
+
+def test_nodes_whose_type_says_host_are_hosts(tmp_path: Path) -> None:
+    fabric, told = zoo(tmp_path, edge("r1E9"), hosts=True)
+    assert {host.name for host in fabric.hosts} == {"w", "v"}
+    assert told == [
+        "2 hosts, the nodes with `tier` 0 or `type` host; 2 switches; 2 of 3 links say nothing of their capacity "
+        "(`capacity`, `LinkSpeedRaw`, or `LinkSpeed` and `LinkSpeedUnits`) and get 20M; --capacity sets that of all"
+    ]
+
+
+def test_parallel_links_are_one_and_loops_none(tmp_path: Path) -> None:
+    fabric, told = zoo(tmp_path, edge("r1E9") + edge("r2E9") + edge("r1E9", ends='source="a" target="a"'))
+    assert fabric.capacities_bps["a", "b"] == fabric.capacities_bps["b", "a"] == 3e9
+    assert told[0].endswith(
+        "; 1 parallel links are joined with those beside them; 1 links from a node to itself are left out"
+    )
+
+
+def test_directed_edges_are_a_links_two_directions(tmp_path: Path) -> None:
+    fabric, told = zoo(tmp_path, edge("r1E9") + edge("r2E9", ends='source="b" target="a"'), direction="directed")
+    assert "parallel" not in told[0]
+    assert (fabric.capacities_bps["a", "b"], fabric.capacities_bps["b", "a"]) == (1e9, 2e9)

@@ -1,0 +1,49 @@
+"""The examples of docs/files.md load, together, and its tables have every key."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from experiments.faults import load_faults
+from planner.files import load_jobs
+from planner.methods import METHODS
+from planner.problem import Job, Problem
+from topo.document import LinkRecord, SwitchRecord
+from topo.files import load_fabric
+from traffic.packet import FRAGMENT
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "files.md"
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> Path:
+    """A folder with the examples, under the names in their first lines."""
+    blocks = re.findall(r"^```\w+\n(?:# |<!-- )(\S+?)(?: -->)?\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    for name, text in blocks:
+        (tmp_path / name).write_text(text)
+    assert [name for name, _ in blocks] == ["fabric.yml", "map.graphml", "jobs.yml", "faults.yml"]
+    return tmp_path
+
+
+def test_fabric_jobs_and_faults_load_and_can_be_planned(examples: Path) -> None:
+    problem = Problem(load_fabric(examples / "fabric.yml"), load_jobs(examples / "jobs.yml"), FRAGMENT)
+    assert [job.number for job in problem.jobs] == [1, 7]
+    METHODS["atp"].plan(problem)
+    assert len(load_faults(examples / "faults.yml", problem).background) == 1
+
+
+def test_the_map_leaves_nothing_open(examples: Path) -> None:
+    told: list[str] = []
+    fabric = load_fabric(examples / "map.graphml", told.append)
+    assert fabric.capacities_bps["Bern", "Basel"] == 1e10
+    assert told == [f"{examples}/map.graphml: 2 hosts, the nodes with `tier` 0 or `type` host; 2 switches"]
+
+
+def test_the_tables_have_every_key() -> None:
+    documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| ([^|]*)", PAGE.read_text(), re.MULTILINE))))
+    keys = {*SwitchRecord.model_fields, *LinkRecord.model_fields, *(field.name for field in fields(Job))}
+    assert keys <= documented
