@@ -26,8 +26,9 @@ LOWER = 5
 class Processors(NamedTuple):
     """Seconds of all processors together since the machine began, from /proc/stat.
 
-    `working` is what threads took, of it `low` in programs of a nice value above 0. What a hypervisor gave to others is
-    `stolen`. `online` processors there are.
+    `working` is what threads took, of it `low` in programs of a nice value above 0. `softirq` is what interrupts took
+    of the switches' processors, where they move packets. What a hypervisor gave to others is `stolen`. So many
+    processors are `online`.
     """
 
     idle: float
@@ -78,10 +79,14 @@ ENDPOINTS, ENDPOINTS_NAME = 0, "endpoints"
 
 @dataclass(frozen=True)
 class Sources:
-    """Where a moment is read from. `owner` is the process of the run, `thread` its thread that drives the endpoints."""
+    """Where a moment is read from. `owner` is the process of the run, `thread` its thread that drives the endpoints.
+
+    `processor` is that of the endpoints. What interrupts take of it the kernel charges to the endpoints' thread.
+    """
 
     owner: int
     thread: int
+    processor: int = 0
     proc: Path = Path("/proc")
     cgroups: Path = Path("/sys/fs/cgroup")
 
@@ -100,16 +105,17 @@ class Sources:
 
     def processors(self) -> Processors:
         """From /proc/stat: user nice system idle iowait irq softirq steal, in ticks."""
-        lines = (self.proc / "stat").read_text().splitlines()
-        columns = [int(ticks) / TICKS_PER_S for ticks in lines[0].split()[1:9]]
-        user, low, system, idle, waiting, interrupts, softirq, stolen = columns
+        rows = [line.split() for line in (self.proc / "stat").read_text().splitlines() if line.startswith("cpu")]
+        ticks = {name: [int(number) / TICKS_PER_S for number in numbers[:8]] for name, *numbers in rows}
+        user, low, system, idle, waiting, interrupts, softirq, stolen = ticks.pop("cpu")
+        own = ticks.get(f"cpu{self.processor}") if len(ticks) > 1 else None
         return Processors(
             idle=idle + waiting,
             working=user + low + system,
             low=low,
-            softirq=interrupts + softirq,
+            softirq=interrupts + softirq - (own[5] + own[6] if own else 0.0),
             stolen=stolen,
-            online=sum(line.startswith("cpu") for line in lines) - 1,
+            online=len(ticks),
         )
 
     def processes(self) -> Iterator[tuple[tuple[int, int], Process]]:

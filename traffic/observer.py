@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from topo.errors import RunError
-from topo.processors import switch_processors
+from topo.processors import endpoint_processor, switch_processors
 from traffic.moments import Sources
 from traffic.seconds import Consumer, Second, second
 
@@ -36,7 +36,7 @@ class Observer:
         """Those that are over, in their order. Another thread adds to them."""
 
     def __enter__(self) -> Self:
-        numbers = map(str, (os.getpid(), threading.get_native_id(), self.period_s))
+        numbers = map(str, (os.getpid(), threading.get_native_id(), endpoint_processor(), self.period_s))
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-m", __name__, *numbers],
             cwd=Path(__file__).resolve().parents[1],
@@ -88,4 +88,4 @@ def observe(sources: Sources, period_s: float) -> None:
 
 
 if __name__ == "__main__":
-    observe(Sources(int(sys.argv[1]), int(sys.argv[2])), float(sys.argv[3]))
+    observe(Sources(*map(int, sys.argv[1:4])), float(sys.argv[4]))

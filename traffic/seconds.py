@@ -80,16 +80,19 @@ def second(earlier: Moment, later: Moment, owner: int) -> Second:
     own = descendants(later.processes, owner)
     others = {key: s for key, s in took.items() if key[0] not in own and not is_softirq(later.processes[key])}
     unseen = max(0.0, now.working - then.working - sum(took.values()))
-    # What interrupts did meanwhile, which is the run's work, the kernel charges to whom they interrupted.
-    lent = max(0.0, sum(others.values()) + unseen - (now.softirq - then.softirq))
-    busy_s = max(capacity_s - (now.idle - then.idle), 1e-9)
+    # What interrupts do, which is the run's work, the kernel also charges to whom they interrupt. So others had no more
+    # than what is neither idle nor the run's.
+    idle = now.idle - then.idle
+    own_s = sum(s for key, s in took.items() if key[0] in own) + now.softirq - then.softirq
+    lent = min(sum(others.values()) + unseen, max(0.0, capacity_s - idle - own_s))
+    busy_s = max(capacity_s - idle, 1e-9)
     endpoints, switches = waits(earlier.threads, later.threads, passed_s, share(sum(others.values()) + unseen, busy_s))
     return Second(
         start_s=earlier.at_s,
         end_s=later.at_s,
         processors=now.online,
-        free=share(now.idle - then.idle + lent, capacity_s),
-        spare=share(now.idle - then.idle + now.low - then.low, capacity_s),
+        free=share(idle + lent, capacity_s),
+        spare=share(idle + now.low - then.low, capacity_s),
         endpoints=endpoints,
         switches=switches,
         somebody_waited=optional_share(earlier.pressure_s, later.pressure_s, passed_s),

@@ -50,7 +50,7 @@ def sources(tmp_path: Path) -> Sources:
     write(proc / f"{OWNER}/cgroup", "0::/user/run\n")
     write(proc / "pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0.00 total=0\n")
     write(tmp_path / "cgroup/user/cpu.stat", "usage_usec 9\nnr_throttled 3\nthrottled_usec 2500000\n")
-    return Sources(OWNER, THREAD, proc, tmp_path / "cgroup")
+    return Sources(OWNER, THREAD, proc=proc, cgroups=tmp_path / "cgroup")
 
 
 def write(path: Path, text: str) -> None:
@@ -59,8 +59,13 @@ def write(path: Path, text: str) -> None:
 
 
 def test_processors_are_in_seconds_of_all_together(sources: Sources) -> None:
-    expected = Processors(idle=334.02, working=621.64, low=413.55, softirq=0.82, stolen=1.42, online=2)
+    expected = Processors(idle=334.02, working=621.64, low=413.55, softirq=0.72, stolen=1.42, online=2)
     assert sources.processors() == pytest.approx(expected)
+
+
+def test_on_a_single_processor_interrupts_are_beside_the_endpoints(sources: Sources) -> None:
+    write(sources.proc / "stat", STAT.replace("cpu1", "xpu1"))
+    assert sources.processors().softirq == pytest.approx(0.82)
 
 
 def test_processes_have_their_names_parents_times_and_priorities(sources: Sources) -> None:

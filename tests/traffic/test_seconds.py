@@ -82,8 +82,14 @@ def test_what_own_processes_waited_counts_as_far_as_others_had_the_processors() 
 
 def test_what_others_took_is_free_but_for_what_interrupts_did_meanwhile() -> None:
     found = from_start(BESIDE)
-    assert found.free == pytest.approx((2.0 - 0.4) / 4.0)
+    own_s = 1.6 + 1.0 + 0.4  # the processes of the run, and interrupts
+    assert found.free == pytest.approx((4.0 - own_s) / 4.0)
     assert found.spare == pytest.approx(0.8 / 4.0)
+
+
+def test_a_run_that_leaves_others_little_leaves_little_free() -> None:
+    greedy = {**BESIDE.processes, (OWNER, 1): Process("inakit", 1, 11.5, low=False)}
+    assert from_start(replace(BESIDE, processes=greedy)).free == pytest.approx(0.1 / 4.0)
 
 
 def test_others_go_by_name_the_greatest_first() -> None:
