@@ -65,7 +65,7 @@ def test_a_rate_that_is_known_takes_one_trial() -> None:
 
 
 def test_a_machine_that_carries_nothing_says_why_and_what_to_do() -> None:
-    with pytest.raises(MachineError, match=r"no link rate down to 10 kbit/s: CPU: 0% idle.*End what else runs"):
+    with pytest.raises(MachineError, match=r"no link rate down to 20 kbit/s: CPU: 0% idle.*End what else runs"):
         climb(MadeUp(1.0).trial, 0, len(RATES))
 
 
