@@ -11,6 +11,7 @@ from experiments.calibrate.curve import curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit, print_calibration
 from experiments.calibrate.trials import TrialNetwork
 from experiments.calibrate.verification import verification_table, verify
+from experiments.defaults import tell_choice
 from experiments.planning import plan_to_run, tell_room
 from experiments.progress import working
 from experiments.record import check_results, make_new_folder, stamp
@@ -34,6 +35,7 @@ class Command:
         """Plan. Raises `InakitError` before anything exists."""
         target, problem = choose_target(self.switch), build_problem(self.fabric, self.job)
         check_machine()
+        tell_choice(console, self.switch, target)
         with working(console, f"{problem.fabric.name}: planning"):
             run = plan_to_run(problem, self.planner, self.seed)
         hosts, switches = len(problem.fabric.hosts), len(problem.fabric.switches)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -17,11 +18,14 @@ from experiments.calibrate.capacity import hosts_at_work, planned_load
 from experiments.calibrate.trials import Trial, TrialNetwork
 from experiments.progress import working
 from experiments.report import VALID
+from planner.adapt import with_policy
 from planner.evaluate import evaluate
 from planner.plan import Plan
+from planner.policies import DEFAULT_POLICY
 from planner.problem import Problem
+from planner.results import as_run
 from switch.target import Target
-from topo.errors import MachineError
+from topo.errors import MachineError, PlanError
 
 MARGIN = 1.5
 """A rate is taken if so many times that rate was carried: what else a machine does comes and goes."""
@@ -56,7 +60,7 @@ def fit(problem: Problem, plans: Mapping[str, Plan], target: Target, console: Co
     Raises `MachineError` where this machine carries not even `FLOOR_BPS`.
     """
     rates = round_rates(fastest_bps(problem))
-    plan = heaviest(problem, plans)
+    plan = simplest(problem, heaviest(problem, plans))
     network, asked = (target.name, problem.fabric.name, hosts_at_work(problem), rates[0]), packets(problem, plan)
     if network in FOUND and FOUND[network][0] >= asked:
         return FOUND[network][1]
@@ -89,6 +93,16 @@ def heaviest(problem: Problem, plans: Mapping[str, Plan]) -> Plan:
     return max(plans.values(), key=lambda plan: packets(problem, plan))
 
 
+def simplest(problem: Problem, plan: Plan) -> Plan:
+    """The plan as it is probed: without collisions in shared slots, and with room for the results that come back.
+
+    Then nothing but the machine keeps it from its rates.
+    """
+    with suppress(PlanError):  # where a switch has not the slots for it
+        plan = with_policy(problem, plan, DEFAULT_POLICY)
+    return as_run(problem, plan).plan
+
+
 def packets(problem: Problem, plan: Plan) -> float:
     """How many packets a second are sent, received or switched."""
     load = planned_load(problem, evaluate(problem, plan))
@@ -112,26 +126,31 @@ def kept_rate(problem: Problem, target: str) -> float | None:
 def climb(trial: Callable[[int], Trial], first: int, rungs: int) -> int:
     """The rung of the highest rate that is carried, found from `first`; rung 0 is the highest rate.
 
-    From a rate that is carried it goes up only as long as the processors have room. Raises `MachineError` where
-    no rate is carried.
+    From a rate that is carried it goes up only as long as the processors have room. A trial that fails on a machine
+    that is not to blame ends the search: the run itself is to tell. Raises `MachineError` where no rate is carried.
     """
     found = trial(first)
-    if found.verdict != VALID:
+    if too_much(found):
         return descend(trial, first, rungs, found)
     rung = first
     while rung and found.busy.most <= ROOMY:
         found = trial(rung - 1)
-        if found.verdict != VALID:
+        if too_much(found):
             break
         rung -= 1
     return rung
+
+
+def too_much(found: Trial) -> bool:
+    """Whether the machine did not carry a trial."""
+    return found.verdict != VALID and found.by_machine
 
 
 def descend(trial: Callable[[int], Trial], from_rung: int, rungs: int, found: Trial) -> int:
     """The first rung below `from_rung`, where `found` was the trial, that is carried."""
     for rung in range(from_rung + 1, rungs):
         found = trial(rung)
-        if found.verdict == VALID:
+        if not too_much(found):
             return rung
     raise MachineError(
         f"this machine carries the plan at no link rate down to {FLOOR_BPS / 1e3:g} kbit/s: {found.reasons[0]}. "

@@ -26,22 +26,31 @@ from topo.circuits import patch_panel
 from topo.errors import RunError
 from topo.processors import endpoint_processor
 from topo.variations import with_scale
+from traffic.contention import processor_causes
 from traffic.counters import CpuTime, processor_times
 from traffic.port import host_ports
 from traffic.reliable import run_reliable
+from traffic.verdict import Limits
 
 RUN_S = 2.5
 """How long the gradients of one trial take at the planned rate."""
 PATIENCE = 2.0
 """A trial that takes so many times as long has shown that it is not carried."""
-STALL_S = 2.0
+STALLS = 5
+"""A trial has stalled after this part of the time that a run would take to stall."""
+BUSY = 0.5
+"""A machine whose processors were less busy than this, and let nothing wait, is not why a trial failed."""
 QUIET_S = 0.1
 QUIET_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run at `scale` of the fabric's link rates: what was planned, and how busy it kept the processors."""
+    """One run at `scale` of the fabric's link rates: what was planned, and how busy it kept the processors.
+
+    `by_machine`: if it is not VALID, whether the machine can be why. Otherwise a lower rate helps as little as a
+    faster machine would: the P4 program or the plan is at fault.
+    """
 
     scale: float
     verdict: str
@@ -49,6 +58,7 @@ class Trial:
     load: Load
     worker_bps: float
     busy: Use
+    by_machine: bool = True
 
 
 class TrialNetwork:
@@ -89,7 +99,7 @@ class TrialNetwork:
         self.network.set_capacities(problem.fabric, patch_panel(problem.fabric) if self.panel else None)
         self._settle()
         prediction, sampler = evaluate(problem, plan), Sampler(PATIENCE * self.run_s)
-        verdict, reasons = self._run(problem, plan, sampler)
+        verdict, reasons, waited = self._run(problem, plan, sampler)
         return Trial(
             scale=scale,
             verdict=verdict,
@@ -97,12 +107,17 @@ class TrialNetwork:
             load=planned_load(problem, prediction),
             worker_bps=prediction.sending_rate_bps,
             busy=sampler.busy(),
+            by_machine=verdict == OVERLOADED and (waited or sampler.busy().most > BUSY),
         )
 
-    def _run(self, problem: Problem, plan: Plan, sampler: Sampler) -> tuple[str, tuple[str, ...]]:
-        """The verdict and its reasons. A run that stalls, or takes much too long, is overloaded too."""
+    def _run(self, problem: Problem, plan: Plan, sampler: Sampler) -> tuple[str, tuple[str, ...], bool]:
+        """The verdict, its reasons, and whether the run had to wait for a processor, or just took much too long.
+
+        A run that stalls, or takes much too long, is overloaded too.
+        """
         options = options_for(problem)
-        options = replace(options, worker=replace(options.worker, first_seq=self.next_seq), stall_s=STALL_S)
+        worker = replace(options.worker, first_seq=self.next_seq)
+        options = replace(options, worker=worker, stall_s=options.stall_s / STALLS)
         self.next_seq += longest_tree(problem, plan) + max(tree.reach for s in plan.shards for tree in s.trees)
         try:
             outcome = watch(
@@ -112,8 +127,9 @@ class TrialNetwork:
         except RunError as error:
             for switch in self.network.switches.values():
                 switch.check()
-            return OVERLOADED, (str(error),)
-        return outcome.verdict, outcome.reasons
+            return OVERLOADED, (str(error),), sampler.fraction > 0
+        waited = any(processor_causes(tuple(outcome.monitor.seconds), Limits()))
+        return outcome.verdict, outcome.reasons, waited
 
     def _settle(self) -> None:
         """Wait until no packet moves any more that an earlier trial has left behind."""
@@ -154,8 +170,10 @@ class Sampler:
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self.samples: list[tuple[float, Mapping[int, CpuTime]]] = []
+        self.fraction = 0.0
 
     def __call__(self, fraction: float) -> None:
+        self.fraction = fraction
         if fraction == 1:
             return
         self.samples.append((time.monotonic(), processor_times()))

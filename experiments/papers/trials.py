@@ -11,7 +11,7 @@ from rich.console import Console
 
 from experiments.bring_up import brought_up
 from experiments.calibrate.fit import fit, packets
-from experiments.defaults import rate_words
+from experiments.defaults import rate_words, tell_choice
 from experiments.dilation import as_described, slowed_options, slowed_plan, slowed_problem
 from experiments.emulate import overall
 from experiments.outcome import Outcome, planned_figures, watch
@@ -78,6 +78,7 @@ def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: 
     target = choose_target(request.switch)
     check_machine()
     check_results(request.results)
+    tell_choice(console, request.switch, target)
     scale = scale_of(trials, target, console)
     folder = RunFolder(request.results, figure)
     record = new_record(trials, target, scale)

@@ -9,11 +9,15 @@ import pytest
 
 from experiments.calibrate.cache import Fit, default_file, save_fit, this_machine
 from experiments.calibrate.capacity import Load, Use
-from experiments.calibrate.fit import FLOOR_BPS, climb, first_rung, heaviest, round_rates
+from experiments.calibrate.fit import FLOOR_BPS, climb, first_rung, heaviest, round_rates, simplest
 from experiments.calibrate.trials import Trial
 from experiments.planning import make_plan
 from experiments.report import OVERLOADED, VALID
 from experiments.scenario import FabricChoice, JobChoice, build_problem
+from planner.check import check
+from planner.evaluate import evaluate
+from planner.methods import METHODS
+from planner.policies import policy_of
 from planner.problem import Problem
 from switch.target import TARGETS
 from topo.errors import MachineError
@@ -69,10 +73,30 @@ def test_a_machine_that_carries_nothing_says_why_and_what_to_do() -> None:
         climb(MadeUp(1.0).trial, 0, len(RATES))
 
 
+def test_a_program_that_fails_on_an_idle_machine_is_not_taken_for_a_slow_one() -> None:
+    """The sums of a mistaken program are wrong at every rate: the run itself is to say so."""
+
+    def wrong(rung: int) -> Trial:
+        return replace(MadeUp(1e9).trial(rung), verdict="WRONG", reasons=("sums",), by_machine=False)
+
+    assert climb(wrong, 3, len(RATES)) == 0
+
+
 def test_the_plan_that_asks_most_is_the_one_probed() -> None:
     one = problem()
     plans = {name: make_plan(one, name, 0) for name in ("lbmm", "aro", "atp")}
     assert heaviest(one, plans) is plans["aro"]
+
+
+@pytest.mark.parametrize("planner", ["inart", "goat", "atp"])
+def test_a_plan_is_probed_without_what_else_may_slow_it_down(planner: str) -> None:
+    """No slot is shared, and no link carries more than it has, results included."""
+    one = build_problem(FabricChoice("inart-testbed"), JobChoice(servers=2))
+    probed = simplest(one, METHODS[planner].plan(one))
+    check(one, probed)
+    assert not any(policy_of(tree.policy).shared for shard in probed.shards for tree in shard.trees)
+    loads, capacities = evaluate(one, probed).loads_with_results_bps, one.fabric.capacities_bps
+    assert all(load <= capacities[link] * (1 + 1e-9) for link, load in loads.items())
 
 
 def test_a_probe_begins_at_what_was_found_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
