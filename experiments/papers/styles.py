@@ -15,7 +15,7 @@ from topo.errors import unknown_name
 
 RED, NAVY, SKY, MINT, MUSTARD, PLUM, INK = "#B61100", "#2C23A3", "#19ABF3", "#2CE0A2", "#D0B200", "#8D0A6C", "#302D11"
 BUILT_IN_COLORS = (RED, SKY, NAVY, MINT, MUSTARD, PLUM, INK)
-OWN_COLORS = ("#A200FF", "#FF2BD1", "#BD635D")
+OWN_COLORS = ("#FF2BD1", "#A200FF", "#BD635D")
 OWN_MARKERS = ("*", "p", "H", "<")
 """Three colours and four markers: twelve planners of one's own differ in one or the other."""
 
