@@ -66,7 +66,8 @@ def compare(
     if len(names) != 2:
         raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    shown = Console(stderr=True)
+    with Progress(console=shown, transient=True, disable=not shown.is_terminal) as progress:
         task = progress.add_task("packets", total=packets)
         limits = dict(map(parse_limit, limit or ()))
         needed = [name for name in headers.split(",") if name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from itertools import zip_longest
+from math import inf
 from pathlib import Path
 
 from rich.console import Console
@@ -34,7 +35,7 @@ def top(console: Console, run: str | None, interval_s: float, *, once: bool) -> 
 
     Without `run`, the next network of the same process is watched when one ends. Raises `InakitError`.
     """
-    if interval_s < LEAST_INTERVAL_S:
+    if not LEAST_INTERVAL_S <= interval_s < inf:
         raise InputError(f"interval {interval_s:g}: at least {LEAST_INTERVAL_S:g} s is expected")
     network = find_network(run)
     if os.geteuid() != 0:

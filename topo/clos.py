@@ -68,6 +68,10 @@ def leaf_spine(
     return wire(f"leafspine-{leaves}x{spines}", hosts, tiers, down + up)
 
 
+MOST_PORTS = 128
+"""Of a fat-tree's switches, so that a slip of the keyboard does not fill the memory."""
+
+
 def fat_tree(
     k: int = 4,
     *,
@@ -81,6 +85,8 @@ def fat_tree(
     switch's host capacity over its uplink capacity, and every link above the edge gets that uplink speed.
     """
     require_positive(k=k)
+    if k > MOST_PORTS:
+        raise FabricError(f"fat-tree with k = {k}: k is at most {MOST_PORTS}, which is {MOST_PORTS**3 // 4:,} hosts")
     if k % 2:
         raise FabricError(f"fat-tree with k = {k}: k must be even, try {k - 1 or 2} or {k + 1}")
     half = k // 2

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from command import AS_NOBODY, inakit, nothing_left
 
+from experiments.main import main
+
 FABRIC = """
 name: small
 hosts: [w1, w2, ps]
@@ -102,6 +104,94 @@ def test_a_mistake_is_named_and_nothing_is_left(mistake: Mistake, tmp_path: Path
     assert answer.error.count("\n") == 1, answer.error
     for part in mistake.says:
         assert part in answer.error
+
+
+BAD_COMMANDS = """
+plan --topo folder | unknown fabric 'folder'
+plan --topo empty.yml | empty.yml line 1: expected the keys name, hosts, switches, links
+plan --topo bytes.yml | bytes.yml: not text in UTF-8
+plan --topo empty.graphml | empty.graphml: not GraphML
+plan --topo bytes.graphml | bytes.graphml: not text in UTF-8
+plan --topo folder.yml | folder.yml: Is a directory
+plan --topo units:nothing=2 | nothing
+plan --topo leafspine --leaves -1 | -1
+plan --k -2 | -2
+plan --k 100000 | 100000
+plan --jobs folder | folder: Is a directory
+plan --jobs bytes.yml | bytes.yml: not text in UTF-8
+plan --jobs broken.json | broken.json: not JSON: Expecting value: line 1 column 11
+plan --workers -1 | -1 workers: fabric 'fattree-4' has 15 hosts beside
+plan --servers 0 | 0 parameter servers
+plan --gradient-bytes -4 | -4 bytes; a positive multiple of 4
+plan --gradient-bytes 3 | 3 bytes; a positive multiple of 4
+plan --capacity nan | 'nan': expected a rate in bit/s
+plan --capacity 1e999 | '1e999': expected a rate in bit/s
+plan --capacity 30M:10M | from 3e+07 to 1e+07 bit/s
+plan --scale nan | scale 'nan': a fraction is expected
+plan --scale 0 | 0
+plan --scale 1/0 | scale '1/0': a fraction is expected
+plan --ina 2 | 2
+plan --ina nan | nan
+plan --pipelines 0 | 0 pipelines
+plan --model nomodel | nomodel
+plan --planner aro,nope | unknown planner 'nope'
+plan --output empty.yml | empty.yml
+plan --output empty.yml/below | empty.yml
+topo --output empty.yml/below/x | empty.yml
+topo --planner nope | unknown planner 'nope'
+jobs --output folder | folder is there already
+jobs --iterations 0 | 0 iterations; at least 1
+check empty.json empty.yml empty.yml | empty.yml
+check none none none | none
+reproduce nopaper fig1 | nopaper
+reproduce aro nofig | nofig
+reproduce aro fig7 --results empty.yml | empty.yml: File exists: it is a file; choose a folder
+design --ports 0 | 0
+design --capacity x | 'x': expected a rate
+design --time-limit-s nan | nan
+exactness --levels 9 | --levels 9: numbers from
+exactness --levels x | x
+exactness --policies nope | nope
+exactness --conditions nope | nope
+exactness --switch nope | unknown switch 'nope'
+dump leaf1 --run zzzz | network
+top --interval nan | interval nan: at least
+capture leaf1 3 --output x.pcap --run zzzz | network
+switch stf x.p4 test.stf | compiled of it, x.json: run `p4c-bm2-ss --std p4-16 -o x.json x.p4`
+switch stf broken.json test.stf | broken.json: not JSON line 1: Expecting value
+switch stf empty.json test.stf | empty.json: empty; the JSON that p4c-bm2-ss writes is expected
+switch stf folder test.stf | folder: is a directory
+switch compare x.p4 --targets fast,interpreted | x.p4 is P4 source
+switch compare broken.json --targets fast | --targets fast: expected two
+switch replay x.p4 --in 1:bytes.yml --out out | x.p4 is P4 source
+switch replay x.p4 --in x --out out | --in x: expected PORT:FILE.pcap
+"""
+"""A command line, and what its one line of error must say."""
+
+
+@pytest.mark.parametrize("case", BAD_COMMANDS.strip().splitlines())
+def test_bad_input_to_any_command_is_one_line(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, _, says = case.partition(" | ")
+    for name in ("folder", "folder.yml"):
+        (tmp_path / name).mkdir()
+    for name in ("empty.yml", "empty.json", "empty.graphml", "x.p4", "test.stf"):
+        (tmp_path / name).write_text("")
+    for name in ("bytes.yml", "bytes.graphml"):
+        (tmp_path / name).write_bytes(b"\xff\x00\xfe" * 99)
+    (tmp_path / "broken.json").write_text('{"a": [1, }')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["inakit", *arguments.split()])
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith("inakit: ")
+    assert says in said
+    assert said.count("\n") == 1
+    assert set(tmp_path.rglob("*")) == before
 
 
 def test_unknown_option_is_refused(tmp_path: Path) -> None:
