@@ -20,8 +20,8 @@ BEHIND_S, BEHIND = 5.0, 1.25
 outside the limit of 5 % of the rates, and no short iteration's start."""
 OFTEN = 0.25
 """Others that did not make the run wait are named if they were there in so large a part of its seconds."""
-NAMED = 3
-"""So many of the others are named."""
+NAMED, PART = 3, 0.1
+"""So many of the others are named, if each took so large a part of what all of them took."""
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,10 @@ def accusation(seconds: Sequence[Second], count: int, low: bool) -> str:
     for consumer in (each for second in seconds for each in second.others if low or not each.low):
         shares[consumer.name] = shares.get(consumer.name, 0.0) + consumer.share / len(seconds)
         numbers[consumer.name] = max(numbers.get(consumer.name, 0), consumer.processes)
-    names = sorted(shares, key=lambda name: -shares[name])[:NAMED]
-    listed = ", ".join(named(name, numbers[name]) for name in names)
-    return f"{listed} took {sum(shares.values()):.0%} of the processors {often(len(seconds), count)}: end them, or wait"
+    total = sum(shares.values())
+    names = [name for name in sorted(shares, key=lambda name: -shares[name]) if shares[name] >= PART * total]
+    listed = ", ".join(named(name, numbers[name]) for name in names[:NAMED])
+    return f"{listed} took {total:.0%} of the processors {often(len(seconds), count)}: end them, or wait"
 
 
 def named(name: str, processes: int) -> str:

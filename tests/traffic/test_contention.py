@@ -11,7 +11,11 @@ from traffic.seconds import UNSEEN, Consumer, Second
 from traffic.verdict import Cause, Invariant, Limits
 
 LIMITS = Limits()
-HOGS = (Consumer("cc1plus", 2, 0.7, low=False), Consumer("ld", 1, 0.1, low=False))
+HOGS = (
+    Consumer("cc1plus", 2, 0.66, low=False),
+    Consumer("ld", 1, 0.1, low=False),
+    Consumer("kworker/1:1", 1, 0.04, low=False),
+)
 RIGHT = Second(
     start_s=0.0, end_s=1.0, processors=2, free=0.4, spare=0.4, endpoints=0.02, switches=0.01, somebody_waited=0.1
 )  # fmt: skip
