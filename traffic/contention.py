@@ -26,15 +26,17 @@ NAMED, PART = 3, 0.1
 
 @dataclass(frozen=True)
 class Rule:
-    """What may not happen in any second. `excess` is how far beyond the limit one is; `by_others`: never the run's own.
+    """What may not happen in any second: that a figure of it is beyond its limit, or, if that is the `least`, below it.
 
     `text` has the places {worst}, the worst second's figure, {limit}, and {often}, in how many seconds of how many.
+    `waiting`: the run had to wait for somebody. `by_others`: for somebody who is never of the run.
     """
 
     text: str
     figure: Callable[[Second], float]
     limit: Callable[[Limits], float]
     least: bool = False
+    waiting: bool = True
     by_others: bool = False
 
     def broken(self, second: Second, limits: Limits) -> bool:
@@ -55,6 +57,7 @@ RULES = (
         lambda second: second.free if second.source == SCHEDSTAT else 1.0,
         lambda limits: limits.free,
         least=True,
+        waiting=False,
     ),
     Rule(
         "the endpoints had to wait for a processor: {worst:.0%} of a second at worst, {often}; {limit:.0%} is the most",
@@ -110,7 +113,7 @@ def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[Cause]:
 
     Work of a low priority is to blame only where the emulation had to wait.
     """
-    waited = [second for second in seconds if any(rule.broken(second, limits) for rule in RULES)]
+    waited = [second for second in seconds if any(rule.waiting and rule.broken(second, limits) for rule in RULES)]
     guilty = [second for second in waited if taken(second, low=True) >= limits.noticed]
     present = [second for second in seconds if taken(second, low=False) >= limits.noticed]
     among = guilty or (present if len(present) >= OFTEN * len(seconds) else [])

@@ -115,6 +115,7 @@ def test_others_are_named_with_what_they_took_and_for_how_long() -> None:
 def test_work_of_a_low_priority_is_to_blame_only_where_the_run_waited() -> None:
     low = tuple(replace(consumer, low=True) for consumer in HOGS)
     assert accused(replace(RIGHT, others=low)) == []
+    assert accused(replace(RIGHT, others=low, free=0.01)) == []
     assert len(accused(replace(RIGHT, others=low, endpoints=0.5))) == 1
 
 
