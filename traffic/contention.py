@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from traffic.seconds import SCHEDSTAT, UNSEEN, Second
 from traffic.verdict import Cause, Invariant, Limits
 
-CLEAR_SECONDS = 3
-"""So many bad seconds make an overload clear while a run goes on. One or two may be a hiccup at its start."""
+CLEAR_SECONDS, RECENT_SECONDS = 3, 10
+"""So many bad seconds of so many last ones make an overload clear while a run goes on. One or two may be a hiccup."""
 BEHIND_S, BEHIND = 5.0, 1.25
 """A run is clearly behind when it has taken that much longer than planned, and so many times as long: that is far
 outside the limit of 5 % of the rates, and no short iteration's start."""
@@ -156,8 +156,9 @@ def clear_overload(
     seconds: Sequence[Second], limits: Limits, elapsed_s: float, planned_s: float | None
 ) -> Iterator[Cause]:
     """Why a run that still goes on is overloaded beyond doubt; see `Monitor.overloaded_so_far`."""
-    found = [*processor_causes(seconds, limits, CLEAR_SECONDS)]
+    recent = seconds[-RECENT_SECONDS:]
+    found = [*processor_causes(recent, limits, CLEAR_SECONDS)]
     if planned_s is not None and elapsed_s > planned_s + BEHIND_S and elapsed_s > planned_s * BEHIND:
         text = f"the run is behind its plan: what was to take {planned_s:.1f} s has taken {elapsed_s:.1f} s"
         found.append(Cause(Invariant.PACE, text))
-    yield from (*blame(seconds, limits), *found) if found else ()
+    yield from (*blame(recent, limits), *found) if found else ()

@@ -47,12 +47,12 @@ class Monitor:
     def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
         """Why the run, which still goes on, is clearly overloaded already; nothing as long as it is not clear.
 
-        A single second decides the verdict at the end; here it takes several. `planned_s` is how long what is done by
-        now was planned to take: a run that needs much longer is overloaded too. Cheap enough for every report of
-        progress.
+        A single second decides the verdict at the end; here it takes several of the last ten. `planned_s` is how long
+        what is done by now was planned to take: a run that needs much longer is overloaded too. Cheap enough for
+        every report of progress.
         """
         elapsed_s = time.monotonic() - self.before.at_s
-        return tuple(clear_overload(tuple(self.seconds), limits or Limits(), elapsed_s, planned_s))
+        return tuple(clear_overload(self.seconds, limits or Limits(), elapsed_s, planned_s))
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from traffic.contention import BEHIND_S, CLEAR_SECONDS, blame, clear_overload, processor_causes
+from traffic.contention import BEHIND_S, CLEAR_SECONDS, RECENT_SECONDS, blame, clear_overload, processor_causes
 from traffic.seconds import UNSEEN, Consumer, Second
 from traffic.verdict import Cause, Invariant, Limits
 
@@ -145,6 +145,7 @@ def test_several_bad_seconds_are_a_clear_overload_and_one_is_not() -> None:
     bad = replace(RIGHT, free=0.0)
     assert so_far(RIGHT, bad, bad) == []
     assert so_far(RIGHT, *[bad] * CLEAR_SECONDS) == [Invariant.PROCESSORS]
+    assert so_far(*[bad] * CLEAR_SECONDS, *[RIGHT] * RECENT_SECONDS) == []
 
 
 def test_a_run_far_behind_its_plan_is_a_clear_overload() -> None:
