@@ -13,28 +13,30 @@ from dataclasses import dataclass
 from traffic.seconds import SCHEDSTAT, UNSEEN, Second
 from traffic.verdict import Cause, Invariant, Limits
 
-CLEAR_SECONDS = 3
-"""So many bad seconds make an overload clear while a run goes on. One or two may be a hiccup at its start."""
+CLEAR_SECONDS, RECENT_SECONDS = 3, 10
+"""So many bad seconds of so many last ones make an overload clear while a run goes on. One or two may be a hiccup."""
 BEHIND_S, BEHIND = 5.0, 1.25
 """A run is clearly behind when it has taken that much longer than planned, and so many times as long: that is far
 outside the limit of 5 % of the rates, and no short iteration's start."""
 OFTEN = 0.25
 """Others that did not make the run wait are named if they were there in so large a part of its seconds."""
-NAMED = 3
-"""So many of the others are named."""
+NAMED, PART = 3, 0.1
+"""So many of the others are named, if each took so large a part of what all of them took."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What may not happen in any second. `excess` is how far beyond the limit one is; `by_others`: never the run's own.
+    """What may not happen in any second: that a figure of it is beyond its limit, or, if that is the `least`, below it.
 
     `text` has the places {worst}, the worst second's figure, {limit}, and {often}, in how many seconds of how many.
+    `waiting`: the run had to wait for somebody. `by_others`: for somebody who is never of the run.
     """
 
     text: str
     figure: Callable[[Second], float]
     limit: Callable[[Limits], float]
     least: bool = False
+    waiting: bool = True
     by_others: bool = False
 
     def broken(self, second: Second, limits: Limits) -> bool:
@@ -55,6 +57,7 @@ RULES = (
         lambda second: second.free if second.source == SCHEDSTAT else 1.0,
         lambda limits: limits.free,
         least=True,
+        waiting=False,
     ),
     Rule(
         "the endpoints had to wait for a processor: {worst:.0%} of a second at worst, {often}; {limit:.0%} is the most",
@@ -110,7 +113,7 @@ def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[Cause]:
 
     Work of a low priority is to blame only where the emulation had to wait.
     """
-    waited = [second for second in seconds if any(rule.broken(second, limits) for rule in RULES)]
+    waited = [second for second in seconds if any(rule.waiting and rule.broken(second, limits) for rule in RULES)]
     guilty = [second for second in waited if taken(second, low=True) >= limits.noticed]
     present = [second for second in seconds if taken(second, low=False) >= limits.noticed]
     among = guilty or (present if len(present) >= OFTEN * len(seconds) else [])
@@ -131,9 +134,10 @@ def accusation(seconds: Sequence[Second], count: int, low: bool) -> str:
     for consumer in (each for second in seconds for each in second.others if low or not each.low):
         shares[consumer.name] = shares.get(consumer.name, 0.0) + consumer.share / len(seconds)
         numbers[consumer.name] = max(numbers.get(consumer.name, 0), consumer.processes)
-    names = sorted(shares, key=lambda name: -shares[name])[:NAMED]
-    listed = ", ".join(named(name, numbers[name]) for name in names)
-    return f"{listed} took {sum(shares.values()):.0%} of the processors {often(len(seconds), count)}: end them, or wait"
+    total = sum(shares.values())
+    names = [name for name in sorted(shares, key=lambda name: -shares[name]) if shares[name] >= PART * total]
+    listed = ", ".join(named(name, numbers[name]) for name in names[:NAMED])
+    return f"{listed} took {total:.0%} of the processors {often(len(seconds), count)}: end them, or wait"
 
 
 def named(name: str, processes: int) -> str:
@@ -152,8 +156,9 @@ def clear_overload(
     seconds: Sequence[Second], limits: Limits, elapsed_s: float, planned_s: float | None
 ) -> Iterator[Cause]:
     """Why a run that still goes on is overloaded beyond doubt; see `Monitor.overloaded_so_far`."""
-    found = [*processor_causes(seconds, limits, CLEAR_SECONDS)]
+    recent = seconds[-RECENT_SECONDS:]
+    found = [*processor_causes(recent, limits, CLEAR_SECONDS)]
     if planned_s is not None and elapsed_s > planned_s + BEHIND_S and elapsed_s > planned_s * BEHIND:
         text = f"the run is behind its plan: what was to take {planned_s:.1f} s has taken {elapsed_s:.1f} s"
         found.append(Cause(Invariant.PACE, text))
-    yield from (*blame(seconds, limits), *found) if found else ()
+    yield from (*blame(recent, limits), *found) if found else ()

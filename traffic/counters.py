@@ -1,4 +1,4 @@
-"""The kernel's counters that traffic is judged by: CPU time, interfaces, queueing disciplines."""
+"""The kernel's counters of traffic: interfaces, queueing disciplines, and the time of each processor."""
 
 from __future__ import annotations
 
@@ -56,12 +56,6 @@ def interface(numbers: str) -> Interface:
     """The columns of /proc/net/dev: eight for receipt (bytes, packets, errors, drops, ...), eight for sending."""
     columns = [int(number) for number in numbers.split()]
     return Interface(columns[0], columns[1], columns[3], columns[8], columns[9], columns[11])
-
-
-def cpu_time() -> CpuTime:
-    """Of all processors together."""
-    each = processor_times().values()
-    return CpuTime(sum(one.idle for one in each), sum(one.total for one in each))
 
 
 def processor_times() -> dict[int, CpuTime]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
+from topo.priority import ahead_of_others
 from traffic.contention import clear_overload
 from traffic.measure import LinkSample
 from traffic.observer import Observer
@@ -23,7 +25,8 @@ class Monitor:
         measured = run_reliable(...)
     verdict = judge(monitor, measured, plan)
 
-    The thread that enters it is taken for the one that drives the endpoints.
+    The thread that enters it is taken for the one that drives the endpoints, and goes ahead of other work until it
+    leaves: what it does before the first packet is watched too.
     """
 
     def __init__(self, watched: Watched, period_s: float = 1.0) -> None:
@@ -32,6 +35,7 @@ class Monitor:
         self.before: Snapshot
         self.after: Snapshot
         self._observer = Observer(period_s)
+        self._exits = ExitStack()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="fidelity monitor", daemon=True)
 
@@ -43,26 +47,32 @@ class Monitor:
     def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
         """Why the run, which still goes on, is clearly overloaded already; nothing as long as it is not clear.
 
-        A single second decides the verdict at the end; here it takes several. `planned_s` is how long what is done by
-        now was planned to take: a run that needs much longer is overloaded too. Cheap enough for every report of
-        progress.
+        A single second decides the verdict at the end; here it takes several of the last ten. `planned_s` is how long
+        what is done by now was planned to take: a run that needs much longer is overloaded too. Cheap enough for
+        every report of progress.
         """
         elapsed_s = time.monotonic() - self.before.at_s
-        return tuple(clear_overload(tuple(self.seconds), limits or Limits(), elapsed_s, planned_s))
+        return tuple(clear_overload(self.seconds, limits or Limits(), elapsed_s, planned_s))
 
     def __enter__(self) -> Self:
-        self._observer.__enter__()
+        with ExitStack() as stack:
+            stack.enter_context(self._observer)
+            stack.enter_context(ahead_of_others())
+            self._begin()
+            self._exits = stack.pop_all()
+        return self
+
+    def _begin(self) -> None:
         self.before = self.watched.snapshot()
         self._sample()
         self._thread.start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
         self._thread.join()
-        self._observer.__exit__(kind, error, trace)
+        self._exits.__exit__(kind, error, trace)
         if error is None:
             self._sample()
             self.after = self.watched.snapshot()

@@ -88,4 +88,5 @@ def observe(sources: Sources, period_s: float) -> None:
 
 
 if __name__ == "__main__":
-    observe(Sources(*map(int, sys.argv[1:4])), float(sys.argv[4]))
+    owner, thread, processor = map(int, sys.argv[1:4])
+    observe(Sources(owner, thread, processor), float(sys.argv[4]))

@@ -59,11 +59,6 @@ class Second:
     others: tuple[Consumer, ...] = ()
 
     @property
-    def taken(self) -> float:
-        """What others took of all processors."""
-        return sum(consumer.share for consumer in self.others)
-
-    @property
     def source(self) -> str:
         """What tells of waiting in this second."""
         if self.endpoints is not None:

@@ -6,12 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from traffic.contention import BEHIND_S, CLEAR_SECONDS, blame, clear_overload, processor_causes
+from traffic.contention import BEHIND_S, CLEAR_SECONDS, RECENT_SECONDS, blame, clear_overload, processor_causes
 from traffic.seconds import UNSEEN, Consumer, Second
 from traffic.verdict import Cause, Invariant, Limits
 
 LIMITS = Limits()
-HOGS = (Consumer("cc1plus", 2, 0.7, low=False), Consumer("ld", 1, 0.1, low=False))
+HOGS = (
+    Consumer("cc1plus", 2, 0.66, low=False),
+    Consumer("ld", 1, 0.1, low=False),
+    Consumer("kworker/1:1", 1, 0.04, low=False),
+)
 RIGHT = Second(
     start_s=0.0, end_s=1.0, processors=2, free=0.4, spare=0.4, endpoints=0.02, switches=0.01, somebody_waited=0.1
 )  # fmt: skip
@@ -111,6 +115,7 @@ def test_others_are_named_with_what_they_took_and_for_how_long() -> None:
 def test_work_of_a_low_priority_is_to_blame_only_where_the_run_waited() -> None:
     low = tuple(replace(consumer, low=True) for consumer in HOGS)
     assert accused(replace(RIGHT, others=low)) == []
+    assert accused(replace(RIGHT, others=low, free=0.01)) == []
     assert len(accused(replace(RIGHT, others=low, endpoints=0.5))) == 1
 
 
@@ -140,6 +145,7 @@ def test_several_bad_seconds_are_a_clear_overload_and_one_is_not() -> None:
     bad = replace(RIGHT, free=0.0)
     assert so_far(RIGHT, bad, bad) == []
     assert so_far(RIGHT, *[bad] * CLEAR_SECONDS) == [Invariant.PROCESSORS]
+    assert so_far(*[bad] * CLEAR_SECONDS, *[RIGHT] * RECENT_SECONDS) == []
 
 
 def test_a_run_far_behind_its_plan_is_a_clear_overload() -> None:

@@ -13,8 +13,10 @@ import pytest
 from hogs import NAME, hogs
 
 from topo.errors import RunError
+from traffic.contention import processor_causes
 from traffic.observer import Observer, from_json
 from traffic.seconds import Consumer
+from traffic.verdict import Limits
 
 
 def work(seconds: float) -> None:
@@ -50,6 +52,32 @@ def test_others_are_told_by_name_number_and_priority() -> None:
         time.sleep(0.5)
     (found,) = [each for each in observer.seconds[0].others if each.name == NAME]
     assert (found.processes, found.low) == (2, True)
+
+
+GROUPS = Path("/sys/fs/cgroup/cpu")
+
+
+@contextmanager
+def quota(share: float) -> Iterator[None]:
+    """Let this process run for a share of each period only, in a control group of its own."""
+    own = GROUPS / f"inakit-{os.getpid()}"
+    own.mkdir()
+    try:
+        (own / "cpu.cfs_quota_us").write_text(str(round(share * 100_000)))
+        (own / "cgroup.procs").write_text(str(os.getpid()))
+        yield
+    finally:
+        (GROUPS / "cgroup.procs").write_text(str(os.getpid()))
+        own.rmdir()
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not (GROUPS / "cgroup.procs").is_file(), reason="no CPU groups of version 1")
+def test_a_quota_is_felt_and_named() -> None:
+    with quota(0.3), Observer(period_s=0.5) as observer:
+        work(0.25)
+    found = [cause for cause in processor_causes(observer.seconds, Limits()) if cause.by_others]
+    assert found[0].text.startswith("a quota of CPU time kept the emulation waiting")
 
 
 def test_a_run_whose_observer_died_is_not_judged() -> None:

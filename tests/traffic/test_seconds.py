@@ -67,6 +67,11 @@ def test_alone_what_is_idle_is_free() -> None:
     assert (found.others, found.stolen, found.throttled) == ((), 0.0, 0.0)
 
 
+def test_what_interrupts_did_and_the_clock_missed_is_not_free() -> None:
+    missed = replace(ALONE, processors=ALONE.processors._replace(softirq=START.processors.softirq))
+    assert from_start(missed).free == pytest.approx(0.25)
+
+
 def test_waits_are_shares_of_the_time_that_passed() -> None:
     found = from_start(ALONE)
     assert found.endpoints == pytest.approx(0.1)
