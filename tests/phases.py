@@ -44,7 +44,7 @@ def phase_of(item: pytest.Item) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Run both phases, whatever becomes of the first one; an interrupt ends both."""
     processors = len(os.sched_getaffinity(0))
-    spread = ["-n", str(processors), "--dist", "worksteal"] if processors > 1 else []
+    spread = ["-n", str(processors), "--dist", "loadfile"] if processors > 1 else []
     phases = {
         f"pure tests, on {processors} processors": ["--phase", PURE, *spread],
         "networks, one after the other": ["--phase", NETWORKS],

@@ -186,7 +186,7 @@ def test_tables_do_what_a_live_network_does(program: Program, name: str, seed: i
         ("one slot", NETWORK_FAULTS),
         ("one slot", EVERYTHING),
         ("two leaves", NETWORK_FAULTS),
-        ("two slots", NETWORK_FAULTS),
+        pytest.param("two slots", NETWORK_FAULTS, marks=pytest.mark.long),
         pytest.param("slots again", NETWORK_FAULTS, marks=pytest.mark.long),
     ],
 )

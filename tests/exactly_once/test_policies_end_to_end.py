@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
 )
 
-FRAGMENTS = 200
+FRAGMENTS = 60
 
 
 @pytest.mark.parametrize("levels", LEVELS)

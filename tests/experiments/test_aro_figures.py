@@ -45,7 +45,7 @@ STATES = (
 
 def planned(state: State) -> tuple[Problem, Plan]:
     fabric = with_capacity(named_fabric(state.fabric), LINK_BPS)
-    job = Job(1, tuple(LEAVES), ("ps",), gradient_bytes=102_400)
+    job = Job(1, tuple(LEAVES), ("ps",), gradient_bytes=51_200)
     problem = Problem(fabric, (job,), FRAGMENT)
     paths = [(worker, leaf, state.spines[leaf], "l0", "ps") for worker, leaf in LEAVES.items()]
     outcome = SolverOutcome("heuristic", 0.0)

@@ -53,7 +53,7 @@ def test_figures_of_aro_figure_1(switch: str, tmp_path: Path) -> None:
     """Without INA a fifth of the link's rate, with the aggregator-aware plan all of it (ARO, Fig. 1)."""
     run = valid_run(
         tmp_path, "--topo", "aro-figure1", "--switch", switch, "--planners", "aro,lbmm", "--capacity", "2M",
-        "--gradient-bytes", "102400", "--iterations", "1",
+        "--gradient-bytes", "51200", "--iterations", "1",
     )  # fmt: skip
     planners = run["planners"]
     assert_within(planners["lbmm"]["measured"]["sending_rate_bps"], 2e6 / 5, 0.05, "no INA", "bit/s")
@@ -68,7 +68,7 @@ def test_a_plan_that_ignores_pipelines_is_worse_when_measured(tmp_path: Path) ->
     """On the fabric built to show it: 4/5 of the link's rate against 1/3."""
     run = valid_run(
         tmp_path, "--topo", "pipelines", "--switch", "fast", "--planners", "aro,aro-unaware", "--scale", "1/10",
-        "--gradient-bytes", "102400", "--iterations", "1",
+        "--gradient-bytes", "51200", "--iterations", "1",
     )  # fmt: skip
     rates = {name: entry["measured"]["sending_rate_bps"] for name, entry in run["planners"].items()}
     assert_within(rates["aro"], 0.8 * 2e6, 0.05, "minds pipelines", "bit/s")
@@ -100,7 +100,7 @@ def test_a_plan_under_several_slot_policies(switch: str, tmp_path: Path) -> None
 def test_replay_reaches_the_planned_rate_and_ingress(tmp_path: Path) -> None:
     run = valid_run(
         tmp_path, "--topo", "aro-figure1", "--switch", "fast", "--planners", "aro", "--mode", "replay",
-        "--capacity", "2M", "--gradient-bytes", "102400", "--iterations", "1",
+        "--capacity", "2M", "--gradient-bytes", "51200", "--iterations", "1",
     )  # fmt: skip
     planned, measured = (run["planners"]["aro"][kind] for kind in ("planned", "measured"))
     assert_within(measured["sending_rate_bps"], planned["sending_rate_bps"], 0.05, "sending rate", "bit/s")

@@ -24,7 +24,7 @@ def planned(network: str) -> dict[str, emulated.Planned]:
     return {network: baselines.plans(emulated.QUICK_GRADIENT_BYTES)}
 
 
-@pytest.mark.parametrize("network", ["leaf-spine", "fat-tree", "ATRO's"])
+@pytest.mark.parametrize("network", ["leaf-spine", pytest.param("fat-tree", marks=pytest.mark.long), "ATRO's"])
 def test_rates_are_those_of_the_plans(network: str, tmp_path: Path) -> None:
     for _ in range(TRIES):
         with nothing_left():

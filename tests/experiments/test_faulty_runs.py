@@ -7,9 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import inakit, nothing_left
+from command import ENTRY, inakit, nothing_left
 
 pytestmark = pytest.mark.root
+
+IMPATIENT = f"""
+from functools import partial
+import traffic.reliable
+traffic.reliable.ReliableOptions = partial(traffic.reliable.ReliableOptions, stall_s=2.0)
+{ENTRY}
+"""
+"""The command, which gives a run up after 2 s without a result, not after 10."""
 
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
 BUSY = ("CPU:", "behind its pace", "input queue")
@@ -92,7 +100,7 @@ def test_a_worker_that_is_killed_is_named(tmp_path: Path) -> None:
     with nothing_left():
         answer = inakit(
             "emulate", "--topo", "aro-figure1", "--planners", "aro", "--switch", "fast", "--faults", "faults.yml",
-            at=tmp_path,
+            at=tmp_path, entry=IMPATIENT,
         )  # fmt: skip
     assert answer.code == 2
     said = " ".join(answer.error.split())

@@ -80,17 +80,15 @@ def test_any_number_of_trees_reaches_the_best_packing_of_all(shape: str, seed: i
     assert worth_of_plan(problem, plan) == pytest.approx(best_packing(problem), rel=EXACT)
 
 
-@FEW
-@given(st.sampled_from(sorted(SHAPES)), st.integers(0, 10_000))
+@settings(FEW, max_examples=6)
+@given(st.sampled_from(sorted(SHAPES)), st.integers(0, 99))
 def test_more_trees_are_never_worth_less(shape: str, seed: int) -> None:
     """From ARO's optimum on; and what the gap of a few says of any number is true."""
     problem = problem_of(shape, seed)
-    single, one, two, every = (
-        worth_of_plan(problem, plan)
-        for plan in (METHODS["aro"].plan(problem), *(planned(problem, trees) for trees in (1, 2, 0)))
-    )
+    plans = [METHODS["aro"].plan(problem), *(planned(problem, trees) for trees in (1, 2, 0))]
+    single, one, two, every = (worth_of_plan(problem, plan) for plan in plans)
     assert single <= one * (1 + EXACT) <= two * (1 + EXACT) ** 2 <= every * (1 + EXACT) ** 3
-    gap = planned(problem, 2).outcome.gap
+    gap = plans[2].outcome.gap
     assert gap is not None
     assert every <= two * (1 + gap) * (1 + EXACT)
 
