@@ -13,7 +13,6 @@ from rich.console import Console
 
 from experiments.alone import app as switch_app
 from experiments.main import main
-from experiments.report import VALID
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import BROKEN, METHODS, Options, find_method
 from planner.policies import POLICIES
@@ -21,6 +20,7 @@ from planner.problem import Job, Problem
 from topo.errors import InputError
 from topo.files import parse_rate
 from topo.running import find_network
+from traffic.verdict import VALID
 
 if TYPE_CHECKING:
     from experiments.faults import FaultPlan

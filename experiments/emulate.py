@@ -32,7 +32,7 @@ from experiments.pace import Pace, TooSlowError, courses
 from experiments.planning import make_plan, tell_room, write_plan
 from experiments.progress import Report, Stage, bar, working
 from experiments.record import RunFolder, RunRecord, check_results
-from experiments.report import OVERLOADED, VALID, print_report
+from experiments.report import print_report
 from planner.adapt import with_policy
 from planner.entries import entries
 from planner.evaluate import evaluate
@@ -52,6 +52,7 @@ from traffic.measure import Measured
 from traffic.port import HostPort, host_ports
 from traffic.reliable import run_reliable
 from traffic.replay import check_tcpreplay, run_replay
+from traffic.verdict import OVERLOADED, VALID
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Any
 from experiments.capture import Counts
 from experiments.pace import Pace
 from experiments.record import RunFolder
-from experiments.report import OVERLOADED, VALID
 from planner.evaluate import Prediction, evaluate
 from planner.plan import Plan
 from planner.problem import Problem
@@ -19,6 +18,7 @@ from traffic.fidelity import Excuses, Monitor, Watched, difference, judge, turne
 from traffic.measure import Measured, aggregated, gradient_bytes_on_links, link_rows
 from traffic.packet import FRAGMENT, Event
 from traffic.port import HostPort
+from traffic.verdict import OVERLOADED, VALID
 
 WRONG = "WRONG"
 """The verdict of a run that ended with other sums and has no excuse for it: not an overload, a defect."""

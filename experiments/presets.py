@@ -13,11 +13,12 @@ from rich.table import Table
 
 from experiments.defaults import Free
 from experiments.emulate import Emulation, check, make_plans, run, settled
-from experiments.report import VALID, verdict
+from experiments.report import verdict
 from experiments.scenario import FabricChoice, JobChoice, build_problem
 from experiments.tables import NamedTable
 from planner.problem import Problem
 from topo.errors import unknown_name
+from traffic.verdict import VALID
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from rich.table import Table
 
 from experiments.tables import NamedTable
 from traffic.comparison import TOTAL
+from traffic.verdict import OVERLOADED, VALID
 
-VALID, OVERLOADED = "VALID", "OVERLOADED"
 OF_JOBS = (
     ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "
     "and the PS ingress is that of all jobs. Planned is for all jobs sending at once; alone a job keeps its pace."

@@ -17,7 +17,6 @@ from experiments.calibrate.cache import Fit, default_file, load_fits, save_fit, 
 from experiments.calibrate.capacity import hosts_at_work, planned_load
 from experiments.calibrate.trials import Trial, TrialNetwork
 from experiments.progress import working
-from experiments.report import VALID
 from planner.adapt import with_policy
 from planner.evaluate import evaluate
 from planner.plan import Plan
@@ -26,6 +25,7 @@ from planner.problem import Problem
 from planner.results import as_run
 from switch.target import Target
 from topo.errors import MachineError, PlanError
+from traffic.verdict import VALID
 
 MARGIN = 1.5
 """A rate is taken if so many times that rate was carried: what else a machine does comes and goes."""

@@ -15,7 +15,6 @@ from experiments.bring_up import brought_up
 from experiments.calibrate.capacity import Load, Use, planned_load
 from experiments.dilation import options_for, slowed_plan
 from experiments.outcome import watch, watched
-from experiments.report import OVERLOADED
 from planner.entries import entries
 from planner.evaluate import evaluate
 from planner.plan import Plan
@@ -30,7 +29,7 @@ from traffic.contention import processor_causes
 from traffic.counters import CpuTime, processor_times
 from traffic.port import host_ports
 from traffic.reliable import run_reliable
-from traffic.verdict import Limits
+from traffic.verdict import OVERLOADED, Limits
 
 RUN_S = 2.5
 """How long the gradients of one trial take at the planned rate."""

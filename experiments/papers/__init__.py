@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.report import VALID
 from topo.errors import InputError, unknown_name
+from traffic.verdict import VALID
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from experiments.papers.estimates import exact
 from experiments.papers.panels import BARS, Panel
 from experiments.papers.styles import categories
 from experiments.papers.trials import Trial, run_trials
-from experiments.report import VALID, VERDICT_STYLES
+from experiments.report import VERDICT_STYLES
 from planner.adapt import with_policies
 from planner.methods import find_method
 from planner.plan import Plan
@@ -32,6 +32,7 @@ from planner.shares import fragment_ranges
 from topo.fabric import Fabric
 from topo.generators import units
 from traffic.packet import FRAGMENT
+from traffic.verdict import VALID
 
 CAPACITY_BPS = 5e6
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 548_000, 64_000

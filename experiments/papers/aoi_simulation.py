@@ -23,13 +23,13 @@ from experiments.papers.panels import BARS, LINES, Panel, Place, Printed
 from experiments.papers.statements import Curves, Statement
 from experiments.papers.styles import categories
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
-from experiments.report import VALID
 from planner.aoi.online import Policy
 from planner.aoi.policies import FirstCome, TimeWindow
 from planner.aoi.schedule import figures
 from planner.aoi.schemes import SCHEMES, Scheme, online
 from planner.aoi.system import DataCenter, Scheduling, Unit
 from planner.aoi.traces import mapreduce, place, training
+from traffic.verdict import VALID
 
 GIGA = 1e9
 SERVERS, PORTS, PORT_BPS, STEP_BPS, INC_JOBS = 64, 24, 40 * GIGA, 10 * GIGA, 4

@@ -21,7 +21,6 @@ from experiments.papers.estimates import Estimate, Series, estimate, means
 from experiments.papers.panels import BARS, LINES, Panel, Printed
 from experiments.papers.statements import Curves, Statement
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
-from experiments.report import VALID
 from planner.aoi.check import check
 from planner.aoi.online import Policy, Simulation
 from planner.aoi.policies import FirstCome, TimeWindow
@@ -30,6 +29,7 @@ from planner.aoi.schemes import SCHEMES
 from planner.aoi.system import DataCenter, PlacedJob, Scheduling, Unit
 from planner.aoi.traces import arrivals
 from planner.solve import SolverOptions
+from traffic.verdict import VALID
 
 # ---- Table I -----------------------------------------------------------------------------------
 

@@ -29,7 +29,6 @@ from experiments.papers.aoi_testbed_report import (
 from experiments.papers.drawing import save
 from experiments.papers.trials import Trial, run_trials
 from experiments.record import RunFolder
-from experiments.report import VALID
 from experiments.scheduled import Course, Ran, emulate
 from planner.aoi.check import check
 from planner.aoi.network import scaled
@@ -39,6 +38,7 @@ from planner.aoi.system import Scheduling
 from planner.files import save_plan
 from switch.target import Target
 from traffic.reliable import Progress
+from traffic.verdict import VALID
 
 SCALE = 1 / 5000
 """Of rates and sizes: a port's 40 Gbit/s are 8 Mbit/s."""

@@ -12,7 +12,7 @@ from experiments.papers.aro_schemes import EXACT, GAP, ROUNDING, measure
 from experiments.papers.aro_setting import Setting
 from experiments.papers.estimates import Estimate, Series, estimate
 from experiments.papers.sweep import Measured, Request, Result, Trial, Value, sweep
-from experiments.report import VALID
+from traffic.verdict import VALID
 
 SEEDS, QUICK_SEEDS = 30, 2
 QUICK_LIMIT_S = 3.0

@@ -24,7 +24,6 @@ from experiments.papers.own import own_planners
 from experiments.papers.panels import LINES, VIOLINS, Panel, Place, Printed
 from experiments.papers.statements import Statement
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
-from experiments.report import VALID
 from planner.aro.flow import Demand, FlowTest
 from planner.aro.single import best_flows
 from planner.aro.task import tasks_of
@@ -40,6 +39,7 @@ from topo.clos import fat_tree, leaf_spine
 from topo.fabric import Fabric
 from topo.variations import with_ina
 from traffic.packet import FRAGMENT
+from traffic.verdict import VALID
 
 CAPACITY_BPS = 100e9
 QUANTUM_BPS = 1e9

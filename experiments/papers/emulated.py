@@ -20,7 +20,7 @@ from experiments.papers.estimates import exact
 from experiments.papers.own import own_planners
 from experiments.papers.panels import BARS, Panel
 from experiments.papers.trials import Trial, run_trials
-from experiments.report import VALID, VERDICT_STYLES
+from experiments.report import VERDICT_STYLES
 from experiments.scenario import FabricChoice, JobChoice, build_problem
 from experiments.tables import NamedTable
 from planner.atro.cluster import Cluster
@@ -32,6 +32,7 @@ from planner.plan import Plan
 from planner.problem import Job, Problem
 from planner.results import with_room_for_results
 from traffic.packet import FRAGMENT
+from traffic.verdict import VALID
 
 CAPACITY = "2M"
 CAPACITY_BPS = 2e6

@@ -13,7 +13,7 @@ from experiments.papers.estimates import MISSING, Estimate, estimate, exact
 from experiments.papers.panels import LINES, Panel
 from experiments.papers.statements import Statement, crosses, rises
 from experiments.papers.styles import DASHED, INK, Style
-from experiments.report import VALID
+from traffic.verdict import VALID
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from experiments.papers.own import own_planners
 from experiments.papers.panels import LINES, Panel, Place
 from experiments.papers.statements import Statement
 from experiments.papers.sweep import Measured, Request, Result, Trial, sweep
-from experiments.report import VALID
 from planner.goat.arrival import FloatArray, Gradient, Sharing, simulate
 from planner.goat.gina import value
 from planner.goat.krgs import KrgsOptions, schedule
@@ -30,6 +29,7 @@ from planner.loads import flow_counts
 from planner.methods import METHODS, Options
 from planner.problem import Job, Problem
 from traffic.packet import FRAGMENT
+from traffic.verdict import VALID
 
 MODEL_BYTES, MEMORY_BYTES, SHARE = 221e6, 64e6, 0.2
 SUB_MODELS = 14

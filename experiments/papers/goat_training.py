@@ -26,7 +26,6 @@ from experiments.papers.panels import BARS, LINES, Panel, Printed, Values
 from experiments.papers.statements import Statement
 from experiments.papers.sweep import read
 from experiments.papers.trials import Trial, run_trials
-from experiments.report import VALID
 from planner.models import BYTES_PER_PARAMETER, find_model
 from planner.plan import Plan
 from planner.problem import Job, Problem
@@ -37,6 +36,7 @@ from topo.variations import with_aggregators
 from traffic.faults import Stragglers
 from traffic.fidelity import Excuses, planned_rates
 from traffic.packet import FRAGMENT
+from traffic.verdict import VALID
 
 SCALE = 1000
 """How many times smaller than the paper's all sizes and rates are."""

@@ -13,7 +13,6 @@ from experiments.papers.estimates import exact
 from experiments.papers.panels import BARS, Panel, Printed
 from experiments.papers.styles import style_of
 from experiments.papers.sweep import Request
-from experiments.report import VALID
 from planner.loads import sending_rate_bps
 from planner.methods import METHODS
 from planner.once import Way, tasks_of, tree_of
@@ -23,6 +22,7 @@ from planner.solve import SolverOptions
 from planner.split import split_routes, with_shares
 from topo.generators import inart_testbed
 from traffic.packet import FRAGMENT
+from traffic.verdict import VALID
 
 UNIT_BPS = 1e6
 PLACE = "six workers, two PSs"

@@ -21,7 +21,7 @@ from experiments.papers.inart import ATP, INART, LBMM, LIMITED_ATP, LP, MODELS, 
 from experiments.papers.panels import BARS, LINES, Panel, Place, Printed
 from experiments.papers.statements import Statement
 from experiments.papers.sweep import Measured, Request, Trial, sweep
-from experiments.report import VALID
+from traffic.verdict import VALID
 
 SEEDS, QUICK_SEEDS = 30, 2
 WORKERS, QUICK_WORKERS = (10, 20, 30, 40, 50), (30, 40, 50)

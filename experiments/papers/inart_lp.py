@@ -15,7 +15,6 @@ from experiments.papers.inart import HIGH_BPS, LINK_BPS, LOW_BPS, MODELS, SWITCH
 from experiments.papers.panels import BARS, Panel
 from experiments.papers.styles import categories
 from experiments.papers.sweep import Request
-from experiments.report import VALID
 from planner.once import tasks_of
 from planner.problem import Job, Problem
 from planner.relaxation import build, relax
@@ -24,6 +23,7 @@ from planner.split import split_model
 from topo.clos import fat_tree
 from topo.variations import with_aggregators, with_capacities
 from traffic.packet import FRAGMENT
+from traffic.verdict import VALID
 
 WORKERS, SERVERS, HOSTS_PER_EDGE = 200, 8, 12
 MOST_SECONDS = 10.0

@@ -19,13 +19,13 @@ from experiments.papers.inart_runs import NEAR, in_iterations
 from experiments.papers.panels import BARS, Panel
 from experiments.papers.styles import categories
 from experiments.record import RunRecord
-from experiments.report import VALID
 from planner.background import Flow
 from planner.methods import find_method
 from planner.plan import Plan
 from planner.problem import Problem
 from planner.replan import rate_left_bps
 from planner.residual import background_of_flows, residual
+from traffic.verdict import VALID
 
 PLANNER = "inart-forest"
 WORKERS, ITERATIONS = 10, 5

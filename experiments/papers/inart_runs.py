@@ -19,7 +19,6 @@ from experiments.papers import Request
 from experiments.papers.sweep import Result
 from experiments.papers.sweep import Trial as Place
 from experiments.papers.trials import Trial, run_trials
-from experiments.report import VALID
 from planner.evaluate import evaluate
 from planner.plan import Plan
 from planner.problem import Problem
@@ -27,6 +26,7 @@ from planner.replan import rate_bps, with_rate
 from planner.results import with_room_for_results
 from traffic.measure import Iteration
 from traffic.packet import FRAGMENT
+from traffic.verdict import VALID
 
 NEAR = 0.05
 """A measured rate so close to the planned one bears it out."""

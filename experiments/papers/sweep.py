@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from experiments.papers.estimates import Estimate, estimate
-from experiments.report import VALID
 from topo.errors import writing
+from traffic.verdict import VALID
 
 Value = str | int | float
 Trial = Mapping[str, Value]

@@ -12,7 +12,6 @@ from experiments.calibrate.capacity import Load, Use
 from experiments.calibrate.fit import FLOOR_BPS, climb, first_rung, heaviest, round_rates, simplest
 from experiments.calibrate.trials import Trial
 from experiments.planning import make_plan
-from experiments.report import OVERLOADED, VALID
 from experiments.scenario import FabricChoice, JobChoice, build_problem
 from planner.check import check
 from planner.evaluate import evaluate
@@ -21,6 +20,7 @@ from planner.policies import policy_of
 from planner.problem import Problem
 from switch.target import TARGETS
 from topo.errors import MachineError
+from traffic.verdict import OVERLOADED, VALID
 
 RATES = round_rates(20e6)
 

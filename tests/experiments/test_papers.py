@@ -15,13 +15,13 @@ from rich.console import Console
 
 from experiments.papers import FIGURES, Request, figures, find_figure
 from experiments.papers.goat_report import Point, conclusion, means_table, over_spread, over_window, panels
-from experiments.report import VALID
 from planner.check import check
 from planner.evaluate import evaluate
 from topo.errors import InputError
 from topo.generators import units
 from traffic.packet import FRAGMENT
 from traffic.reliable import ReliableOptions
+from traffic.verdict import VALID
 from traffic.worker import WorkerOptions
 
 NEVER_AGAIN = ReliableOptions(WorkerOptions(min_timeout_s=9.0, first_timeout_s=9.0, max_timeout_s=9.0), stall_s=30.0)
