@@ -134,28 +134,46 @@ def test_the_run_folder_has_everything(tmp_path: Path) -> None:
     assert again.code == 0, again
 
 
-def test_each_of_three_jobs_is_compared_with_its_own_plan(tmp_path: Path) -> None:
-    """They arrive one after the other; planned and measured are the same quantities, of each job and in total."""
-    cases = Path(__file__).parent / "cases"
-    run = valid_run(
-        tmp_path, "--topo", str(cases / "two-pods.yml"), "--jobs", str(cases / "two-pods-jobs.yml"),
-        "--switch", "fast", "--planners", "aggtree-balanced", "--capacity", "3M",
-    )  # fmt: skip
-    planned, measured = (run["planners"]["aggtree-balanced"][kind] for kind in ("planned", "measured"))
+CASES = Path(__file__).parent / "cases"
+THREE_JOBS = (
+    "--topo", str(CASES / "two-pods.yml"), "--jobs", str(CASES / "two-pods-jobs.yml"),
+    "--switch", "fast", "--planners", "aggtree-balanced", "--capacity", "3M",
+)  # fmt: skip
+"""They arrive one after the other, and have 3, 3 and 2 iterations."""
+
+
+def test_three_jobs_have_their_own_figures_and_totals(tmp_path: Path) -> None:
+    """Planned and measured are the same quantities, whatever the verdict: what PSs receive does not depend on it."""
+    _, run = emulate(tmp_path, *THREE_JOBS)
+    entry = run["planners"]["aggtree-balanced"]
+    planned, measured = entry["planned"], entry["measured"]
+    assert measured["exact"]
     assert list(planned["jobs"]) == list(measured["jobs"]) == ["1", "2", "3"]
-    for number in planned["jobs"]:
+    for number, workers in (("1", 6), ("2", 4), ("3", 7)):
         own, found = planned["jobs"][number], measured["jobs"][number]
-        assert_within(found["sending_rate_bps"], own["sending_rate_bps"], 0.05, f"job {number}", "bit/s")
-        assert_within(found["communication_time_s"], own["communication_time_s"], 0.15, f"job {number}", "s")
-        assert found["ps_ingress_bytes"] == pytest.approx(own["ps_ingress_bytes"], rel=0.05)
-    assert_within(measured["total"]["sending_rate_bps"], 17 * 1e6, 0.05, "17 workers", "bit/s")
-    assert measured["total"]["ps_ingress_bytes"] == pytest.approx(3 * 391 * 326, rel=0.05)
+        assert own["aggregation_ratio"] == workers
+        assert found["ps_ingress_bytes"] == pytest.approx(own["ps_ingress_bytes"], rel=0.2)
+    assert planned["total"]["sending_rate_bps"] == pytest.approx(17 * 1e6)
+    assert planned["total"]["ps_ingress_bytes"] == 3 * 391 * 326
+    totals = [sum(job["ps_ingress_bytes"] for job in side["jobs"].values()) for side in (planned, measured)]
+    assert totals == [pytest.approx(side["total"]["ps_ingress_bytes"]) for side in (planned, measured)]
     with (tmp_path / "latest" / "aggtree-balanced" / "jobs.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["job"] for row in rows] == ["1", "2", "3", "total"]
     for row in rows:
         off = float(row["measured_sending_rate_bps"]) / float(row["planned_sending_rate_bps"]) - 1
         assert float(row["difference_sending_rate_bps"]) == pytest.approx(off)
+
+
+def test_each_of_three_jobs_meets_its_own_plan(tmp_path: Path) -> None:
+    entry = valid_run(tmp_path, *THREE_JOBS)["planners"]["aggtree-balanced"]
+    planned, measured = entry["planned"], entry["measured"]
+    for number, own in planned["jobs"].items():
+        found = measured["jobs"][number]
+        assert_within(found["sending_rate_bps"], own["sending_rate_bps"], 0.05, f"job {number}", "bit/s")
+        assert_within(found["communication_time_s"], own["communication_time_s"], 0.15, f"job {number}", "s")
+        assert_within(found["ps_ingress_bytes"], own["ps_ingress_bytes"], 0.07, f"job {number}", "bytes")
+    assert_within(measured["total"]["sending_rate_bps"], 17 * 1e6, 0.05, "17 workers", "bit/s")
 
 
 # ---- ends ---------------------------------------------------------------------------------------
