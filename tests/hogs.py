@@ -19,14 +19,15 @@ if child:
 os.close(1)
 open("/proc/self/comm", "w").write(sys.argv[2])
 os.nice(int(sys.argv[1]) - os.getpriority(os.PRIO_PROCESS, 0))
-while True:
-    pass
+while os.path.exists("/proc/" + sys.argv[3]):
+    for _ in range(10_000_000):
+        pass
 """
 
 
 @contextmanager
 def hogs(count: int, nice: int) -> Iterator[list[int]]:
-    """So many processes called `hog` that never sleep, until the block ends."""
+    """So many processes called `hog` that never sleep, until the block ends, or at least this process."""
     started = [start_hog(nice) for _ in range(count)]
     try:
         yield started
@@ -38,5 +39,5 @@ def hogs(count: int, nice: int) -> Iterator[list[int]]:
 
 def start_hog(nice: int) -> int:
     """Its process id. The process between it and this one has ended, so that it is not of this one's tree."""
-    command = [sys.executable, "-S", "-c", START, str(nice), NAME]
+    command = [sys.executable, "-S", "-c", START, str(nice), NAME, str(os.getpid())]
     return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
