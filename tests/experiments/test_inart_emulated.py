@@ -141,7 +141,7 @@ def test_new_routes_leave_a_link_to_other_traffic(tmp_path: Path) -> None:
     """The sums and the traffic go by one spine, by chance; made anew, the plan takes the other."""
     (tmp_path / "faults.yml").write_text("version: 1\nbackground: [{from: h4, to: h6, rate: 3M}]")
     (tmp_path / "jobs.yml").write_text(
-        "version: 1\njobs: [{number: 1, workers: [h1, h2, h3], servers: [h5], gradient_bytes: 102400}]"
+        "version: 1\njobs: [{number: 1, workers: [h1, h2, h3], servers: [h5], gradient_bytes: 204800}]"
     )
     run = valid_run(
         tmp_path, "--topo", "leafspine", "--leaves", "2", "--spines", "2", "--hosts-per-leaf", "4", "--capacity", "4M",
