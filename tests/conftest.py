@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import threading
 
 import pytest
 
@@ -30,7 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """What a shell runs in the background ignores SIGINT, and all that it starts; runs that are tested must hear it."""
+    """Signals: a run of the tests that is terminated takes its networks down, as an interrupted one does.
+
+    What a shell runs in the background ignores SIGINT, and all that it starts; runs that are tested must hear it.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

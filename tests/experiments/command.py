@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 import psutil
+from orphans import end_with_parent
 
 TIMEOUT_S = 120
 ENTRY = "from experiments.main import main; main()"
@@ -66,6 +67,7 @@ def become_command(
     entry: str, arguments: Sequence[str], at: Path, environment: dict[str, str], output: Path, error: Path
 ) -> NoReturn:
     """Do in this process what `python -c ENTRY ARGUMENTS` does in one of its own."""
+    end_with_parent()
     for number, path, mode in ((0, Path(os.devnull), "r"), (1, output, "w"), (2, error, "w")):
         with path.open(mode) as file:
             os.dup2(file.fileno(), number)

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import pytest
 from command import ENTRY, TIMEOUT_S, Answer, inakit, interfaces, nothing_left, runs
+from orphans import TIED
 from tolerance import assert_within
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -194,7 +195,7 @@ def start(at: Path, switch: str = "fast") -> subprocess.Popen[str]:
         switch,
     )
     run = subprocess.Popen(
-        [sys.executable, "-c", ENTRY, "emulate", "--results", str(at), *arguments],
+        [*TIED, sys.executable, "-c", ENTRY, "emulate", "--results", str(at), *arguments],
         cwd=at, env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

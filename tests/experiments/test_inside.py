@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from command import ENTRY, TIMEOUT_S, inakit
 from numpy.typing import NDArray
+from orphans import TIED
 
 pytest.importorskip("mininet", reason="needs Mininet")
 
@@ -214,7 +215,7 @@ def start_capture(network: Network, file: Path, *arguments: str) -> subprocess.P
     """`inakit capture` at port 1, when it has begun."""
     command = ["capture", SWITCH, "1", "--output", str(file), "--run", network.ledger.id, *arguments]
     process = subprocess.Popen(
-        [sys.executable, "-u", "-c", ENTRY, *command], env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        [*TIED, sys.executable, "-u", "-c", ENTRY, *command], env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout
@@ -290,7 +291,7 @@ def in_a_terminal(arguments: list[str]) -> tuple[subprocess.Popen[bytes], int]:
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 80))
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "TERM": "xterm"}
-    process = subprocess.Popen(arguments, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    process = subprocess.Popen([*TIED, *arguments], env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     return process, ours
 

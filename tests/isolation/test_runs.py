@@ -25,7 +25,7 @@ BUSY = ("CPU:", "behind its pace", "input queue")
     [("fast", "esa"), ("fast", "p4inc-aoi"), pytest.param("bmv2", "atp", marks=pytest.mark.bmv2)],
 )
 def test_attacked_jobs_end_exact_and_the_hosts_are_named(switch: str, policy: str, tmp_path: Path) -> None:
-    problem, plan = two_jobs(policy, fragments=32, rate_bps=0.5e6)
+    problem, plan = two_jobs(policy, fragments=16, rate_bps=0.5e6)
     attacks = tuple(Attack(host, job, possible_attacks(problem, host, job), 1e6) for host, job in HOSTILE.items())
     emulation = Emulation(problem, ("by hand",), switch, results=tmp_path, faults=FaultPlan(hostile=attacks))
     said = StringIO()

@@ -22,6 +22,7 @@ import pytest
 pytest.importorskip("mininet", reason="needs Mininet")
 
 from mininet.node import Switch as MininetSwitch
+from orphans import TIED
 from pyroute2 import IPRoute
 from tolerance import assert_within, undisturbed
 
@@ -226,7 +227,7 @@ SCRIPT = """
 def start_run() -> tuple[subprocess.Popen[str], str]:
     """A run in a process of its own, up and waiting; and its id."""
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT)],
+        [*TIED, sys.executable, "-c", textwrap.dedent(SCRIPT)],
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[2],
