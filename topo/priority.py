@@ -13,15 +13,18 @@ that a raised thread starts are ordinary again. Where the kernel refuses, the lo
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from topo.control_groups import PROC, has_quota
 
-ENDPOINTS_PRIORITY, SOFTIRQ_PRIORITY = 1, 2
-"""Of the real-time class SCHED_RR, the lowest that there are."""
+BESIDE_PRIORITY, ENDPOINTS_PRIORITY, SOFTIRQ_PRIORITY = 1, 2, 3
+"""Of the real-time class SCHED_RR, the lowest that there are. Other threads of this process come behind the endpoints'
+one, but before other work: one that is kept from its processor may hold the interpreter, for which the endpoints wait.
+"""
 LEAST_NICE = -20
 REAL_TIME_LIMIT = Path("/proc/sys/kernel/sched_rt_runtime_us")
 """Microseconds of each second that all real-time threads of a processor may take; -1 where they may take all."""
@@ -67,12 +70,24 @@ def keeps_some_for_others(limit: Path = REAL_TIME_LIMIT) -> bool:
 
 @contextmanager
 def ahead_of_others() -> Iterator[None]:
-    """Let this thread, and the kernel's softirq threads, go before other work during the block, as far as allowed."""
+    """Let this thread, those beside it and the kernel's softirq threads go before other work during the block."""
     with ExitStack() as stack:
         for thread in softirq_threads():
             stack.enter_context(raised(thread, wanted(SOFTIRQ_PRIORITY), ORDINARY))
+        for thread, before in other_threads():
+            stack.enter_context(raised(thread, wanted(BESIDE_PRIORITY), before))
         stack.enter_context(raised(0, wanted(ENDPOINTS_PRIORITY), Priority.of(0)))
         yield
+
+
+def other_threads() -> list[tuple[int, Priority]]:
+    """The threads of this process but for the one that asks, and how each is scheduled."""
+    numbers = {int(folder.name) for folder in Path("/proc/self/task").iterdir()} - {threading.get_native_id()}
+    found = []
+    for number in sorted(numbers):
+        with suppress(ProcessLookupError):
+            found.append((number, Priority.of(number)))
+    return found
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import pytest
 from topo import priority
 from topo.control_groups import cpu_groups, has_quota
 from topo.priority import (
+    BESIDE_PRIORITY,
     ENDPOINTS_PRIORITY,
     LEAST_NICE,
     Priority,
@@ -50,6 +51,21 @@ def test_what_the_thread_starts_is_ordinary() -> None:
         started.start()
         started.join()
     assert (found[0].policy, found[0].nice) == (os.SCHED_OTHER, 0)
+
+
+@pytest.mark.root
+def test_threads_beside_it_come_next_and_are_ordinary_again() -> None:
+    over = threading.Event()
+    beside = threading.Thread(target=over.wait)
+    beside.start()
+    assert beside.native_id is not None
+    before = Priority.of(beside.native_id)
+    with ahead_of_others():
+        level = Priority.of(beside.native_id).level
+    after = Priority.of(beside.native_id)
+    over.set()
+    beside.join()
+    assert (level, after) == (BESIDE_PRIORITY, before)
 
 
 @pytest.mark.root
