@@ -287,6 +287,8 @@ def test_a_tiny_fabric_is_calibrated_and_kept(tmp_path: Path, monkeypatch: pytes
             slower = undisturbed(lambda: bed.trial(0.01 * found.trial.scale), lambda trial: trial.verdict == "VALID")
     except MachineError as error:
         pytest.skip(f"this machine is too busy for a valid trial: {error}")
+    if slower.verdict == "OVERLOADED":
+        pytest.skip(f"this machine is too busy for a valid trial at a hundredth of what it carried: {slower}")
     (kept,) = load_capacities(default_file(), this_machine())
     assert (kept.target, kept.hosts, kept.load) == ("fast", 1 + len(one.jobs[0].workers), found.trial.load)
     assert (found.trial.verdict, slower.verdict) == ("VALID", "VALID")
