@@ -42,8 +42,8 @@ class SwitchView(Protocol):
         """All elements of a register array, by its full name in the P4 program."""
         ...
 
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of every element of an indirect counter."""
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
         ...
 
 

@@ -45,8 +45,8 @@ class Snapshot:
 class CounterReader(Protocol):
     """What a running switch offers (`switch.target.RunningSwitch`)."""
 
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of every element of a counter."""
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of a counter, by default of all."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,8 @@ def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCo
     """What a switch with these ports, by number, has counted so far."""
 
     def packets(name: str, indices: Sequence[int]) -> dict[int, int]:
-        counted = switch.read_counter(name)[0]
+        # A counter has an element for every port that a switch may have; BMv2 is asked for each by itself.
+        counted = switch.read_counter(name, 1 + max(indices, default=0))[0]
         return {index: int(counted[index]) for index in indices}
 
     return SwitchCounters(

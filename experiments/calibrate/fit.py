@@ -33,7 +33,7 @@ PROBE_S = 1.2
 """How long one trial sends."""
 ROUND = (1, 2, 5)
 """Round rates are these times powers of ten."""
-ROOMY = 0.35
+ROOMY = 0.7
 """The next higher rate is worth a trial where the processors of this one were no busier."""
 FLOOR_BPS = 20e3
 """A packet takes more than a tenth of a second on a slower link: such an emulation shows nothing."""

@@ -103,10 +103,10 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         with self._talking() as runtime:
             return runtime.read_register(name)
 
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of every element of an indirect counter."""
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
         with self._talking() as runtime:
-            return runtime.read_counter(name)
+            return runtime.read_counter(name, count)
 
     def check(self) -> None:
         """Raise `RunError`, with the exit status and the end of the log, if the process has ended."""

@@ -90,9 +90,10 @@ class RuntimeView:
         register = self._program.register(name)
         return np.array(self._standard.bm_register_read_all(CONTEXT, register.name), np.int64).view(np.uint64)
 
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of every element of an indirect counter."""
-        calls = [(CONTEXT, name, index) for index in range(self._program.counter(name).size)]
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
+        size = self._program.counter(name).size
+        calls = [(CONTEXT, name, index) for index in range(size if count is None else min(count, size))]
         values = pipeline(self._standard, "bm_counter_read", calls)
         packets, octets = [value.packets for value in values], [value.bytes for value in values]
         return np.array(packets, np.uint64), np.array(octets, np.uint64)

@@ -92,8 +92,8 @@ class InProcessSwitch:
     def read_register(self, name: str) -> NDArray[np.uint64]:
         return self.state.read_register(name)
 
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        return self.state.read_counter(name)
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        return self.state.read_counter(name, count)
 
     def check(self) -> None:
         """A switch in this process runs as long as the process does."""

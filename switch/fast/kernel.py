@@ -158,8 +158,8 @@ class KernelSwitch:
     def read_register(self, name: str) -> NDArray[np.uint64]:
         return self.state.read_register(name)
 
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        return self.state.read_counter(name)
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        return self.state.read_counter(name, count)
 
     def check(self) -> None:
         """Raise `RunError` if a port lost its interface or its program, or if the program lost a packet."""

@@ -89,9 +89,9 @@ class FastSwitch(MininetSwitch):  # type: ignore[misc]
         """All elements of a register array, by its full name in the P4 program."""
         return self.kernel.read_register(name)
 
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of every element of an indirect counter."""
-        return self.kernel.read_counter(name)
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
+        return self.kernel.read_counter(name, count)
 
     def check(self) -> None:
         """Raise `RunError` if the switch has stopped processing packets."""

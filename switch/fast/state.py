@@ -107,10 +107,10 @@ class StateReader:
         """A copy of all elements of the register `name`."""
         return self.column(name).astype(np.uint64)
 
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Copies of the packets and bytes of all elements of the counter `name`."""
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Copies of the packets and bytes of the first `count` elements of the counter `name`, by default of all."""
         view = self.layout.view(self.memory, self.program.counter(name).name)
-        return view["packets"].copy(), view["bytes"].copy()
+        return view["packets"][:count].copy(), view["bytes"][:count].copy()
 
 
 class SwitchState(StateReader):
