@@ -12,7 +12,6 @@ import typer
 from rich.console import Console
 
 from experiments.alone import app as switch_app
-from experiments.main import main
 from experiments.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
 from planner.methods import BROKEN, METHODS, Options, find_method
 from planner.policies import POLICIES
@@ -24,8 +23,6 @@ from traffic.verdict import VALID
 
 if TYPE_CHECKING:
     from experiments.faults import FaultPlan
-
-__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="inakit",

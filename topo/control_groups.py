@@ -26,13 +26,20 @@ def bases(number: str, controllers: str, cgroups: Path) -> list[Path]:
 
 def has_quota(proc: Path = PROC, cgroups: Path = CGROUPS) -> bool:
     """Whether a group around this process may run for a part of each period only."""
-    return any(limited(folder) for folder in cpu_groups("self", proc, cgroups))
+    return bool(quotas(proc, cgroups))
 
 
-def limited(folder: Path) -> bool:
+def quotas(proc: Path = PROC, cgroups: Path = CGROUPS) -> tuple[str, ...]:
+    """The quotas of the groups around this process, as the kernel writes them: microseconds, and of which period."""
+    return tuple(quota for folder in cpu_groups("self", proc, cgroups) for quota in quota_of(folder))
+
+
+def quota_of(folder: Path) -> Iterator[str]:
     """`cpu.max` of version 2 is "max 100000" without a quota, `cpu.cfs_quota_us` of version 1 is -1."""
-    quotas = [line.split()[0] for name in ("cpu.max", "cpu.cfs_quota_us") for line in lines(folder / name)]
-    return any(quota not in {"max", "-1"} for quota in quotas)
+    for line in (*lines(folder / "cpu.max"), *lines(folder / "cpu.cfs_quota_us")):
+        if line.split()[0] not in {"max", "-1"}:
+            period = lines(folder / "cpu.cfs_period_us")
+            yield " ".join((line, *period))
 
 
 def lines(path: Path) -> list[str]:

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from experiments.calibrate.capacity import Capacity
+from topo.control_groups import quotas
 from topo.errors import writing
 
 FILE_VERSION = 2
@@ -25,7 +26,7 @@ FILE_VERSION = 2
 
 @dataclass(frozen=True)
 class Machine:
-    """What a calibration depends on. `quota` is the share of its processors that a control group leaves it."""
+    """What a calibration depends on. `quota` is what control groups leave it of its processors."""
 
     processor: str
     processors: int
@@ -57,16 +58,7 @@ class Calibrations:
 def this_machine() -> Machine:
     """The machine that this process may use."""
     processors = len(os.sched_getaffinity(0))
-    return Machine(processor_model(), processors, cpu_quota(), platform.release(), version("inakit"))
-
-
-def cpu_quota() -> str:
-    """The limit of this process's own control group, as the kernel writes it; "max" without one."""
-    with suppress(OSError):
-        groups = (line.split("::", 1) for line in Path("/proc/self/cgroup").read_text().splitlines() if "::" in line)
-        own = next((group.strip() for _, group in groups), "/")
-        return Path("/sys/fs/cgroup", own.lstrip("/"), "cpu.max").read_text().strip()
-    return "max"
+    return Machine(processor_model(), processors, ", ".join(quotas()), platform.release(), version("inakit"))
 
 
 def processor_model() -> str:

@@ -31,7 +31,7 @@ static INLINE int after_a_while(PACKET *packet, u32 port) {{
 #define receive after_a_while
 ENTRY("""
 
-ENTRY = "import slow_switch; slow_switch.register(); from experiments.cli import main; main()"
+ENTRY = "import slow_switch; slow_switch.register(); from experiments.main import main; main()"
 """What starts the `inakit` command with this target in BMv2's place."""
 PYTHONPATH = f"{Path(__file__).parent}:{Path(__file__).resolve().parents[2]}"
 
