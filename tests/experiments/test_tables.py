@@ -61,7 +61,7 @@ def record(jobs: int, names: Sequence[str] = NAMES, figures: Mapping[str, float]
 
 
 def preset_table() -> RenderableType:
-    return comparison(PRESETS["inart"], {"LSTM": {"planners": dict.fromkeys(NAMES, ENTRY)}})
+    return comparison(PRESETS["inart"], {"LSTM": {"fabric": {"scale": 1.0}, "planners": dict.fromkeys(NAMES, ENTRY)}})
 
 
 def emulated_table() -> RenderableType:

@@ -134,7 +134,11 @@ def test_many_may_build_the_same_at_once(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_json_that_is_none_is_named(tmp_path: Path) -> None:
-    for text, what in (("{", "not BMv2 JSON"), ("{}", "not BMv2 JSON"), ("[]", "not BMv2 JSON")):
+    for text, what in (
+        ("{", "not JSON line 1.*p4c-bm2-ss writes is expected"),
+        ("{}", "not BMv2 JSON"),
+        ("[]", "not BMv2 JSON"),
+    ):
         (tmp_path / "x.json").write_text(text)
         with pytest.raises(InputError, match=what):
             read_program(tmp_path / "x.json")
