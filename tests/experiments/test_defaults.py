@@ -122,10 +122,11 @@ def slow(at: Path, *arguments: str, entry: str = slow_switch.ENTRY) -> tuple[Ans
 def test_a_slow_target_gets_links_that_it_carries(tmp_path: Path) -> None:
     for _ in range(TRIES):
         answer, run = slow(tmp_path, "--iterations", "1")
-        said = re.match(
-            r"switch auto took bmv2, which is installed; links of (\d+) (k|M)bit/s: what bmv2 carries here; "
+        said = re.search(
+            r"^switch auto took bmv2, which is installed; links of (\d+) (k|M)bit/s: what bmv2 carries here; "
             r"--switch fast carries [\d.]+ [kM]bit/s\n",
             answer.output,
+            re.MULTILINE,
         )
         assert said, answer
         if run["verdict"] == "VALID":

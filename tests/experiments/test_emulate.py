@@ -32,7 +32,7 @@ pytestmark = pytest.mark.root
 def emulate(at: Path, *arguments: str) -> tuple[Answer, dict[str, Any]]:
     """A run, and its `run.json`."""
     with nothing_left():
-        answer = inakit("emulate", "--results", str(at), *arguments, at=at)
+        answer = inakit("emulate", "--keep-going", "--results", str(at), *arguments, at=at)
     return answer, json.loads((at / "latest" / "run.json").read_text())
 
 
