@@ -125,7 +125,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     Everything that can be known to be wrong is found before a file or an interface is made. `plans` are made
     unless they are given; then the emulation is run at the rates that it has.
     """
-    target = check(emulation)
+    target = check(emulation, planned=plans is not None)
     if plans is None:
         emulation, plans = settled(emulation, make_plans(emulation, console), target, console)
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
@@ -174,14 +174,14 @@ def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
     return {"measured": {}, "verdict": OVERLOADED, "reasons": [str(slow), *slow.causes, try_next]}
 
 
-def check(emulation: Emulation) -> Target:
-    """The target, if this machine can run what is asked for."""
+def check(emulation: Emulation, *, planned: bool = False) -> Target:
+    """The target, if this machine can run what is asked for; planners are to be known unless all is `planned`."""
     check_results(emulation.results)
     if emulation.mode not in MODES:
         raise unknown_name("mode", emulation.mode, MODES)
     if not emulation.planners:
         raise InputError("no planner: name at least one, such as --planners aro")
-    for name in emulation.planners:
+    for name in () if planned else emulation.planners:
         find_method(name)
     target = choose_target(emulation.switch)
     check_machine()
