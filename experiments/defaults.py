@@ -15,7 +15,7 @@ from planner.problem import Job, Problem
 from switch.target import TARGETS, Target
 from topo.variations import with_scale
 
-LEAST_FRAGMENTS = 25
+LEAST_FRAGMENTS = 20
 """A gradient is not made shorter: of a few packets the way through the network, not the rate, decides the time."""
 TO_SPARE = 0.6
 """Of the rate that an overloaded machine carried, what it is advised to try: it was busy with nothing else."""

@@ -37,7 +37,7 @@ ROOMY = 0.7
 """The next higher rate is worth a trial where the processors of this one were no busier."""
 FLOOR_BPS = 20e3
 """A packet takes more than a tenth of a second on a slower link: such an emulation shows nothing."""
-FIRST_SHARE = {"bmv2": 1 / 100}
+FIRST_SHARE = {"bmv2": 1 / 100, "fast": 1 / 2}
 """Of the described rates, where the first probe of a target begins; a target that is not named begins with all."""
 
 
