@@ -112,10 +112,14 @@ class Emulation:
         )
 
     def pace(self, plan: Plan, progress: Report) -> Pace | None:
-        """What ends a run that is clearly too slow; None if it is to go on. Faults may slow down a run that is not."""
+        """What ends a run that is clearly too slow; None if it is to go on.
+
+        Faults, and collisions in shared slots, slow down a run that is not overloaded.
+        """
         if self.keep_going:
             return None
-        only_overload_slows = self.mode == "reliable" and self.faults is None
+        shared = any(policy_of(tree.policy).shared for shard in plan.shards for tree in shard.trees)
+        only_overload_slows = self.mode == "reliable" and self.faults is None and not shared
         return Pace(courses(self.problem, evaluate(self.problem, plan)) if only_overload_slows else (), progress)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from experiments.capture import Counts
@@ -11,6 +11,7 @@ from experiments.pace import Pace
 from experiments.record import RunFolder
 from planner.evaluate import Prediction, evaluate
 from planner.plan import Plan
+from planner.policies import policy_of
 from planner.problem import Problem
 from topo.network import Network
 from traffic.comparison import Figures, Pair, measured_by_job, off_plan, paired, planned_by_job
@@ -49,6 +50,7 @@ class Outcome:
     def as_json(self) -> dict[str, Any]:
         return {
             "setup_s": self.setup_s,
+            "collisions": collisions(self.monitor),
             "measured": measured_figures(self.measured, self.monitor),
             "verdict": self.verdict,
             "reasons": list(self.reasons),
@@ -91,9 +93,29 @@ def watch(
             for switch in network.switches.values():
                 switch.check()
     prediction = evaluate(problem, plan)
+    excuses = beside_collisions(monitor, problem, plan, excuses)
     reasons = judge(monitor, measured, plan, excuses=excuses).reasons
     off = () if excuses is not None and excuses.rates else off_plan(prediction, measured, plan)
     return Outcome(measured, monitor, (*measured.wrong, *reasons, *off), pairs=paired(prediction, measured))
+
+
+def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: Excuses | None) -> Excuses | None:
+    """What is excused of a run in which fragments found a shared slot taken.
+
+    They went on unaggregated over links that the plan fills without them, and windows shrank, as the policy has it:
+    that workers are slower than planned is then no sign of an overload.
+    """
+    jobs = {shard.job for shard in plan.shards for tree in shard.trees if policy_of(tree.policy).shared}
+    if not jobs or not collisions(monitor):
+        return excuses
+    before = excuses or Excuses()
+    workers = frozenset(worker for job in problem.jobs if job.number in jobs for worker in job.workers)
+    return replace(before, hosts=before.hosts | workers, rates=True)
+
+
+def collisions(monitor: Monitor) -> int:
+    """Packets of gradients that found their slot taken, or that took it from a fragment of lower priority."""
+    return sum(events[Event.COLLISION] + events[Event.EVICTED] for _, events in switch_events(monitor))
 
 
 def watched(network: Network, hosts: list[HostPort]) -> Watched:

@@ -32,7 +32,7 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
     if fabric_scale(record) != 1:
         console.print(scale_line(record), highlight=False)
-    for line in (*fault_lines(record), *stranger_lines(record)):
+    for line in (*collision_lines(record), *fault_lines(record), *stranger_lines(record)):
         console.print(line, highlight=False)
     console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
     for reason in shortened(record["reasons"]):
@@ -54,6 +54,16 @@ def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
             )
             yield from (f"  {event}" for event in entry["faults"]["events"])
             yield from (f"  not reached: {event}" for event in entry["faults"]["not_reached"])
+
+
+def collision_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """How often fragments met in shared slots, which no plan foresees."""
+    for name, entry in record["planners"].items():
+        if entry.get("collisions"):
+            yield (
+                f"{name}: {entry['collisions']:,} packets found their slot taken, or took it; they, and windows that "
+                "shrink, keep workers from the planned rate"
+            )
 
 
 def stranger_lines(record: Mapping[str, Any]) -> Iterator[str]:

@@ -55,8 +55,8 @@ def test_a_run_that_never_waits_is_right_whatever_others_take() -> None:
             "raise the quota of its control group or container, or lower the rates",
         ),
         (
-            replace(RIGHT, stolen=0.3),
-            "the hypervisor gave the processors to other machines: 30% of a second at worst, in 1 of 2 s; "
+            replace(RIGHT, stolen=0.5),
+            "the hypervisor gave the processors to other machines: 50% of a second at worst, in 1 of 2 s; "
             f"{LIMITS.stolen:.0%} is the most: give this machine processors of its own, or lower the rates",
         ),
     ],

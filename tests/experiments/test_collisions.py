@@ -1,0 +1,67 @@
+"""Runs in which fragments meet in shared slots: slower than planned, and not for that reason overloaded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from experiments.emulate import Emulation
+from experiments.outcome import beside_collisions, collisions
+from experiments.planning import plan_to_run
+from experiments.progress import unseen
+from experiments.report import collision_lines
+from experiments.scenario import FabricChoice, JobChoice, build_problem
+from planner.adapt import with_policy
+from planner.plan import Plan
+from planner.problem import Problem
+from traffic.fidelity import Excuses
+from traffic.packet import Event
+from traffic.snapshots import SwitchCounters
+
+PROBLEM: Problem = build_problem(FabricChoice("aro-figure3a"), JobChoice())
+PLAN: Plan = plan_to_run(PROBLEM, "aro", 0).plan
+
+
+class Saw:
+    """A monitor that saw one switch count events."""
+
+    def __init__(self, **events: int) -> None:
+        none = SwitchCounters({int(event): 0 for event in Event}, {}, {}, {})
+        counted = {int(Event[name.upper()]): count for name, count in events.items()}
+        self.before: Any = type("Before", (), {"switches": {"l1": none}})
+        self.after: Any = type("After", (), {"switches": {"l1": replace(none, events={**none.events, **counted})}})
+
+
+def excused(policy: str, monitor: Any, before: Excuses | None = None) -> Excuses | None:
+    return beside_collisions(monitor, PROBLEM, with_policy(PROBLEM, PLAN, policy), before)
+
+
+@pytest.mark.parametrize("policy", ["atp", "esa"])
+def test_workers_that_collide_in_shared_slots_may_be_slower_than_planned(policy: str) -> None:
+    found = excused(policy, Saw(collision=3, evicted=2), Excuses(hosts=frozenset({"other"})))
+    assert found == Excuses(hosts=frozenset({"other", *PROBLEM.jobs[0].workers}), rates=True)
+    assert collisions(Saw(collision=3, evicted=2)) == 5  # type: ignore[arg-type]
+
+
+def test_shared_slots_without_a_collision_excuse_nothing() -> None:
+    assert excused("atp", Saw()) is None
+
+
+def test_slots_of_ones_own_excuse_nothing() -> None:
+    assert excused("goat", Saw(collision=3)) is None
+
+
+@pytest.mark.parametrize(("policy", "ends"), [("shadow-copy", True), ("goat", True), ("atp", False), ("esa", False)])
+def test_a_run_that_collisions_slow_down_is_not_ended_for_its_pace(policy: str, ends: bool) -> None:
+    with unseen("") as progress:
+        pace = Emulation(PROBLEM, ("aro",)).pace(with_policy(PROBLEM, PLAN, policy), progress)
+    assert pace is not None
+    assert bool(pace.planned) == ends
+
+
+def test_the_report_says_how_often_fragments_met() -> None:
+    record = {"planners": {"aro+atp": {"collisions": 1234}, "aro+goat": {"collisions": 0}, "ended early": {}}}
+    (line,) = collision_lines(record)
+    assert line.startswith("aro+atp: 1,234 packets found their slot taken")
