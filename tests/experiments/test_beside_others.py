@@ -6,6 +6,7 @@ The long forms take about 9 minutes for each kind of other work, on a machine th
     sudo RUNS=3 .venv/bin/pytest -m long tests/experiments/test_beside_others.py -s -k 'emulate and 19'
 
 `RUNS` is how many runs they make of each kind: by default 20 emulations, and 30 trials at each multiple of the rate.
+`RATE` is that of the links: by default 20M, which takes two processors that are VALID at it when they are alone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ import pytest
 from command import ENTRY, inakit
 from hogs import hogs
 
-NETWORK = ("--topo", "fattree", "--k", "4", "--capacity", "20M", "--switch", "fast")
+RATE = os.environ.get("RATE", "20M")
+NETWORK = ("--topo", "fattree", "--k", "4", "--capacity", RATE, "--switch", "fast", "--keep-going")
 RUN_TIMEOUT_S, CALIBRATE_TIMEOUT_S = 120, 1500
 RATES = ("sending_rate_bps", "ps_ingress_bytes")
 LOWEST, EQUAL = 19, 0
