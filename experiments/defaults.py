@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 
 from experiments.calibrate.capacity import rounded_down
-from experiments.calibrate.fit import fit, kept_rate
+from experiments.calibrate.fit import fastest_bps, fit, kept_rate
 from experiments.faults import FaultPlan
 from planner.plan import Plan
 from planner.problem import Job, Problem
@@ -115,5 +115,5 @@ def faults_at(faults: FaultPlan | None, scale: float) -> FaultPlan | None:
 def rate_to_try(problem: Problem, scale: float, share: float) -> str:
     """What to do about a run that did only `share` of what was planned, in words."""
     lower = rounded_down(max(share, 0.01) * TO_SPARE)
-    fastest = max(problem.fabric.capacities_bps.values()) * lower
+    fastest = fastest_bps(problem) * lower
     return f"try links of {rate_words(fastest)} (--scale {lower * scale:.2g}), or give no rates: they are made to fit"

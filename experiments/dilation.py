@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.plan import Plan
 from planner.problem import Job, Problem
 from topo.variations import with_scale
 from traffic.measure import Iteration, Measured
@@ -22,11 +21,6 @@ def slowed_problem(problem: Problem, scale: float) -> Problem:
         return replace(job, arrival_s=job.arrival_s / scale, compute_s=job.compute_s / scale)
 
     return replace(problem, fabric=with_scale(problem.fabric, scale), jobs=tuple(map(slowed, problem.jobs)))
-
-
-def slowed_plan(plan: Plan, scale: float) -> Plan:
-    """The plan with every rate times `scale`: the best trees at one scale are the best at all."""
-    return replace(plan, shards=tuple(replace(shard, rate_bps=shard.rate_bps * scale) for shard in plan.shards))
 
 
 TIMEOUTS = ("first_timeout_s", "min_timeout_s", "max_timeout_s", "retry_s", "direct_after_s", "credit_s")

@@ -24,7 +24,7 @@ from experiments.defaults import (
     rate_to_try,
     tell_choice,
 )
-from experiments.dilation import options_for, slowed_plan
+from experiments.dilation import options_for
 from experiments.faults import FaultPlan, check_faults
 from experiments.injection import Scene, faulty_entries, watch_faulty
 from experiments.outcome import Outcome, planned_figures, watch
@@ -118,8 +118,7 @@ class Emulation:
         """
         if self.keep_going:
             return None
-        shared = any(policy_of(tree.policy).shared for shard in plan.shards for tree in shard.trees)
-        only_overload_slows = self.mode == "reliable" and self.faults is None and not shared
+        only_overload_slows = self.mode == "reliable" and self.faults is None and not plan.jobs_sharing_slots
         return Pace(courses(self.problem, evaluate(self.problem, plan)) if only_overload_slows else (), progress)
 
 
@@ -164,7 +163,7 @@ def settled(
             announce(console, emulation.problem, plans, target.name, emulation.scale)
         return emulation, plans
     chosen = choose_rates(emulation.problem, plans, emulation.switch, target, console, panel=emulation.patch_panel)
-    return emulation.at(chosen), {name: slowed_plan(plan, chosen) for name, plan in plans.items()}
+    return emulation.at(chosen), {name: plan.with_rates_times(chosen) for name, plan in plans.items()}
 
 
 def stages(console: Console, name: str) -> Stage:

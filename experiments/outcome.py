@@ -11,7 +11,6 @@ from experiments.pace import Pace
 from experiments.record import RunFolder
 from planner.evaluate import Prediction, evaluate
 from planner.plan import Plan
-from planner.policies import policy_of
 from planner.problem import Problem
 from topo.network import Network
 from traffic.comparison import Figures, Pair, measured_by_job, off_plan, paired, planned_by_job
@@ -105,7 +104,7 @@ def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: E
     They went on unaggregated over links that the plan fills without them, and windows shrank, as the policy has it:
     that workers are slower than planned is then no sign of an overload.
     """
-    jobs = {shard.job for shard in plan.shards for tree in shard.trees if policy_of(tree.policy).shared}
+    jobs = plan.jobs_sharing_slots
     if not jobs or not collisions(monitor):
         return excuses
     before = excuses or Excuses()

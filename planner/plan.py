@@ -6,7 +6,7 @@ the way of one label's packets, from its node to the next aggregator on the way,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from planner.policies import DEFAULT_POLICY, policy_of
@@ -207,3 +207,12 @@ class Plan:
     fabric: str
     shards: tuple[Shard, ...]
     outcome: SolverOutcome
+
+    def with_rates_times(self, factor: float) -> Plan:
+        """The plan with every rate times `factor`: the best trees at one scale are the best at all."""
+        return replace(self, shards=tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in self.shards))
+
+    @property
+    def jobs_sharing_slots(self) -> frozenset[int]:
+        """The numbers of the jobs of which fragments may find their slot taken, by the policy of a tree."""
+        return frozenset(s.job for s in self.shards for tree in s.trees if policy_of(tree.policy).shared)

@@ -7,7 +7,7 @@ does. With several PSs, or several jobs, results of one share links with gradien
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planner.evaluate import DirectedLink, Load, evaluate, tree_loads
 from planner.plan import Plan
@@ -43,17 +43,13 @@ def as_run(problem: Problem, plan: Plan, mode: str = "reliable") -> AsRun:
     factor, links = tightest(problem, plan)
     if not RESULTS_RETURN[mode] or factor >= 1 - ROUNDING:
         return AsRun(plan, mode)
-    lowered = with_rates_times(plan, factor)
+    lowered = plan.with_rates_times(factor)
     return AsRun(lowered, mode, factor, f"{sharing(problem, plan, links)}: {change(problem, plan, lowered, factor)}")
 
 
 def with_room_for_results(problem: Problem, plan: Plan) -> Plan:
     """The plan with every rate lowered by one factor, as far as its results need it; most often the plan itself."""
     return as_run(problem, plan).plan
-
-
-def with_rates_times(plan: Plan, factor: float) -> Plan:
-    return replace(plan, shards=tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in plan.shards))
 
 
 def tightest(problem: Problem, plan: Plan) -> tuple[float, list[DirectedLink]]:

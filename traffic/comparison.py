@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from planner.evaluate import JobPrediction, Prediction
 from planner.plan import Plan
-from planner.policies import policy_of
 from traffic.measure import Measured
 
 TOTAL = "total"
@@ -135,7 +134,7 @@ def off_plan(prediction: Prediction, measured: Measured, plan: Plan, tolerance: 
     Where trees share slots, fragments that find one busy go to the PS unaggregated or are sent again, as the policy has
     it: there ingress and time may be more than planned, which is without collisions.
     """
-    colliding = {shard.job for shard in plan.shards for tree in shard.trees if policy_of(tree.policy).shared}
+    colliding = plan.jobs_sharing_slots
     for number in measured.jobs:
         planned, found = prediction.jobs[number], measured.of_job(number)
         if number not in colliding:

@@ -13,7 +13,7 @@ from typing import Self
 
 from experiments.bring_up import brought_up
 from experiments.calibrate.capacity import Load, Use, planned_load
-from experiments.dilation import options_for, slowed_plan
+from experiments.dilation import options_for
 from experiments.outcome import watch, watched
 from planner.entries import entries
 from planner.evaluate import evaluate
@@ -146,7 +146,7 @@ def scaled(problem: Problem, plan: Plan, scale: float, run_s: float) -> tuple[Pr
 
     What a method optimises is linear in the rates: the best trees at one scale are the best at all.
     """
-    plan = slowed_plan(plan, scale)
+    plan = plan.with_rates_times(scale)
     fragment_bytes = 4 * problem.fragment.values
 
     def lasting(job: Job, time_s: float) -> Job:

@@ -12,7 +12,7 @@ from rich.console import Console
 from experiments.bring_up import brought_up
 from experiments.calibrate.fit import fit, packets
 from experiments.defaults import rate_words, tell_choice
-from experiments.dilation import as_described, slowed_options, slowed_plan, slowed_problem
+from experiments.dilation import as_described, slowed_options, slowed_problem
 from experiments.emulate import overall
 from experiments.outcome import Outcome, planned_figures, watch
 from experiments.papers import Request
@@ -120,7 +120,7 @@ def slowed(trial: Trial, scale: float) -> Trial:
     return replace(
         trial,
         problem=slowed_problem(trial.problem, scale),
-        plan=slowed_plan(trial.plan, scale),
+        plan=trial.plan.with_rates_times(scale),
         options=slowed_options(trial.options, scale),
     )
 

@@ -12,7 +12,6 @@ import slow_switch
 from command import Answer, inakit, nothing_left
 
 from experiments.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words, why
-from experiments.dilation import slowed_plan
 from experiments.faults import FaultPlan
 from experiments.planning import make_plan
 from experiments.scenario import FabricChoice, JobChoice, build_problem
@@ -58,7 +57,7 @@ def test_sizes_are_free_unless_something_says_them() -> None:
 def test_gradients_get_smaller_as_rates_do_so_that_times_stay() -> None:
     one = problem()
     plan = make_plan(one, "aro", 0)
-    slower, slowed = problem_at(one, 0.1, gradients=True), slowed_plan(plan, 0.1)
+    slower, slowed = problem_at(one, 0.1, gradients=True), plan.with_rates_times(0.1)
     check(slower, slowed)
     before, after = evaluate(one, plan), evaluate(slower, slowed)
     assert after.sending_rate_bps == pytest.approx(0.1 * before.sending_rate_bps)

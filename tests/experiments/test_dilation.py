@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.dilation import TIMEOUTS, as_described, options_for, slowed_options, slowed_plan, slowed_problem
+from experiments.dilation import TIMEOUTS, as_described, options_for, slowed_options, slowed_problem
 from experiments.planning import make_plan
 from experiments.scenario import FabricChoice, JobChoice, build_problem
 from planner.check import check
@@ -22,7 +22,7 @@ def test_all_that_takes_time_takes_longer_alike() -> None:
     problem = build_problem(FabricChoice("aro-figure1"), JobChoice())
     problem = replace(problem, jobs=tuple(replace(job, arrival_s=1.0, compute_s=0.2) for job in problem.jobs))
     plan = make_plan(problem, "aro", 0)
-    slower, slowed = slowed_problem(problem, SCALE), slowed_plan(plan, SCALE)
+    slower, slowed = slowed_problem(problem, SCALE), plan.with_rates_times(SCALE)
     check(slower, slowed)
     before, after = evaluate(problem, plan), evaluate(slower, slowed)
     assert after.communication_time_s == pytest.approx(before.communication_time_s / SCALE)
