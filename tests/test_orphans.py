@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -13,7 +14,7 @@ TESTS = Path(__file__).parent
 PARENT = """
 import subprocess, time
 from orphans import TIED
-print(subprocess.Popen([*TIED, "sleep", "60"]).pid, flush=True)
+print(subprocess.Popen([*TIED, "sleep", "600"], stdout=subprocess.DEVNULL).pid, flush=True)
 time.sleep(60)
 """
 TOY = """
@@ -34,10 +35,24 @@ def test_a_process_ends_with_its_parent() -> None:
     parent = subprocess.Popen([sys.executable, "-c", PARENT], cwd=TESTS, stdout=subprocess.PIPE, text=True)
     assert parent.stdout
     child = psutil.Process(int(parent.stdout.readline()))
+    while child.name() != "sleep":  # until then `setpriv` may not have tied it
+        time.sleep(0.01)
     parent.kill()
     parent.communicate()
-    psutil.wait_procs([child], timeout=20)
-    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+    until = time.monotonic() + 20
+    while not ended(child) and time.monotonic() < until:
+        time.sleep(0.01)
+    outlived = not ended(child)
+    if outlived:
+        child.kill()
+    assert not outlived
+
+
+def ended(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE  # one that nobody has waited for yet
+    except psutil.NoSuchProcess:
+        return True
 
 
 def test_a_run_that_is_terminated_takes_its_fixtures_down(tmp_path: Path) -> None:

@@ -65,6 +65,11 @@ def planned(name: str, method: str) -> tuple[Problem, Plan]:
     return problem, METHODS[method].plan(problem)
 
 
+@cache
+def installed_of(name: str, method: str) -> Entries:
+    return entries(*planned(name, method))
+
+
 def trees(plan: Plan) -> Iterator[tuple[int, AggregationTree]]:
     return ((shard.job, tree) for shard in plan.shards for tree in shard.trees)
 
@@ -81,7 +86,7 @@ def sum_of(packets: list[Packet]) -> Counter[str]:
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_gradients_reach_the_root_once_and_load_links_as_predicted(name: str, method: str) -> None:
     problem, plan = planned(name, method)
-    network = Network(problem.fabric, entries(problem, plan))
+    network = Network(problem.fabric, installed_of(name, method))
     sends = [(number, tree, label) for number, tree in trees(plan) for label in tree.workers]
     random.Random(1).shuffle(sends)
     for number, tree, label in sends:
@@ -106,7 +111,7 @@ def test_gradients_reach_the_root_once_and_load_links_as_predicted(name: str, me
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_results_and_notices_reach_exactly_all_workers_once(name: str, method: str, kind: int) -> None:
     problem, plan = planned(name, method)
-    installed = entries(problem, plan)
+    installed = installed_of(name, method)
     for number, tree in trees(plan):
         network = Network(problem.fabric, installed)
         network.send(tree.root, Packet(kind, number, tree.number, 0))
@@ -121,7 +126,7 @@ def test_results_and_notices_reach_exactly_all_workers_once(name: str, method: s
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_what_is_addressed_to_a_worker_reaches_it_alone(name: str, method: str, kind: int) -> None:
     problem, plan = planned(name, method)
-    network = Network(problem.fabric, entries(problem, plan))
+    network = Network(problem.fabric, installed_of(name, method))
     for number, tree in trees(plan):
         for worker in tree.workers.values():
             network.send(tree.root, Packet(kind, number, tree.number, 0, to=worker, retransmitted=True))
@@ -133,7 +138,7 @@ def test_what_is_addressed_to_a_worker_reaches_it_alone(name: str, method: str, 
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_a_gradient_sent_again_passes_empty_aggregators(name: str, method: str) -> None:
     problem, plan = planned(name, method)
-    network = Network(problem.fabric, entries(problem, plan))
+    network = Network(problem.fabric, installed_of(name, method))
     for number, tree in trees(plan):
         for label, worker in tree.workers.items():
             network.send(worker, gradient(number, tree, label, retransmitted=True))
@@ -146,7 +151,7 @@ def test_a_gradient_sent_again_passes_empty_aggregators(name: str, method: str) 
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_a_direct_gradient_passes_all_slots(name: str, method: str) -> None:
     problem, plan = planned(name, method)
-    network = Network(problem.fabric, entries(problem, plan))
+    network = Network(problem.fabric, installed_of(name, method))
     for number, tree in trees(plan):
         for label, worker in tree.workers.items():
             network.send(worker, replace(gradient(number, tree, label), direct=True))
@@ -159,7 +164,7 @@ def test_a_direct_gradient_passes_all_slots(name: str, method: str) -> None:
 def test_a_gradient_sent_again_flushes_whatever_holds_it(name: str, method: str) -> None:
     """All but one worker have sent. The others send again: everything that waits comes to the PS."""
     problem, plan = planned(name, method)
-    installed = entries(problem, plan)
+    installed = installed_of(name, method)
     for number, tree in trees(plan):
         silent, *others = tree.workers
         network = Network(problem.fabric, installed)
@@ -178,7 +183,7 @@ def test_a_gradient_sent_again_flushes_whatever_holds_it(name: str, method: str)
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_collided_gradients_keep_their_label_to_the_root(name: str, method: str) -> None:
     problem, plan = planned(name, method)
-    network = Network(problem.fabric, entries(problem, plan))
+    network = Network(problem.fabric, installed_of(name, method))
     for number, tree in trees(plan):
         for aggregator in tree.aggregators:
             index = (aggregator.switch, aggregator.pipeline, aggregator.first_slot)
@@ -260,7 +265,7 @@ def test_every_entry_is_needed_and_its_loss_is_noticed(method: str) -> None:
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_addresses_route_to_their_host_from_everywhere(name: str, method: str) -> None:
     problem, plan = planned(name, method)
-    network = Network(problem.fabric, entries(problem, plan))
+    network = Network(problem.fabric, installed_of(name, method))
     for switch, tables in network.tables.items():
         for (address,) in tables.rows.get("ipv4_route", ()):
             host = next(host for host, ipv4 in network.ipv4.items() if ipv4 == address)
@@ -360,7 +365,7 @@ def test_keys_and_parameters_are_as_wide_as_the_compiled_program_has_them() -> N
     tables = {table["name"]: table["key"] for pipeline in compiled["pipelines"] for table in pipeline["tables"]}
     actions = {action["name"]: action["runtime_data"] for action in compiled["actions"]}
     for name, method in (("fat-tree, 4 pipelines", "aro"), ("four jobs, two servers", "atp")):
-        for switch in entries(*planned(name, method)).switches:
+        for switch in installed_of(name, method).switches:
             for entry in switch.tables:
                 keys = [widths[key["target"][0]][key["target"][1]] for key in tables[entry.table]]
                 assert all(0 <= part < 1 << bits for part, bits in zip(entry.exact_key, keys, strict=True)), entry
