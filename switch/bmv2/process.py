@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,16 +44,22 @@ def free_port() -> int:
 
 
 class Process:
-    """A running `simple_switch`, whose control plane listens on `control_port`. It writes to `log`."""
+    """A running `simple_switch`, whose control plane listens on `control_port`. It writes to `log`.
+
+    It sends its notifications to a socket of its own. By default the socket's name is that of the device number, which
+    switches of two runs share: the second one could not start.
+    """
 
     def __init__(self, name: str, arguments: list[str], control_port: int, log: Path) -> None:
         self.name = name
         self.control_port = control_port
         self.log = log
+        self._notifications = Path(tempfile.gettempdir(), f"bmv2-{control_port}-notifications.ipc")
+        program, *options = arguments
         with writing(log), log.open("wb") as output:
             # In a session of its own, so that Ctrl-C reaches only the kit, which then ends it in order.
             self._process = subprocess.Popen(
-                arguments,
+                [program, "--notifications-addr", f"ipc://{self._notifications}", *options],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -101,6 +108,7 @@ class Process:
         """End the process; it keeps no state worth a farewell."""
         self._process.kill()
         self._process.wait()
+        self._notifications.unlink(missing_ok=True)
 
     def log_tail(self) -> str:
         """The last lines that the process wrote."""

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import psutil
 from orphans import end_with_parent
 
-TIMEOUT_S = 120
+TIMEOUT_S, PATIENCE_S = 120, 30
 ENTRY = "from experiments.main import main; main()"
 AS_NOBODY = """
 import os, sys
@@ -58,6 +58,8 @@ def inakit(*arguments: str, at: Path, environment: dict[str, str] | None = None,
         process.start()
         process.join(TIMEOUT_S)
         if process.exitcode is None:
+            process.terminate()  # and it takes its network down, which would be in the way of the tests that follow
+            process.join(PATIENCE_S)
             process.kill()
             raise TimeoutError(f"{arguments}: not over after {TIMEOUT_S} s: {error.read_text()}")
         return Answer(process.exitcode, output.read_text(), error.read_text())

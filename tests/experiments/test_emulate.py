@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +53,14 @@ def valid_run(at: Path, *arguments: str) -> dict[str, Any]:
 @pytest.mark.parametrize("switch", TARGETS)
 def test_figures_of_aro_figure_1(switch: str, tmp_path: Path) -> None:
     """Without INA a fifth of the link's rate, with the aggregator-aware plan all of it (ARO, Fig. 1)."""
+    capacity, link_bps = {"fast": ("2M", 2e6), "bmv2": ("500k", 500e3)}[switch]
     run = valid_run(
-        tmp_path, "--topo", "aro-figure1", "--switch", switch, "--planners", "aro,lbmm", "--capacity", "2M",
+        tmp_path, "--topo", "aro-figure1", "--switch", switch, "--planners", "aro,lbmm", "--capacity", capacity,
         "--gradient-bytes", "51200", "--iterations", "1",
     )  # fmt: skip
     planners = run["planners"]
-    assert_within(planners["lbmm"]["measured"]["sending_rate_bps"], 2e6 / 5, 0.05, "no INA", "bit/s")
-    assert_within(planners["aro"]["measured"]["sending_rate_bps"], 2e6, 0.05, "aro", "bit/s")
+    assert_within(planners["lbmm"]["measured"]["sending_rate_bps"], link_bps / 5, 0.05, "no INA", "bit/s")
+    assert_within(planners["aro"]["measured"]["sending_rate_bps"], link_bps, 0.05, "aro", "bit/s")
     for entry in planners.values():
         assert entry["measured"]["exact"]
         assert entry["measured"]["ps_ingress_bytes"] == entry["planned"]["ps_ingress_bytes"]
@@ -78,9 +80,11 @@ def test_a_plan_that_ignores_pipelines_is_worse_when_measured(tmp_path: Path) ->
 
 @pytest.mark.parametrize("switch", TARGETS)
 def test_every_worker_of_a_fat_tree_ends_with_the_exact_sum(switch: str, tmp_path: Path) -> None:
+    capacity = {"fast": "10M", "bmv2": "500k"}[switch]
     _, run = emulate(
-        tmp_path, "--k", "4", "--workers", "14", "--switch", switch, "--planners", "aro,atp", "--capacity", "2M", *SMALL
-    )
+        tmp_path, "--k", "4", "--workers", "14", "--switch", switch, "--planners", "aro,atp", "--capacity", capacity,
+        "--gradient-bytes", "12800", "--iterations", "2",
+    )  # fmt: skip
     assert [entry["measured"]["exact"] for entry in run["planners"].values()] == [True, True]
 
 
@@ -89,7 +93,7 @@ def test_a_plan_under_several_slot_policies(switch: str, tmp_path: Path) -> None
     """GOAT's and ESA's slots below a PS, SwitchML's with the root in the network: the PS then gets nothing."""
     _, run = emulate(
         tmp_path, "--topo", "aro-figure3a", "--switch", switch, "--planners", "aro", "--policy", "goat,esa,switchml",
-        "--capacity", "2M", *SMALL,
+        "--capacity", "4M", *SMALL,
     )  # fmt: skip
     ingress = {name: entry["measured"]["ps_ingress_bytes"] for name, entry in run["planners"].items()}
     assert all(entry["measured"]["exact"] for entry in run["planners"].values())
@@ -143,9 +147,18 @@ THREE_JOBS = (
 """They arrive one after the other, and have 3, 3 and 2 iterations."""
 
 
-def test_three_jobs_have_their_own_figures_and_totals(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def three_jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of them, VALID unless the machine is too busy."""
+    folder = tmp_path_factory.mktemp("three-jobs")
+    with suppress(pytest.skip.Exception):
+        valid_run(folder, *THREE_JOBS)
+    return folder / "latest"
+
+
+def test_three_jobs_have_their_own_figures_and_totals(three_jobs: Path) -> None:
     """Planned and measured are the same quantities, whatever the verdict: what PSs receive does not depend on it."""
-    _, run = emulate(tmp_path, *THREE_JOBS)
+    run = json.loads((three_jobs / "run.json").read_text())
     entry = run["planners"]["aggtree-balanced"]
     planned, measured = entry["planned"], entry["measured"]
     assert measured["exact"]
@@ -158,7 +171,7 @@ def test_three_jobs_have_their_own_figures_and_totals(tmp_path: Path) -> None:
     assert planned["total"]["ps_ingress_bytes"] == 3 * 391 * 326
     totals = [sum(job["ps_ingress_bytes"] for job in side["jobs"].values()) for side in (planned, measured)]
     assert totals == [pytest.approx(side["total"]["ps_ingress_bytes"]) for side in (planned, measured)]
-    with (tmp_path / "latest" / "aggtree-balanced" / "jobs.csv").open() as file:
+    with (three_jobs / "aggtree-balanced" / "jobs.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["job"] for row in rows] == ["1", "2", "3", "total"]
     for row in rows:
@@ -166,8 +179,12 @@ def test_three_jobs_have_their_own_figures_and_totals(tmp_path: Path) -> None:
         assert float(row["difference_sending_rate_bps"]) == pytest.approx(off)
 
 
-def test_each_of_three_jobs_meets_its_own_plan(tmp_path: Path) -> None:
-    entry = valid_run(tmp_path, *THREE_JOBS)["planners"]["aggtree-balanced"]
+def test_each_of_three_jobs_meets_its_own_plan(three_jobs: Path) -> None:
+    run = json.loads((three_jobs / "run.json").read_text())
+    if run["verdict"] == "OVERLOADED":
+        pytest.skip(f"this machine is too busy for a valid run: {run['reasons'][:3]}")
+    assert run["verdict"] == "VALID"
+    entry = run["planners"]["aggtree-balanced"]
     planned, measured = entry["planned"], entry["measured"]
     for number, own in planned["jobs"].items():
         found = measured["jobs"][number]
@@ -240,7 +257,19 @@ def test_a_run_after_kill_9_starts_clean(tmp_path: Path) -> None:
     run = start(tmp_path)
     run.kill()
     run.communicate(timeout=TIMEOUT_S)
-    again = inakit("emulate", "--topo", "aro-figure1", "--switch", "fast", "--planners", "aro", *SMALL, at=tmp_path)
+    again = inakit(
+        "emulate",
+        "--topo",
+        "aro-figure1",
+        "--switch",
+        "fast",
+        "--planners",
+        "aro",
+        "--capacity",
+        "4M",
+        *SMALL,
+        at=tmp_path,
+    )
     assert again.code in (0, 1), again
     assert (interfaces(), runs()) == before
 

@@ -10,18 +10,22 @@ from command import nothing_left
 from rich.console import Console
 
 from experiments.papers import Request, emulated
+from traffic.packet import FRAGMENT
 
 pytestmark = pytest.mark.root
 
 TRIES = 2
 
 
+GRADIENT_BYTES = 100 * 4 * FRAGMENT.values
+
+
 def planned(network: str) -> dict[str, emulated.Planned]:
     """The baselines' plans on a network, or ATRO's on its own."""
     if network not in emulated.SCENES:
-        return emulated.designed(emulated.QUICK_GRADIENT_BYTES)
+        return emulated.designed(GRADIENT_BYTES)
     baselines = replace(emulated.SCENES[network], planners=("random", "grid", "aggtree"))
-    return {network: baselines.plans(emulated.QUICK_GRADIENT_BYTES)}
+    return {network: baselines.plans(GRADIENT_BYTES)}
 
 
 @pytest.mark.parametrize("network", ["leaf-spine", pytest.param("fat-tree", marks=pytest.mark.long), "ATRO's"])

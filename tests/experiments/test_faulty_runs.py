@@ -13,8 +13,8 @@ pytestmark = pytest.mark.root
 
 IMPATIENT = f"""
 from functools import partial
-import traffic.reliable
-traffic.reliable.ReliableOptions = partial(traffic.reliable.ReliableOptions, stall_s=2.0)
+import experiments.dilation
+experiments.dilation.ReliableOptions = partial(experiments.dilation.ReliableOptions, stall_s=2.0)
 {ENTRY}
 """
 """The command, which gives a run up after 2 s without a result, not after 10."""
@@ -29,17 +29,9 @@ def faulty_run(at: Path, faults: str, *arguments: str) -> dict[str, Any]:
     (at / "faults.yml").write_text(f"version: 1\n{faults}")
     with nothing_left():
         answer = inakit(
-            "emulate",
-            "--topo",
-            "aro-figure1",
-            "--planners",
-            "aro",
-            "--keep-going",
-            "--faults",
-            "faults.yml",
-            *arguments,
+            "emulate", "--topo", "aro-figure1", "--planners", "aro", "--keep-going", "--faults", "faults.yml", *arguments,
             at=at,
-        )
+        )  # fmt: skip
     assert answer.code in (0, 1), answer
     run: dict[str, Any] = json.loads((at / "results" / "latest" / "run.json").read_text())
     entry: dict[str, Any] = run["planners"]["aro"]
@@ -52,8 +44,9 @@ def faulty_run(at: Path, faults: str, *arguments: str) -> dict[str, Any]:
 @pytest.mark.parametrize("switch", TARGETS)
 def test_a_tenth_lost_on_every_link_ends_exact(switch: str, tmp_path: Path) -> None:
     entry = faulty_run(
-        tmp_path, "links: [{link: all, drop: 10%}]", "--switch", switch, "--gradient-bytes", "2560", "--iterations", "1"
-    )
+        tmp_path, "links: [{link: all, drop: 10%}]", "--switch", switch, "--capacity", "4M",
+        "--gradient-bytes", "2560", "--iterations", "1",
+    )  # fmt: skip
     counts = entry["faults"]["counts"]
     assert 0.04 < counts["lost_on_arrival"] / counts["received"] < 0.17
     assert counts["lost_on_departure"] > 0
@@ -63,7 +56,7 @@ def test_a_tenth_lost_on_every_link_ends_exact(switch: str, tmp_path: Path) -> N
 
 def test_duplicates_and_overtaking_end_exact(tmp_path: Path) -> None:
     entry = faulty_run(
-        tmp_path, "links: [{link: all, duplicate: 20%, reorder: 20%}]", "--switch", "fast",
+        tmp_path, "links: [{link: all, duplicate: 20%, reorder: 20%}]", "--switch", "fast", "--capacity", "4M",
         "--gradient-bytes", "25600", "--iterations", "1",
     )  # fmt: skip
     counts = entry["faults"]["counts"]
@@ -108,8 +101,8 @@ def test_a_worker_that_is_killed_is_named(tmp_path: Path) -> None:
     (tmp_path / "faults.yml").write_text("version: 1\nevents: [{at: 0, kill: w3}]")
     with nothing_left():
         answer = inakit(
-            "emulate", "--topo", "aro-figure1", "--planners", "aro", "--switch", "fast", "--faults", "faults.yml",
-            at=tmp_path, entry=IMPATIENT,
+            "emulate", "--topo", "aro-figure1", "--planners", "aro", "--switch", "fast", "--capacity", "4M",
+            "--faults", "faults.yml", at=tmp_path, entry=IMPATIENT,
         )  # fmt: skip
     assert answer.code == 2
     said = " ".join(answer.error.split())
