@@ -29,8 +29,8 @@ def faulty_run(at: Path, faults: str, *arguments: str) -> dict[str, Any]:
     (at / "faults.yml").write_text(f"version: 1\n{faults}")
     with nothing_left():
         answer = inakit(
-            "emulate", "--topo", "aro-figure1", "--planners", "aro", "--keep-going", "--faults", "faults.yml", *arguments,
-            at=at,
+            "emulate", "--topo", "aro-figure1", "--planners", "aro", "--keep-going",
+            "--faults", "faults.yml", *arguments, at=at,
         )  # fmt: skip
     assert answer.code in (0, 1), answer
     run: dict[str, Any] = json.loads((at / "results" / "latest" / "run.json").read_text())

@@ -264,7 +264,7 @@ def test_every_entry_is_needed_and_its_loss_is_noticed(method: str) -> None:
 
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_addresses_route_to_their_host_from_everywhere(name: str, method: str) -> None:
-    problem, plan = planned(name, method)
+    problem, _ = planned(name, method)
     network = Network(problem.fabric, installed_of(name, method))
     for switch, tables in network.tables.items():
         for (address,) in tables.rows.get("ipv4_route", ()):
