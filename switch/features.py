@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from switch.encode import PARTS
-from switch.fast.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from switch.fast.expressions import OPERATORS as COMPILED_OPERATORS
-from switch.fast.hashes import ALGORITHMS as COMPILED_ALGORITHMS
-from switch.fast.layout import STANDARD
-from switch.fast.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
-from switch.fast.rewrite import REWRITTEN
-from switch.interpret.actions import HANDLERS
-from switch.interpret.expressions import ON_STACKS, OPERATORS
-from switch.interpret.hashes import ALGORITHMS
-from switch.interpret.parser import PARSER_OPERATIONS
-from switch.read import read_program
+from switch.control.fits_program import PARTS
+from switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from switch.fast.compile.expressions import OPERATORS as COMPILED_OPERATORS
+from switch.fast.compile.hashes import ALGORITHMS as COMPILED_ALGORITHMS
+from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.fast.compile.rewrite import REWRITTEN
+from switch.fast.layout.layout import STANDARD
+from switch.interpret.stages.actions import HANDLERS
+from switch.interpret.stages.expressions import ON_STACKS, OPERATORS
+from switch.interpret.stages.parser import PARSER_OPERATIONS
+from switch.interpret.state.hashes import ALGORITHMS
+from switch.program.read import read_program
 from switch.target import PROGRAM
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from switch.program import Program
-from switch.read import parse_program
+from switch.program.program import Program
+from switch.program.read import parse_program
 from topo.errors import InputError
 
 Handle = Mapping[str, Any]

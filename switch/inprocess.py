@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.fast.inprocess import InProcessSwitch
+from switch.fast.load.in_memory import InProcessSwitch
 from switch.interpret.switch import InterpretedSwitch, Traced
-from switch.program import Program
+from switch.program.program import Program
 from topo.errors import MachineError, RunError, UnsupportedError
 
 Packets = list[tuple[int, bytes]]

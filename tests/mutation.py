@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from switch.program import Program
-from switch.read import read_program
-from traffic.packet import PROGRAM
+from switch.program.program import Program
+from switch.program.read import read_program
+from traffic.wire.packet import PROGRAM
 
 Mutation = Callable[[Any], None]
 

@@ -17,12 +17,12 @@ from typing import Self
 import numpy as np
 
 from switch.entries import SwitchEntries, TableEntry
-from switch.target import Target
-from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from topo.netlink import index_of, inside, remove_shaping
-from topo.network import Network
-from traffic.packet import FRAGMENT, Frames, Kind, new_frames
-from traffic.sockets import network_namespace
+from switch.targets import Target
+from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from topo.live.netlink import index_of, inside, remove_shaping
+from topo.live.network import Network
+from traffic.sockets.packet_sockets import network_namespace
+from traffic.wire.packet import FRAGMENT, Frames, Kind, new_frames
 
 WORKERS = ("w1", "w2")
 SERVER = "ps"

@@ -12,8 +12,9 @@ from rich.progress import Progress
 from experiments.bench.chain import Bench
 from experiments.bench.search import LOSS_LIMITS, highest_rates
 from experiments.bench.trial import WORKLOADS, Sender, run_trial
-from switch.sources import check_sources
-from switch.target import PROGRAM, TARGETS, Target
+from switch.program.sources import check_sources
+from switch.target import PROGRAM
+from switch.targets import TARGETS, Target
 from topo.errors import MachineError
 
 CHAIN_LENGTHS = (1, 5, 15, 45)

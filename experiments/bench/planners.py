@@ -13,14 +13,14 @@ from statistics import mean, median
 from rich.console import Console
 from rich.table import Table
 
-from experiments.progress import working
+from experiments.run.progress import working
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
 from planner.methods import METHODS, Options
-from planner.plan import Plan
-from planner.problem import Job, Problem
-from topo.clos import fat_tree, leaf_spine
-from topo.fabric import Fabric
-from topo.variations import with_capacity, with_ina, with_pipelines
-from traffic.packet import FRAGMENT
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.fabric import Fabric
+from topo.fabric.variations import with_capacity, with_ina, with_pipelines
+from traffic.wire.packet import FRAGMENT
 
 CAPACITY_BPS = 100e9
 PIPELINES = 4

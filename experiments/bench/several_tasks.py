@@ -10,13 +10,13 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.aro_efficiency import large
-from experiments.papers.aro_setting import MJMT, SJMT, Setting
-from experiments.progress import working
-from planner.aro.literal import MU
+from experiments.papers.aro.efficiency import large
+from experiments.papers.aro.setting import MJMT, SJMT, Setting
+from experiments.run.progress import working
+from planner.core.plan import Plan
+from planner.core.problem import Problem
 from planner.methods import METHODS, Options
-from planner.plan import Plan
-from planner.problem import Problem
+from planner.methods.aro.published.model import MU
 from topo.errors import SolverError
 
 SOON_S = 2.0

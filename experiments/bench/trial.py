@@ -10,9 +10,9 @@ import numpy as np
 
 from experiments.bench.chain import FRAMES_PER_CALL, SLOTS, WORKERS, Bench
 from topo.errors import RunError
-from topo.processors import on_endpoint_processor
-from traffic.packet import FRAGMENT, FRAME, UDP_PORT
-from traffic.sockets import Messages, libc
+from topo.live.processors import on_endpoint_processor
+from traffic.sockets.packet_sockets import Messages, libc
+from traffic.wire.packet import FRAGMENT, FRAME, UDP_PORT
 
 PLAIN_PORT = 9
 BURST_S = 0.001

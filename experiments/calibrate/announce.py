@@ -8,9 +8,9 @@ from rich.console import Console
 
 from experiments.calibrate.cache import default_file, load_capacities, this_machine
 from experiments.calibrate.capacity import forecast, hosts_at_work, nearest, planned_load
-from planner.evaluate import evaluate
-from planner.plan import Plan
-from planner.problem import Problem
+from planner.core.evaluate import evaluate
+from planner.core.plan import Plan
+from planner.core.problem import Problem
 
 HINT = "whether this machine can carry this is not known: `inakit calibrate`, once, finds what it carries"
 

@@ -18,8 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from experiments.calibrate.capacity import Capacity
-from topo.control_groups import quotas
 from topo.errors import writing
+from topo.live.control_groups import quotas
 
 FILE_VERSION = 2
 

@@ -1,6 +1,6 @@
 """What a plan asks of this machine's processors, and what they are known to carry.
 
-The endpoints have one processor, the switches share the others (`topo.processors`). A calibration says how
+The endpoints have one processor, the switches share the others (`topo.live.processors`). A calibration says how
 many packets per second both handled at the highest rate that stayed VALID, and how busy that kept them; a
 packet's cost follows. It holds for about as many hosts as it was made with: an endpoint's packet costs more
 where each of many hosts has few at a time.
@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.evaluate import Prediction
-from planner.problem import Problem
+from planner.core.evaluate import Prediction
+from planner.core.problem import Problem
 
 
 @dataclass(frozen=True)

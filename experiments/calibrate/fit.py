@@ -16,16 +16,16 @@ from rich.console import Console
 from experiments.calibrate.cache import Fit, default_file, load_fits, save_fit, this_machine
 from experiments.calibrate.capacity import hosts_at_work, planned_load
 from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.progress import working
-from planner.adapt import with_policy
-from planner.evaluate import evaluate
-from planner.plan import Plan
-from planner.policies import DEFAULT_POLICY
-from planner.problem import Problem
-from planner.results import as_run
-from switch.target import Target
+from experiments.run.progress import working
+from planner.core.evaluate import evaluate
+from planner.core.plan import Plan
+from planner.core.policies import DEFAULT_POLICY
+from planner.core.problem import Problem
+from planner.trees.headroom import as_run
+from planner.trees.under_policy import with_policy
+from switch.targets import Target
 from topo.errors import MachineError, PlanError
-from traffic.verdict import VALID
+from traffic.measure.verdict import VALID
 
 MARGIN = 1.5
 """A rate is taken if so many times that rate was carried: what else a machine does comes and goes."""

@@ -12,13 +12,13 @@ from experiments.calibrate.capacity import Capacity, Load, Use, hosts_at_work, n
 from experiments.calibrate.memory import memory_bytes
 from experiments.calibrate.search import highest_rate
 from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.progress import working
-from experiments.report import VERDICT_STYLES
-from planner.evaluate import evaluate
+from experiments.run.progress import working
+from experiments.run.report import VERDICT_STYLES
+from planner.core.evaluate import evaluate
 from topo.errors import MachineError
-from topo.fabric import Fabric
-from topo.processors import switch_processors
-from traffic.verdict import VALID
+from topo.fabric.fabric import Fabric
+from topo.live.processors import switch_processors
+from traffic.measure.verdict import VALID
 
 A_GUESS = Capacity("", 1, Load(1e5, 2e5), Use(1.0, 1.0), "")
 """Where the search begins on a machine that nothing is known of."""

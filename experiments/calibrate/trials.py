@@ -11,25 +11,25 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from experiments.bring_up import brought_up
 from experiments.calibrate.capacity import Load, Use, planned_load
-from experiments.dilation import options_for
-from experiments.outcome import watch, watched
-from planner.entries import entries
-from planner.evaluate import evaluate
-from planner.plan import Plan
-from planner.problem import Job, Problem
-from planner.shares import fragment_ranges
-from switch.target import Target
-from topo.circuits import patch_panel
+from experiments.run.bring_up import brought_up
+from experiments.run.dilation import options_for
+from experiments.run.outcome import watch, watched
+from planner.core.evaluate import evaluate
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.core.shares import fragment_ranges
+from planner.install.plan_entries import entries
+from switch.targets import Target
 from topo.errors import RunError
-from topo.processors import endpoint_processor
-from topo.variations import with_scale
-from traffic.contention import processor_causes
-from traffic.counters import CpuTime, processor_times
-from traffic.port import host_ports
-from traffic.reliable import run_reliable
-from traffic.verdict import OVERLOADED, Limits
+from topo.fabric.circuits import patch_panel
+from topo.fabric.variations import with_scale
+from topo.live.processors import endpoint_processor
+from traffic.measure.contention import processor_causes
+from traffic.measure.counters import CpuTime, processor_times
+from traffic.measure.verdict import OVERLOADED, Limits
+from traffic.runs.closed_loop import run_reliable
+from traffic.sockets.ports import host_ports
 
 RUN_S = 2.5
 """How long the gradients of one trial take at the planned rate."""

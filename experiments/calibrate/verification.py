@@ -12,8 +12,8 @@ from rich.table import Table
 
 from experiments.calibrate.limit import shown
 from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.report import without_names
-from traffic.verdict import OVERLOADED, VALID
+from experiments.run.report import without_names
+from traffic.measure.verdict import OVERLOADED, VALID
 
 LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)
 """Times the calibrated rate."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from experiments.exactness.networks import SERVER
-from experiments.faults import Event, FaultPlan, Moment
-from planner.faults import LinkFaults
-from topo.fabric import Fabric
+from experiments.faults.faults_file import Event, FaultPlan, Moment
+from planner.install.fault_entries import LinkFaults
+from topo.fabric.fabric import Fabric
 
 Events = Callable[[Fabric, float], tuple[Event, ...]]
 """What happens in a network whose workers, without faults, send for so many seconds."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from experiments.exactness.ran import Ran, befallen
-from experiments.faults import FaultPlan
-from experiments.injection import Injection, Scene, faulty_entries
-from planner.entries import entries
-from planner.plan import Plan
-from planner.problem import Problem
-from switch.target import choose_target
-from topo.network import Network
-from traffic.gradient import Gradients
-from traffic.port import host_ports
-from traffic.reliable import ReliableOptions, run_reliable
+from experiments.faults.faults_file import FaultPlan
+from experiments.faults.injection import Injection, Scene, faulty_entries
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.plan_entries import entries
+from switch.targets import choose_target
+from topo.live.network import Network
+from traffic.endpoints.gradient import Gradients
+from traffic.runs.closed_loop import ReliableOptions, run_reliable
+from traffic.sockets.ports import host_ports
 
 
 def run_emulated(

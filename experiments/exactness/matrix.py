@@ -20,12 +20,12 @@ from rich.table import Table
 from experiments.exactness.conditions import CONDITIONS, HEAVY
 from experiments.exactness.networks import case
 from experiments.exactness.worlds import WORLDS
-from experiments.progress import working
-from planner.policies import POLICIES
-from planner.problem import Problem
+from experiments.run.progress import working
+from planner.core.policies import POLICIES
+from planner.core.problem import Problem
 from topo.errors import InputError, MachineError, RunError, unknown_name
-from traffic.gradient import RandomGradients
-from traffic.packet import FRAGMENT
+from traffic.endpoints.gradient import RandomGradients
+from traffic.wire.packet import FRAGMENT
 
 LEVELS = (1, 2, 3)
 GRADIENTS = RandomGradients(1)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from switch.target import SwitchView
-from traffic.faults import FaultyPorts
-from traffic.measure import Measured
-from traffic.packet import Event
+from traffic.faults.endpoint_faults import FaultyPorts
+from traffic.measure.figures import Measured
+from traffic.wire.packet import Event
 
 
 @dataclass(frozen=True)

@@ -15,21 +15,22 @@ from typing import Any
 import numpy as np
 
 from experiments.exactness.ran import Ran, befallen
-from experiments.faults import Event, FaultPlan
-from planner.entries import entries
-from planner.faults import doubled_by_hosts, with_faults
-from planner.plan import Plan
-from planner.problem import Problem
+from experiments.faults.faults_file import Event, FaultPlan
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.fault_entries import doubled_by_hosts, with_faults
+from planner.install.plan_entries import entries
 from switch.entries import SwitchEntries
-from switch.fast.inprocess import InProcessSwitch
-from switch.read import read_program
-from topo.addresses import addresses
-from traffic.faults import FaultyPorts
-from traffic.gradient import Gradients
-from traffic.layout import Layout, head_of, lay_out
-from traffic.packet import BARE_FRAME, FRAME, PROGRAM
-from traffic.port import HostPort, IntArray, Outgoing, Packets, Ports
-from traffic.reliable import Loop, ReliableOptions
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.program.read import read_program
+from topo.fabric.addresses import addresses
+from traffic.endpoints.gradient import Gradients
+from traffic.endpoints.streams import Layout, lay_out
+from traffic.faults.endpoint_faults import FaultyPorts
+from traffic.runs.closed_loop import Loop, ReliableOptions
+from traffic.sockets.batches import head_of
+from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets, Ports
+from traffic.wire.packet import BARE_FRAME, FRAME, PROGRAM
 
 ROUND_S = 0.0005
 AT_ONCE = 512
@@ -119,7 +120,7 @@ class VirtualNetwork:
 
 
 class Calendar:
-    """Has the events of a fault plan happen in the network's own time: `traffic.faults.Interference`."""
+    """Applies the events of a fault plan in the network's own time, as `Interference` of `traffic.runs.closed_loop`."""
 
     def __init__(self, network: VirtualNetwork, faults: FaultPlan) -> None:
         self.network, self.faults = network, faults

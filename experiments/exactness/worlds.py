@@ -8,15 +8,16 @@ from functools import partial
 
 from experiments.exactness.ran import Ran
 from experiments.exactness.virtual import run_virtual
-from experiments.faults import FaultPlan
-from planner.plan import Plan
-from planner.problem import Problem
-from switch.sources import check_sources
-from switch.target import PROGRAM, TARGETS, choose_target
+from experiments.faults.faults_file import FaultPlan
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from switch.program.sources import check_sources
+from switch.target import PROGRAM
+from switch.targets import TARGETS, choose_target
 from topo.errors import unknown_name
-from traffic.gradient import Gradients
-from traffic.reliable import ReliableOptions
-from traffic.worker import WorkerOptions
+from traffic.endpoints.gradient import Gradients
+from traffic.endpoints.worker import WorkerOptions
+from traffic.runs.closed_loop import ReliableOptions
 
 STALL_S = 120.0
 """Neither a pause of seconds is a stall, nor that of 17 packets one comes through."""
@@ -54,7 +55,7 @@ def on_target(
 
 def check_target(name: str) -> None:
     choose_target(name)
-    from topo.network import check_machine  # noqa: PLC0415, needs Mininet
+    from topo.live.network import check_machine  # noqa: PLC0415, needs Mininet
 
     check_machine()
 

@@ -5,23 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from planner.methods import (
-    aro,
-    aro_literal,
-    atp,
-    ecmp,
-    forest,
-    goat,
-    grid,
-    inart,
-    inart_forest,
-    lbmm,
-    overlay,
-    paring,
-    spar,
-)
-from planner.methods.method import Method, Options
-from planner.methods.own import own_methods
+from planner.core.method import Method, Options
+from planner.methods import atp, ecmp, grid, lbmm, paring, spar
+from planner.methods.aro import method as aro
+from planner.methods.aro import variants as aro_literal
+from planner.methods.forest import method as forest
+from planner.methods.goat import method as goat
+from planner.methods.inart import method as inart
+from planner.methods.inart import several_trees as inart_forest
+from planner.own_planners import own_methods
+from planner.trees import overlay
 from topo.errors import unknown_name
 
 __all__ = ["BROKEN", "METHODS", "OWN", "Method", "Options", "find_method"]

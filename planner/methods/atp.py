@@ -13,16 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf
 
-from planner.loads import equal_rate_bps
-from planner.methods.method import Options
-from planner.once import Task, Way, entrance, tasks_of, tree_of
-from planner.plan import AggregationTree, Plan, Shard, SolverOutcome
-from planner.problem import Job, Problem
-from planner.routes import plan_from_paths
-from planner.slots import assign_slots
-from planner.unfold import Path, unreachable
-from topo.fabric import Fabric
-from topo.routing import up_down_paths
+from planner.core.loads import equal_rate_bps
+from planner.core.method import Options
+from planner.core.plan import AggregationTree, Plan, Shard
+from planner.core.problem import Job, Problem
+from planner.core.slots import assign_slots
+from planner.core.solving import SolverOutcome
+from planner.trees.from_paths import plan_from_paths
+from planner.trees.summed_once import Task, Way, entrance, tasks_of, tree_of
+from planner.trees.unfolding import Path, unreachable
+from topo.fabric.fabric import Fabric
+from topo.fabric.up_down import up_down_paths
 
 
 @dataclass(frozen=True)

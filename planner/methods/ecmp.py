@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
 
-from planner.methods.method import Options
-from planner.plan import Plan
-from planner.problem import Job, Problem
-from planner.routes import Inp, inps, plan_from_paths
-from planner.unfold import DirectedLink, Path, unfold, unreachable
-from topo.fabric import Fabric
+from planner.core.method import Options
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.trees.from_paths import Inp, inps, plan_from_paths
+from planner.trees.unfolding import DirectedLink, Path, unfold, unreachable
+from topo.fabric.fabric import Fabric
 
 Loads = Counter[DirectedLink]
 """Flows that have chosen a link; the PS's is not counted, nobody can avoid it."""

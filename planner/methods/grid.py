@@ -20,16 +20,17 @@ from typing import Any
 
 import pulp
 
-from planner.loads import equal_rate_bps
-from planner.methods.method import Options
-from planner.once import Task, Way, tasks_of, tree_of, ways
-from planner.plan import AggregationTree, Plan, Shard, SolverOutcome
-from planner.problem import Problem
-from planner.routes import Inp
-from planner.slots import assign_slots
-from planner.solve import SolverOptions, solve
-from planner.unfold import DirectedLink, Path
-from topo.fabric import Fabric
+from planner.core.loads import equal_rate_bps
+from planner.core.method import Options
+from planner.core.plan import AggregationTree, Plan, Shard
+from planner.core.problem import Problem
+from planner.core.slots import assign_slots
+from planner.core.solving import SolverOptions, SolverOutcome
+from planner.solvers.solve import solve
+from planner.trees.from_paths import Inp
+from planner.trees.summed_once import Task, Way, tasks_of, tree_of, ways
+from planner.trees.unfolding import DirectedLink, Path
+from topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

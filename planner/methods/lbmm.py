@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 
-from planner.methods.method import Options
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.routes import plan_from_paths
-from planner.unfold import DirectedLink, Path, unreachable
-from topo.fabric import Fabric
-from topo.routing import up_down_paths
+from planner.core.method import Options
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.trees.from_paths import plan_from_paths
+from planner.trees.unfolding import DirectedLink, Path, unreachable
+from topo.fabric.fabric import Fabric
+from topo.fabric.up_down import up_down_paths
 
 Flow = tuple[int, str, str]
 """A job's number, a worker, a PS."""

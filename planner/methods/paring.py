@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
-from planner.design import Design
-from planner.methods.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
-from planner.plan import Plan
-from planner.problem import Job, Problem
-from topo.fabric import Fabric
+from planner.core.design import Design
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
+from topo.fabric.fabric import Fabric
 
 Cost = Callable[[Collection[str]], float]
 

@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from planner.design import Design
-from planner.methods.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
-from planner.plan import Plan
-from planner.problem import Job, Problem
-from planner.unfold import Path
-from topo.variations import with_ina
+from planner.core.design import Design
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
+from planner.trees.unfolding import Path
+from topo.fabric.variations import with_ina
 
 GUESS = 7919
 """Between the seed of the paths by which SPAR judges and the seed of those that are taken."""

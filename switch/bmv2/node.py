@@ -20,8 +20,8 @@ from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.handle import Handle, make_handle
 from switch.target import PROGRAM
 from topo.errors import RunError
-from topo.fabric import Switch
-from topo.ledger import Ledger
+from topo.fabric.fabric import Switch
+from topo.live.ledger import Ledger
 
 
 class Bmv2Switch(P4Switch):  # type: ignore[misc]

@@ -34,7 +34,7 @@ from p4utils.utils.sswitch_thrift_API import SimpleSwitchThriftAPI
 from sswitch_runtime.ttypes import MirroringSessionConfig
 from thrift.Thrift import TApplicationException
 
-from switch.encode import action_call, check_entries, default_call
+from switch.control.fits_program import action_call, check_entries, default_call
 from switch.entries import (
     DefaultAction,
     KeyPart,
@@ -49,8 +49,8 @@ from switch.entries import (
     group_of_nodes,
 )
 from switch.handle import Handle
-from switch.program import ActionCall, MatchKey, Program
-from switch.read import read_program
+from switch.program.program import ActionCall, MatchKey, Program
+from switch.program.read import read_program
 from topo.errors import InputError, RunError
 
 CONTEXT = 0

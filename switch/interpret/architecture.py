@@ -9,14 +9,14 @@ from collections import deque
 from typing import NamedTuple
 
 from switch.entries import MirrorSession, MulticastGroup
-from switch.interpret.actions import DROP_PORT
-from switch.interpret.context import Context
-from switch.interpret.control import pipeline_of
-from switch.interpret.deparser import deparser_of
-from switch.interpret.packet import NO_SESSION, Packet, Places
-from switch.interpret.parser import parser_of
-from switch.program import Field
-from switch.typed import MALFORMED
+from switch.interpret.stages.actions import DROP_PORT
+from switch.interpret.stages.control import pipeline_of
+from switch.interpret.stages.deparser import deparser_of
+from switch.interpret.stages.parser import parser_of
+from switch.interpret.state.context import Context
+from switch.interpret.state.packet import NO_SESSION, Packet, Places
+from switch.program.checked_types import MALFORMED
+from switch.program.program import Field
 from topo.errors import RunError
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from switch.interpret.architecture import SimpleSwitch
-from switch.interpret.context import Context
-from switch.interpret.packet import Places
-from switch.interpret.state import Clock, Digest, State
-from switch.interpret.tables import Installed
-from switch.interpret.trace import Lines, Trace
-from switch.program import Program
-from switch.typed import MALFORMED, not_p4c
+from switch.interpret.state.context import Context
+from switch.interpret.state.packet import Places
+from switch.interpret.state.state import Clock, Digest, State
+from switch.interpret.state.tables import Installed
+from switch.interpret.state.trace import Lines, Trace
+from switch.program.checked_types import MALFORMED, not_p4c
+from switch.program.program import Program
 
 Packets = list[tuple[int, bytes]]
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from switch.commands import number
-from switch.encode import BY_PRIORITY
+from switch.control.commands import number
+from switch.control.fits_program import BY_PRIORITY
 from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
-from switch.program import Action, MatchKey, Program, Table
+from switch.program.program import Action, MatchKey, Program, Table
 from switch.stf.script import Add, SetDefault
 from topo.errors import InputError, unknown_name
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from switch.alone.devices import Device, open_device
-from switch.commands import Filler
+from switch.control.commands import Filler
 from switch.entries import SwitchEntries
-from switch.program import Program
-from switch.read import read_program
+from switch.program.program import Program
+from switch.program.read import read_program
+from switch.standalone.devices import Device, open_device
 from switch.stf.names import Names
 from switch.stf.script import Add, Command, Expect, Line, Packet, SetDefault
 from topo.errors import InputError, UnsupportedError

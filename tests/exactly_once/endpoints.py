@@ -14,15 +14,16 @@ from nodes import TIMEOUT, Node, Sent, SwitchNode
 from numpy.typing import NDArray
 from small import Setting
 
-from planner.policies import policy_of
-from switch.program import Program
-from topo.addresses import addresses
-from traffic.layout import Layout, head_of, lay_out
-from traffic.memory import WHOLE, Memory
-from traffic.packet import BARE_FRAME, FRAME, Flag, Frames, Kind
-from traffic.port import HostPort, Outgoing, Packets
-from traffic.server import Servers
-from traffic.worker import WorkerOptions, Workers
+from planner.core.policies import policy_of
+from switch.program.program import Program
+from topo.fabric.addresses import addresses
+from traffic.endpoints.memory import WHOLE, Memory
+from traffic.endpoints.server import Servers
+from traffic.endpoints.streams import Layout, lay_out
+from traffic.endpoints.worker import WorkerOptions, Workers
+from traffic.sockets.batches import head_of
+from traffic.sockets.ports import HostPort, Outgoing, Packets
+from traffic.wire.packet import BARE_FRAME, FRAME, Flag, Frames, Kind
 
 
 def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:

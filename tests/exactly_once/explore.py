@@ -15,8 +15,8 @@ from small import SETTINGS
 from space import Space
 from story import story
 
-from switch.read import read_program
-from traffic.packet import PROGRAM
+from switch.program.read import read_program
+from traffic.wire.packet import PROGRAM
 
 COLUMNS = ("faults", "states", "transitions", "depth", "rounds", "seconds", "states/s")
 

@@ -8,7 +8,7 @@ from nodes import TIMEOUT
 from space import Space, States
 from story import carried
 
-from switch.program import Program
+from switch.program.program import Program
 
 ACTING = (Act.ARRIVE, Act.DUPLICATE, *OF_LATE)
 

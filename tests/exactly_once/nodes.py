@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from small import Setting
 
-from switch.fast.inprocess import InProcessSwitch
-from switch.program import Program
-from traffic.packet import Event
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.program.program import Program
+from traffic.wire.packet import Event
 
 TIMEOUT = b"timeout"
 """What comes to a worker in place of a packet when it has waited long enough for what the slot numbered as the input

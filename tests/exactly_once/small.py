@@ -18,14 +18,15 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.adapt import rooted_in_network
-from planner.entries import entries
-from planner.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
-from planner.policies import policy_of
-from planner.problem import Job, Problem
+from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.policies import policy_of
+from planner.core.problem import Job, Problem
+from planner.core.solving import SolverOutcome
+from planner.install.plan_entries import entries
+from planner.trees.under_policy import rooted_in_network
 from switch.entries import SwitchEntries, TableEntry
-from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.packet import FRAGMENT
+from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from traffic.wire.packet import FRAGMENT
 
 RATE_BPS, LINK_BPS = 1e6, 1e9
 PORTS = 4

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from places import Upwards, check_endpoints, check_mute, check_places, check_timeouts, chosen_places, places_of
 from small import Setting
 
-from planner.plan import ROOT_LABEL
-from switch.program import Program
+from planner.core.plan import ROOT_LABEL
+from switch.program.program import Program
 
 BoolArray = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 from experiments.exactness.virtual import VirtualNetwork, host_ports_of
-from planner.entries import entries
-from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
-from planner.problem import Job, Problem
-from topo.fabric import Fabric, Host, Link, Switch
-from traffic.packet import FRAGMENT, Event, Kind, new_frames
-from traffic.port import HostPort
+from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.problem import Job, Problem
+from planner.core.solving import SolverOutcome
+from planner.install.plan_entries import entries
+from topo.fabric.fabric import Fabric, Host, Link, Switch
+from traffic.sockets.ports import HostPort
+from traffic.wire.packet import FRAGMENT, Event, Kind, new_frames
 
 WORKERS = {1: "w1", 2: "w2", 3: "w3", 4: "w4"}
 SWITCHES = ("s1", "s2", "s3")
@@ -111,10 +112,10 @@ def in_process(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]
 
 
 def in_kernel(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:
-    from switch.target import choose_target  # noqa: PLC0415, needs Mininet
-    from topo.network import Network  # noqa: PLC0415
-    from traffic.port import host_ports  # noqa: PLC0415
-    from traffic.sockets import network_namespace, open_sink  # noqa: PLC0415
+    from switch.targets import choose_target  # noqa: PLC0415, needs Mininet
+    from topo.live.network import Network  # noqa: PLC0415
+    from traffic.sockets.packet_sockets import network_namespace, open_sink  # noqa: PLC0415
+    from traffic.sockets.ports import host_ports  # noqa: PLC0415
 
     with Network(problem.fabric, choose_target("fast").node_class()) as network:
         for name, switch in network.switches.items():

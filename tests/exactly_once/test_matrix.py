@@ -18,10 +18,10 @@ from experiments.exactness.matrix import GRADIENTS, LONG, Cell, Tried, attempt, 
 from experiments.exactness.networks import case
 from experiments.exactness.virtual import run_virtual
 from experiments.exactness.worlds import chosen_worlds
-from experiments.faults import Event, FaultPlan, Moment
-from planner.policies import POLICIES
+from experiments.faults.faults_file import Event, FaultPlan, Moment
+from planner.core.policies import POLICIES
 from topo.errors import InputError, MachineError
-from traffic.reliable import ReliableOptions
+from traffic.runs.closed_loop import ReliableOptions
 
 needs_compiler = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.exactness.conditions import CONDITIONS
 from experiments.exactness.matrix import LEVELS, Cell, attempt, cells
-from planner.policies import POLICIES
+from planner.core.policies import POLICIES
 from topo.errors import InputError
 
 pytestmark = pytest.mark.skipif(

@@ -18,11 +18,11 @@ import psutil
 from orphans import end_with_parent
 
 TIMEOUT_S, PATIENCE_S = 120, 30
-ENTRY = "from experiments.main import main; main()"
+ENTRY = "from experiments.cli.main import main; main()"
 AS_NOBODY = """
 import os, sys
-import experiments.emulate
-from experiments.main import main
+import experiments.emulate.emulate
+from experiments.cli.main import main
 arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
 try:
     main()  # loads what is loaded late, which nobody else may be allowed to read
@@ -34,7 +34,9 @@ main()
 
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["pytest", "experiments.cli", "experiments.emulate", "experiments.papers"])
+PROCESSES.set_forkserver_preload(
+    ["pytest", "experiments.cli.commands", "experiments.emulate.emulate", "experiments.papers"]
+)
 
 
 @dataclass(frozen=True)

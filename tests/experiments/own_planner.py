@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 
 import planner.own
-from experiments.papers import own, styles
+from experiments.papers.common import method_styles as styles
+from experiments.papers.common import own_planners as own
 from planner.methods import METHODS
 
 NAME = "racks-in-turn"

@@ -9,12 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from switch.fast.build import EBPF, build
-from switch.fast.generate import generate
-from switch.fast.kernel import Compiled, KernelSwitch
-from switch.fast.node import FastSwitch
-from switch.read import read_program
-from switch.target import PROGRAM, TARGETS, Target, missing_for_fast
+from switch.fast.compile.generate import generate
+from switch.fast.load.build import EBPF, build
+from switch.fast.load.kernel import Compiled, KernelSwitch
+from switch.fast.load.node import FastSwitch
+from switch.program.read import read_program
+from switch.target import PROGRAM
+from switch.targets import TARGETS, Target, missing_for_fast
 
 PACKETS_PER_S = 20_000
 """About what `simple_switch` sums on one processor."""
@@ -31,7 +32,7 @@ static INLINE int after_a_while(PACKET *packet, u32 port) {{
 #define receive after_a_while
 ENTRY("""
 
-ENTRY = "import slow_switch; slow_switch.register(); from experiments.main import main; main()"
+ENTRY = "import slow_switch; slow_switch.register(); from experiments.cli.main import main; main()"
 """What starts the `inakit` command with this target in BMv2's place."""
 PYTHONPATH = f"{Path(__file__).parent}:{Path(__file__).resolve().parents[2]}"
 

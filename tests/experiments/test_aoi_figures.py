@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers import Request, aoi_simulation, aoi_small, find_figure
-from experiments.papers.aoi_simulation import CHARTS, COMPARED, DEFAULTS, READINGS, measure
-from experiments.papers.sweep import Result, Trial
+from experiments.papers.common.figure import Request
+from experiments.papers.common.sweep import Result, Trial
+from experiments.papers.figures import find_figure
+from experiments.papers.p4inc_aoi import simulation as aoi_simulation
+from experiments.papers.p4inc_aoi import small as aoi_small
+from experiments.papers.p4inc_aoi.simulation import CHARTS, COMPARED, DEFAULTS, READINGS, measure
 
 SMALL: Trial = {**DEFAULTS, "jobs": 150, "units": 16}
 

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from tolerance import assert_within
 
-from experiments.emulate import Emulation, measure
-from experiments.progress import unseen
-from planner.plan import Plan, SolverOutcome
-from planner.problem import Job, Problem
-from planner.routes import plan_from_paths
-from switch.target import TARGETS
-from topo.generators import named_fabric, with_capacity
-from traffic.packet import FRAGMENT
+from experiments.emulate.emulate import Emulation, measure
+from experiments.run.progress import unseen
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.core.solving import SolverOutcome
+from planner.trees.from_paths import plan_from_paths
+from switch.targets import TARGETS
+from topo.fabric.generators import named_fabric, with_capacity
+from traffic.wire.packet import FRAGMENT
 
 pytestmark = pytest.mark.root
 

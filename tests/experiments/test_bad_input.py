@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command import AS_NOBODY, inakit, nothing_left
 
-from experiments.main import main
+from experiments.cli.main import main
 
 FABRIC = """
 name: small

@@ -13,7 +13,7 @@ from experiments.bench.measure import Findings, Measurement, SetUp, installed_ta
 from experiments.bench.search import LOSS_LIMITS, STEP, highest_rates
 from experiments.bench.tables import rate_table, set_up_table
 from experiments.bench.trial import WORKLOADS, RunTrial, Sender, Trial, burst_of, run_trial
-from switch.target import TARGETS
+from switch.targets import TARGETS
 from topo.errors import MachineError
 
 

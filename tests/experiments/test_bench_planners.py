@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from experiments.bench.planners import Case, bench_planners, timing
-from topo.clos import leaf_spine
+from topo.fabric.clos import leaf_spine
 
 SMALL = Case("small", lambda: leaf_spine(4, 4, 4), workers=10, share=0.5, seeds=3, literal=2)
 

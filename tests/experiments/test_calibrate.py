@@ -17,17 +17,17 @@ from tolerance import undisturbed
 from experiments.calibrate.announce import announce
 from experiments.calibrate.cache import Machine, default_file, load_capacities, save_capacity, this_machine
 from experiments.calibrate.capacity import Capacity, Load, Use, forecast, nearest, planned_load, rounded_down
-from experiments.calibrate.command import parse_sizes
 from experiments.calibrate.curve import QUANTITIES, curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit
 from experiments.calibrate.search import STEP, highest_rate
 from experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled
 from experiments.calibrate.verification import Verified, verification_table
-from experiments.planning import make_plan
-from experiments.scenario import FabricChoice, JobChoice, build_problem
-from planner.evaluate import evaluate
-from planner.problem import Problem
-from switch.target import TARGETS
+from experiments.cli.calibrate_fabric import parse_sizes
+from experiments.run.planning import make_plan
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.evaluate import evaluate
+from planner.core.problem import Problem
+from switch.targets import TARGETS
 from topo.errors import InputError, MachineError, RunError
 
 KNOWN = Capacity("fast", 16, Load(100_000, 200_000), Use(0.8, 0.5), "2026-11-21")

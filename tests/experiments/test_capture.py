@@ -15,10 +15,10 @@ pytest.importorskip("mininet", reason="needs Mininet")
 from rich.console import Console
 from scapy.utils import rdpcap
 
-from experiments.capture import Capture, Counts, capture_places, counts, warn_of_losses
+from experiments.inspect.capture import Capture, Counts, capture_places, counts, warn_of_losses
 from topo.errors import InputError, RunError
-from topo.generators import aro_figure1
-from traffic.layers import INA
+from topo.fabric.generators import aro_figure1
+from traffic.wire.scapy_layers import INA
 
 FINAL = "3 packets captured\n7 packets received by filter\n4 packets dropped by kernel\n"
 PROCESSORS = sorted(os.sched_getaffinity(0))

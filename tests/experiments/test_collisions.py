@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from experiments.emulate import Emulation
-from experiments.outcome import beside_collisions, collisions
-from experiments.planning import plan_to_run
-from experiments.progress import unseen
-from experiments.report import collision_lines
-from experiments.scenario import FabricChoice, JobChoice, build_problem
-from planner.adapt import with_policy
-from planner.plan import Plan
-from planner.problem import Problem
-from traffic.fidelity import Excuses
-from traffic.packet import Event
-from traffic.snapshots import SwitchCounters
+from experiments.emulate.emulate import Emulation
+from experiments.run.outcome import beside_collisions, collisions
+from experiments.run.planning import plan_to_run
+from experiments.run.progress import unseen
+from experiments.run.report import collision_lines
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.trees.under_policy import with_policy
+from traffic.measure.fidelity import Excuses
+from traffic.measure.snapshots import SwitchCounters
+from traffic.wire.packet import Event
 
 PROBLEM: Problem = build_problem(FabricChoice("aro-figure3a"), JobChoice())
 PLAN: Plan = plan_to_run(PROBLEM, "aro", 0).plan

@@ -11,20 +11,20 @@ import pytest
 import slow_switch
 from command import Answer, inakit, nothing_left
 
-from experiments.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words, why
-from experiments.faults import FaultPlan
-from experiments.planning import make_plan
-from experiments.scenario import FabricChoice, JobChoice, build_problem
-from planner.background import Flow
-from planner.check import check
-from planner.evaluate import evaluate
-from planner.problem import Problem
-from switch.target import TARGETS
-from traffic.hostile import Attack
+from experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words, why
+from experiments.faults.faults_file import FaultPlan
+from experiments.run.planning import make_plan
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.check import check
+from planner.core.evaluate import evaluate
+from planner.core.problem import Problem
+from planner.install.background_entries import Flow
+from switch.targets import TARGETS
+from traffic.faults.hostile import Attack
 
 TRIES = 3
 """A busy machine makes a run OVERLOADED, which is no failure of the kit: it is tried again."""
-SOONER = "import experiments.pace; experiments.pace.WINDOW_S = 1.5; "
+SOONER = "import experiments.run.pace; experiments.run.pace.WINDOW_S = 1.5; "
 """A run that clearly falls behind is ended after fewer seconds, for the sake of the test's time."""
 
 

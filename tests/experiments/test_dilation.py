@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.dilation import TIMEOUTS, as_described, options_for, slowed_options, slowed_problem
-from experiments.planning import make_plan
-from experiments.scenario import FabricChoice, JobChoice, build_problem
-from planner.check import check
-from planner.evaluate import evaluate
-from traffic.measure import Iteration, Measured
-from traffic.reliable import ReliableOptions
-from traffic.worker import WorkerOptions
+from experiments.run.dilation import TIMEOUTS, as_described, options_for, slowed_options, slowed_problem
+from experiments.run.planning import make_plan
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.check import check
+from planner.core.evaluate import evaluate
+from traffic.endpoints.worker import WorkerOptions
+from traffic.measure.figures import Iteration, Measured
+from traffic.runs.closed_loop import ReliableOptions
 
 SCALE = 0.125
 

@@ -9,8 +9,9 @@ import pytest
 from command import nothing_left
 from rich.console import Console
 
-from experiments.papers import Request, emulated
-from traffic.packet import FRAGMENT
+from experiments.papers.aro import emulated
+from experiments.papers.common.figure import Request
+from traffic.wire.packet import FRAGMENT
 
 pytestmark = pytest.mark.root
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from command import ENTRY, Answer, inakit
 
-from experiments.record import RESERVE, RunFolder, RunRecord, check_results
-from planner.interruptible import interruptible
+from experiments.run.record import RESERVE, RunFolder, RunRecord, check_results
+from planner.solvers.interruptible import interruptible
 from topo.errors import OutputError, writing
-from topo.signals import interrupts_held, signals_unwind
+from topo.live.signals import interrupts_held, signals_unwind
 
 SAID = "inakit: interrupted; every process and interface of the run has been removed"
 
@@ -37,8 +37,8 @@ def ended(body: str, *arguments: str, tmp_path: Path) -> Answer:
     """What `inakit` says when its commands are `body`."""
     script = f"""
 import os, signal, sys, threading, time
-import experiments.cli, experiments.main
-from topo.signals import interrupts_held
+import experiments.cli.commands, experiments.main
+from topo.live.signals import interrupts_held
 def app():
 {"".join(f"    {line}{os.linesep}" for line in body.splitlines())}
 experiments.cli.app = app
@@ -55,7 +55,7 @@ def test_a_signal_is_one_line_and_its_exit_code(name: str, code: int, tmp_path: 
 
 def test_a_signal_in_a_real_command_is_one_line(tmp_path: Path) -> None:
     """typer makes an exit of Ctrl-C, and says nothing."""
-    patch = "import experiments.cli as c, os, signal, time\n"
+    patch = "import experiments.cli.commands as c, os, signal, time\n"
     patch += "c.build_problem = lambda *_: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
     answer = inakit("plan", at=tmp_path, entry=patch + ENTRY)
     assert (answer.code, answer.error) == (130, f"{SAID}\n")
@@ -129,7 +129,7 @@ def test_ctrl_c_ends_the_wait_for_a_solver_that_does_not_hear_it() -> None:
 
 
 def test_a_process_that_ends_does_not_wait_for_a_solver(tmp_path: Path) -> None:
-    body = """from planner.interruptible import interruptible
+    body = """from planner.solvers.interruptible import interruptible
 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 interruptible(lambda: time.sleep(60))"""
     started = time.monotonic()
@@ -250,7 +250,7 @@ def test_the_record_of_a_run_is_completed_on_a_full_disk(disk: Path) -> None:
 
 @pytest.mark.root
 def test_a_folder_of_another_user_is_one_line(tmp_path: Path) -> None:
-    entry = "import os, experiments.planning, planner.methods.aro\nos.setuid(65534)\n" + ENTRY
+    entry = "import os, experiments.run.planning, planner.methods.aro.method\nos.setuid(65534)\n" + ENTRY
     (tmp_path / "mine").mkdir(mode=0o700)
     tmp_path.chmod(0o755)
     for arguments in (("plan", "--output", "out/here"), ("topo", "--output", "fabric"), ("jobs", "--output", "j.yml")):

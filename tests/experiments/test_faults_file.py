@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments.faults import Event, Moment, check_faults, load_faults
-from experiments.faults import __doc__ as manual
-from planner.background import Flow
-from planner.faults import LinkFaults
-from planner.problem import FragmentFormat, Job, Problem
+from experiments.faults.faults_file import Event, Moment, check_faults, load_faults
+from experiments.faults.faults_file import __doc__ as manual
+from planner.core.problem import FragmentFormat, Job, Problem
+from planner.install.background_entries import Flow
+from planner.install.fault_entries import LinkFaults
 from topo.errors import InputError
-from topo.generators import named_fabric
-from traffic.faults import Stragglers
-from traffic.hostile import Attack
+from topo.fabric.generators import named_fabric
+from traffic.faults.endpoint_faults import Stragglers
+from traffic.faults.hostile import Attack
 
 FABRIC = named_fabric("leafspine", leaves=2, spines=2, hosts_per_leaf=4)
 PROBLEM = Problem(FABRIC, (Job(1, ("h2", "h3", "h4"), ("h1",), 4000),), FragmentFormat(64, 326))

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.root
 
 IMPATIENT = f"""
 from functools import partial
-import experiments.dilation
+import experiments.run.dilation
 experiments.dilation.ReliableOptions = partial(experiments.dilation.ReliableOptions, stall_s=2.0)
 {ENTRY}
 """

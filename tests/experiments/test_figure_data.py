@@ -18,22 +18,19 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from rich.console import Console
 
-from experiments.papers import (
-    FIGURES,
-    Request,
-    aoi_simulation,
-    aoi_small,
-    aro_sample,
-    atro,
-    drawing,
-    goat_simulation,
-    inart_figures,
-    inart_lp,
-    points,
-)
-from experiments.papers.inart import SETTINGS, drawn_problem
-from experiments.papers.panels import Panel
-from experiments.papers.sweep import Measured, Trial, Value, name_of
+from experiments.papers.aro import sample as aro_sample
+from experiments.papers.atro import topologies as atro
+from experiments.papers.common import drawing, points
+from experiments.papers.common.figure import Request
+from experiments.papers.common.panels import Panel
+from experiments.papers.common.sweep import Measured, Trial, Value, name_of
+from experiments.papers.figures import FIGURES
+from experiments.papers.goat import simulation as goat_simulation
+from experiments.papers.inart import relaxation_time as inart_lp
+from experiments.papers.inart import simulated as inart_figures
+from experiments.papers.inart.setting import SETTINGS, drawn_problem
+from experiments.papers.p4inc_aoi import simulation as aoi_simulation
+from experiments.papers.p4inc_aoi import small as aoi_small
 
 SWEEPING = (aro_sample, atro, goat_simulation, inart_figures, aoi_simulation, aoi_small)
 SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure in found.items() if figure.simulated]
@@ -146,8 +143,8 @@ def saved_as(path: Path, panels: list[Panel], saved: list[tuple[Canvas, list[Pan
 
 @pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.goat_testbed import SCHEMES  # noqa: PLC0415, needs Mininet
-    from experiments.papers.goat_training import CHARTS, Epoch, Setting, keep  # noqa: PLC0415
+    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.training import CHARTS, Epoch, Setting, keep  # noqa: PLC0415
 
     settings = [Setting(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
     runs = [(setting, Epoch(0.1 + n / 10, 40 + n, 0, 0, "VALID")) for n, setting in enumerate(settings)]
@@ -160,9 +157,9 @@ def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[P
 def test_inarts_runs_leave_a_csv(
     name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from experiments.papers import inart_emulated, inart_testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.inart import emulated, testbed  # noqa: PLC0415, needs Mininet
 
-    for module in (inart_emulated, inart_testbed):
+    for module in (emulated, testbed):
         monkeypatch.setattr(module, "sweep", made_up_sweep)
     FIGURES["inart"][f"{name}-emulated"].run(Console(file=StringIO(), width=160), Request(tmp_path))
     assert_csv_is_what_is_drawn(tmp_path / f"inart-{name}-emulated.csv", saved[-1][0])
@@ -171,7 +168,7 @@ def test_inarts_runs_leave_a_csv(
 def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
     saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path
 ) -> None:
-    from experiments.papers.goat_report import Point, panels  # noqa: PLC0415
+    from experiments.papers.goat.asynchrony_report import Point, panels  # noqa: PLC0415
 
     def point(policy: str, spread: float, draw: int, verdict: str = "VALID", window: int = 256) -> Point:
         transfers = 10 + 5 * spread + draw
@@ -186,7 +183,7 @@ def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
 
 
 def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.emulated import Row, panel  # noqa: PLC0415, needs Mininet
+    from experiments.papers.aro.emulated import Row, panel  # noqa: PLC0415, needs Mininet
 
     names = ("aro", "random", "grid", "aggtree", "forest")
     rows = [Row("leaf-spine", name, 500e3, 490e3 + n, True, "VALID") for n, name in enumerate(names)]
@@ -196,7 +193,7 @@ def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[P
 
 
 def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.aoi_testbed_report import Row, Totals, panels, reductions_panel  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.testbed_report import Row, Totals, panels, reductions_panel  # noqa: PLC0415
 
     totals = {
         name: Totals({"ResNet50": 8.0 - n, "VGG16": 20.0 - n}, 10 - n)
@@ -208,7 +205,7 @@ def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, lis
 
 
 def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.aoi_locality import Crossing, panel  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.locality import Crossing, panel  # noqa: PLC0415, needs Mininet
 
     found = [Crossing("compact", 0, 0, (), 0.1, "VALID"), Crossing("fragmented", 2000, 2100, ("u1-u4",), 0.1, "VALID")]
     saved_as(tmp_path / "figure", [panel(found)], saved)
@@ -217,7 +214,7 @@ def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[
 def test_new_routes_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
     from types import SimpleNamespace  # noqa: PLC0415
 
-    from experiments.papers.inart_replan import panel  # noqa: PLC0415, needs Mininet
+    from experiments.papers.inart.replanned import panel  # noqa: PLC0415, needs Mininet
 
     entry = {"planned": {"sending_rate_bps": 20e6}, "measured": {"sending_rate_bps": 19e6}}
     records = [SimpleNamespace(planners={"inart-forest": entry}), SimpleNamespace(planners={"a": entry, "b": entry})]

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.faults import load_faults
-from planner.files import load_jobs
+from experiments.faults.faults_file import load_faults
+from planner.core.files import load_jobs
+from planner.core.problem import Job, Problem
 from planner.methods import METHODS
-from planner.problem import Job, Problem
-from topo.document import LinkRecord, SwitchRecord
-from topo.files import load_fabric
-from traffic.packet import FRAGMENT
+from topo.files.document import LinkRecord, SwitchRecord
+from topo.files.fabrics import load_fabric
+from traffic.wire.packet import FRAGMENT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "files.md"
 

@@ -11,16 +11,16 @@ from experiments.calibrate.cache import Fit, default_file, save_fit, this_machin
 from experiments.calibrate.capacity import Load, Use
 from experiments.calibrate.fit import FLOOR_BPS, climb, first_rung, heaviest, round_rates, simplest
 from experiments.calibrate.trials import Trial
-from experiments.planning import make_plan
-from experiments.scenario import FabricChoice, JobChoice, build_problem
-from planner.check import check
-from planner.evaluate import evaluate
+from experiments.run.planning import make_plan
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.check import check
+from planner.core.evaluate import evaluate
+from planner.core.policies import policy_of
+from planner.core.problem import Problem
 from planner.methods import METHODS
-from planner.policies import policy_of
-from planner.problem import Problem
-from switch.target import TARGETS
+from switch.targets import TARGETS
 from topo.errors import MachineError
-from traffic.verdict import OVERLOADED, VALID
+from traffic.measure.verdict import OVERLOADED, VALID
 
 RATES = round_rates(20e6)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers import Request, goat_simulation
-from experiments.papers.goat_networks import NETWORKS, ROUTINGS, draw
-from experiments.papers.goat_simulation import MODEL_BYTES, Chart, measure
+from experiments.papers.common.figure import Request
+from experiments.papers.goat import simulation as goat_simulation
+from experiments.papers.goat.networks import NETWORKS, ROUTINGS, draw
+from experiments.papers.goat.simulation import MODEL_BYTES, Chart, measure
 
 
 def result(scheme: str, spread: float = 0.2, seed: int = 1) -> dict[str, float]:

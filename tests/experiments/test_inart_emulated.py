@@ -13,12 +13,17 @@ from rich.console import Console
 from test_emulate import valid_run
 from tolerance import assert_within
 
-from experiments.papers import FIGURES, Request, inart_emulated, inart_replan, inart_runs, inart_testbed
-from experiments.papers.inart import LBMM, SETTINGS, drawn_problem
-from experiments.papers.sweep import Result, Trial
+from experiments.papers.common.figure import Request
+from experiments.papers.common.sweep import Result, Trial
+from experiments.papers.figures import FIGURES
+from experiments.papers.inart import emulated as inart_emulated
+from experiments.papers.inart import replanned as inart_replan
+from experiments.papers.inart import runs as inart_runs
+from experiments.papers.inart import testbed as inart_testbed
+from experiments.papers.inart.setting import LBMM, SETTINGS, drawn_problem
 from planner.methods import find_method
-from planner.replan import rate_bps, rate_left_bps
-from planner.residual import background_of_flows, residual
+from planner.methods.inart.replan import rate_bps, rate_left_bps
+from planner.methods.inart.residual import background_of_flows, residual
 
 VIEWS = [
     (inart_emulated, "fig8", "fig10"),

@@ -9,22 +9,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers import (
-    FIGURES,
-    Figure,
-    Request,
-    inart,
-    inart_example,
-    inart_figures,
-    inart_lp,
-    run_simulated,
-)
-from experiments.papers.inart import ATP, LBMM, LIMITED_ATP, LP, SCHEMES, SETTINGS, drawn_problem, measure
-from experiments.papers.sweep import Result, Trial, sweep
-from planner.once import tasks_of
-from planner.relaxation import build
-from planner.solve import SolverOptions
-from planner.split import split_model
+from experiments.papers.common.figure import Figure, Request
+from experiments.papers.common.sweep import Result, Trial, sweep
+from experiments.papers.figures import FIGURES, run_simulated
+from experiments.papers.inart import example as inart_example
+from experiments.papers.inart import relaxation_time as inart_lp
+from experiments.papers.inart import setting as inart
+from experiments.papers.inart import simulated as inart_figures
+from experiments.papers.inart.setting import ATP, LBMM, LIMITED_ATP, LP, SCHEMES, SETTINGS, drawn_problem, measure
+from planner.core.solving import SolverOptions
+from planner.methods.inart.relaxation import build
+from planner.methods.inart.split import split_model
+from planner.trees.summed_once import tasks_of
 from topo.errors import InputError
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from experiments.exactness.networks import case
-from experiments.faults import FaultPlan
-from traffic.faults import FaultyPorts
+from experiments.faults.faults_file import FaultPlan
+from traffic.faults.endpoint_faults import FaultyPorts
 
 pytestmark = pytest.mark.root
 """Injection imports Mininet."""
@@ -28,7 +28,7 @@ class Stage:
 
 
 def injection_at(stage: Stage) -> Any:
-    from experiments.injection import Injection, Scene  # noqa: PLC0415
+    from experiments.faults.injection import Injection, Scene  # noqa: PLC0415
 
     problem, plan = case("goat", 1, fragments=2, slots=4, rate_bps=1e6)
     scene: Any = Scene(stage, [], problem, plan, None)  # type: ignore[arg-type]

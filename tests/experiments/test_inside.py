@@ -27,24 +27,23 @@ pytest.importorskip("mininet", reason="needs Mininet")
 from scapy.utils import rdpcap
 from typer.testing import CliRunner, Result
 
-from experiments.capture import capturing
-from experiments.cli import app
-from experiments.planning import make_plan
-from experiments.rates import Sampler, rates
-from experiments.scenario import FabricChoice, JobChoice, build_problem
-from planner.entries import entries
-from planner.plan import Plan
-from planner.problem import Problem
+from experiments.cli.commands import app
+from experiments.inspect.capture import capturing
+from experiments.inspect.rates import Sampler, rates
+from experiments.run.planning import make_plan
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.plan_entries import entries
 from switch.entries import Entries
-from switch.target import choose_target
+from switch.targets import choose_target
 from topo.errors import InputError
-from topo.network import Network
-from topo.running import describe
-from traffic.layers import INA, Values
-from traffic.packet import FRAGMENT, Kind
-from traffic.port import host_ports
-from traffic.reliable import ReliableOptions, run_reliable
-from traffic.worker import WorkerOptions
+from topo.live.network import Network
+from traffic.endpoints.worker import WorkerOptions
+from traffic.runs.closed_loop import ReliableOptions, run_reliable
+from traffic.sockets.ports import host_ports
+from traffic.wire.packet import FRAGMENT, Kind
+from traffic.wire.scapy_layers import INA, Values
 
 pytestmark = pytest.mark.root
 
@@ -258,7 +257,7 @@ def test_top_prints_one_interval_where_there_is_no_terminal(lively: Lively, tmp_
 
 
 def test_top_sees_what_is_sent(lively: Lively) -> None:
-    facts = describe(lively.network)
+    facts = lively.network.facts()
     with Sampler(facts) as sampler:
         before = sampler.sample()
         lively.send()

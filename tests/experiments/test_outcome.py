@@ -7,17 +7,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from experiments.outcome import WRONG, Outcome, watch
-from planner.evaluate import evaluate
-from planner.files import load_jobs
+from experiments.run.outcome import WRONG, Outcome, watch
+from planner.core.evaluate import evaluate
+from planner.core.files import load_jobs
+from planner.core.plan import Plan
+from planner.core.problem import Problem
 from planner.methods import find_method
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.results import as_run
-from topo.files import load_fabric
-from traffic.fidelity import Excuses
-from traffic.measure import Iteration, Measured
-from traffic.packet import FRAGMENT
+from planner.trees.headroom import as_run
+from topo.files.fabrics import load_fabric
+from traffic.measure.fidelity import Excuses
+from traffic.measure.figures import Iteration, Measured
+from traffic.wire.packet import FRAGMENT
 
 CASES = Path(__file__).parent / "cases"
 NO_NETWORK: Any = SimpleNamespace(switches={})

@@ -14,15 +14,19 @@ from own_planner import NAME, add_racks_in_turn
 from rich.console import Console
 from test_figure_data import SWEEPING, made_up_sweep
 
-from experiments.papers import FIGURES, Request, atro, goat_simulation, inart
-from experiments.papers.aro_schemes import measure
-from experiments.papers.aro_setting import CAPACITY_BPS, SJST, Setting
-from experiments.papers.goat_testbed import compared as on_goats_testbed
-from experiments.papers.inart_emulated import emulated as in_inarts_network
-from experiments.papers.inart_testbed import compared as on_inarts_testbed
-from experiments.papers.sweep import Trial
+from experiments.papers.aro.schemes import measure
+from experiments.papers.aro.setting import CAPACITY_BPS, SJST, Setting
+from experiments.papers.atro import topologies as atro
+from experiments.papers.common.figure import Request
+from experiments.papers.common.sweep import Trial
+from experiments.papers.figures import FIGURES
+from experiments.papers.goat import simulation as goat_simulation
+from experiments.papers.goat.testbed import compared as on_goats_testbed
+from experiments.papers.inart import setting as inart
+from experiments.papers.inart.emulated import emulated as in_inarts_network
+from experiments.papers.inart.testbed import compared as on_inarts_testbed
+from planner.core.plan import Plan
 from planner.methods import METHODS, Options
-from planner.plan import Plan
 
 TAKES_PART = ["aro fig7", "aro fig8", "aro fig9", "aro fig10", "atro fig3", "atro fig4", "atro fig5"]
 TAKES_PART += [f"goat fig{number}" for number in (10, 11, 12, 13)]

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.pace import CLEAR, WINDOW_S, Course, Pace, TooSlowError, courses
-from experiments.planning import make_plan
-from experiments.scenario import FabricChoice, JobChoice, build_problem
-from planner.evaluate import evaluate
-from traffic.verdict import Cause, Invariant
+from experiments.run.pace import CLEAR, WINDOW_S, Course, Pace, TooSlowError, courses
+from experiments.run.planning import make_plan
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.evaluate import evaluate
+from traffic.measure.verdict import Cause, Invariant
 
 TICK_S = 0.2
 """How often a run tells its progress."""

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.atro.cluster import Cluster
-from planner.atro.design import design
-from planner.problem import Job, Problem
-from topo.circuits import INTERCONNECT, patch_panel
+from planner.core.problem import Job, Problem
+from planner.methods.atro.cluster import Cluster
+from planner.methods.atro.network import design
 from topo.errors import FabricError
-from topo.generators import leaf_spine
-from traffic.packet import FRAGMENT
+from topo.fabric.circuits import INTERCONNECT, patch_panel
+from topo.fabric.generators import leaf_spine
+from traffic.wire.packet import FRAGMENT
 
 JOB = Job(1, (), (), 12_800)
 
@@ -21,9 +21,9 @@ JOB = Job(1, (), (), 12_800)
 @pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Path) -> None:
     """ATRO's: also hosts hang from the circuit switch."""
-    from experiments.emulate import Emulation, measure  # noqa: PLC0415, needs Mininet
-    from experiments.progress import unseen  # noqa: PLC0415
-    from switch.target import choose_target  # noqa: PLC0415
+    from experiments.emulate.emulate import Emulation, measure  # noqa: PLC0415, needs Mininet
+    from experiments.run.progress import unseen  # noqa: PLC0415
+    from switch.targets import choose_target  # noqa: PLC0415
 
     designed = design(Cluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)
     emulation = Emulation(designed.problem, ("atro",), patch_panel=True)
@@ -37,7 +37,7 @@ def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Pa
 
 
 def test_a_fabric_without_optical_links_has_no_use_for_one() -> None:
-    from experiments.emulate import Emulation  # noqa: PLC0415, needs Mininet
+    from experiments.emulate.emulate import Emulation  # noqa: PLC0415, needs Mininet
 
     problem = Problem(leaf_spine(2, 2, 2), (Job(1, ("h1",), ("h4",), 2560),), FRAGMENT)
     assert Emulation(problem, ("aro",)).interconnect is None

@@ -9,13 +9,13 @@ import pytest
 from command import inakit
 from rich.console import Console
 
-from experiments.emulate import MODES, Emulation, make_plans
-from experiments.planning import plan_to_run, print_comparison, print_plan
-from experiments.scenario import FabricChoice, JobChoice, build_problem
-from planner.evaluate import evaluate
-from planner.files import load_plan
-from planner.problem import Problem
-from planner.results import RESULTS_RETURN
+from experiments.emulate.emulate import MODES, Emulation, make_plans
+from experiments.run.planning import plan_to_run, print_comparison, print_plan
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.evaluate import evaluate
+from planner.core.files import load_plan
+from planner.core.problem import Problem
+from planner.trees.headroom import RESULTS_RETURN
 
 CASES = Path(__file__).parent / "cases"
 CASE = ("--topo", str(CASES / "two-pods.yml"), "--jobs", str(CASES / "two-pods-jobs.yml"))

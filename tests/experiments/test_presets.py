@@ -9,13 +9,13 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from experiments.presets import PRESETS, comparison, find_preset
-from experiments.scenario import FabricChoice
-from planner.evaluate import evaluate
+from experiments.emulate.presets import PRESETS, comparison, find_preset
+from experiments.run.scenario import FabricChoice
+from planner.core.evaluate import evaluate
 from planner.methods import find_method
-from planner.results import with_room_for_results
+from planner.trees.headroom import with_room_for_results
 from topo.errors import InputError
-from topo.variations import with_aggregators
+from topo.fabric.variations import with_aggregators
 
 FATTREE = FabricChoice("fattree", 6)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments.rates import Rates, Sample, rates
-from experiments.top import screen, widths_of, widths_within
-from topo.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts
-from traffic.counters import CpuTime, Interface
+from experiments.inspect.rates import Rates, Sample, rates
+from experiments.inspect.top import screen, widths_of, widths_within
+from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts
+from traffic.measure.counters import CpuTime, Interface
 
 NETWORK = RunningNetwork(
     id="ab3d",

@@ -10,18 +10,21 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers import FIGURES, Request, aro_efficiency, aro_sample, find_figure
-from experiments.papers import statements as text
-from experiments.papers.aro_sample import Case, cases, sample
-from experiments.papers.aro_schemes import EXACT, LEVELS, Ask, Found, measure, quantised, scheme_of
-from experiments.papers.aro_setting import CAPACITY_BPS, MJMT, SJST, Setting
-from experiments.papers.sweep import Result, Trial
-from planner.aro.accelerated import accelerated
-from planner.aro.recognise import leaf_spine as recognise
-from planner.aro.task import tasks_of
+from experiments.papers.aro import efficiency as aro_efficiency
+from experiments.papers.aro import sample as aro_sample
+from experiments.papers.aro.sample import Case, cases, sample
+from experiments.papers.aro.schemes import EXACT, LEVELS, Ask, Found, measure, quantised, scheme_of
+from experiments.papers.aro.setting import CAPACITY_BPS, MJMT, SJST, Setting
+from experiments.papers.common import statements as text
+from experiments.papers.common.figure import Request
+from experiments.papers.common.sweep import Result, Trial
+from experiments.papers.figures import FIGURES, find_figure
+from planner.core.solving import SolverOptions
 from planner.methods import METHODS
-from planner.methods.aro_literal import LiteralOptions
-from planner.solve import SolverOptions
+from planner.methods.aro.accelerated import accelerated
+from planner.methods.aro.single.recognise import leaf_spine as recognise
+from planner.methods.aro.task import tasks_of
+from planner.methods.aro.variants import LiteralOptions
 
 LITTLE = Setting(workers=16, leaves=4, share=0.7)
 FILES = {".csv", ".png", ".svg"}
@@ -38,7 +41,7 @@ def printed(console: Console) -> str:
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Networks and time limits for tests; what is drawn and said stays the same."""
-    from experiments.papers import aro  # noqa: PLC0415
+    from experiments.papers.aro import effectiveness as aro  # noqa: PLC0415
 
     for module, name in [
         *((aro, name) for name in ("SJST", "SHARES", "SIZES", "PIPELINES", "TASKS", "JOBS", "FLAT")),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.scenario import FabricChoice, JobChoice, build_problem
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from topo.errors import InputError
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.aoi.check import check
-from planner.aoi.schedule import Circuit, Grant, Schedule, Slot, figures
-from planner.aoi.system import DataCenter, PlacedJob, Scheduling, Unit
-from planner.plan import SolverOutcome
-from switch.target import choose_target
+from planner.core.solving import SolverOutcome
+from planner.methods.p4inc_aoi.problem.check_schedule import check
+from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
+from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
+from switch.targets import choose_target
 
 PORT_BPS = 4e6
 CENTER = DataCenter(
@@ -42,7 +42,7 @@ SCHEDULING = Scheduling(CENTER, JOBS)
 @pytest.mark.root
 @pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: str, tmp_path: Path) -> None:
-    from experiments.scheduled import Course, emulate  # noqa: PLC0415, needs Mininet
+    from experiments.run.scheduled import Course, emulate  # noqa: PLC0415, needs Mininet
 
     check(SCHEDULING, SCHEDULE)
     course = Course.of(SCHEDULING, SCHEDULE)
@@ -57,7 +57,7 @@ def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: s
 
 
 def test_labels_carry_what_the_slot_grants_between_units_only() -> None:
-    from experiments.scheduled import Course  # noqa: PLC0415, needs Mininet
+    from experiments.run.scheduled import Course  # noqa: PLC0415, needs Mininet
 
     course = Course.of(SCHEDULING, SCHEDULE)
     first, second, _ = (course.label_rates(slot) for slot in SCHEDULE.slots)
@@ -67,7 +67,7 @@ def test_labels_carry_what_the_slot_grants_between_units_only() -> None:
 
 
 def test_reductions_are_means_over_pairs_and_need_both() -> None:
-    from experiments.papers.aoi_testbed_report import REDUCTIONS, Row, Totals, claims  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.testbed_report import REDUCTIONS, Row, Totals, claims  # noqa: PLC0415
 
     totals = {
         "noINC-FCFS": Totals({"ResNet50": 8.0, "VGG16": 20.0}, 10),

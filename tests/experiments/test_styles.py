@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
 
-from experiments.papers import drawing, own, styles
-from experiments.papers.estimates import exact
-from experiments.papers.inart import compared as inart_compared
-from experiments.papers.panels import LINES, Panel
-from experiments.papers.styles import BUILT_IN_COLORS, METHODS, OWN_COLORS, Style, own_style, style_of
+from experiments.papers.common import drawing
+from experiments.papers.common import method_styles as styles
+from experiments.papers.common import own_planners as own
+from experiments.papers.common.estimates import exact
+from experiments.papers.common.method_styles import BUILT_IN_COLORS, METHODS, OWN_COLORS, Style, own_style, style_of
+from experiments.papers.common.panels import LINES, Panel
+from experiments.papers.inart.setting import compared as inart_compared
 from topo.errors import InputError
 
 # Machado, Oliveira and Fernandes (2009), severity 1, in linear RGB.

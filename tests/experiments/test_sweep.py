@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers import atro
-from experiments.papers.sweep import Trial, sweep
+from experiments.papers.atro import topologies as atro
+from experiments.papers.common.sweep import Trial, sweep
 
 TRIALS: list[Trial] = [{"seed": seed, "scheme": "double"} for seed in range(4)]
 

@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from experiments.papers import emulated
-from experiments.planning import plan_to_run, print_comparison
-from experiments.presets import PRESETS, comparison
-from experiments.report import planners_report
-from experiments.scenario import FabricChoice, JobChoice, build_problem
-from experiments.tables import NamedTable
+from experiments.emulate.presets import PRESETS, comparison
+from experiments.papers.aro import emulated
+from experiments.run.planning import plan_to_run, print_comparison
+from experiments.run.report import planners_report
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from experiments.run.tables import NamedTable
 
 NAMES = (
     "aro",

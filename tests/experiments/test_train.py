@@ -13,9 +13,9 @@ import pytest
 from command import inakit, nothing_left
 from rich.console import Console
 
-from experiments.record import RunFolder
-from experiments.training_report import Curve, draw_training, epochs_of, training_table, write_curves
-from traffic.measure import Iteration, Measured
+from experiments.run.record import RunFolder
+from experiments.train.training_report import Curve, draw_training, epochs_of, training_table, write_curves
+from traffic.measure.figures import Iteration, Measured
 from traffic.training.task import Recipe, Task
 
 TASK = Task(Recipe(hidden=(), epochs=2, batch=8, samples=96), 3)

@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import switch.fast
-from switch.alone.draw import Draw
-from switch.commands import read_commands
-from switch.fast.build import include_options
-from switch.fast.generate import Generated, generate
-from switch.fast.state import SwitchState
-from switch.read import read_program
+from switch.control.commands import read_commands
+from switch.fast.compile.generate import Generated, generate
+from switch.fast.load.build import include_options
+from switch.fast.load.state import SwitchState
+from switch.program.read import read_program
+from switch.testing.random_packets import Draw
 
 HERE = Path(__file__).parent
 CLANG = ("clang", "-O1", "-g", "-w", "-fno-strict-aliasing", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all",

@@ -19,11 +19,11 @@ from typing import Any
 import atheris
 
 with atheris.instrument_imports(include=["switch"]):
-    from switch.commands import read_commands
+    from switch.control.commands import read_commands
     from switch.entries import SwitchEntries
-    from switch.fast.generate import generate
+    from switch.fast.compile.generate import generate
     from switch.interpret.switch import InterpretedSwitch
-    from switch.read import parse_program, read_program
+    from switch.program.read import parse_program, read_program
     from switch.stf.names import Names
     from switch.stf.script import Add, SetDefault, parse_script
     from topo.errors import InakitError

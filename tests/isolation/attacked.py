@@ -6,16 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 
 from experiments.exactness.virtual import Inline, VirtualNetwork
-from planner.plan import Plan
-from planner.problem import Problem
-from traffic.gradient import Gradients, RandomGradients
-from traffic.hostile import Attack, hostile_frames
-from traffic.layout import Layout, lay_out
-from traffic.measure import Measured
-from traffic.packet import Event
-from traffic.port import Packets
-from traffic.reliable import Loop, ReliableOptions
-from traffic.sockets import INA_FILTER, JUMP_ANY_BIT, JUMP_EQUAL, LOAD_BYTE, LOAD_HALF, LOAD_LENGTH, RETURN
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from traffic.endpoints.gradient import Gradients, RandomGradients
+from traffic.endpoints.streams import Layout, lay_out
+from traffic.faults.hostile import Attack, hostile_frames
+from traffic.measure.figures import Measured
+from traffic.runs.closed_loop import Loop, ReliableOptions
+from traffic.sockets.packet_sockets import (
+    INA_FILTER,
+    JUMP_ANY_BIT,
+    JUMP_EQUAL,
+    LOAD_BYTE,
+    LOAD_HALF,
+    LOAD_LENGTH,
+    RETURN,
+)
+from traffic.sockets.ports import Packets
+from traffic.wire.packet import Event
 
 PER_ROUND = 2
 """Hostile frames of each host, which makes some 10 Mbit/s."""

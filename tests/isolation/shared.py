@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from planner.adapt import with_policy
-from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
-from planner.problem import Job, Problem
-from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.packet import FRAGMENT
+from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.problem import Job, Problem
+from planner.core.solving import SolverOutcome
+from planner.trees.under_policy import with_policy
+from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from traffic.wire.packet import FRAGMENT
 
 LEAVES = ("leaf1", "leaf2")
 SPINE = "spine"

@@ -15,16 +15,16 @@ import pytest
 from attacked import AttackedNetwork, exact_by_job, run
 from shared import AT, two_jobs
 
-from planner.plan import ROOT_LABEL, Plan
-from planner.policies import POLICIES
-from planner.problem import Problem
+from planner.core.plan import ROOT_LABEL, Plan
+from planner.core.policies import POLICIES
+from planner.core.problem import Problem
 from switch.entries import SwitchEntries, TableEntry
 from topo.errors import RunError
-from traffic.gradient import RandomGradients
-from traffic.hostile import ATTACKS, DISGUISES, Attack, Knowledge, forge, on_wire, possible_attacks, spoof
-from traffic.layout import lay_out
-from traffic.packet import FRAME, Event, Kind
-from traffic.sockets import INA_FILTER, JUMP_ANY_BIT
+from traffic.endpoints.gradient import RandomGradients
+from traffic.endpoints.streams import lay_out
+from traffic.faults.hostile import ATTACKS, DISGUISES, Attack, Knowledge, forge, on_wire, possible_attacks, spoof
+from traffic.sockets.packet_sockets import INA_FILTER, JUMP_ANY_BIT
+from traffic.wire.packet import FRAME, Event, Kind
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import AT, SERVERS, SLOTS, SUMS, WORKERS, two_jobs
 
-from planner.plan import ROOT_LABEL
-from planner.policies import POLICIES
+from planner.core.plan import ROOT_LABEL
+from planner.core.policies import POLICIES
 from switch.entries import SwitchEntries, TableEntry
-from switch.fast.inprocess import InProcessSwitch
-from switch.read import read_program
-from topo.addresses import addresses
-from traffic.hostile import on_wire
-from traffic.packet import BARE_FRAME, FRAME, PROGRAM, Frames, Kind, new_frames
-from traffic.sockets import INA_FILTER, offset_of
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.program.read import read_program
+from topo.fabric.addresses import addresses
+from traffic.faults.hostile import on_wire
+from traffic.sockets.packet_sockets import INA_FILTER, offset_of
+from traffic.wire.packet import BARE_FRAME, FRAME, PROGRAM, Frames, Kind, new_frames
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 from shared import two_jobs
 
-from experiments.emulate import Emulation, run
-from experiments.faults import FaultPlan
-from traffic.hostile import Attack, possible_attacks
+from experiments.emulate.emulate import Emulation, run
+from experiments.faults.faults_file import FaultPlan
+from traffic.faults.hostile import Attack, possible_attacks
 
 pytestmark = pytest.mark.root
 

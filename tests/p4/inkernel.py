@@ -10,10 +10,10 @@ from sequences import COUNTERS, Seen, Step, with_last_packets
 from veths import PATIENCE_S, Veths, veth_pairs
 
 from switch.entries import SwitchEntries
-from switch.fast.kernel import KernelSwitch, compile_program
-from switch.fast.layout import GROUPS
-from switch.fast.libbpf import library
-from switch.program import Program
+from switch.fast.layout.layout import GROUPS
+from switch.fast.load.kernel import KernelSwitch, compile_program
+from switch.fast.load.libbpf import library
+from switch.program.program import Program
 
 PORT_ARRAYS = {"ports", "arrivals"}
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sequences import COUNTERS, PORTS, Seen, Step, last_packets, with_last_packets
 
 from switch.entries import SwitchEntries
-from switch.fast.inprocess import InProcessSwitch
-from switch.program import Program
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.program.program import Program
 
 
 class InProcess:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from sequences import COUNTERS, PORTS, PacketSwitch, Seen, Step
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.read import read_program
-from traffic.packet import PROGRAM
+from switch.program.read import read_program
+from traffic.wire.packet import PROGRAM
 
 FILE = Path(__file__).parent / "corpus" / "bmv2.jsonl.xz"
 TOOLS = {"simple_switch": "simple_switch", "p4c": "p4c-bm2-ss"}

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sequences import PORTS, PacketSwitch, Seen, Step
 
-from planner.policies import EVICT, HOLD, NOTIFY, ROOT, SHADOW
+from planner.core.policies import EVICT, HOLD, NOTIFY, ROOT, SHADOW
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from traffic.packet import BARE_FRAME, FRAME, Event, Frames, Kind, new_frames
+from traffic.wire.packet import BARE_FRAME, FRAME, Event, Frames, Kind, new_frames
 
 SLOTS = 4
 ROOT_PORT = 8

@@ -27,9 +27,9 @@ from scenarios import (
 from sequences import PORTS, Step
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.program import Table
-from switch.read import read_program
-from traffic.packet import PROGRAM, Flag, Kind
+from switch.program.program import Table
+from switch.program.read import read_program
+from traffic.wire.packet import PROGRAM, Flag, Kind
 
 # Ports that a program may name: attached ones, none, and the one that BMv2 takes for "drop".
 ANY_PORT = (*PORTS, 0, 9, 511)

@@ -8,8 +8,8 @@ from scenarios import ROOT_PORT, columns, example_entries, gradient, packet, res
 from sequences import Seen, Step
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.read import read_program
-from traffic.packet import PROGRAM, TERMINAL, Event, Kind
+from switch.program.read import read_program
+from traffic.wire.packet import PROGRAM, TERMINAL, Event, Kind
 
 ALWAYS, HALF, NEVER = 2**32 - 1, 2**31, 0
 ARRIVAL_DRAWS, DEPARTURE_DRAWS = "InaIngress.arrival.draws", "InaEgress.departure.draws"

@@ -14,8 +14,8 @@ from recorded import read_corpus
 from reduction import changes_of, reduced
 from strategies import EXAMPLE, Case
 
-from switch.read import read_program
-from traffic.packet import PROGRAM
+from switch.program.read import read_program
+from traffic.wire.packet import PROGRAM
 
 
 def notices(mutate: Mutation, folder: Path) -> bool:

@@ -27,8 +27,8 @@ from scenarios import (
 from sequences import PacketSwitch, Step
 
 from switch.entries import RegisterPreset
-from traffic.layers import INA
-from traffic.packet import FRAGMENT, Event, Flag, Kind
+from traffic.wire.packet import FRAGMENT, Event, Flag, Kind
+from traffic.wire.scapy_layers import INA
 
 pytest_plugins = ["switches"]
 

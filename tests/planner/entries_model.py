@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from planner.policies import ROOT
+from planner.core.policies import ROOT
 from switch.entries import Entries, SwitchEntries
-from topo.addresses import addresses
-from topo.fabric import Fabric
+from topo.fabric.addresses import addresses
+from topo.fabric.fabric import Fabric
 
 GRADIENT, RESULT, NOTICE = 1, 2, 3
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pulp
 
-from planner.problem import Problem
-from topo.fabric import Fabric
-from topo.routing import up_down_paths
+from planner.core.problem import Problem
+from topo.fabric.fabric import Fabric
+from topo.fabric.up_down import up_down_paths
 
 Place = tuple[str, int] | None
 

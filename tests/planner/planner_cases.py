@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from functools import cache
 
-from planner.problem import FragmentFormat, Job, Problem
-from topo.clos import leaf_spine
-from topo.fabric import Fabric
-from topo.variations import with_capacity, with_ina, with_pipelines
+from planner.core.problem import FragmentFormat, Job, Problem
+from topo.fabric.clos import leaf_spine
+from topo.fabric.fabric import Fabric
+from topo.fabric.variations import with_capacity, with_ina, with_pipelines
 
 FRAGMENT = FragmentFormat(values=64, wire_bytes=326)
 GRADIENT_BYTES = 97_000

@@ -10,15 +10,15 @@ import pulp
 import pytest
 from aoi_cases import GIGA, center
 
-from planner.aoi import literal
-from planner.aoi.check import check
-from planner.aoi.deadline import decide
-from planner.aoi.exact import optimise
-from planner.aoi.pack import earliest_s, pack
-from planner.aoi.schedule import figures, pair
-from planner.aoi.schemes import SCHEMES
-from planner.aoi.system import DataCenter, PlacedJob, Scheduling
-from planner.solve import SolverOptions
+from planner.core.solving import SolverOptions
+from planner.methods.p4inc_aoi.milp import model as literal
+from planner.methods.p4inc_aoi.milp.deadline import decide
+from planner.methods.p4inc_aoi.milp.exact import optimise
+from planner.methods.p4inc_aoi.online.pack import earliest_s, pack
+from planner.methods.p4inc_aoi.problem.check_schedule import check
+from planner.methods.p4inc_aoi.problem.schedule import figures, pair
+from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
+from planner.methods.p4inc_aoi.schemes import SCHEMES
 from topo.errors import InputError, SolverError
 
 OPTIONS = SolverOptions(time_limit_s=30.0)

@@ -6,13 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from planner.aoi.network import fabric_of, interconnect_of, pairs_of, plan_of, problem_of, scaled, side_by_side
-from planner.aoi.schedule import Circuit, Grant, Schedule, Slot, figures
-from planner.aoi.system import DataCenter, PlacedJob, Scheduling, Unit
-from planner.check import check
-from planner.plan import SolverOutcome
+from planner.core.check import check
+from planner.core.solving import SolverOutcome
+from planner.methods.p4inc_aoi.network import (
+    fabric_of,
+    interconnect_of,
+    pairs_of,
+    plan_of,
+    problem_of,
+    scaled,
+    side_by_side,
+)
+from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
+from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
 from topo.errors import InputError
-from traffic.packet import FRAGMENT
+from traffic.wire.packet import FRAGMENT
 
 WIRE = FRAGMENT.wire_bytes
 

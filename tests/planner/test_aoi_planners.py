@@ -12,17 +12,17 @@ from aoi_cases import GIGA, center, problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.aoi.check import check
-from planner.aoi.matching import assign_inc, match
-from planner.aoi.online import Simulation
-from planner.aoi.pack import earliest_s, pack
-from planner.aoi.policies import FirstCome, TimeWindow
-from planner.aoi.resources import settle, uniform
-from planner.aoi.schedule import figures
-from planner.aoi.schemes import SCHEMES, find_scheme
-from planner.aoi.system import PlacedJob, Scheduling
-from planner.aoi.traces import place, training
-from planner.aoi.windows import OPTICS, SERVERS, windows
+from planner.methods.p4inc_aoi.online.matching import assign_inc, match
+from planner.methods.p4inc_aoi.online.pack import earliest_s, pack
+from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
+from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
+from planner.methods.p4inc_aoi.online.windows import OPTICS, SERVERS, windows
+from planner.methods.p4inc_aoi.problem.check_schedule import check
+from planner.methods.p4inc_aoi.problem.resources import settle, uniform
+from planner.methods.p4inc_aoi.problem.schedule import figures
+from planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
+from planner.methods.p4inc_aoi.problem.traces import place, training
+from planner.methods.p4inc_aoi.schemes import SCHEMES, find_scheme
 from topo.errors import InputError, PlanError
 
 HEURISTICS = [name for name in SCHEMES if name not in ("milp", "INC-TW-NoRecon")]

@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 
-from planner.aoi.check import check
-from planner.aoi.files import load_schedule, load_scheduling, save_schedule, save_scheduling
-from planner.aoi.schedule import Circuit, Grant, Schedule, Slot, figures, traffic_bps
-from planner.aoi.system import DataCenter, PlacedJob, Scheduling, Unit
-from planner.plan import SolverOutcome
+from planner.core.solving import SolverOutcome
+from planner.methods.p4inc_aoi.problem.check_schedule import check
+from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures, traffic_bps
+from planner.methods.p4inc_aoi.problem.schedule_files import (
+    load_schedule,
+    load_scheduling,
+    save_schedule,
+    save_scheduling,
+)
+from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
 from topo.errors import InputError, PlanError
 
 CENTER = DataCenter(

@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 from aoi_cases import center
 
-from planner.aoi.system import MAPREDUCE, Scheduling
-from planner.aoi.traces import FACEBOOK, MOST_UNITS, PHILLY_WORKERS, JobRequest, mapreduce, place, read_trace, training
+from planner.methods.p4inc_aoi.problem.system import MAPREDUCE, Scheduling
+from planner.methods.p4inc_aoi.problem.traces import (
+    FACEBOOK,
+    MOST_UNITS,
+    PHILLY_WORKERS,
+    JobRequest,
+    mapreduce,
+    place,
+    read_trace,
+    training,
+)
 from topo.errors import InputError
 
 WIDE = center(units=6, servers=64)

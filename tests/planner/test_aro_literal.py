@@ -10,24 +10,24 @@ import pytest
 from aro_cases import CLOS, LEAF_SPINES, UNIT, best_value_bps, random_problem, worth_of_plan
 from planner_cases import FRAGMENT, first_is_server, job, single
 
-from planner.aro.literal import Form, build, task_graphs
-from planner.aro.paths import generate_routes
-from planner.aro.pruning import excluding, first_stage, locations, pre_pruned, take, unevenness
-from planner.aro.task import tasks_of
-from planner.decouple import TaskGraph, task_graph
-from planner.evaluate import evaluate
-from planner.loads import flow_counts
+from planner.core.evaluate import evaluate
+from planner.core.loads import flow_counts
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.core.solving import SolverOptions
 from planner.methods import METHODS
-from planner.methods.aro_literal import VARIANTS, LiteralOptions, check_rates, optimise, routes, solve_literal
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.routes import plan_from_paths
-from planner.solve import SolverOptions
-from topo.clos import Cable, fat_tree, leaf_spine, wire
+from planner.methods.aro.decoupling import TaskGraph, task_graph
+from planner.methods.aro.published.model import Form, build, task_graphs
+from planner.methods.aro.published.pruning import excluding, first_stage, locations, pre_pruned, take, unevenness
+from planner.methods.aro.single.flows_to_paths import generate_routes
+from planner.methods.aro.task import tasks_of
+from planner.methods.aro.variants import VARIANTS, LiteralOptions, check_rates, optimise, routes, solve_literal
+from planner.trees.from_paths import plan_from_paths
 from topo.errors import InputError, SolverError
-from topo.fabric import Fabric
-from topo.generators import aro_figure1
-from topo.variations import with_ina, with_pipelines
+from topo.fabric.clos import Cable, fat_tree, leaf_spine, wire
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import aro_figure1
+from topo.fabric.variations import with_ina, with_pipelines
 
 EXACT = 1e-6
 """Relative: what the solver takes for equal."""

@@ -10,14 +10,14 @@ import pytest
 from aro_cases import CLOS, LEAF_SPINES, best_value_bps, random_problem, worth_of_plan
 from planner_cases import FRAGMENT, job, single
 
-from experiments.papers.aro_efficiency import large
-from planner.aro.several import several
-from planner.check import check
+from experiments.papers.aro.efficiency import large
+from planner.core.check import check
+from planner.core.plan import Plan
+from planner.core.problem import Problem
 from planner.methods import METHODS, Options
-from planner.plan import Plan
-from planner.problem import Problem
-from topo.clos import leaf_spine
-from topo.variations import with_ina, with_pipelines
+from planner.methods.aro.several.several_tasks import several
+from topo.fabric.clos import leaf_spine
+from topo.fabric.variations import with_ina, with_pipelines
 
 EXACT = 1e-6
 

@@ -8,16 +8,17 @@ from dataclasses import replace
 import pytest
 from planner_cases import FRAGMENT
 
-from planner.atro import compact, fast, literal
-from planner.atro.bound import most_workers_bound
-from planner.atro.cluster import Cluster, Wiring, check_wiring
-from planner.atro.construct import construct, most_constructed
-from planner.atro.design import design
-from planner.check import check
+from planner.core.check import check
+from planner.core.solving import SolverOptions
 from planner.methods import METHODS
-from planner.solve import SolverOptions
+from planner.methods.atro import compact, fast
+from planner.methods.atro import model as literal
+from planner.methods.atro.bound import most_workers_bound
+from planner.methods.atro.cluster import Cluster, Wiring, check_wiring
+from planner.methods.atro.construct import construct, most_constructed
+from planner.methods.atro.network import design
 from topo.errors import InputError, PlanError, SolverError
-from topo.routing import is_up_down
+from topo.fabric.up_down import is_up_down
 
 LIMIT = SolverOptions(time_limit_s=20)
 CANNOT = 0

@@ -9,13 +9,13 @@ from statistics import mean
 import pytest
 from planner_cases import job, papers_setting
 
-from planner.evaluate import evaluate
+from planner.core.evaluate import evaluate
+from planner.core.plan import ROOT_LABEL
+from planner.core.problem import Problem
 from planner.methods import METHODS, Options
 from planner.methods.grid import GridOptions
-from planner.plan import ROOT_LABEL
-from planner.problem import Problem
-from topo.clos import fat_tree
-from topo.variations import with_ina, with_pipelines
+from topo.fabric.clos import fat_tree
+from topo.fabric.variations import with_ina, with_pipelines
 
 SEEDS = range(30)
 

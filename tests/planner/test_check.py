@@ -9,16 +9,16 @@ from math import inf, nan
 import pytest
 from planner_cases import first_is_server, job, single
 
-from planner.check import check
+from planner.core.check import check
+from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.problem import Problem
 from planner.methods import METHODS
-from planner.methods.aro_literal import VARIANTS
-from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.problem import Problem
-from topo.clos import fat_tree, leaf_spine
+from planner.methods.aro.variants import VARIANTS
 from topo.errors import PlanError
-from topo.fabric import Fabric
-from topo.generators import aro_figure1, goat_testbed
-from topo.variations import with_aggregators, with_ina, with_pipelines
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import aro_figure1, goat_testbed
+from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
 UNIT = 20e6
 WORKERS = ("w0", "w1", "w2", "w3", "w4")

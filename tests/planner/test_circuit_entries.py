@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from planner.circuits import CircuitEntries
-from planner.entries import entries
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.install.circuit_entries import CircuitEntries
+from planner.install.plan_entries import entries
 from planner.methods import find_method
-from planner.plan import Plan
-from planner.problem import Job, Problem
 from switch.entries import Entries, SwitchEntries, TableEntry
-from topo.circuits import Interconnect, optical_ports
 from topo.errors import PlanError
-from topo.generators import units, with_pipelines
-from traffic.packet import FRAGMENT
+from topo.fabric.circuits import Interconnect, optical_ports
+from topo.fabric.generators import units, with_pipelines
+from traffic.wire.packet import FRAGMENT
 
 SERVERS = 2
 OPTICAL = (3, 4)

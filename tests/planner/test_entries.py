@@ -15,19 +15,27 @@ import pytest
 from entries_model import GRADIENT, NOTICE, RESULT, Network, Packet, Slot
 from planner_cases import first_is_server, job, single
 
-from planner import policies
-from planner.entries import KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, MOST_PORTS, SLOTS_PER_PIPELINE, entries
-from planner.evaluate import evaluate
-from planner.loads import flow_counts
+from planner.core import policies
+from planner.core.evaluate import evaluate
+from planner.core.loads import flow_counts
+from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.problem import Problem
+from planner.core.solving import SolverOutcome
+from planner.install.plan_entries import (
+    KIND_GRADIENT,
+    KIND_NOTICE,
+    KIND_RESULT,
+    MOST_PORTS,
+    SLOTS_PER_PIPELINE,
+    entries,
+)
 from planner.methods import METHODS, Options
-from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
-from planner.problem import Problem
 from switch.entries import Entries, SwitchEntries
-from topo.clos import fat_tree, leaf_spine
 from topo.errors import PlanError
-from topo.fabric import MAX_PIPELINES
-from topo.generators import aro_figure1, goat_testbed, inart_testbed, pipelines_trap
-from topo.variations import with_aggregators, with_ina, with_pipelines
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.fabric import MAX_PIPELINES
+from topo.fabric.generators import aro_figure1, goat_testbed, inart_testbed, pipelines_trap
+from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
 FIGURE1 = single(aro_figure1(), [f"w{i}" for i in range(5)], "ps")
 FOUR_JOBS = Problem(

@@ -8,18 +8,18 @@ from math import inf
 import pytest
 from planner_cases import FRAGMENT, first_is_server, job, single
 
-from planner.evaluate import Aggregation, evaluate
-from planner.loads import equal_rate_bps
+from planner.core.evaluate import Aggregation, evaluate
+from planner.core.loads import equal_rate_bps
+from planner.core.plan import Plan
+from planner.core.problem import FragmentFormat, Problem
+from planner.core.shares import fragment_ranges, split
+from planner.core.slots import assign_slots
 from planner.methods import METHODS, Options
-from planner.plan import Plan
-from planner.problem import FragmentFormat, Problem
-from planner.routes import plan_from_paths
-from planner.shares import fragment_ranges, split
-from planner.slots import assign_slots
-from topo.clos import leaf_spine
+from planner.trees.from_paths import plan_from_paths
 from topo.errors import InputError
-from topo.generators import aro_figure1, inart_testbed
-from topo.variations import with_aggregators
+from topo.fabric.clos import leaf_spine
+from topo.fabric.generators import aro_figure1, inart_testbed
+from topo.fabric.variations import with_aggregators
 
 UNIT = 20e6
 WORKERS = [f"w{i}" for i in range(5)]

@@ -6,18 +6,18 @@ from itertools import pairwise
 
 import pytest
 
-from planner.background import Flow, background_routes, flow_links, with_background
-from planner.entries import entries
-from planner.faults import LinkFaults, doubled_by_hosts, with_faults
+from planner.core.problem import FragmentFormat, Job, Problem
+from planner.install.background_entries import Flow, background_routes, flow_links, with_background
+from planner.install.fault_entries import LinkFaults, doubled_by_hosts, with_faults
+from planner.install.plan_entries import entries
 from planner.methods import Options, find_method
-from planner.problem import FragmentFormat, Job, Problem
-from switch.encode import check_entries
+from switch.control.fits_program import check_entries
 from switch.entries import SwitchEntries
-from switch.read import read_program
+from switch.program.read import read_program
 from switch.target import PROGRAM
-from topo.addresses import addresses
 from topo.errors import InputError
-from topo.generators import named_fabric
+from topo.fabric.addresses import addresses
+from topo.fabric.generators import named_fabric
 
 FABRIC = named_fabric("aro-figure1")
 PROBLEM = Problem(FABRIC, (Job(1, ("w0", "w1", "w2"), ("ps",), 4000),), FragmentFormat(64, 326))

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from planner_cases import FRAGMENT, papers_setting, single
 from planner_cases import job as job_of
 
-from experiments.papers.aro_setting import MJMT, SJMT, Setting
-from planner.evaluate import evaluate
+from experiments.papers.aro.setting import MJMT, SJMT, Setting
+from planner.core.evaluate import evaluate
+from planner.core.plan import Plan
+from planner.core.problem import Problem
 from planner.methods import METHODS
-from planner.methods.forest import ForestOptions
-from planner.plan import Plan
-from planner.problem import Problem
-from topo.clos import Cable, fat_tree, wire
+from planner.methods.forest.method import ForestOptions
 from topo.errors import InputError
-from topo.variations import with_aggregators, with_ina, with_pipelines
+from topo.fabric.clos import Cable, fat_tree, wire
+from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
 EXACT = 1e-6
 MU = 0.001

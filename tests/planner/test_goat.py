@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.goat.gina import (
+from planner.core.solving import SolverOptions
+from planner.methods.goat.gina import (
     OBJECTIVES,
     Costs,
     FloatArray,
@@ -26,10 +27,10 @@ from planner.goat.gina import (
     traffic,
     used_memory,
     value,
-)  # fmt: skip
-from planner.goat.krgs import KrgsOptions, knapsacks, round_off, schedule
-from planner.goat.repair import repair
-from planner.solve import PROVEN_GAP, SolverOptions, solve
+)
+from planner.methods.goat.krgs import KrgsOptions, knapsacks, round_off, schedule
+from planner.methods.goat.repair import repair
+from planner.solvers.solve import PROVEN_GAP, solve
 from topo.errors import InputError
 
 SOLVER = SolverOptions()

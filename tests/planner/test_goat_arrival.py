@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from experiments.exactness.virtual import VirtualNetwork
-from planner.goat.arrival import PS, Gradient, Sharing, SlotTree, simulate
-from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
-from planner.problem import Job, Problem
+from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.problem import Job, Problem
+from planner.core.solving import SolverOutcome
+from planner.methods.goat.arrival import PS, Gradient, Sharing, SlotTree, simulate
 from topo.errors import InputError
-from topo.fabric import Fabric, Host, Link, Switch
-from traffic.packet import FRAGMENT, Event, Flag, Kind, new_frames
+from topo.fabric.fabric import Fabric, Host, Link, Switch
+from traffic.wire.packet import FRAGMENT, Event, Flag, Kind, new_frames
 
 SLOTS, FRAGMENTS = 3, 11
 WORKERS = {label: f"w{label}" for label in range(1, 7)}

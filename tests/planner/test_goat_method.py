@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 from planner_cases import single
 
-from planner.entries import entries
-from planner.evaluate import evaluate
-from planner.goat.partition import partition
+from planner.core.evaluate import evaluate
+from planner.core.plan import ROOT_LABEL, Plan
+from planner.core.problem import Problem
+from planner.core.shares import fragment_ranges
+from planner.install.plan_entries import entries
 from planner.methods import METHODS
-from planner.methods.goat import GoatOptions
-from planner.plan import ROOT_LABEL, Plan
-from planner.problem import Problem
-from planner.shares import fragment_ranges
-from topo.clos import fat_tree, leaf_spine
+from planner.methods.goat.method import GoatOptions
+from planner.methods.goat.partition import partition
 from topo.errors import InputError
-from topo.generators import goat_testbed
-from topo.variations import with_aggregators, with_ina, with_pipelines
-from traffic.packet import FRAGMENT
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.generators import goat_testbed
+from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
+from traffic.wire.packet import FRAGMENT
 
 FRAGMENTS = 96
 

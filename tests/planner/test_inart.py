@@ -12,28 +12,28 @@ from hypothesis import strategies as st
 from inart_model import best_rate_bps
 from planner_cases import single
 
-from planner.check import check
-from planner.entries import entries
-from planner.evaluate import evaluate
-from planner.loads import sending_rate_bps
+from planner.core.check import check
+from planner.core.evaluate import evaluate
+from planner.core.loads import sending_rate_bps
+from planner.core.method import Options
+from planner.core.plan import ROOT_LABEL, Plan
+from planner.core.problem import Problem
+from planner.core.shares import fragment_ranges
+from planner.core.solving import SolverOptions
+from planner.install.plan_entries import entries
 from planner.methods import METHODS
-from planner.methods.inart import InartOptions
-from planner.methods.inart_forest import InartForestOptions
-from planner.methods.method import Options
-from planner.once import Task, Way, tasks_of, tree_of
-from planner.plan import ROOT_LABEL, Plan
-from planner.problem import Problem
-from planner.relaxation import relax, relax_whole
-from planner.results import with_room_for_results
-from planner.rounding import Rounding, round_apart, round_together
-from planner.shares import fragment_ranges
-from planner.solve import SolverOptions
-from planner.split import split_model, split_routes
-from topo.clos import fat_tree, leaf_spine
+from planner.methods.inart.method import InartOptions
+from planner.methods.inart.relaxation import relax, relax_whole
+from planner.methods.inart.rounding import Rounding, round_apart, round_together
+from planner.methods.inart.several_trees import InartForestOptions
+from planner.methods.inart.split import split_model, split_routes
+from planner.trees.headroom import with_room_for_results
+from planner.trees.summed_once import Task, Way, tasks_of, tree_of
 from topo.errors import InputError
-from topo.fabric import Fabric
-from topo.generators import inart_testbed
-from topo.variations import with_aggregators, with_capacities, with_ina, with_pipelines
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import inart_testbed
+from topo.fabric.variations import with_aggregators, with_capacities, with_ina, with_pipelines
 
 QUICK = InartOptions(moves=5000)
 QUICKEST: dict[str, Options] = {

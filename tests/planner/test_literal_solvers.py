@@ -10,17 +10,17 @@ from aro_cases import CLOS, LEAF_SPINES, random_problem, worth_of_plan
 from planner_cases import FRAGMENT, job
 from test_solve import each_solver, installed
 
-from planner.atro import fast, literal
-from planner.atro.cluster import Cluster
+from planner.core.problem import Problem
+from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from planner.methods import METHODS
-from planner.methods.aro_literal import LiteralOptions
-from planner.plan import SolverOutcome
-from planner.problem import Problem
-from planner.solve import FEASIBLE, OPTIMAL, SolverOptions
-from topo.clos import fat_tree, leaf_spine
+from planner.methods.aro.variants import LiteralOptions
+from planner.methods.atro import fast
+from planner.methods.atro import model as literal
+from planner.methods.atro.cluster import Cluster
 from topo.errors import SolverError
-from topo.fabric import Fabric
-from topo.variations import with_ina, with_pipelines
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.fabric import Fabric
+from topo.fabric.variations import with_ina, with_pipelines
 
 SAME = 1e-5
 """Relative: the solvers' tolerances."""

@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 from planner_cases import first_is_server, single
 
+from planner.core.plan import Plan
+from planner.core.problem import Problem
 from planner.methods import METHODS, Options, find_method
-from planner.methods.aro import AroOptions
+from planner.methods.aro.method import AroOptions
 from planner.methods.atp import AtpOptions
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.routes import plan_from_paths
-from topo.clos import fat_tree, leaf_spine
+from planner.trees.from_paths import plan_from_paths
 from topo.errors import InputError
-from topo.fabric import Fabric
-from topo.generators import aro_figure1, aro_figure3a, inart_testbed, pipelines_trap
-from topo.variations import with_ina
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import aro_figure1, aro_figure3a, inart_testbed, pipelines_trap
+from topo.fabric.variations import with_ina
 
 UNIT = 20e6
 ARO_WORKERS = ("w0", "w1", "w2", "w3", "w4")

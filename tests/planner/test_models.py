@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.goat.partition import grouped, partition
-from planner.models import TABLES, find_model
+from planner.core.models import TABLES, find_model
+from planner.methods.goat.partition import grouped, partition
 from topo.errors import InputError
 
 PUBLISHED = {

@@ -13,13 +13,14 @@ from planner_cases import first_is_server
 
 import planner.own
 from planner.methods import METHODS, Options
-from planner.methods.own import Own, own_methods
-from topo.clos import leaf_spine
+from planner.own_planners import Own, own_methods
 from topo.errors import InakitError, InputError, PlanError
+from topo.fabric.clos import leaf_spine
 
 HEAD = """from planner.methods import Method, Options
 from planner.methods.ecmp import plan_random
-from planner.plan import Plan, SolverOutcome
+from planner.core.plan import Plan
+from planner.core.solving import SolverOutcome
 """
 METHOD = "METHOD = Method('mine', Options, plan)\n"
 GOOD = HEAD + "METHOD = Method('draws', Options, plan_random)\n"
@@ -128,7 +129,7 @@ def test_commands_list_a_broken_planner_refuse_it_and_run_the_others(tmp_path: P
 
     def inakit(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", "from experiments.main import main; main()", *arguments],
+            [sys.executable, "-c", "from experiments.cli.main import main; main()", *arguments],
             cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip

@@ -7,17 +7,17 @@ from math import inf
 import pytest
 from planner_cases import job, single
 
-from planner.check import check
-from planner.loads import flow_counts
+from planner.core.check import check
+from planner.core.loads import flow_counts
+from planner.core.plan import Plan
+from planner.core.problem import Problem
 from planner.methods import METHODS, paring, spar
-from planner.methods.overlay import OverlayOptions
 from planner.methods.paring import ParingOptions
-from planner.plan import Plan
-from planner.problem import Problem
-from topo.clos import fat_tree, leaf_spine
+from planner.trees.overlay import OverlayOptions
 from topo.errors import InputError, PlanError
-from topo.fabric import Fabric
-from topo.variations import with_ina
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.fabric import Fabric
+from topo.fabric.variations import with_ina
 
 UNIT = 20e6
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from planner_cases import first_is_server
 
-from planner.entries import entries
-from planner.files import load_entries, load_jobs, load_plan, save_entries, save_jobs, save_plan
+from planner.core.files import load_entries, load_jobs, load_plan, save_entries, save_jobs, save_plan
+from planner.core.problem import Job
+from planner.install.plan_entries import entries
 from planner.methods import METHODS
-from planner.problem import Job
-from topo.clos import fat_tree
 from topo.errors import InputError
-from topo.variations import with_pipelines
+from topo.fabric.clos import fat_tree
+from topo.fabric.variations import with_pipelines
 
 JOBS = """
 version: 1

@@ -16,13 +16,13 @@ import pytest
 from planner_cases import first_is_server, job
 
 import planner.own
-from planner.check import check
-from planner.evaluate import evaluate
+from planner.core.check import check
+from planner.core.evaluate import evaluate
+from planner.core.problem import Problem
 from planner.methods import METHODS, Method, Options
-from planner.methods.own import own_methods
-from planner.problem import Problem
-from topo.clos import fat_tree, leaf_spine
-from topo.variations import with_ina, with_pipelines
+from planner.own_planners import own_methods
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.variations import with_ina, with_pipelines
 
 NAME = "racks-in-turn"
 ROOT = Path(planner.own.__file__).parents[2]
@@ -68,7 +68,7 @@ def run(project: Path, *arguments: str) -> str:
 
 
 def inakit(project: Path, *arguments: str) -> str:
-    return run(project, "-c", "from experiments.main import main; main()", *arguments)
+    return run(project, "-c", "from experiments.cli.main import main; main()", *arguments)
 
 
 def problems() -> list[Problem]:
@@ -110,8 +110,8 @@ def test_the_command_line_lists_and_compares_it(project: Path, tmp_path: Path) -
 def test_the_papers_figures_have_it(project: Path) -> None:
     script = (
         "import json\n"
-        "from experiments.papers.aro_schemes import compared, measure\n"
-        "from experiments.papers.aro_setting import Setting\n"
+        "from experiments.papers.aro.schemes import compared, measure\n"
+        "from experiments.papers.aro.setting import Setting\n"
         "setting = Setting(workers=8, leaves=4, share=0.5)\n"
         "print(json.dumps({name: measure(setting.trial(scheme=name, seed=0))['least_bps'] for name in compared()}))"
     )

@@ -11,22 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planner_cases import job, single
 
-from planner.background import Flow
-from planner.check import check
-from planner.evaluate import evaluate
+from planner.core.check import check
+from planner.core.evaluate import evaluate
+from planner.core.method import Options
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.core.shares import fragment_ranges
+from planner.core.slots import assign_slots
+from planner.install.background_entries import Flow
 from planner.methods import METHODS
-from planner.methods.inart import InartOptions
-from planner.methods.method import Options
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.replan import congested, follow, rate_bps, rate_left_bps, replan, replan_beside
-from planner.residual import Background, background_of_flows, background_of_plan, residual
-from planner.results import with_room_for_results
-from planner.shares import fragment_ranges
-from planner.slots import assign_slots
-from topo.clos import fat_tree, leaf_spine
+from planner.methods.inart.method import InartOptions
+from planner.methods.inart.replan import congested, follow, rate_bps, rate_left_bps, replan, replan_beside
+from planner.methods.inart.residual import Background, background_of_flows, background_of_plan, residual
+from planner.trees.headroom import with_room_for_results
 from topo.errors import InputError
-from topo.variations import with_aggregators
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.variations import with_aggregators
 
 QUICK = InartOptions(moves=5000, rounds=1, bisections=0)
 

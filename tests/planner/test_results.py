@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.evaluate import evaluate
-from planner.files import load_jobs
+from planner.core.evaluate import evaluate
+from planner.core.files import load_jobs
+from planner.core.problem import Problem
 from planner.methods import find_method
-from planner.problem import Problem
-from planner.results import as_run
+from planner.trees.headroom import as_run
 from topo.errors import InputError
-from topo.files import load_fabric
-from traffic.packet import FRAGMENT
+from topo.files.fabrics import load_fabric
+from traffic.wire.packet import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[1] / "experiments" / "cases"
 

@@ -7,7 +7,8 @@ import random
 import pulp
 import pytest
 
-from planner.solve import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, find_solver, proven_gap, run, solve
+from planner.core.solving import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
+from planner.solvers.solve import find_solver, proven_gap, run, solve
 from topo.errors import InputError, MachineError, SolverError
 
 

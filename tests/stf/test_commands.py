@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from targets import PROGRAMS
 
-from switch.commands import number, read_commands
+from switch.control.commands import number, read_commands
 from switch.entries import (
     DefaultAction,
     Lpm,
@@ -22,7 +22,7 @@ from switch.entries import (
     TableEntry,
     Ternary,
 )
-from switch.read import read_program
+from switch.program.read import read_program
 from topo.errors import InputError
 
 ROUTER = read_program(PROGRAMS / "router.json")

@@ -10,13 +10,13 @@ import pytest
 from targets import PROGRAMS
 from typer.testing import CliRunner
 
-from experiments.cli import app
-from switch.alone.compare import Pair, compare, compare_devices
-from switch.alone.devices import InProcess
-from switch.alone.draw import Draw
-from switch.encode import check_entries
+from experiments.cli.commands import app
+from switch.control.fits_program import check_entries
 from switch.interpret.switch import InterpretedSwitch
-from switch.read import read_program
+from switch.program.read import read_program
+from switch.standalone.devices import InProcess
+from switch.testing.compare import Pair, compare, compare_devices
+from switch.testing.random_packets import Draw
 from topo.errors import InputError
 
 ROUTER = PROGRAMS / "router.json"

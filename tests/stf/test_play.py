@@ -10,8 +10,8 @@ import pytest
 from targets import EVERYWHERE, PROGRAMS
 from typer.testing import CliRunner
 
-from experiments.cli import app
-from switch.read import read_program
+from experiments.cli.commands import app
+from switch.program.read import read_program
 from switch.stf.names import Names
 from switch.stf.play import Verdict, play
 from switch.stf.script import Add, parse_script, read_script

@@ -10,8 +10,8 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from targets import PROGRAMS
 
-from switch.alone.packets import PacketTest
 from switch.entries import MirrorSession, SwitchEntries
+from switch.testing.under_test import PacketTest
 
 Make = Callable[[Path], PacketTest]
 NEAR, FAR, NEXT = "02:00:00:00:00:01", "02:00:00:00:00:09", "02:00:00:00:00:02"

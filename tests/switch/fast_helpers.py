@@ -15,10 +15,10 @@ import numpy as np
 from pyroute2 import IPRoute
 
 from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
-from switch.fast.inprocess import InProcessSwitch
-from switch.fast.kernel import KernelSwitch
-from switch.program import Program
-from switch.read import read_program
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.kernel import KernelSwitch
+from switch.program.program import Program
+from switch.program.read import read_program
 
 INA = Path(__file__).resolve().parents[2] / "p4" / "build" / "ina.json"
 PROGRAMS = Path(__file__).parent / "programs"

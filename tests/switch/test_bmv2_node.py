@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.target import choose_target
+from switch.targets import choose_target
 from topo.errors import InputError, MachineError, RunError
-from topo.generators import named_fabric
-from topo.network import Network
+from topo.fabric.generators import named_fabric
+from topo.live.network import Network
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from fast_helpers import entry, ina_program, ipv4_packet
 
-from switch.circuits import CIRCUIT_PROGRAM, TABLE
+from switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
 from switch.entries import SwitchEntries, TableEntry
-from switch.fast.inprocess import InProcessSwitch
-from switch.read import read_program
-from switch.target import choose_target
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.program.read import read_program
+from switch.targets import choose_target
 from topo.errors import InputError
-from topo.generators import named_fabric
-from topo.network import Network
+from topo.fabric.generators import named_fabric
+from topo.live.network import Network
 
 MANY = 5000
 """More than stand in front of a hash table: some are behind others."""

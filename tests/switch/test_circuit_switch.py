@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from planner.circuits import CircuitEntries
-from switch.alone.compare import compare
-from switch.circuits import CIRCUIT_PROGRAM, TABLE, CircuitSwitch, circuit_class
+from planner.install.circuit_entries import CircuitEntries
+from switch.circuit_switch import CIRCUIT_PROGRAM, TABLE, CircuitSwitch, circuit_class
 from switch.entries import Entries, SwitchEntries, TableEntry
-from switch.target import choose_target
-from topo.circuits import circuit, optical_ports
+from switch.targets import choose_target
+from switch.testing.compare import compare
 from topo.errors import FabricError
-from topo.generators import units
-from topo.netlink import inside
-from topo.network import Network
+from topo.fabric.circuits import circuit, optical_ports
+from topo.fabric.generators import units
+from topo.live.netlink import inside
+from topo.live.network import Network
 
 pytestmark = pytest.mark.root
 

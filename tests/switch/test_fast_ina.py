@@ -36,10 +36,10 @@ from fast_helpers import (
 )
 
 from switch.entries import SwitchEntries
-from switch.fast.inprocess import InProcessSwitch
-from switch.fast.kernel import KernelSwitch, compile_program
-from switch.fast.layout import FRONT_BITS
-from traffic.packet import Event
+from switch.fast.layout.layout import FRONT_BITS
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.kernel import KernelSwitch, compile_program
+from traffic.wire.packet import Event
 
 PIPELINES = 8
 ONES, TENS = [1] * 64, [10] * 64

@@ -36,14 +36,14 @@ from fast_helpers import (
 )
 
 from switch.entries import SwitchEntries
-from switch.fast.inprocess import InProcessSwitch
-from switch.fast.kernel import KernelSwitch, compile_program, steer
-from switch.read import read_program
-from switch.target import choose_target
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.kernel import KernelSwitch, compile_program, steer
+from switch.program.read import read_program
+from switch.targets import choose_target
 from topo.errors import InputError, MachineError, RunError
-from topo.generators import named_fabric
-from topo.network import Network
-from topo.processors import cpu_mask, switch_processors
+from topo.fabric.generators import named_fabric
+from topo.live.network import Network
+from topo.live.processors import cpu_mask, switch_processors
 
 FORK = multiprocessing.get_context("fork")
 

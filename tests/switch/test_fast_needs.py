@@ -9,10 +9,10 @@ import re
 import pytest
 from fast_helpers import PROGRAMS, ina_program
 
-from switch.fast import needs
-from switch.fast.kernel import KernelSwitch, compile_program
-from switch.fast.libbpf import BpfObject
-from switch.read import read_program
+from switch.fast.load import needs
+from switch.fast.load.kernel import KernelSwitch, compile_program
+from switch.fast.load.libbpf import BpfObject
+from switch.program.read import read_program
 from topo.errors import MachineError, RunError
 
 

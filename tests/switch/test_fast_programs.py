@@ -15,9 +15,9 @@ import pytest
 from fast_helpers import ETHERNET, PARSED, PROGRAMS, control_entries, lists_entries, packet, shown_when_wrong
 
 from switch.entries import KeyPart, Lpm, TableEntry, Ternary
-from switch.fast.actions import runs_of_one_index
-from switch.fast.inprocess import InProcessSwitch
-from switch.program import (
+from switch.fast.compile.actions import runs_of_one_index
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.program.program import (
     Constant,
     Counter,
     Field,
@@ -27,7 +27,7 @@ from switch.program import (
     Register,
     StackReference,
 )
-from switch.read import read_program
+from switch.program.read import read_program
 from topo.errors import InputError
 
 SOURCES = sorted(path for path in PROGRAMS.glob("**/*.p4") if path.with_suffix(".json").exists())

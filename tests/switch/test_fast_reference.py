@@ -22,8 +22,8 @@ from fast_helpers import (
     shown_when_wrong,
 )
 
-from switch.fast.inprocess import InProcessSwitch
-from switch.read import read_program
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.program.read import read_program
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 

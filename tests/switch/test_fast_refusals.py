@@ -12,11 +12,11 @@ import pytest
 from fast_helpers import INA, entry, ina_program, small_tree
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.fast.build import EBPF, LIBRARY, build
-from switch.fast.generate import generate
-from switch.fast.inprocess import InProcessSwitch
-from switch.read import program_of, read_program
-from switch.target import choose_target
+from switch.fast.compile.generate import generate
+from switch.fast.load.build import EBPF, LIBRARY, build
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.program.read import program_of, read_program
+from switch.targets import choose_target
 from topo.errors import InputError, MachineError, UnsupportedError
 
 REFUSED = Path(__file__).parent / "programs" / "refused"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from switch.fast.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from switch.fast.expressions import OPERATORS as COMPILED_OPERATORS
-from switch.fast.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from switch.fast.compile.expressions import OPERATORS as COMPILED_OPERATORS
+from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
 from switch.features import markdown
-from switch.interpret.actions import HANDLERS
-from switch.interpret.expressions import OPERATORS
-from switch.interpret.parser import PARSER_OPERATIONS
+from switch.interpret.stages.actions import HANDLERS
+from switch.interpret.stages.expressions import OPERATORS
+from switch.interpret.stages.parser import PARSER_OPERATIONS
 
 README = Path(__file__).resolve().parents[2] / "switch" / "README.md"
 

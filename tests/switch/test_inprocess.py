@@ -7,7 +7,7 @@ from fast_helpers import PROGRAMS, control_entries, control_packets, packet
 
 from switch.entries import DefaultAction, SwitchEntries
 from switch.inprocess import EitherSwitch
-from switch.read import read_program
+from switch.program.read import read_program
 from topo.errors import MachineError, UnsupportedError
 
 BY_PORT = DefaultAction("TestIngress.by_port", "TestIngress.add", (3,))

@@ -27,8 +27,8 @@ from switch.entries import (
     ValueSetMember,
 )
 from switch.interpret.switch import InterpretedSwitch
-from switch.program import Program
-from switch.read import parse_program, program_of, read_program
+from switch.program.program import Program
+from switch.program.read import parse_program, program_of, read_program
 from topo.errors import InputError, RunError, UnsupportedError
 
 MODEL = PROGRAMS / "model"

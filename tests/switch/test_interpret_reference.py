@@ -13,11 +13,11 @@ import pytest
 from fast_helpers import ETHERNET, PROGRAMS, Packets, by_port, control_packets, packet, program_entries
 from test_interpret import ENTRIES, PARSED, fields_of
 
-from switch.alone.devices import OnInterfaces, open_device
 from switch.entries import MirrorSession, MulticastGroup, SwitchEntries, ValueSetMember
 from switch.interpret.switch import InterpretedSwitch
-from switch.program import Program
-from switch.read import read_program
+from switch.program.program import Program
+from switch.program.read import read_program
+from switch.standalone.devices import OnInterfaces, open_device
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 

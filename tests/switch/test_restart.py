@@ -10,12 +10,12 @@ import pytest
 from fast_helpers import ina_program, small_tree
 
 from switch.entries import RegisterPreset, SwitchEntries, TableEntry
-from switch.fast.inprocess import InProcessSwitch
-from switch.target import choose_target
-from topo.generators import named_fabric
-from topo.network import Network, RunningHost
-from traffic.packet import BARE_FRAME, new_frames
-from traffic.sockets import network_namespace
+from switch.fast.load.in_memory import InProcessSwitch
+from switch.targets import choose_target
+from topo.fabric.generators import named_fabric
+from topo.live.network import Network, RunningHost
+from traffic.sockets.packet_sockets import network_namespace
+from traffic.wire.packet import BARE_FRAME, new_frames
 
 PRESETS = (RegisterPreset("InaIngress.sum7", 4095, 9), RegisterPreset("InaIngress.arrival.draws", 3, 5))
 PATIENCE_S, QUIET_S = 10.0, 0.3

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from switch.read import read_program
-from switch.sources import check_sources, compile_by
-from switch.target import PROGRAM, choose_target
+from switch.program.read import read_program
+from switch.program.sources import check_sources, compile_by
+from switch.target import PROGRAM
+from switch.targets import choose_target
 from topo.errors import InputError
 
 

@@ -13,12 +13,13 @@ import pytest
 from fast_helpers import CONTROL, entry, ina_program, small_tree
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries
-from switch.fast.inprocess import InProcessSwitch
+from switch.fast.load.in_memory import InProcessSwitch
 from switch.handle import Handle, program_of
-from switch.target import PROGRAM, TARGETS, SwitchView, choose_target
+from switch.target import PROGRAM, SwitchView
+from switch.targets import TARGETS, choose_target
 from topo.errors import InputError, RunError
-from topo.generators import named_fabric
-from topo.network import Network
+from topo.fabric.generators import named_fabric
+from topo.live.network import Network
 
 NETWORK_TARGETS = (
     pytest.param("fast", marks=pytest.mark.root),
@@ -30,7 +31,7 @@ PRESETS = (RegisterPreset(f"{CONTROL}.sum0", 4095, 2**32 - 1), RegisterPreset(f"
 OTHER_PROCESS = """
 import json, sys
 from switch.handle import program_of
-from switch.target import TARGETS
+from switch.targets import TARGETS
 handle, tables = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 view = TARGETS[handle["target"]].attach(handle, program_of(handle))
 print(json.dumps({

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from topo.addresses import addresses
-from topo.generators import leaf_spine
+from topo.fabric.addresses import addresses
+from topo.fabric.generators import leaf_spine
 
 
 def test_first_host_reads_well() -> None:

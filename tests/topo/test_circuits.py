@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from topo.circuits import (
+from topo.errors import FabricError
+from topo.fabric.circuits import (
     INTERCONNECT,
     Fibre,
     Interconnect,
@@ -17,9 +18,8 @@ from topo.circuits import (
     patch_panel,
     with_ports,
 )
-from topo.errors import FabricError
-from topo.fabric import Fabric
-from topo.generators import leaf_spine, named_fabric, units
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import leaf_spine, named_fabric, units
 
 UNITS = ("u1", "u2", "u3", "u4")
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from topo.draw import Picture, draw
 from topo.errors import InputError
-from topo.fabric import Fabric
-from topo.generators import FABRICS, aro_figure1, fat_tree, leaf_spine, named_fabric, units, with_pipelines
-from topo.labels import overlap
-from topo.layout import SWITCH_HEIGHT, Layout
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import FABRICS, aro_figure1, fat_tree, leaf_spine, named_fabric, units, with_pipelines
+from topo.picture.draw import Picture, draw
+from topo.picture.labels import overlap
+from topo.picture.positions import SWITCH_HEIGHT, Layout
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from topo.errors import FabricError
-from topo.fabric import Fabric, Host, Link, Switch
-from topo.generators import leaf_spine
+from topo.fabric.fabric import Fabric, Host, Link, Switch
+from topo.fabric.generators import leaf_spine
 
 SOUND = leaf_spine(2, 1, 1)
 

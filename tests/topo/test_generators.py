@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from topo.errors import FabricError, InputError
-from topo.fabric import Fabric
-from topo.generators import (
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import (
     FABRICS,
     aro_figure1,
     fat_tree,

@@ -27,11 +27,11 @@ from pyroute2 import IPRoute
 from tolerance import assert_within, undisturbed
 
 from topo.errors import MachineError
-from topo.fabric import Fabric
-from topo.generators import aro_figure1, fat_tree, leaf_spine, with_capacity, with_delay
-from topo.ledger import ROOT, Ledger, clean_dead_runs, start_time
-from topo.netlink import inside, set_namespace
-from topo.network import Network
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import aro_figure1, fat_tree, leaf_spine, with_capacity, with_delay
+from topo.live.ledger import ROOT, Ledger, clean_dead_runs, start_time
+from topo.live.netlink import inside, set_namespace
+from topo.live.network import Network
 
 pytestmark = pytest.mark.root
 """The state that tests compare is the machine's own: networks of other processes may come and go meanwhile."""
@@ -189,7 +189,7 @@ def test_failing_switch_leaves_nothing(no_trace: list[str], monkeypatch: pytest.
 
 def fixed_id(monkeypatch: pytest.MonkeyPatch) -> str:
     """Make the next run's id known before it starts."""
-    monkeypatch.setattr("topo.ledger.random.choices", lambda *_args, **_options: list("zzt9"))
+    monkeypatch.setattr("topo.live.ledger.random.choices", lambda *_args, **_options: list("zzt9"))
     return "zzt9"
 
 
@@ -211,8 +211,8 @@ def test_killed_shell_does_not_stop_the_removal(no_trace: list[str]) -> None:
 SCRIPT = """
     import sys, time
     from mininet.node import Switch
-    from topo.generators import fat_tree
-    from topo.network import Network
+    from topo.fabric.generators import fat_tree
+    from topo.live.network import Network
 
     class IdleSwitch(Switch):
         def start(self, controllers): pass
@@ -337,7 +337,7 @@ def test_long_and_numberless_names(no_trace: list[str]) -> None:
 
 
 def test_not_root_is_refused_before_anything_is_created() -> None:
-    code = "import os; from topo.network import check_machine; os.setuid(65534); check_machine()"
+    code = "import os; from topo.live.network import check_machine; os.setuid(65534); check_machine()"
     shown = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from topo import priority
-from topo.control_groups import cpu_groups, has_quota
-from topo.priority import (
+from topo.live import priority
+from topo.live.control_groups import cpu_groups, has_quota
+from topo.live.priority import (
     BESIDE_PRIORITY,
     ENDPOINTS_PRIORITY,
     LEAST_NICE,

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topo.clos import Cable, wire
 from topo.errors import FabricError
-from topo.fabric import Fabric
-from topo.generators import fat_tree, goat_testbed, leaf_spine
-from topo.routing import is_up_down, up_down_paths
+from topo.fabric.clos import Cable, wire
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import fat_tree, goat_testbed, leaf_spine
+from topo.fabric.up_down import is_up_down, up_down_paths
 
 
 @st.composite

@@ -9,11 +9,20 @@ from typing import Any
 
 import pytest
 
-from topo import ledger
 from topo.errors import InputError, RunError
-from topo.generators import aro_figure1, with_capacity
-from topo.ledger import start_time
-from topo.running import FILE, JSON, HostFacts, PortFacts, RunningNetwork, SwitchFacts, find_network, running_networks
+from topo.fabric.generators import aro_figure1, with_capacity
+from topo.live import ledger
+from topo.live.ledger import start_time
+from topo.live.running import (
+    FILE,
+    JSON,
+    HostFacts,
+    PortFacts,
+    RunningNetwork,
+    SwitchFacts,
+    find_network,
+    running_networks,
+)
 
 FOUND = RunningNetwork(
     id="ab3d",
@@ -80,7 +89,7 @@ def test_a_network_says_what_it_is_while_it_is_up() -> None:
     pytest.importorskip("mininet", reason="needs Mininet")
     from mininet.node import Switch as MininetSwitch  # noqa: PLC0415, for this test alone
 
-    from topo.network import Network  # noqa: PLC0415
+    from topo.live.network import Network  # noqa: PLC0415
 
     class SpeakingSwitch(MininetSwitch):  # type: ignore[misc]
         """A switch that forwards nothing."""

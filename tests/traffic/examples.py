@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
-from planner.problem import Job, Problem
-from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.packet import FRAGMENT
-from traffic.port import HostPort
+from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.problem import Job, Problem
+from planner.core.solving import SolverOutcome
+from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from traffic.sockets.ports import HostPort
+from traffic.wire.packet import FRAGMENT
 
 RATE_BPS = 20e6
 

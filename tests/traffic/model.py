@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.plan import ROOT_LABEL, Aggregator
-from traffic.layout import Layout, head_of
-from traffic.packet import FRAME, Flag, Frames, Kind
-from traffic.port import IntArray, Outgoing, Packets
-from traffic.server import RESULTS_IPV4
+from planner.core.plan import ROOT_LABEL, Aggregator
+from traffic.endpoints.server import RESULTS_IPV4
+from traffic.endpoints.streams import Layout
+from traffic.sockets.batches import head_of
+from traffic.sockets.ports import IntArray, Outgoing, Packets
+from traffic.wire.packet import FRAME, Flag, Frames, Kind
 
 Key = tuple[str, int, int]
 

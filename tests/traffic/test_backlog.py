@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from traffic import backlog
-from traffic.backlog import AT_ONCE, LENGTH, ROOM, ROOM_FOR_COPIES, Backlog, backlog_drops
+from traffic.sockets import backlog
+from traffic.sockets.backlog import AT_ONCE, LENGTH, ROOM, ROOM_FOR_COPIES, Backlog, backlog_drops
 
 
 @pytest.fixture

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from planner.adapt import with_policy
-from planner.evaluate import Prediction, evaluate
-from planner.files import load_jobs
+from planner.core.evaluate import Prediction, evaluate
+from planner.core.files import load_jobs
+from planner.core.plan import Plan
+from planner.core.problem import Problem
 from planner.methods import find_method
-from planner.plan import Plan
-from planner.problem import Problem
-from planner.results import as_run
-from topo.files import load_fabric
-from traffic.comparison import TOLERANCE, off_plan, paired
-from traffic.fidelity import late_senders
-from traffic.measure import Iteration, Measured
-from traffic.packet import FRAGMENT
+from planner.trees.headroom import as_run
+from planner.trees.under_policy import with_policy
+from topo.files.fabrics import load_fabric
+from traffic.measure.comparison import TOLERANCE, off_plan, paired
+from traffic.measure.fidelity import late_senders
+from traffic.measure.figures import Iteration, Measured
+from traffic.wire.packet import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[1] / "experiments" / "cases"
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from traffic.contention import BEHIND_S, CLEAR_SECONDS, RECENT_SECONDS, blame, clear_overload, processor_causes
-from traffic.seconds import UNSEEN, Consumer, Second
-from traffic.verdict import Cause, Invariant, Limits
+from traffic.measure.contention import BEHIND_S, CLEAR_SECONDS, RECENT_SECONDS, blame, clear_overload, processor_causes
+from traffic.measure.seconds import UNSEEN, Consumer, Second
+from traffic.measure.verdict import Cause, Invariant, Limits
 
 LIMITS = Limits()
 HOGS = (

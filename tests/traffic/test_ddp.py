@@ -15,9 +15,9 @@ from test_training import SMALL, job_of
 
 from experiments.exactness.virtual import Inline
 from topo.errors import MachineError, RunError
-from traffic.layout import lay_out
-from traffic.measure import Measured
-from traffic.reliable import Loop, ReliableOptions
+from traffic.endpoints.streams import lay_out
+from traffic.measure.figures import Measured
+from traffic.runs.closed_loop import Loop, ReliableOptions
 from traffic.training.parallel import float_mean, train_alone
 from traffic.training.task import Task
 

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from traffic.egress import Series, sending
-from traffic.measure import Iteration, LinkSample, Measured, aggregated, gradient_bytes_on_links, link_rows, rate_bps
-from traffic.packet import Event
+from traffic.measure.figures import (
+    Iteration,
+    LinkSample,
+    Measured,
+    aggregated,
+    gradient_bytes_on_links,
+    link_rows,
+    rate_bps,
+)
+from traffic.runs.egress import Series, sending
+from traffic.wire.packet import Event
 
 
 def test_the_slope_in_full_flow() -> None:

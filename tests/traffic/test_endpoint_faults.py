@@ -10,14 +10,14 @@ import pytest
 from examples import one_job, ports_of
 from numpy.typing import NDArray
 
-from planner.problem import FragmentFormat, Job, Problem
-from topo.generators import named_fabric
-from traffic.faults import SLOWEST, FaultyPorts, Stragglers
-from traffic.layout import lay_out
-from traffic.packet import BARE_FRAME
-from traffic.port import IntArray, Outgoing, Packets
-from traffic.server import Servers
-from traffic.worker import gradient_templates
+from planner.core.problem import FragmentFormat, Job, Problem
+from topo.fabric.generators import named_fabric
+from traffic.endpoints.server import Servers
+from traffic.endpoints.streams import lay_out
+from traffic.endpoints.worker import gradient_templates
+from traffic.faults.endpoint_faults import SLOWEST, FaultyPorts, Stragglers
+from traffic.sockets.ports import IntArray, Outgoing, Packets
+from traffic.wire.packet import BARE_FRAME
 
 HOSTS = ("w0", "w1", "w2")
 

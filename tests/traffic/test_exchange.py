@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from examples import one_job
 
-from planner.problem import Job
+from planner.core.problem import Job
 from topo.errors import MachineError, RunError
-from traffic.gradient import FixedPoint, exact_sum
+from traffic.endpoints.gradient import FixedPoint, exact_sum
 from traffic.training import exchange
 from traffic.training.exchange import Exchange, Member
 

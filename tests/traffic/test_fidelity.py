@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from examples import one_job
 
-from traffic.counters import Interface
-from traffic.fidelity import (
+from traffic.measure.counters import Interface
+from traffic.measure.fidelity import (
     Excuses,
     Invariant,
     Limits,
@@ -22,10 +22,10 @@ from traffic.fidelity import (
     judge,
     turned_away,
 )
-from traffic.measure import Iteration, Measured
-from traffic.packet import Event
-from traffic.port import HostPort
-from traffic.seconds import Consumer, Second
+from traffic.measure.figures import Iteration, Measured
+from traffic.measure.seconds import Consumer, Second
+from traffic.sockets.ports import HostPort
+from traffic.wire.packet import Event
 
 PROBLEM, PLAN = one_job(workers=2)
 WORKERS = PROBLEM.jobs[0].workers

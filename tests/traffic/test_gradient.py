@@ -9,7 +9,7 @@ import pytest
 from examples import one_job
 
 from topo.errors import InputError
-from traffic.gradient import FileGradients, RandomGradients, exact_sum, from_fixed, scale_for, to_fixed
+from traffic.endpoints.gradient import FileGradients, RandomGradients, exact_sum, from_fixed, scale_for, to_fixed
 
 JOB = one_job(workers=3, fragments=2)[0].jobs[0]
 COUNT = JOB.gradient_bytes // 4

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from topo.priority import Priority
-from traffic.fidelity import Invariant, Monitor, Watched
+from topo.live.priority import Priority
+from traffic.measure.fidelity import Invariant, Monitor, Watched
 
 NOTHING = Watched(hosts=())
 

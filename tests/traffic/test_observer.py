@@ -13,10 +13,10 @@ import pytest
 from hogs import NAME, hogs
 
 from topo.errors import RunError
-from traffic.contention import processor_causes
-from traffic.observer import Observer, from_json
-from traffic.seconds import Consumer
-from traffic.verdict import Limits
+from traffic.measure.contention import processor_causes
+from traffic.measure.observer import Observer, from_json
+from traffic.measure.seconds import Consumer
+from traffic.measure.verdict import Limits
 
 
 def work(seconds: float) -> None:

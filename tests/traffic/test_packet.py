@@ -17,9 +17,8 @@ from scapy.packet import Packet
 from scapy.utils import wrpcap
 
 from topo.errors import InputError
-from traffic.dissector import dissector
-from traffic.layers import INA, Values
-from traffic.packet import (
+from traffic.wire.dissector import dissector
+from traffic.wire.packet import (
     BARE_FRAME,
     FRAGMENT,
     FRAME,
@@ -34,6 +33,7 @@ from traffic.packet import (
     header,
     new_frames,
 )
+from traffic.wire.scapy_layers import INA, Values
 
 SOURCE_MAC, TARGET_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 SOURCE_IP, TARGET_IP = "10.0.0.1", "10.0.0.2"

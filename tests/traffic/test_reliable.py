@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from model import Faults, ModelPorts
 
 from experiments.exactness.virtual import Inline
-from planner.adapt import with_policy
-from planner.plan import Plan, Shard
-from planner.problem import Job, Problem
+from planner.core.plan import Plan, Shard
+from planner.core.problem import Job, Problem
+from planner.trees.under_policy import with_policy
 from topo.errors import PlanError, RunError
-from traffic.gradient import RandomGradients
-from traffic.layout import lay_out
-from traffic.measure import Measured
-from traffic.packet import FRAGMENT
-from traffic.reliable import Loop, ReliableOptions
-from traffic.worker import WorkerOptions
+from traffic.endpoints.gradient import RandomGradients
+from traffic.endpoints.streams import lay_out
+from traffic.endpoints.worker import WorkerOptions
+from traffic.measure.figures import Measured
+from traffic.runs.closed_loop import Loop, ReliableOptions
+from traffic.wire.packet import FRAGMENT
 
 
 def run(

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from traffic.layout import head_of
-from traffic.packet import Kind, new_frames
-from traffic.port import HostPort, Outgoing
-from traffic.rings import LEAST_SLOTS, MOST_SLOTS, SLOT, ReceiveRings, slots_per_ring
-from traffic.sockets import SocketPorts, network_namespace
+from traffic.sockets.batches import head_of
+from traffic.sockets.packet_sockets import SocketPorts, network_namespace
+from traffic.sockets.ports import HostPort, Outgoing
+from traffic.sockets.rings import LEAST_SLOTS, MOST_SLOTS, SLOT, ReceiveRings, slots_per_ring
+from traffic.wire.packet import Kind, new_frames
 
 MAC = "02:00:00:00:00:01"
 

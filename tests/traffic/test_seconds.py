@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from traffic.moments import ENDPOINTS, Moment, Process, Processors, Thread
-from traffic.seconds import IDLE, PRESSURE, SCHEDSTAT, UNSEEN, Second, second
+from traffic.measure.moments import ENDPOINTS, Moment, Process, Processors, Thread
+from traffic.measure.seconds import IDLE, PRESSURE, SCHEDSTAT, UNSEEN, Second, second
 
 OWNER = 100
 START = Moment(

@@ -11,19 +11,19 @@ import pytest
 from examples import plan_of
 from tolerance import undisturbed
 
-from planner.plan import AggregationTree, Branch, Plan, Shard
-from planner.problem import Job, Problem
+from planner.core.plan import AggregationTree, Branch, Plan, Shard
+from planner.core.problem import Job, Problem
 from topo.errors import MachineError, RunError
-from topo.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.counters import interfaces, queue_drops
-from traffic.layout import head_of
-from traffic.measure import Measured
-from traffic.packet import FRAGMENT, Kind, new_frames
-from traffic.port import HostPort, Outgoing, Packets
-from traffic.reliable import ReliableOptions, run_reliable
-from traffic.replay import run_replay
-from traffic.sockets import SEND_BUFFER_FRAMES, SocketPorts
-from traffic.worker import WorkerOptions
+from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from traffic.endpoints.worker import WorkerOptions
+from traffic.measure.counters import interfaces, queue_drops
+from traffic.measure.figures import Measured
+from traffic.runs.closed_loop import ReliableOptions, run_reliable
+from traffic.runs.replay import run_replay
+from traffic.sockets.batches import head_of
+from traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES, SocketPorts
+from traffic.sockets.ports import HostPort, Outgoing, Packets
+from traffic.wire.packet import FRAGMENT, Kind, new_frames
 
 pytestmark = pytest.mark.root
 

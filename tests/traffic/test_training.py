@@ -10,13 +10,13 @@ from examples import one_job, ports_of
 from model import Faults, ModelPorts
 
 from experiments.exactness.virtual import Inline
-from planner.plan import Plan
-from planner.problem import Problem
+from planner.core.plan import Plan
+from planner.core.problem import Problem
 from topo.errors import InputError
-from traffic.gradient import INT32, FixedPoint, exact_sum
-from traffic.layout import lay_out
-from traffic.measure import Measured
-from traffic.reliable import Loop, ReliableOptions
+from traffic.endpoints.gradient import INT32, FixedPoint, exact_sum
+from traffic.endpoints.streams import lay_out
+from traffic.measure.figures import Measured
+from traffic.runs.closed_loop import Loop, ReliableOptions
 from traffic.training.glyphs import CLASSES, draw_glyphs
 from traffic.training.parallel import DataParallel, float_mean, train_alone
 from traffic.training.perceptron import Perceptron

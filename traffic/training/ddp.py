@@ -19,9 +19,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.problem import Job
+from planner.core.problem import Job
 from topo.errors import MachineError, RunError
-from traffic.port import FloatArray
+from traffic.sockets.ports import FloatArray
 from traffic.training.exchange import Exchange, Member
 from traffic.training.glyphs import Samples
 from traffic.training.parallel import Mean, rounded_mean
@@ -158,7 +158,7 @@ def train_rank(rank: int, recipe: Recipe, workers: int, address: str, folder: Pa
 
 
 class TorchRanks:
-    """A process per worker, behind an exchange (a `traffic.gradient.Learner`). A context manager."""
+    """A process per worker, behind an exchange (a `traffic.endpoints.gradient.Learner`). A context manager."""
 
     def __init__(self, task: Task) -> None:
         self.task = task

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.problem import Job
-from traffic.gradient import exact_sum
-from traffic.port import FloatArray
+from planner.core.problem import Job
+from traffic.endpoints.gradient import exact_sum
+from traffic.sockets.ports import FloatArray
 from traffic.training.task import History, Task
 
 
@@ -32,7 +32,7 @@ class Replica:
 
 
 class DataParallel:
-    """All workers of one job (a `traffic.gradient.Learner`), each with its own replica and its own data."""
+    """All workers of one job (a `traffic.endpoints.gradient.Learner`), each with its own replica and its own data."""
 
     def __init__(self, task: Task) -> None:
         self.task = task

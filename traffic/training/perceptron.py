@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from traffic.port import FloatArray
+from traffic.sockets.ports import FloatArray
 from traffic.training.glyphs import Samples
 
 

@@ -8,8 +8,8 @@ from math import inf
 import numpy as np
 
 from topo.errors import InputError
-from traffic.gradient import FixedPoint
-from traffic.port import FloatArray
+from traffic.endpoints.gradient import FixedPoint
+from traffic.sockets.ports import FloatArray
 from traffic.training.glyphs import CLASSES, SIDE, Samples, draw_glyphs
 from traffic.training.perceptron import Perceptron
 

@@ -1,0 +1,90 @@
+"""`inakit calibrate`: one fabric and plan, the verification of it, or the curve over sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.calibrate.curve import curve_table, write_curve
+from experiments.calibrate.limit import Calibration, find_limit, print_calibration
+from experiments.calibrate.trials import TrialNetwork
+from experiments.calibrate.verification import verification_table, verify
+from experiments.emulate.defaults import tell_choice
+from experiments.run.planning import plan_to_run, tell_room
+from experiments.run.progress import working
+from experiments.run.record import check_results, make_new_folder, stamp
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
+from switch.targets import choose_target
+from topo.errors import InputError
+from topo.live.network import check_machine
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is to be calibrated, as the command line says it."""
+
+    fabric: FabricChoice
+    job: JobChoice
+    planner: str
+    switch: str
+    seed: int
+
+    def network(self, console: Console) -> TrialNetwork:
+        """Plan. Raises `InakitError` before anything exists."""
+        target, problem = choose_target(self.switch), build_problem(self.fabric, self.job)
+        check_machine()
+        tell_choice(console, self.switch, target)
+        with working(console, f"{problem.fabric.name}: planning"):
+            run = plan_to_run(problem, self.planner, self.seed)
+        hosts, switches = len(problem.fabric.hosts), len(problem.fabric.switches)
+        console.print(
+            f"{problem.fabric.name}: {switches} switches, {hosts} hosts; {self.planner} on {target.name}",
+            highlight=False,
+        )
+        tell_room(console, self.planner, run)
+        return TrialNetwork(problem, run.plan, target)
+
+
+def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:
+    """Find the limit and, if `verify_runs`, check the verdict around it; the exit code: 1 for a broken promise."""
+    if verify_runs < 0:
+        raise InputError(f"--verify {verify_runs}: a number of runs is expected, such as 30")
+    with command.network(console) as bed:
+        found = find_limit(bed, console)
+        print_calibration(console, found, parse_scale(command.fabric.scale))
+        if not verify_runs:
+            return 0
+        verified = list(verify(bed, found.trial.scale, verify_runs, console))
+    console.print(verification_table(verified))
+    return 0 if all(one.kept for one in verified) else 1
+
+
+def run_curve(command: Command, sizes: str, results: Path, console: Console) -> None:
+    """Calibrate fat-trees of the sizes in `sizes`, print the curve, and write it to a new folder in `results`."""
+    found: list[Calibration] = []
+    check_results(results)
+    for k in parse_sizes(sizes):
+        with all_hosts(replace(command, fabric=replace(command.fabric, topo="fattree", k=k))).network(console) as bed:
+            found.append(find_limit(bed, console))
+        print_calibration(console, found[-1], parse_scale(command.fabric.scale))
+    console.print(curve_table(found))
+    for path in write_curve(found, make_new_folder(results, f"{stamp()}-curve")):
+        console.print(f"wrote {path}", highlight=False)
+
+
+def parse_sizes(text: str) -> list[int]:
+    """ "4,6,8" as numbers. Raises `InputError`."""
+    try:
+        return [int(k) for k in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--curve {text}: sizes of fat-trees are expected, such as 4,6,8") from error
+
+
+def all_hosts(command: Command) -> Command:
+    """The same with every host but the parameter servers at work, unless a number of workers was given."""
+    if command.job.file or command.job.workers:
+        return command
+    hosts = len(command.fabric.build().hosts)
+    return replace(command, job=replace(command.job, workers=hosts - command.job.servers))

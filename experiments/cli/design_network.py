@@ -1,0 +1,44 @@
+"""`inakit design`: ATRO's network for a cluster, as files that the other commands read, and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.run.planning import draw_fabric, print_plan, write_plan
+from experiments.run.progress import working
+from planner.core.design import Design
+from planner.core.problem import Job
+from planner.methods import Options
+from planner.methods.atro.bound import most_workers_bound
+from planner.methods.atro.cluster import Cluster
+from planner.methods.atro.network import design
+from planner.trees.headroom import as_run
+from traffic.wire.packet import FRAGMENT
+
+
+def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:
+    """Find the network, print what it is worth, and write it to the folder `output`."""
+    with working(console, "designing the network"):
+        designed = design(cluster, FRAGMENT, options, job)
+    run = as_run(designed.problem, designed.plan)
+    print_plan(console, designed.problem, run)
+    console.print(why(cluster, designed), highlight=False)
+    spare = cluster.aggregators + cluster.common - len(designed.fabric.switches)
+    console.print(f"{len(designed.fabric.switches)} switches in use, {spare} spare", highlight=False)
+    if output is not None:
+        write_plan(output, designed.problem, run.plan)
+        draw_fabric(designed.fabric, designed.problem, run.plan, output / "fabric")
+        console.print(f"run it: inakit emulate --topo {output}/fabric.yml --jobs {output}/jobs.yml --planners aro")
+    return designed
+
+
+def why(cluster: Cluster, designed: Design) -> str:
+    """What keeps the rate from being higher."""
+    flows = round(cluster.capacity_bps / designed.rate_bps)
+    if flows == 1:
+        return "no rate is higher: it is a worker's link's"
+    rate, most = cluster.capacity_bps / (flows - 1), most_workers_bound(cluster, flows - 1)
+    proof = "" if most >= cluster.workers else f": such links carry {most:.0f} workers at most"
+    return f"{flows} flows share a link; the next higher rate is {rate / 1e6:.3f} Mbit/s{proof}"

@@ -1,0 +1,107 @@
+"""`inakit switch`: one switch on its own, without a network: tests of packets, replays of pcaps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from topo.errors import InputError
+
+app = typer.Typer(help="One switch on its own: packet in, packet out, without a network.", no_args_is_help=True)
+
+Program = Annotated[Path, typer.Argument(help="a P4 program as BMv2 JSON, which p4c-bm2-ss writes")]
+Target = Annotated[str, typer.Option(help="fast (in this process, without root), kernel or bmv2 (both need root)")]
+
+FAILED = 1
+UNSUPPORTED = 3
+
+
+@app.command()
+def stf(
+    program: Program,
+    test: Annotated[Path, typer.Argument(help="a test in p4c's Simple Test Framework format")],
+    target: Target = "fast",
+    trace: Annotated[
+        bool, typer.Option("--trace", help="tell what happens to each packet: states, keys, hits, actions, fields")
+    ] = False,
+) -> None:
+    """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
+    from switch.stf.play import Verdict, play  # noqa: PLC0415, needs a compiler or BMv2
+    from switch.stf.script import read_script  # noqa: PLC0415
+
+    if trace and target != "fast":
+        raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
+    result = play(program, read_script(test), "traced" if trace else target)
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    for line in (*result.shown, *result.reasons):
+        console.print(line)
+    console.print(result.verdict, style="green" if result.verdict is Verdict.PASS else "red")
+    raise typer.Exit({Verdict.PASS: 0, Verdict.FAIL: FAILED, Verdict.UNSUPPORTED: UNSUPPORTED}[result.verdict])
+
+
+@app.command()
+def compare(
+    program: Program,
+    targets: Annotated[str, typer.Option(help="two of fast, interpreted, kernel and bmv2")] = "fast,bmv2",
+    packets: Annotated[int, typer.Option(min=1, help="how many")] = 1000,
+    commands: Annotated[
+        Path | None, typer.Option(help="a file of simple_switch_CLI's commands; without it, entries are random")
+    ] = None,
+    limit: Annotated[
+        list[str] | None, typer.Option(help="HEADER.FIELD=MOST, for fields that are indices of registers or counters")
+    ] = None,
+    headers: Annotated[
+        str, typer.Option("--with", help="headers that every packet has, if the program reads them unchecked: tcp,ipv4")
+    ] = "",
+    seed: Annotated[int, typer.Option(help="decides packets and entries")] = 0,
+) -> None:
+    """Give random packets that the program's parser knows to two targets: do they send the same? (exit code 1: no)"""
+    from switch.testing.compare import compare  # noqa: PLC0415
+
+    names = tuple(name.strip() for name in targets.split(","))
+    if len(names) != 2:
+        raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    shown = Console(stderr=True)
+    with Progress(console=shown, transient=True, disable=not shown.is_terminal) as progress:
+        task = progress.add_task("packets", total=packets)
+        limits = dict(map(parse_limit, limit or ()))
+        needed = [name for name in headers.split(",") if name]
+        found = compare(program, names, packets, seed, commands, limits, needed, lambda n: progress.advance(task, n))
+    if found.difference is not None:
+        console.print(f"DIFFERENT after {found.packets:,} packets: {found.difference}", style="red")
+        raise typer.Exit(FAILED)
+    console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
+
+
+def parse_limit(text: str) -> tuple[str, int]:
+    """HEADER.FIELD=MOST."""
+    name, _, most = text.partition("=")
+    if not most.isdecimal():
+        raise InputError(f"--limit {text}: expected HEADER.FIELD=MOST, such as --limit ina.slot=511")
+    return name, int(most)
+
+
+@app.command()
+def replay(
+    program: Program,
+    given: Annotated[list[str], typer.Option("--in", help="PORT:FILE.pcap, as often as there are ports")],
+    output: Annotated[Path, typer.Option("--out", help="a new folder, for port0.pcap, port1.pcap, ...")],
+    commands: Annotated[Path | None, typer.Option(help="a file of simple_switch_CLI's commands")] = None,
+    target: Target = "fast",
+) -> None:
+    """Give a switch the packets of pcap files, in the order of their times; keep what leaves each port."""
+    from switch.standalone.pcaps import parse_pcap, replay  # noqa: PLC0415
+
+    pcaps = dict(map(parse_pcap, given))
+    if len(pcaps) < len(given):
+        raise InputError(f"--in {' --in '.join(given)}: one file per port; join those of one port with mergecap")
+    replayed = replay(program, commands, pcaps, output, target)
+    console = Console(highlight=False)
+    for port in sorted({*replayed.arrived, *replayed.left}):
+        console.print(f"port {port:3}: {replayed.arrived[port]:8,} arrived, {replayed.left[port]:8,} left")
+    console.print(f"wrote {output}", soft_wrap=True)

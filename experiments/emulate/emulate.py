@@ -1,0 +1,301 @@
+"""One emulation run: plan, build the network, install the entries, send gradients, measure, judge."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from experiments.calibrate.announce import announce
+from experiments.emulate.defaults import (
+    NOTHING_FREE,
+    Free,
+    choose_rates,
+    faults_at,
+    problem_at,
+    rate_to_try,
+    tell_choice,
+)
+from experiments.faults.faults_file import FaultPlan, check_faults
+from experiments.faults.injection import Scene, faulty_entries, watch_faulty
+from experiments.inspect.capture import Place, capturing, check_tcpdump, warn_of_losses
+from experiments.run.bring_up import brought_up
+from experiments.run.dilation import options_for
+from experiments.run.outcome import Outcome, planned_figures, watch
+from experiments.run.pace import Pace, TooSlowError, courses
+from experiments.run.planning import make_plan, tell_room, write_plan
+from experiments.run.progress import Report, Stage, bar, working
+from experiments.run.record import RunFolder, RunRecord, check_results
+from experiments.run.report import print_report
+from planner.core.evaluate import evaluate
+from planner.core.plan import Plan
+from planner.core.policies import policy_of
+from planner.core.problem import Problem
+from planner.install.plan_entries import entries
+from planner.methods import Options, find_method
+from planner.methods.inart.replan import replan_beside
+from planner.trees.headroom import as_run
+from planner.trees.under_policy import with_policy
+from switch.targets import Target, choose_target
+from topo.errors import InputError, unknown_name
+from topo.fabric.circuits import Interconnect, patch_panel
+from topo.files.document import document_of
+from topo.live.network import check_machine
+from traffic.endpoints.gradient import Gradients
+from traffic.measure.figures import Measured
+from traffic.measure.verdict import OVERLOADED, VALID
+from traffic.runs.closed_loop import run_reliable
+from traffic.runs.replay import check_tcpreplay, run_replay
+from traffic.sockets.ports import HostPort, host_ports
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A way of sending gradients, and what raises `MachineError` where this machine cannot."""
+
+    send: Callable[..., Measured]
+    check_machine: Callable[[], None]
+
+
+def send_reliably(hosts: Sequence[HostPort], problem: Problem, plan: Plan, **given: Any) -> Measured:
+    """A closed loop whose endpoints wait as long as links of these rates need."""
+    return run_reliable(hosts, problem, plan, options=options_for(problem), **given)
+
+
+MODES = {"reliable": Mode(send_reliably, lambda: None), "replay": Mode(run_replay, check_tcpreplay)}
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """What is to be run. `planners` are measured one after another, each on a network of its own.
+
+    `policies` are slot policies that every plan is tried with; without any it keeps its method's. `captures` are the
+    switch ports whose packets are kept as pcap files. `faults` are for every planner the same. With `replan` every plan
+    is measured beside the one that its planner makes of it for what the background traffic of `faults` leaves. With a
+    `patch_panel` all optical links go through one circuit switch. `free` is what nobody has asked for, so that it is
+    made to fit this machine. With `keep_going` a run goes on that clearly cannot be saved.
+    """
+
+    problem: Problem
+    planners: tuple[str, ...]
+    switch: str = "auto"
+    mode: str = "reliable"
+    seed: int = 0
+    results: Path = Path("results")
+    scale: float = 1.0
+    captures: tuple[Place, ...] = ()
+    faults: FaultPlan | None = None
+    policies: tuple[str, ...] = ()
+    replan: bool = False
+    patch_panel: bool = False
+    free: Free = NOTHING_FREE
+    keep_going: bool = False
+
+    @property
+    def interconnect(self) -> Interconnect | None:
+        """The patch panel. Raises `FabricError` for a fabric without optical links."""
+        return patch_panel(self.problem.fabric) if self.patch_panel else None
+
+    def at(self, scale: float) -> Emulation:
+        """The same with every rate times `scale` and, where they are free, gradients to match."""
+        return replace(
+            self,
+            problem=problem_at(self.problem, scale, gradients=self.free.gradients),
+            faults=faults_at(self.faults, scale),
+            scale=self.scale * scale if self.free.described else self.scale,
+        )
+
+    def pace(self, plan: Plan, progress: Report) -> Pace | None:
+        """What ends a run that is clearly too slow; None if it is to go on.
+
+        Faults, and collisions in shared slots, slow down a run that is not overloaded.
+        """
+        if self.keep_going:
+            return None
+        only_overload_slows = self.mode == "reliable" and self.faults is None and not plan.jobs_sharing_slots
+        return Pace(courses(self.problem, evaluate(self.problem, plan)) if only_overload_slows else (), progress)
+
+
+def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
+    """Run, print the report, and return the record with its verdict. Raises `InakitError`.
+
+    Everything that can be known to be wrong is found before a file or an interface is made. `plans` are made
+    unless they are given; then the emulation is run at the rates that it has.
+    """
+    target = check(emulation, planned=plans is not None)
+    if plans is None:
+        emulation, plans = settled(emulation, make_plans(emulation, console), target, console)
+    folder = RunFolder(emulation.results, emulation.problem.fabric.name)
+    record = new_record(emulation, plans, target)
+    for name, plan in plans.items():
+        write_plan(folder.path / name, emulation.problem, plan)
+    folder.write_record(record)
+    with folder.completing(record):
+        for name, plan in plans.items():
+            try:
+                outcome = measure(emulation, plan, target, folder.path / name, stages(console, name))
+            except TooSlowError as slow:
+                record.planners[name] |= ended_early(slow, emulation)
+            else:
+                record.planners[name] |= outcome.as_json()
+                outcome.write(folder, name)
+                warn_of_losses(console, name, outcome.captured)
+            folder.write_record(record)
+        record.finish(*overall(record.planners))
+    print_report(console, record.as_json())
+    console.print(f"everything of this run: {folder.path}", highlight=False)
+    return record
+
+
+def settled(
+    emulation: Emulation, plans: Mapping[str, Plan], target: Target, console: Console
+) -> tuple[Emulation, Mapping[str, Plan]]:
+    """The emulation and its plans at rates that are given, or else at those that this machine carries; says which."""
+    if not emulation.free.rates:
+        tell_choice(console, emulation.switch, target)
+        if emulation.mode == "reliable":
+            announce(console, emulation.problem, plans, target.name, emulation.scale)
+        return emulation, plans
+    chosen = choose_rates(emulation.problem, plans, emulation.switch, target, console, panel=emulation.patch_panel)
+    return emulation.at(chosen), {name: plan.with_rates_times(chosen) for name, plan in plans.items()}
+
+
+def stages(console: Console, name: str) -> Stage:
+    """Shows the parts of one planner's run."""
+    return lambda part: bar(console, f"{name}: {part}")
+
+
+def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
+    """What `run.json` says of a plan whose run was ended early: no figures, the cause, and a rate to try."""
+    try_next = rate_to_try(emulation.problem, emulation.scale, slow.share)
+    return {"measured": {}, "verdict": OVERLOADED, "reasons": [str(slow), *slow.causes, try_next]}
+
+
+def check(emulation: Emulation, *, planned: bool = False) -> Target:
+    """The target, if this machine can run what is asked for; planners are to be known unless all is `planned`."""
+    check_results(emulation.results)
+    if emulation.mode not in MODES:
+        raise unknown_name("mode", emulation.mode, MODES)
+    if not emulation.planners:
+        raise InputError("no planner: name at least one, such as --planners aro")
+    for name in () if planned else emulation.planners:
+        find_method(name)
+    target = choose_target(emulation.switch)
+    check_machine()
+    MODES[emulation.mode].check_machine()
+    _ = emulation.interconnect
+    if emulation.captures:
+        check_tcpdump()
+    if emulation.faults is not None:
+        check_faults(emulation.faults, emulation.mode)
+    if emulation.replan and (emulation.faults is None or not emulation.faults.background):
+        raise InputError("nothing to plan anew for: --replan needs a faults file with background traffic")
+    for policy in emulation.policies:
+        if policy_of(policy).needs_root and emulation.mode != "reliable":
+            raise InputError(
+                f"slot policy '{policy}' in mode '{emulation.mode}': no PS would get a sum; choose reliable"
+            )
+    return target
+
+
+def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
+    """The planners' plans, under every slot policy that is asked for.
+
+    In a closed loop results flow while gradients do, and a plan leaves room for them.
+    """
+    problem, plans = emulation.problem, {}
+    for name in dict.fromkeys(emulation.planners):
+        with working(console, f"{name}: planning"):
+            made = make_plan(problem, name, emulation.seed)
+        for variant, plan in variants(emulation, name, made):
+            for full_name, under in under_policies(problem, variant, plan, emulation.policies):
+                run_as = as_run(problem, under, emulation.mode)
+                tell_room(console, full_name, run_as)
+                plans[full_name] = run_as.plan
+    return plans
+
+
+def variants(emulation: Emulation, name: str, plan: Plan) -> Iterator[tuple[str, Plan]]:
+    """The plan, and if that is wanted the one that is made of it beside the background traffic."""
+    yield name, plan
+    if emulation.replan and emulation.faults is not None:
+        flows = emulation.faults.background
+        yield f"{name}-replanned", replan_beside(emulation.problem, plan, flows, Options(seed=emulation.seed))
+
+
+def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[str]) -> Iterator[tuple[str, Plan]]:
+    """The plan under each slot policy, its name with it where there are several; without any, as it is."""
+    if not policies:
+        yield name, plan
+    for policy in dict.fromkeys(policies):
+        yield f"{name}+{policy}" if len(policies) > 1 else name, with_policy(problem, plan, policy)
+
+
+def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) -> RunRecord:
+    """The record as it stands before anything runs: what is planned is in it."""
+    problem = emulation.problem
+    hosts = {host for job in problem.jobs for host in job.workers}
+    return RunRecord(
+        fabric={
+            "name": problem.fabric.name,
+            "switches": len(problem.fabric.switches),
+            "hosts": len(problem.fabric.hosts),
+            "workers": len(hosts),
+            "scale": emulation.scale,
+            "description": document_of(problem.fabric),
+        },
+        switch=target.name,
+        mode=emulation.mode,
+        seed=emulation.seed,
+        configuration={
+            "planners": list(plans),
+            "policies": list(emulation.policies),
+            "jobs": [asdict(job) for job in problem.jobs],
+            "faults": None if emulation.faults is None else emulation.faults.document,
+        },
+        planners={name: {"planned": planned_figures(evaluate(problem, plan))} for name, plan in plans.items()},
+    )
+
+
+def measure(
+    emulation: Emulation, plan: Plan, target: Target, folder: Path, stage: Stage, gradients: Gradients | None = None
+) -> Outcome:
+    """Run one plan on a network of its own.
+
+    Raises `TooSlowError` when the machine clearly does not keep up, `RunError` when a switch dies or traffic stalls.
+    """
+    problem, faults = emulation.problem, emulation.faults
+    installed = entries(problem, plan)
+    if faults is not None:
+        installed = faulty_entries(problem, plan, installed, faults)
+    started = time.monotonic()
+    with ExitStack() as stack:
+        with stage(f"setting up {len(problem.fabric.switches)} switches of {target.name}") as progress:
+            network = stack.enter_context(brought_up(
+                problem.fabric, target, installed, folder / "switches",
+                panel=emulation.patch_panel, progress=progress,
+            ))  # fmt: skip
+        setup_s = time.monotonic() - started
+        hosts = host_ports(network.hosts.values())
+        progress = stack.enter_context(stage(f"{emulation.mode} on {target.name}"))
+        pace = emulation.pace(plan, progress)
+        send = partial(MODES[emulation.mode].send, hosts, problem, plan, gradients=gradients, progress=pace or progress)
+        with capturing(network, emulation.captures, folder / "pcap") as captured:
+            if faults is None:
+                outcome = watch(network, hosts, problem, plan, send, pace=pace)
+            else:
+                outcome = watch_faulty(Scene(network, hosts, problem, plan, installed), faults, send, pace)
+        return replace(outcome, captured=captured, setup_s=setup_s)
+
+
+def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The run's verdict: the first that is not VALID, with every planner's reasons."""
+    verdicts = [entry["verdict"] for entry in planners.values()]
+    reasons = [f"{name}: {reason}" for name, entry in planners.items() for reason in entry["reasons"]]
+    return next((verdict for verdict in verdicts if verdict != VALID), VALID), reasons

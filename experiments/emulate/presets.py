@@ -1,0 +1,162 @@
+"""Networks of the papers as one word: the fabric's constants, the jobs, the planners, and the paper's own figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from experiments.emulate.defaults import Free
+from experiments.emulate.emulate import Emulation, check, make_plans, run, settled
+from experiments.run.report import verdict
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from experiments.run.tables import NamedTable
+from planner.core.problem import Problem
+from topo.errors import unknown_name
+from traffic.measure.verdict import VALID
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A paper's emulation. `figures[model, planner]`: what the paper reports, a sending rate and a time, or None.
+
+    Every host that is not one of the `servers` PSs works. `models` are gradient bytes by name.
+    """
+
+    source: str
+    capacity: str
+    aggregation_rate_bps: float
+    servers: int
+    models: Mapping[str, int]
+    planners: tuple[str, ...]
+    iterations: int
+    figures: Mapping[tuple[str, str], tuple[float | None, float | None]]
+    remark: str
+
+    def problem(self, fabric: FabricChoice, model: str, seed: int) -> Problem:
+        """The job of one model on the fabric, of which the preset settles what is not chosen."""
+        settled = replace(
+            fabric,
+            capacity=fabric.capacity or self.capacity,
+            aggregation_rate_bps=fabric.aggregation_rate_bps or self.aggregation_rate_bps,
+        )
+        workers = len(settled.build().hosts) - self.servers
+        jobs = JobChoice(None, workers, self.servers, self.models[model], self.iterations, seed)
+        return build_problem(settled, jobs)
+
+
+PRESETS = {
+    "inart": Preset(
+        source="InArt, section 5.3",
+        capacity="20M",
+        aggregation_rate_bps=9e6,
+        servers=4,
+        models={"LSTM": 1_627_000, "VGG19": 548_000, "ResNet-50": 97_000},
+        planners=("inart", "atp-tor", "lbmm"),
+        iterations=2,
+        figures={
+            ("LSTM", "inart"): (10.75e6, None),
+            ("LSTM", "atp-tor"): (4.7e6, None),
+            ("ResNet-50", "inart"): (None, 0.068),
+            ("ResNet-50", "atp-tor"): (None, 0.152),
+            ("ResNet-50", "lbmm"): (None, 0.35),
+        },
+        remark=(
+            "The paper's figures do not follow from its constants alone. Its ATP sends 4.44 to 4.7 Mbit/s: 4 x 20 "
+            "/ 18, the PSs' links shared by 18 racks. Each ToR then takes in 12 flows of 1.11, 13.3 Mbit/s, "
+            "though its switches are said to sum 9; here that limit holds. Its LBMM takes 0.35 s, 2.2 Mbit/s a "
+            "worker, where 50 workers leave 4 x 20 / 50 = 1.6. Ours are whole frames, and leave room for the "
+            "results."
+        ),
+    )
+}
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name. Raises `InputError` with the nearest one for an unknown name."""
+    if name not in PRESETS:
+        raise unknown_name("preset", name, PRESETS)
+    return PRESETS[name]
+
+
+@dataclass(frozen=True)
+class PresetRun:
+    """What the command line says of a preset's run. Without `planners` it has its own."""
+
+    name: str
+    fabric: FabricChoice
+    planners: tuple[str, ...] | None
+    switch: str
+    mode: str
+    seed: int
+    results: Path
+    scale: float
+    keep_going: bool = False
+
+    def emulation(self, preset: Preset, model: str) -> Emulation:
+        """What is run of one model."""
+        return Emulation(
+            preset.problem(self.fabric, model, self.seed),
+            preset.planners if self.planners is None else self.planners,
+            self.switch, self.mode, self.seed, self.results, self.scale,
+            free=Free(rates=not self.fabric.gives_rates, gradients=True, described=True), keep_going=self.keep_going,
+        )  # fmt: skip
+
+
+def run_preset(chosen: PresetRun, console: Console) -> str:
+    """Run every model with every planner, print theirs beside ours, and return the first verdict that is not VALID."""
+    preset = find_preset(chosen.name)
+    emulations = {model: chosen.emulation(preset, model) for model in preset.models}
+    first = next(iter(emulations.values()))
+    # Shares and rates do not depend on the gradient's size: the models have one plan, and one scale.
+    settled_first, plans = settled(first, make_plans(first, console), check(first), console)
+    scale = settled_first.scale / first.scale
+    records: dict[str, Mapping[str, Any]] = {}
+    for model, emulation in emulations.items():
+        console.rule(f"{preset.source}: {model}")
+        records[model] = run(emulation.at(scale), console, plans).as_json()
+    console.print(comparison(preset, records))
+    console.print(preset.remark, highlight=False)
+    verdicts = [record["verdict"] for record in records.values()]
+    return next((found for found in verdicts if found != VALID), VALID)
+
+
+def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> NamedTable:
+    """A row for each model and planner: the paper's figures, what was planned, what was measured."""
+    table = Table(
+        title=f"{preset.source}, and here (rates in Mbit/s at the paper's scale, times in s)",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for heading in ("model", "planner"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("rate\npaper", "\nplan", "\nhere", "time\npaper", "\nplan", "\nhere", "\nup"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for row in rows(preset, records):
+        table.add_row(*row)
+    return NamedTable(table, names=2)
+
+
+def rows(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str]]:
+    for model, record in records.items():
+        for planner, entry in record["planners"].items():
+            rate, time_s = preset.figures.get((model, planner), (None, None))
+            planned, measured, scale = entry["planned"], entry["measured"], record["fabric"]["scale"]
+            found = [figures.get("sending_rate_bps") for figures in (planned, measured)]
+            rates = (rate, *(None if found_bps is None else found_bps / scale for found_bps in found))
+            times = (time_s, planned["communication_time_s"], measured.get("communication_time_s"))
+            yield (
+                model,
+                planner,
+                *("-" if value is None else f"{value / 1e6:.2f}" for value in rates),
+                *("-" if value is None else f"{value:.3f}" for value in times),
+                f"{entry['setup_s']:.1f}" if "setup_s" in entry else "-",
+                verdict(entry),
+            )

@@ -1,0 +1,335 @@
+"""What a faults file may say, and the one message that a mistake in it gets.
+
+    version: 1
+    seed: 7                                          # decides which packets; default 0
+    links:                                           # shares of the INA packets: 0.01 or 1%
+      - {link: all, drop: 1%}
+      - {link: [leaf1, h3], drop: 10%, duplicate: 5%}  # both directions; a later line overrides an earlier one
+      - {link: [leaf1, spine1], one_way: true, reorder: 0.1}
+      - {link: [leaf1, 4], drop: 2%}                   # the link at port 4 of leaf1
+    events:
+      - {at: 2s, down: [leaf1, spine1], for: 500ms}  # without `for` it stays down
+      - {at: 3, restart: spine1, for: 1s}            # a switch: its registers are lost, and what passes meanwhile
+      - {at: {iteration: 1}, pause: h3, for: 5s}     # a worker; iterations count from 0
+      - {at: {iteration: 2, job: 1}, restart: h1}    # a parameter server: its sums are lost
+      - {at: 9s, kill: h4}                           # a worker or a parameter server, for good
+    stragglers: {mean: 1.0, spread: 0.2, seed: 1}    # of the planned rate, by GOAT's normal distribution
+    background:
+      - {from: h3, to: h7, rate: 5M, frame_bytes: 1000}
+    hostile:                                         # all the time, against the sums of the job of this number
+      - {host: h7, job: 1, rate: 2M, attacks: [spoof, replay]}  # without `attacks` all of `traffic/faults/hostile.py`
+
+Duplicates of a multicast happen on all its links at once, with the largest of their shares. Only switches let
+packets overtake: on the way to a host none does, and `all` leaves those links out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.core.files import parse
+from planner.core.problem import Problem
+from planner.install.background_entries import Flow
+from planner.install.fault_entries import Faults, LinkFaults
+from topo.errors import InputError, unknown_name
+from topo.files.document import RATE, duration, rate
+from topo.files.reader import Reader, of_type
+from traffic.faults.endpoint_faults import Stragglers
+from traffic.faults.hostile import ATTACKS, Attack, possible_attacks
+from traffic.runs.replay import check_tcpreplay
+
+if TYPE_CHECKING:
+    from traffic.runs.closed_loop import Loop
+
+SHARE = "a share from 0 to 1, or such as 5%"
+TIME = "a time in seconds that is not negative, or such as 500ms"
+LINK = "two neighbours such as [leaf1, h3], or a switch and a port number such as [leaf1, 4]"
+WHOLE = "a whole number that is not negative"
+HOST = "the name of a host"
+FRAME = range(64, 1515)
+
+KEYS = ("version", "seed", "links", "events", "stragglers", "background", "hostile")
+LINK_KEYS = ("link", "one_way", "drop", "reorder", "duplicate")
+STRAGGLER_KEYS = ("mean", "spread", "seed")
+FLOW_KEYS = ("from", "to", "rate", "frame_bytes")
+HOSTILE_KEYS = ("host", "job", "rate", "attacks")
+
+Link = tuple[str, str]
+"""One direction: from a node to a neighbour."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When something happens: after some seconds, or, without them, when an iteration of the job at `job` begins."""
+
+    seconds: float | None = None
+    iteration: int = 0
+    job: int = 0
+
+    def has_come(self, loop: Loop, now: float) -> bool:
+        """Whether it has, in a run that is at `now`."""
+        if self.seconds is None:
+            return (self.job, self.iteration) in loop.begun
+        return now - loop.started_at >= self.seconds
+
+
+@dataclass(frozen=True)
+class Event:
+    """What is to happen (a kind of `KINDS`) to a node or to a link; it is over after `lasting_s`, if ever."""
+
+    at: Moment
+    kind: str
+    nodes: tuple[str, ...]
+    lasting_s: float | None = None
+
+    def __str__(self) -> str:
+        ends = "" if self.lasting_s is None else f" for {self.lasting_s:g} s"
+        return f"{self.kind} {'-'.join(self.nodes)}{ends}"
+
+
+@dataclass(frozen=True)
+class FaultPlan:
+    """Everything that a faults file asks for; `document` is what it says, word by word."""
+
+    document: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    links: Faults = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    stragglers: Stragglers | None = None
+    background: tuple[Flow, ...] = ()
+    hostile: tuple[Attack, ...] = ()
+
+
+def load_faults(path: Path, problem: Problem) -> FaultPlan:
+    """The faults of a YAML file, for a problem. Raises `InputError` that names file, key, value and way out."""
+    reader = Reader(path, "", parse(path), KEYS)
+    reader.take("version", version, "1")
+    return FaultPlan(
+        document=reader.document,
+        seed=reader.get("seed", whole, WHOLE, 0),
+        links=link_faults(reader, problem),
+        events=tuple(event_of(each, problem) for each in reader.each("events", ("at", "for", *KINDS))),
+        stragglers=stragglers_of(reader.part("stragglers", STRAGGLER_KEYS)) if "stragglers" in reader else None,
+        background=tuple(flow_of(each, problem) for each in reader.each("background", FLOW_KEYS)),
+        hostile=tuple(attack_of(each, problem) for each in reader.each("hostile", HOSTILE_KEYS)),
+    )
+
+
+def check_faults(faults: FaultPlan, mode: str) -> None:
+    """Raise `InakitError` unless a run in this mode can have these faults on this machine."""
+    if mode != "reliable":
+        raise InputError(f"faults in mode '{mode}': nothing would be sent again; choose --mode reliable")
+    if faults.background or faults.hostile:
+        check_tcpreplay()
+
+
+# ---- values ------------------------------------------------------------------------------------
+
+
+def version(value: object) -> int:
+    if value != 1 or isinstance(value, bool):
+        raise ValueError
+    return 1
+
+
+def whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError
+    return value
+
+
+def share(value: object) -> float:
+    """0.05 and '5%' alike."""
+    percent = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", value) if isinstance(value, str) else None
+    found = float(percent[1]) / 100 if percent else value
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
+        raise ValueError
+    return float(found)
+
+
+def names(value: object) -> list[str]:
+    return [of_type(str)(name) for name in of_type(list)(value)]
+
+
+def mean(value: object) -> float:
+    found = share(value)
+    if not found:
+        raise ValueError
+    return found
+
+
+def not_negative(value: object) -> float:
+    found = duration(value)
+    if found < 0:
+        raise ValueError
+    return found
+
+
+def frame_bytes(value: object) -> int:
+    if whole(value) not in FRAME:
+        raise ValueError
+    return whole(value)
+
+
+def choice(what: str, known: Iterable[str]) -> Callable[[object], str]:
+    """One of the names of something; for another the nearest is offered."""
+    names = list(known)
+
+    def convert(value: object) -> str:
+        name = of_type(str)(value)
+        if name not in names:
+            raise unknown_name(what, name, names)
+        return name
+
+    return convert
+
+
+def link_of(problem: Problem) -> Callable[[object], Link]:
+    """A link by two nodes, or by a switch and a port of it."""
+    fabric = problem.fabric
+    peers: dict[tuple[str, Any], str] = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
+
+    def convert(value: object) -> Link:
+        node, other = of_type(list)(value)
+        peer = peers[node, other] if (node, other) in peers else of_type(str)(other)
+        if (node, peer) not in fabric.capacities_bps:
+            raise InputError(f"{node}-{other} is no link of fabric '{fabric.name}': expected {LINK}")
+        return node, peer
+
+    return convert
+
+
+# ---- links -------------------------------------------------------------------------------------
+
+
+def link_faults(reader: Reader, problem: Problem) -> Faults:
+    """What befalls each direction; a later line overrides what an earlier one says of it."""
+    found: dict[Link, LinkFaults] = {}
+    for line in reader.each("links", LINK_KEYS):
+        shares = {name: line.take(name, share, SHARE) for name in ("drop", "reorder", "duplicate") if name in line}
+        for link in directions(line, problem):
+            applicable = shares | possible(line, link, problem)
+            try:
+                found[link] = replace(found.get(link, LinkFaults()), **applicable)
+            except InputError as error:
+                raise line.error("", str(error)) from None
+    return {link: faults for link, faults in found.items() if faults}
+
+
+def directions(line: Reader, problem: Problem) -> tuple[Link, ...]:
+    """All directions, or one or both of a link."""
+    one_way = line.get("one_way", of_type(bool), "true or false", default=False)
+    if line.document.get("link") == "all":
+        return tuple(problem.fabric.capacities_bps)
+    link = line.take("link", link_of(problem), f"all, or {LINK}")
+    return (link,) if one_way else (link, link[::-1])
+
+
+def possible(line: Reader, link: Link, problem: Problem) -> dict[str, float]:
+    """No overtaking on the way to a host: `all` leaves it out, and so does a line of both directions."""
+    if "reorder" not in line or link[1] not in problem.fabric.host_names:
+        return {}
+    if line.get("one_way", of_type(bool), "", default=False):
+        raise line.error("reorder", f"on the way to host '{link[1]}' no packet overtakes: name a link to a switch")
+    return {"reorder": 0.0}
+
+
+# ---- events ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of event: whom it may befall, in words and as a check, and whether it `must` or `may` have an end."""
+
+    whom: Callable[[Problem], Callable[[object], str | Link]]
+    expected: str
+    ends: str
+
+
+def workers(problem: Problem) -> set[str]:
+    return {host for job in problem.jobs for host in job.workers}
+
+
+def servers(problem: Problem) -> set[str]:
+    return {host for job in problem.jobs for host in job.servers}
+
+
+KINDS: dict[str, Kind] = {
+    "down": Kind(link_of, LINK, "may"),
+    "restart": Kind(
+        lambda problem: choice("switch or parameter server", servers(problem) | set(problem.fabric.switch_by_name)),
+        "the name of a switch or of a parameter server", "may",
+    ),
+    "pause": Kind(lambda problem: choice("worker", workers(problem)), "the name of a worker", "must"),
+    "kill": Kind(
+        lambda problem: choice("worker or parameter server", workers(problem) | servers(problem)),
+        "the name of a worker or of a parameter server", "never",
+    ),
+}  # fmt: skip
+
+
+def event_of(line: Reader, problem: Problem) -> Event:
+    named = [name for name in KINDS if name in line]
+    if len(named) != 1:
+        raise line.error("", f"{len(named)} kinds of event: expected exactly one of {', '.join(KINDS)}")
+    name, kind = named[0], KINDS[named[0]]
+    befallen = line.take(name, kind.whom(problem), kind.expected)
+    if "for" in line and kind.ends == "never":
+        raise line.error("for", f"'{name}' has no end: leave the key out")
+    lasting_s = line.take("for", not_negative, TIME) if "for" in line or kind.ends == "must" else None
+    nodes = (befallen,) if isinstance(befallen, str) else befallen
+    return Event(moment_of(line, problem), name, nodes, lasting_s)
+
+
+def moment_of(line: Reader, problem: Problem) -> Moment:
+    if not isinstance(line.document.get("at"), dict):
+        return Moment(line.take("at", not_negative, f"{TIME}; or {{iteration: 1}}"))
+    place = line.part("at", ("iteration", "job"))
+    numbers = [job.number for job in problem.jobs]
+    job = place.get("job", whole, WHOLE, numbers[0])
+    if job not in numbers:
+        raise place.error("job", f"{job}: expected one of {', '.join(map(str, numbers))}")
+    return Moment(None, place.take("iteration", whole, WHOLE), numbers.index(job))
+
+
+# ---- the rest ----------------------------------------------------------------------------------
+
+
+def stragglers_of(part: Reader) -> Stragglers:
+    return Stragglers(
+        spread=part.take("spread", not_negative, "a standard deviation such as 0.2"),
+        mean=part.get("mean", mean, "a share of the planned rate, greater than 0 and at most 1", 1.0),
+        seed=part.get("seed", whole, WHOLE, 0),
+    )
+
+
+def flow_of(line: Reader, problem: Problem) -> Flow:
+    host = choice("host", problem.fabric.host_names)
+    flow = Flow(
+        source=line.take("from", host, HOST),
+        destination=line.take("to", host, HOST),
+        rate_bps=line.take("rate", rate, RATE),
+        frame_bytes=line.get("frame_bytes", frame_bytes, f"a whole number from {FRAME[0]} to {FRAME[-1]}", 1000),
+    )
+    if flow.source == flow.destination:
+        raise line.error("to", f"'{flow.source}' is where the traffic comes from: name another host")
+    return flow
+
+
+def attack_of(line: Reader, problem: Problem) -> Attack:
+    numbers = [job.number for job in problem.jobs]
+    host = line.take("host", choice("host", problem.fabric.host_names), HOST)
+    job = line.take("job", whole, WHOLE)
+    if job not in numbers:
+        raise line.error("job", f"{job}: expected one of {', '.join(map(str, numbers))}")
+    everything: list[str] = []
+    wanted = line.get("attacks", names, f"a list of {', '.join(ATTACKS)}", everything)
+    try:
+        kinds = possible_attacks(problem, host, job, wanted)
+    except InputError as error:
+        raise line.error("", str(error)) from None
+    return Attack(host, job, kinds, line.take("rate", rate, RATE))

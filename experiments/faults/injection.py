@@ -1,0 +1,259 @@
+"""Carries out a fault plan on a running network, and says what of it happened."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import inf
+from types import TracebackType
+from typing import Any, Self
+
+from experiments.faults.faults_file import Event, FaultPlan, Link
+from experiments.run.outcome import Outcome, watch
+from experiments.run.pace import Pace
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.background_entries import Flow, background_routes, flow_links, with_background
+from planner.install.fault_entries import doubled_by_hosts, with_faults
+from switch.entries import Entries, SwitchEntries
+from topo.errors import RunError
+from topo.live.network import Network
+from traffic.endpoints.streams import Layout, lay_out
+from traffic.faults.background import background
+from traffic.faults.endpoint_faults import FaultyPorts, with_shares
+from traffic.faults.hostile import hostile
+from traffic.measure.fidelity import Excuses, Monitor, difference
+from traffic.measure.figures import Measured
+from traffic.runs.closed_loop import Loop
+from traffic.sockets.ports import HostPort, Ports
+from traffic.wire.packet import Event as PacketEvent
+
+QUIET_S = 0.02
+"""A switch that received nothing for so long has nothing left to work on."""
+"""A packet takes longer than `QUIET_S`, and still not so long that a link would be late when it is free again."""
+AT_ONCE = 16
+
+
+def faulty_entries(problem: Problem, plan: Plan, installed: Entries, faults: FaultPlan) -> Entries:
+    """A plan's entries, and what the faults and other traffic need besides."""
+    routed = with_background(problem, installed, background_routes(problem, plan, flows_of(problem, faults)))
+    return with_faults(problem.fabric, routed, faults.links, faults.seed)
+
+
+def flows_of(problem: Problem, faults: FaultPlan) -> tuple[Flow, ...]:
+    """What crosses the network as other IPv4: background traffic, and hostile packets disguised as such."""
+    servers = {job.number: job.servers for job in problem.jobs}
+    disguised = (Flow(each.host, server, each.rate_bps) for each in faults.hostile for server in servers[each.job])
+    return (*faults.background, *disguised)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is interfered with: a network in which `installed`, made by `faulty_entries`, is in the switches."""
+
+    network: Network
+    hosts: list[HostPort]
+    problem: Problem
+    plan: Plan
+    installed: Entries
+
+
+class Injection:
+    """The faults of one run, as `Interference` of the closed loop. A context manager: its traffic ends with it."""
+
+    def __init__(self, scene: Scene, faults: FaultPlan) -> None:
+        self.scene, self.faults = scene, faults
+        self.pending = list(faults.events)
+        self.happened = [str(attack) for attack in faults.hostile]
+        self.ports: FaultyPorts
+        self.over = threading.Event()
+        self._work: list[Future[None]] = []
+        # Events of one switch may overlap; its control plane hears one at a time.
+        self._turns = {name: threading.Lock() for name in scene.network.switches}
+        self._keepers: Counter[Link] = Counter()
+        self._changing = threading.Lock()
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(background(self.scene.hosts, self.faults.background))
+            layout = lay_out(self.scene.problem, self.scene.plan, self.scene.hosts)
+            stack.enter_context(hostile(self.scene.hosts, layout, self.faults.hostile, self.faults.seed))
+            self._executor = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
+            stack.callback(self.over.set)
+            self._resources = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._resources.close()
+        if isinstance(error, RunError) and self.happened:
+            raise RunError(f"{error}. The faults file had this happen before: {'; '.join(self.happened)}") from error
+        if error is None:
+            self.check(all_work=True)
+
+    # -- as `Interference`
+
+    def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
+        """Slower workers; and ports at which hosts can be silent and send twice."""
+        if self.faults.stragglers is not None:
+            layout = with_shares(layout, self.faults.stragglers.shares(layout.problem))
+        doubled = doubled_by_hosts(self.scene.problem.fabric, self.faults.links)
+        self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], doubled, self.faults.seed)
+        return layout, self.ports
+
+    def act(self, loop: Loop, now: float) -> None:
+        """Have happen what is due."""
+        self.check()
+        for event in [event for event in self.pending if event.at.has_come(loop, now)]:
+            self.pending.remove(event)
+            self.happened.append(f"{event} at {now - loop.started_at:.2f} s")
+            ACTIONS[event.kind](self, event, loop, now)
+
+    def check(self, *, all_work: bool = False) -> None:
+        """Raise what went wrong with an event."""
+        for work in self._work:
+            if all_work or work.done():
+                work.result()
+
+    # -- what happens
+
+    def take_down(self, event: Event, _loop: Loop, _now: float) -> None:
+        """A link, at an end that is a switch's."""
+        near, far = event.nodes if event.nodes[0] in self.scene.network.switches else event.nodes[::-1]
+        self.start(self.without_links, near, [far], event.lasting_s, lambda: None)
+
+    def restart(self, event: Event, loop: Loop, now: float) -> None:
+        """A switch loses its registers, a parameter server its sums."""
+        name, lasting_s = event.nodes[0], event.lasting_s or 0.0
+        if name in self.scene.network.switches:
+            peers = self.scene.problem.fabric.neighbors[name]
+            self.start(self.without_links, name, peers, lasting_s, lambda: self.wipe(name))
+        else:
+            self.ports.silence(name, now + lasting_s)
+            loop.servers.restart(self.ports.index[name])
+
+    def pause(self, event: Event, _loop: Loop, now: float) -> None:
+        self.ports.silence(event.nodes[0], now + (inf if event.lasting_s is None else event.lasting_s))
+
+    def start(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Beside the run, which does not wait for links."""
+        self._work.append(self._executor.submit(work, *arguments))
+
+    def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:
+        """Take links of a switch down, `act`, and take them up again in the end."""
+        with self._turns[node]:
+            self.keep_down(node, peers, 1)
+            act()
+        self.over.wait(lasting_s)
+        self.keep_down(node, peers, -1)
+
+    def keep_down(self, node: str, peers: Sequence[str], more: int) -> None:
+        """So many more events than before keep these links down; without any a link is up."""
+        with self._changing:
+            for peer in peers:
+                link = min((node, peer), (peer, node))
+                before = self._keepers[link]
+                self._keepers[link] += more
+                if 0 in (before, before + more):
+                    self.set_link(link, up=before > 0)
+
+    def set_link(self, link: Link, *, up: bool) -> None:
+        """A link that is down would refuse what its host sends, and no host learns of a loss so soon: it is cut off.
+
+        It is so before its link goes down, and until it is up.
+        """
+        hosts = set(link) & self.scene.problem.fabric.host_names
+        for host in () if up else hosts:
+            self.ports.cut(host, off=True)
+        self.scene.network.set_link(*link, up=up)
+        for host in hosts if up else ():
+            self.ports.cut(host, off=False)
+
+    def wipe(self, name: str) -> None:
+        """A switch's registers as they were at first, once it has nothing more to do: its ports are down."""
+        switch = self.scene.network.switches[name]
+        before = -1
+        while (received := int(switch.read_counter("InaIngress.received")[0].sum())) != before:
+            before = received
+            time.sleep(QUIET_S)
+        switch.wipe()
+        switch.install(SwitchEntries(name, registers=self.scene.installed.of(name).registers))
+
+    # -- what it means
+
+    def excuses(self) -> Excuses:
+        """What these faults account for."""
+        fabric = self.scene.problem.fabric
+        flows = flows_of(self.scene.problem, self.faults)
+        routes = background_routes(self.scene.problem, self.scene.plan, flows)
+        links: list[Link] = [link for flow in flows for link in flow_links(self.scene.problem, routes, flow)]
+        # Besides the switch there is its machine, which knows nothing to do with a frame of no protocol.
+        links += [(fabric.tor_of(attack.host), attack.host) for attack in self.faults.hostile]
+        for event in self.faults.events:
+            if event.kind == "down":
+                links += [event.nodes, event.nodes[::-1]]  # type: ignore[list-item]
+            elif event.nodes[0] in fabric.switch_by_name:
+                links += [link for link in fabric.capacities_bps if event.nodes[0] in link]
+        hosts = {event.nodes[0] for event in self.faults.events if event.kind in ("pause", "kill")}
+        if flows or self.faults.stragglers:  # less of a link is left than was planned with, or all wait for the slowest
+            hosts |= {worker for job in self.scene.problem.jobs for worker in job.workers}
+        return Excuses(
+            frozenset(map(self.interface, links)), frozenset(hosts), rates=True, hostile=bool(self.faults.hostile)
+        )
+
+    def interface(self, link: Link) -> str:
+        """What the monitor calls the interface by which the first node sends to the second."""
+        name = self.scene.network.interface(*link).name
+        return f"{link[0]}:{name}" if link[0] in self.scene.network.hosts else name
+
+    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+        """What was injected, as it was counted."""
+        counts = dict(injected(monitor))
+        counts["doubled_by_hosts"] = int(self.ports.doubled.sum())
+        counts["lost_at_silent_hosts"] = int(self.ports.unheard.sum())
+        stragglers = self.faults.stragglers
+        return {
+            "counts": counts,
+            "events": self.happened,
+            "not_reached": [str(event) for event in self.pending],
+            "rate_shares": {} if stragglers is None else stragglers.shares(self.scene.problem),
+        }
+
+
+def watch_faulty(scene: Scene, faults: FaultPlan, send: Callable[..., Measured], pace: Pace | None = None) -> Outcome:
+    """Send under the monitor's eyes while the faults happen, and judge what is not theirs; `pace` as in `watch`."""
+    injection = Injection(scene, faults)
+
+    def interfered() -> Measured:
+        with injection:
+            return send(interference=injection)
+
+    result = watch(scene.network, scene.hosts, scene.problem, scene.plan, interfered, injection.excuses(), pace)
+    return replace(result, faults=injection.as_json(result.monitor))
+
+
+ACTIONS: Mapping[str, Callable[[Injection, Event, Loop, float], None]] = {
+    "down": Injection.take_down,
+    "restart": Injection.restart,
+    "pause": Injection.pause,
+    "kill": Injection.pause,
+}
+
+
+def injected(monitor: Monitor) -> Iterator[tuple[str, int]]:
+    """How many packets all switches received, and with how many of them they dealt as with a fault."""
+    changes = [(monitor.before.switches[name], after) for name, after in monitor.after.switches.items()]
+    events = [difference(before.events, after.events) for before, after in changes]
+    yield "received", sum(sum(difference(before.received, after.received).values()) for before, after in changes)
+    yield "lost_on_arrival", sum(counted[PacketEvent.LOST] for counted in events)
+    yield "lost_on_departure", sum(sum(difference(before.lost, after.lost).values()) for before, after in changes)
+    yield "held", sum(counted[PacketEvent.HELD] for counted in events)
+    yield "overtaken", sum(counted[PacketEvent.OVERTAKEN] for counted in events)
+    yield "doubled", sum(counted[PacketEvent.DOUBLED] for counted in events)

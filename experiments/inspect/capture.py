@@ -1,0 +1,231 @@
+"""Packets of switch ports as pcap files, taken by tcpdump: what arrives and what leaves, as it is on the wire.
+
+tcpdump runs on the processors of switches, so that the endpoints keep theirs. Its kernel buffer is emptied
+before it is stopped: a file that lacks a packet says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+
+from topo.errors import InputError, MachineError, RunError, unknown_name, writing
+from topo.fabric.fabric import Fabric
+from topo.live.network import Network
+from topo.live.running import RunningNetwork
+from topo.live.signals import signals_unwind
+
+BUFFER_KIB = 8192
+START_S = 10.0
+DRAIN_S = 5.0
+POLL_S = 0.05
+Place = tuple[str, int]
+"""A switch and one of its ports."""
+GONE = "interface disappeared"
+COUNTS = re.compile(r"(\d+) packets? (captured|received|dropped)")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What tcpdump says of a capture. `received` is all that the kernel offered, `dropped` what had no room."""
+
+    captured: int = 0
+    received: int = 0
+    dropped: int = 0
+
+    @property
+    def offered(self) -> int:
+        """Packets that are in the file, or will be."""
+        return self.received - self.dropped
+
+
+class Capture:
+    """tcpdump at one interface, from the moment that the constructor returns to `stop`.
+
+    It ends by itself after `packets`, or when the interface is gone. `processors` are those it may use.
+    """
+
+    def __init__(self, interface: str, file: Path, processors: Sequence[int], packets: int | None = None) -> None:
+        self.file = file
+        with writing(file.parent):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        limit = [] if packets is None else ["-c", str(packets)]
+        command = ["tcpdump", "-i", interface, "-w", str(file), "-p", "-n", "-Z", "root", "-B", str(BUFFER_KIB), *limit]
+        # In a session of its own, so that Ctrl-C reaches only the kit, which then ends it in order.
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        )
+        os.sched_setaffinity(self.process.pid, processors)
+        self.said = ""
+        try:
+            self._wait_until_it_listens(interface)
+        except BaseException:
+            self._end()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end()
+
+    @property
+    def ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def stop(self) -> Counts:
+        """Write what has come until now, of which the kernel may still hold some, and end.
+
+        Raises `RunError` if tcpdump failed before, as on a full disk.
+        """
+        deadline = time.monotonic() + DRAIN_S
+        offered = self._counts_now().offered
+        while not self.ended and self._counts_now().captured < offered and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        self._end()
+        if self.process.returncode and GONE not in self.said:
+            raise RunError(f"tcpdump failed, and {self.file} is not complete: {self.said.strip()}")
+        return counts(self.said)
+
+    def _counts_now(self) -> Counts:
+        """tcpdump answers SIGUSR1 with a line of its counts."""
+        if self.ended:
+            return Counts()
+        self.said = ""
+        self.process.send_signal(signal.SIGUSR1)
+        self._listen(1.0, "dropped by kernel")
+        return counts(self.said)
+
+    def _wait_until_it_listens(self, interface: str) -> None:
+        self._listen(START_S, "listening on")
+        if "listening on" not in self.said:
+            raise RunError(f"tcpdump does not capture at interface '{interface}': {self.said.strip() or 'no answer'}")
+
+    def _listen(self, seconds: float, until: str) -> None:
+        """Take in what tcpdump says, until it has said `until` or nothing more."""
+        assert self.process.stderr
+        deadline = time.monotonic() + seconds
+        while until not in self.said and (left := deadline - time.monotonic()) > 0:
+            if not select.select([self.process.stderr], [], [], left)[0]:
+                return
+            heard = os.read(self.process.stderr.fileno(), 4096)
+            if not heard:
+                return
+            self.said += heard.decode(errors="replace")
+
+    def _end(self) -> None:
+        """End tcpdump, and take in its last words. A second time does nothing."""
+        assert self.process.stderr
+        if self.process.stderr.closed:
+            return
+        self.process.send_signal(signal.SIGINT)
+        _, rest = self.process.communicate()
+        self.said += rest.decode(errors="replace")
+
+
+def counts(said: str) -> Counts:
+    """The last counts in what tcpdump said."""
+    return Counts(**{what: int(number) for number, what in COUNTS.findall(said)})
+
+
+def check_tcpdump() -> None:
+    """Raise `MachineError` where nothing can capture."""
+    if shutil.which("tcpdump") is None:
+        raise MachineError("tcpdump is not installed, and captures are made with it: apt install tcpdump")
+    if os.geteuid() != 0:
+        raise MachineError("capturing packets needs root: run the same command with sudo")
+
+
+# ---- of a network of another process -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limit:
+    """When a capture ends, if not by Ctrl-C or with its network. Seconds from its start; packets of both directions."""
+
+    seconds: float | None = None
+    packets: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("seconds", self.seconds), ("packets", self.packets)):
+            if value is not None and value <= 0:
+                raise InputError(f"{name} {value:g}: a number greater than 0 is expected")
+
+
+def capture_to(console: Console, network: RunningNetwork, place: Place, file: Path, limit: Limit) -> None:
+    """Capture at a port until `limit`, Ctrl-C, or the end of the network, and say what came. Raises `InakitError`."""
+    port = network.port(*place)
+    check_tcpdump()
+    if file.suffix != ".pcap":
+        raise InputError(f"output '{file}': a name that ends in .pcap is expected")
+    with signals_unwind(), Capture(port.interface, file, network.switch_processors, limit.packets) as running:
+        console.print(f"capturing at port {port.number} of {place[0]}, which leads to {port.peer}; Ctrl-C ends it")
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            running.process.wait(limit.seconds)
+        found = running.stop()
+    console.print(describe_capture(str(file), found), highlight=False, soft_wrap=True)
+
+
+def describe_capture(name: str, found: Counts) -> str:
+    lost = f", {found.dropped} LOST: tcpdump was too slow for them" if found.dropped else ", none lost"
+    return f"{name}: {found.captured} packets{lost}"
+
+
+# ---- of a run -----------------------------------------------------------------------------------
+
+
+def capture_places(fabric: Fabric, asked: str) -> tuple[Place, ...]:
+    """What "s1,s2:3" means: all ports of s1 that have a link, and port 3 of s2. Raises `InputError`."""
+    found: dict[Place, None] = {}
+    for part in filter(None, map(str.strip, asked.split(","))):
+        found |= dict.fromkeys(places_of(fabric, *part.partition(":")))
+    return tuple(found)
+
+
+def places_of(fabric: Fabric, switch: str, colon: str, port: str) -> list[Place]:
+    if switch not in fabric.switch_by_name:
+        raise unknown_name("switch", switch, fabric.switch_by_name)
+    linked = sorted(fabric.port_numbers[switch, peer] for peer in fabric.neighbors[switch])
+    if not colon:
+        return [(switch, number) for number in linked]
+    if port not in map(str, linked):
+        raise InputError(f"switch '{switch}' has no link at port '{port}': it has {', '.join(map(str, linked))}")
+    return [(switch, int(port))]
+
+
+@contextmanager
+def capturing(network: Network, places: Sequence[Place], folder: Path) -> Iterator[dict[str, Counts]]:
+    """Capture at `places` during the block, to `folder/<switch>-<port>.pcap`; gives the counts when it is over."""
+    found: dict[str, Counts] = {}
+    running: dict[str, Capture] = {}
+    facts = network.facts()
+    with ExitStack() as stack:
+        for switch, number in places:
+            name = f"{switch}-{number}"
+            port = facts.port(switch, number)
+            started = Capture(port.interface, folder / f"{name}.pcap", facts.switch_processors)
+            running[name] = stack.enter_context(started)
+            network.ledger.record("pid", started.process.pid)
+        yield found
+        found |= {name: each.stop() for name, each in running.items()}
+
+
+def warn_of_losses(console: Console, planner: str, captured: Mapping[str, Counts]) -> None:
+    """Say which files of a run lack packets."""
+    for name, found in captured.items():
+        if found.dropped:
+            file = describe_capture(f"{planner}/pcap/{name}.pcap", found)
+            console.print(file, style="yellow", highlight=False, soft_wrap=True)

@@ -1,0 +1,171 @@
+"""A switch of a running network as text: entries as calls, registers by what is not 0, counters by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from ipaddress import IPv4Address
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from experiments.inspect.contents import Contents, Selection, Values, as_document, attach, read, short
+from switch.entries import MulticastGroup, TableEntry
+from switch.program.program import Program, Table
+from topo.live.running import RunningNetwork, SwitchFacts
+from traffic.wire.packet import Event
+
+ROWS = 20
+"""Elements that are shown of several registers together."""
+ADDRESSES = ("hdr.ipv4.src", "hdr.ipv4.dst")
+LARGE = 1 << 32
+"""Numbers from here on are shown in hexadecimal: they are bitmaps."""
+SLOT_BITMAP = "InaIngress.slot_bitmap"
+SUM = "sum"
+EVENTS = "InaIngress.events"
+PORT_COUNTERS = ("InaIngress.received", "InaEgress.sent", "InaEgress.replicated", "InaEgress.lost")
+
+Section = tuple[str, Iterable[str]]
+
+
+def dump(
+    console: Console, network: RunningNetwork, switch: str, asked: Mapping[str, str | None], *, as_json: bool
+) -> None:
+    """Show what `asked` (table, register, counter) says of a switch, or all of it. Raises `InakitError`."""
+    facts = network.switch(switch)
+    view, program = attach(facts)
+    contents = read(view, program, Selection.of(program, **asked))
+    if as_json:
+        print(json.dumps({"network": network.id, "switch": switch} | as_document(contents), indent=1))
+        return
+    for title, lines in sections(contents, facts, shown=ROWS if asked["register"] is None else None):
+        console.print(title, style="bold", markup=False, highlight=False, soft_wrap=True)
+        for line in lines:
+            console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+
+
+def sections(contents: Contents, facts: SwitchFacts, shown: int | None) -> Iterator[Section]:
+    """A title and lines for every table, for all groups, for registers of equal length, for every counter."""
+    for name, entries in contents.tables.items():
+        yield f"table {name}: {count(len(entries), 'entry', 'entries')}", table_lines(contents.program, entries)
+    if contents.groups:
+        yield "multicast groups", map(group_line, contents.groups)
+    by_length = sorted(contents.registers.items(), key=lambda item: len(item[1]))
+    for length, registers in groupby(by_length, key=lambda item: len(item[1])):
+        yield register_section(dict(registers), length, shown)
+    for name, (packets, octets) in contents.counters.items():
+        yield f"counter {name}", counter_lines(packets, octets, element_name(name, facts))
+
+
+def group_line(group: MulticastGroup) -> str:
+    more = "".join(f", port {port} as replica {replica}" for replica, port in group.more)
+    return f"{group.group} -> ports {list(group.ports)}{more}"
+
+
+def count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def table_lines(program: Program, entries: Sequence[TableEntry]) -> list[str]:
+    """A line per entry: its key in columns, and the action as a call."""
+    if not entries:
+        return []
+    table = program.table(entries[0].table)
+    heads = [*(short(part.name) for part in table.key), ""]
+    return aligned([heads, *([*key_texts(table, entry), call(table, entry)] for entry in entries)])
+
+
+def key_texts(table: Table, entry: TableEntry) -> Iterator[str]:
+    for part, value in zip(table.key, entry.key, strict=True):
+        if isinstance(value, int):
+            yield str(IPv4Address(value)) if part.name in ADDRESSES else number(value)
+        else:
+            yield str(value)
+
+
+def call(table: Table, entry: TableEntry) -> str:
+    names = [parameter.name for parameter in table.action(entry.action).parameters]
+    given = ", ".join(f"{name}={number(value)}" for name, value in zip(names, entry.params, strict=True))
+    return f"{short(entry.action)}({given})"
+
+
+def number(value: int) -> str:
+    return f"{value:#x}" if value >= LARGE else str(value)
+
+
+def register_section(registers: Mapping[str, Values], length: int, shown: int | None) -> Section:
+    """A line per index at which a register is not 0, a column per register or family of registers.
+
+    Where registers are slots of aggregation, those come first that hold a fragment.
+    """
+    used = np.flatnonzero(np.any([values != 0 for values in registers.values()], axis=0))
+    title = f"{heading(registers)}: {len(used)} of {length} elements not 0"
+    if SLOT_BITMAP in registers:
+        waiting = registers[SLOT_BITMAP][used] != 0
+        used = np.concatenate([used[waiting], used[~waiting]])
+        title += f", {np.count_nonzero(waiting)} slots hold a fragment"
+    return title, element_lines(families(registers), used, shown) if used.size else []
+
+
+def heading(registers: Mapping[str, Values]) -> str:
+    return f"register {next(iter(registers))}" if len(registers) == 1 else f"{len(registers)} registers"
+
+
+def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
+    """Registers whose names differ in the number at the end, one below the other; sums as signed numbers."""
+    found: dict[str, NDArray[Any]] = {}
+    for family, members in groupby(registers, key=lambda name: short(name).rstrip("0123456789")):
+        names = list(members)
+        values = np.stack([registers[name] for name in names])
+        heads = [short(name) for name in names]
+        title = heads[0] if len(heads) == 1 else f"{heads[0]}..{heads[-1].removeprefix(family)}"
+        signed = family == SUM and values.max() < LARGE
+        found[title] = values.astype(np.uint32).view(np.int32) if signed else values
+    return found
+
+
+def element_lines(columns: Mapping[str, NDArray[Any]], used: NDArray[np.int64], shown: int | None) -> list[str]:
+    """The elements at the indices `used`, of which at most `shown` are."""
+    rows = [[str(index), *(first_values(values[:, index]) for values in columns.values())] for index in used[:shown]]
+    lines = aligned([["index", *columns], *rows])
+    if len(used) > len(rows):
+        lines.append(f"... and {len(used) - len(rows)} more: --register NAME shows all of one register, --json of all")
+    return lines
+
+
+def first_values(values: NDArray[Any]) -> str:
+    """One number, or the first ones of a family's."""
+    first = " ".join(number(int(value)) for value in values[:3])
+    return first if len(values) <= 3 else f"{first} ..."
+
+
+def element_name(counter: str, facts: SwitchFacts) -> Callable[[int], str]:
+    """What the elements of a counter are called."""
+    if counter == EVENTS:
+        return lambda index: Event(index).name.lower()
+    if counter in PORT_COUNTERS:
+        return partial(port_name, {port.number: port.peer for port in facts.ports})
+    return str
+
+
+def port_name(peers: Mapping[int, str], port: int) -> str:
+    return f"port {port} ({peers[port]})" if port in peers else f"port {port}"
+
+
+def counter_lines(packets: Values, octets: Values, name: Callable[[int], str]) -> list[str]:
+    """A line per element that is not 0."""
+    used = [int(index) for index in np.flatnonzero(packets)]
+    rows = [[str(packets[index]), str(octets[index]), name(index)] for index in used]
+    return aligned([["packets", "bytes", ""], *rows]) if rows else []
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns of equal width with numbers to the right, the last one to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    formats = [f"{{:>{width}}}" for width in widths[:-1]]
+    template = "  ".join([*formats, "{}"])
+    return [template.format(*row).rstrip() for row in rows]

@@ -1,0 +1,193 @@
+"""ARO's Figures 11 to 13, its efficiency: what SRO, APP and QSR gain in time and lose in throughput.
+
+The fast exact method is measured at the paper's scale. The published model is measured at a smaller one, because HiGHS
+on one thread stands in for Gurobi on twelve; the paper gave Gurobi 1,200 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from rich.console import Console
+
+from experiments.papers.aro.sample import Case, Sample, sample
+from experiments.papers.aro.schemes import EXACT, SCHEMES
+from experiments.papers.aro.setting import SJST, Setting
+from experiments.papers.common import own_planners as own
+from experiments.papers.common import statements as text
+from experiments.papers.common.drawing import save, table_of
+from experiments.papers.common.estimates import Estimate, Series, means, ratio_of_means
+from experiments.papers.common.method_styles import categories
+from experiments.papers.common.panels import LINES, Panel, Values
+from experiments.papers.common.statements import Statement
+from experiments.papers.common.sweep import Request
+
+FAST = (EXACT, "ARO-SRO", "ARO-APP", "ARO-ACC")
+LITERAL = ("literal aro-qsr", "literal aro-sro", "literal aro-app", "literal aro-acc")
+RAW, QSR = "literal aro-raw", "literal aro-qsr"
+SECONDS, GBPS = "seconds", "least job's throughput (Gbit/s)"
+LITERAL_LIMIT_S = 20.0
+LARGE_SEEDS, SMALL_SEEDS = 3, 10
+LARGE_LIMIT_S = 30.0
+LARGE, SHORT = (("time_limit_s", LARGE_LIMIT_S),), (("time_limit_s", LITERAL_LIMIT_S),)
+
+FIVE_JOBS = Setting(jobs=5, workers=100)
+"""Figure 11's setting at lambda = 1."""
+SMALL = Setting(jobs=2, workers=20, leaves=8, share=0.4)
+"""What the published model solves in about a second: 16 switches, 3 or so of the 6 with INA above the leaves."""
+ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
+LEVELS = (10, 20, 50, 100, 200, 500)
+CONTINUOUS = 10**9
+
+
+def large(scale: int) -> Setting:
+    """Figure 11's setting: 48 lambda switches, 100 lambda workers for each of five jobs."""
+    return replace(FIVE_JOBS, workers=100 * scale, leaves=24 * scale)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Seconds and least throughput of a job, in Gbit/s: by line, a point for each place."""
+
+    seconds: Series
+    gbps: Series
+
+    def panels(self, places: Sequence[float], axis: str, log: str = "", title: str = "") -> tuple[Panel, Panel]:
+        """Seconds, and throughput. Lines that are not named after schemes get styles by position."""
+        styles = {} if set(self.seconds) <= set(SCHEMES) else categories(self.seconds)
+        return (
+            Panel(LINES, places, self.seconds, axis, SECONDS, f"(a) {title}", log=log, styles=styles),
+            Panel(LINES, places, self.gbps, axis, GBPS, f"(b) {title}", styles=styles),
+        )
+
+    def show(self, console: Console, title: str, axis: str, places: Sequence[object]) -> None:
+        """Print both as tables."""
+        console.print(table_of(f"ARO, {title}: {SECONDS}", axis, places, means(self.seconds)))
+        console.print(table_of(f"ARO, {title}: {GBPS}", axis, places, means(self.gbps)))
+
+
+def effort(found: Sample, lines: Mapping[str, Sequence[Case]]) -> Effort:
+    """Of cases, line by line."""
+
+    def estimates(key: str) -> Series:
+        return {name: [found.estimate_of(case, key) for case in line] for name, line in lines.items()}
+
+    return Effort(estimates("seconds"), estimates("least_job_bps"))
+
+
+def fig11(console: Console, request: Request) -> str:
+    """SRO and APP with five jobs: at the paper's scale by the fast method, at a small one by the published model."""
+    places = [FIVE_JOBS] if request.quick else [FIVE_JOBS, *map(large, (3, 4, 5))]
+    few = [SMALL] if request.quick else [SMALL, replace(SMALL, jobs=3, workers=50, leaves=12)]
+    fast_lines = {name: [Case(s, name, LARGE) for s in places] for name in FAST}
+    slow_lines = {name: [Case(s, name, SHORT) for s in few] for name in LITERAL}
+    every = chain.from_iterable((*fast_lines.values(), *slow_lines.values()))
+    found = sample(every, request, console, LARGE_SEEDS)
+    fast, slow = effort(found, fast_lines), effort(found, slow_lines)
+    switches = [2 * setting.leaves for setting in places]
+    fast.show(console, "Figure 11, the fast method", "switches", switches)
+    few_switches = [2 * setting.leaves for setting in few]
+    slow.show(console, "Figure 11, the published model", "switches", few_switches)
+    save(
+        request.results / "aro-fig11",
+        *fast.panels(switches, "switches", "y", "fast method"),
+        *as_named_in_the_paper(slow).panels(few_switches, "switches", "y", "published model"),
+    )
+    console.print(text.table_of(said_of_speed(fast, slow)))
+    own.leave_out(console, own.VARIANTS)
+    return found.verdict
+
+
+def as_named_in_the_paper(slow: Effort) -> Effort:
+    """The published model's lines under the names of the schemes that they are."""
+    names = dict(zip(LITERAL, FAST, strict=True))
+    return Effort(
+        {names[name]: line for name, line in slow.seconds.items()},
+        {names[name]: line for name, line in slow.gbps.items()},
+    )
+
+
+def said_of_speed(fast: Effort, slow: Effort) -> list[Statement]:
+    """The text on Figure 11; of the published model, at the largest scale that was measured."""
+    seconds, gbps = ({name: line[-1].value for name, line in values.items()} for values in (slow.seconds, slow.gbps))
+    accelerated, plain = "literal aro-acc", "literal aro-qsr"
+    fast_gbps = means(fast.gbps)
+    lost = max(1 - acc / best for acc, best in zip(fast_gbps["ARO-ACC"], fast_gbps[EXACT], strict=True))
+    published = means(as_named_in_the_paper(slow).seconds)
+    at_last = {name: line[-1:] for name, line in published.items()}
+    return [
+        *(
+            text.is_over(f"11: {s} takes less time than ARO (published)", (at_last[EXACT], at_last[s]), ["largest"])
+            for s in ("ARO-SRO", "ARO-APP")
+        ),
+        text.is_lowest("11, seconds (published)", "ARO-ACC", (EXACT, "ARO-SRO", "ARO-APP"), at_last, ["largest"]),
+        text.is_above(
+            "11: ARO-ACC takes about 90 % less time (published)", 1 - seconds[accelerated] / seconds[plain], 0.8
+        ),
+        text.is_below("11: it loses less than 10 % (published)", 1 - gbps[accelerated] / gbps[plain], 0.1),
+        text.is_below("11: it loses less than 10 % (fast method)", lost, 0.1),
+    ]
+
+
+def fig12(console: Console, request: Request) -> str:
+    """APP's alpha: one task at the default setting, and five jobs at Figure 11's with lambda = 1."""
+    settings = {"one task": SJST} if request.quick else {"one task": SJST, "five jobs": FIVE_JOBS}
+    by_alpha = {name: [Case(s, "ARO-ACC", (("alpha", a),)) for a in ALPHAS] for name, s in settings.items()}
+    without = {name: Case(setting, EXACT) for name, setting in settings.items()}
+    found = sample([*chain.from_iterable(by_alpha.values()), *without.values()], request, console, SMALL_SEEDS)
+    accelerated = effort(found, by_alpha)
+    accelerated.show(console, "Figure 12, ARO-ACC", "alpha", ALPHAS)
+    save(request.results / "aro-fig12", *accelerated.panels(ALPHAS, "alpha"))
+    said = []
+    for name, rates in means(accelerated.gbps).items():
+        lost = 1 - rates[ALPHAS.index(0.4)] / found.mean_of(without[name], "least_job_bps")
+        said.append(text.is_below(f"12: alpha = 0.4 costs about 5 % ({name})", lost, 0.1))
+        said.append(text.rises(f"12: throughput rises with alpha ({name})", rates))
+        said.append(text.rises(f"12: seconds rise with alpha ({name})", means(accelerated.seconds)[name]))
+    console.print(text.table_of(said))
+    own.leave_out(console, own.VARIANTS)
+    return found.verdict
+
+
+def fig13(console: Console, request: Request) -> str:
+    """QSR's N: throughput lost, exactly, at the default setting; and the published model's time at a small one."""
+    levels = LEVELS[::3] if request.quick else LEVELS
+    exact = {n: Case(SJST, EXACT, (("levels", n),)) for n in (*levels, CONTINUOUS)}
+    published = {n: Case(SMALL, QSR, (("levels", n), *SHORT)) for n in levels} | {CONTINUOUS: Case(SMALL, RAW, SHORT)}
+    one = sample(exact.values(), request, console)
+    small = sample(published.values(), request, console, SMALL_SEEDS)
+    losses = {"one task, exactly": lost(one, exact), "published model": lost(small, published)}
+    took = {"published model": [small.estimate_of(published[n], "seconds") for n in levels]}
+    styles = categories(losses)
+    console.print(table_of("ARO, Figure 13: throughput lost (%)", "N", levels, means(losses)))
+    console.print(table_of("ARO, Figure 13: seconds", "N", levels, means(took)))
+    save(
+        request.results / "aro-fig13",
+        Panel(LINES, levels, losses, "N", "throughput lost (%)", "(a)", log="x", styles=styles),
+        Panel(LINES, levels, took, "N", SECONDS, "(b)", log="x", styles=styles),
+    )
+    console.print(text.table_of(said_of_levels(means(losses), means(took), levels, small, published)))
+    own.leave_out(console, own.VARIANTS)
+    return one.verdict
+
+
+def said_of_levels(
+    losses: Values, took: Values, levels: Sequence[int], small: Sample, published: Mapping[int, Case]
+) -> list[Statement]:
+    """The text on Figure 13."""
+    seconds = took["published model"]
+    enough = [loss for line in losses.values() for n, loss in zip(levels, line, strict=True) if n >= 100]
+    gain = small.mean_of(published[CONTINUOUS], "seconds") / seconds[levels.index(100)]
+    said = [text.falls(f"13: a larger N loses less ({name})", line) for name, line in losses.items()]
+    said.append(text.rises("13: a larger N takes longer (published)", seconds))
+    said.append(text.is_below("13: from N = 100 on less than 2 % is lost", max(enough) / 100, 0.02))
+    said.append(text.is_above("13: at N = 100 QSR is about 4 times as fast as ARO-RAW", gain, 3))
+    return said
+
+
+def lost(found: Sample, by_level: Mapping[int, Case]) -> list[Estimate]:
+    """The percentage of throughput that each level but the last loses, which is continuous."""
+    *quantised, best = (found.of(case, "least_job_bps") for case in by_level.values())
+    return [ratio_of_means(rates, best).map(lambda kept: 100 * (1 - kept)) for rates in quantised]

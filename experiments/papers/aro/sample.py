@@ -1,0 +1,97 @@
+"""The sweep behind ARO's figures: every scheme in every setting with every seed, and its rates in Gbit/s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from rich.console import Console
+
+from experiments.papers.aro.schemes import EXACT, GAP, ROUNDING, measure
+from experiments.papers.aro.setting import Setting
+from experiments.papers.common.estimates import Estimate, Series, estimate
+from experiments.papers.common.sweep import Measured, Request, Result, Trial, Value, sweep
+from traffic.measure.verdict import VALID
+
+SEEDS, QUICK_SEEDS = 30, 2
+QUICK_LIMIT_S = 3.0
+UNPROVEN = "UNPROVEN"
+
+More = tuple[tuple[str, Value], ...]
+"""What a trial has beside setting, scheme and seed: `alpha`, `levels`, `time_limit_s`; the last of a name counts."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scheme in a setting."""
+
+    setting: Setting
+    scheme: str
+    more: More = ()
+
+    def trials(self, seeds: int) -> list[Trial]:
+        return [self.setting.trial(scheme=self.scheme, seed=seed, **dict(self.more)) for seed in range(seeds)]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """All results of the cases that were asked for."""
+
+    measured: Measured
+    seeds: int
+    limit: More
+
+    def of(self, case: Case, key: str = "least_bps") -> list[float]:
+        """By seed: rates in Gbit/s, or `seconds`."""
+        unit = 1e9 if key.endswith("bps") else 1.0
+        asked = Case(case.setting, case.scheme, (*case.more, *self.limit))
+        return [value / unit for value in self.measured.of(key, asked.trials(self.seeds))]
+
+    def mean_of(self, case: Case, key: str = "least_bps") -> float:
+        return fmean(self.of(case, key))
+
+    def estimate_of(self, case: Case, key: str = "least_bps") -> Estimate:
+        """The mean over seeds with its interval, in Gbit/s or seconds."""
+        return estimate(self.of(case, key))
+
+    def mean(self, setting: Setting, scheme: str, key: str = "least_bps") -> float:
+        return self.mean_of(Case(setting, scheme), key)
+
+    def line(self, settings: Iterable[Setting], scheme: str, key: str = "least_bps") -> list[float]:
+        return [self.mean(setting, scheme, key) for setting in settings]
+
+    def lines(self, settings: Sequence[Setting], schemes: Iterable[str], key: str = "least_bps") -> Series:
+        """A line over the settings for each scheme."""
+        return {scheme: [self.estimate_of(Case(s, scheme), key) for s in settings] for scheme in schemes}
+
+    @property
+    def unproven(self) -> int:
+        """How often the optimum is not proven to `GAP`."""
+        gaps = (float(result["gap"]) for name, result in self.measured.results.items() if f'"{EXACT}"' in name)
+        return sum(gap > GAP * (1 + ROUNDING) for gap in gaps)
+
+    @property
+    def verdict(self) -> str:
+        """VALID if all that is called optimal here is proven to be."""
+        return UNPROVEN if self.unproven else VALID
+
+
+def sample(
+    cases: Iterable[Case],
+    request: Request,
+    console: Console,
+    seeds: int = SEEDS,
+    measure: Callable[[Trial], Result] = measure,
+) -> Sample:
+    """Measure all cases, less those that an earlier run has measured."""
+    count = QUICK_SEEDS if request.quick else seeds
+    limit: More = (("time_limit_s", QUICK_LIMIT_S),) if request.quick else ()
+    trials = [trial for case in cases for trial in Case(case.setting, case.scheme, (*case.more, *limit)).trials(count)]
+    trials.sort(key=lambda trial: int(trial["seed"]))
+    return Sample(sweep(trials, measure, request.results / "aro.jsonl", console), count, limit)
+
+
+def cases(settings: Iterable[Setting], schemes: Iterable[str]) -> list[Case]:
+    every = list(schemes)
+    return [Case(setting, scheme) for setting in dict.fromkeys(settings) for scheme in every]

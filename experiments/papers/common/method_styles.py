@@ -1,0 +1,113 @@
+"""Names, colours, markers, dashes and hatches of all methods: every plot of the papers takes them from here.
+
+Every two colours stay apart for full colour vision, for the three colour-blindnesses and in greyscale, as this file's
+test measures. Variants of one method share its colour and differ in marker and dash. Planners of `planner/own/` have
+colours, markers and a hatch that no built-in method has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from planner.methods import OWN
+from topo.errors import unknown_name
+
+RED, NAVY, SKY, MINT, MUSTARD, PLUM, INK = "#B61100", "#2C23A3", "#19ABF3", "#2CE0A2", "#D0B200", "#8D0A6C", "#302D11"
+BUILT_IN_COLORS = (RED, SKY, NAVY, MINT, MUSTARD, PLUM, INK)
+OWN_COLORS = ("#FF2BD1", "#A200FF", "#BD635D")
+OWN_MARKERS = ("*", "p", "H", "<")
+"""Three colours and four markers: twelve planners of one's own differ in one or the other."""
+
+SOLID, DASHED, DOTTED = "-", "--", ":"
+OWN_DASH = (0, (4, 2, 1, 2))
+Dash = str | tuple[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a method is drawn: `dash` of its lines, `hatch` of its bars."""
+
+    color: str
+    marker: str = "o"
+    dash: Dash = SOLID
+    hatch: str = ""
+
+
+METHODS: Mapping[str, Style] = {
+    "ARO": Style(RED, "o"),
+    "ARO-ACC": Style(MUSTARD, "s"),
+    "ARO-SRO": Style(PLUM, "P"),
+    "ARO-APP": Style(INK, "X"),
+    "aro-unaware": Style(PLUM, "P"),
+    "RANDOM": Style(NAVY, "^"),
+    "GRID": Style(SKY, "D"),
+    "AggTree": Style(MINT, "v"),
+    "forest": Style(INK, "X"),
+    "ATRO": Style(INK, "P"),
+    "PARING": Style(MINT, "s"),
+    "PARING, one aggregator": Style(MUSTARD, "^"),
+    "SPAR": Style(SKY, "D"),
+    "GOAT": Style(PLUM, "o"),
+    "ESA": Style(NAVY, "s"),
+    "ATP": Style(MINT, "^"),
+    "Geryon": Style(INK, "v"),
+    "shadow-copy": Style(MUSTARD, "D"),
+    "InArt": Style(RED, "o"),
+    "InArt, one tree per PS": Style(PLUM, "P"),
+    "LP-InArt": Style(SKY, "X"),
+    "R-InArt": Style(PLUM, "P"),
+    "ATP, ToRs sum 9 Mbit/s": Style(NAVY, "v"),
+    "LBMM": Style(MUSTARD, "D"),
+    "inart-forest": Style(RED, "o"),
+    "noINC-FCFS": Style(INK, "v"),
+    "INC-FCFS": Style(NAVY, "^"),
+    "noINC-TW": Style(MUSTARD, "s"),
+    "INC-TW": Style(RED, "o"),
+    "pack": Style(MINT, "D"),
+    "INC-TW-NoRecon": Style(PLUM, "P"),
+    "milp": Style(SKY, "X"),
+}
+"""By the name that the papers' figures have. A planner's own name, in lower case, is found as well."""
+
+VARIANTS = {
+    "on the path": 0, "leaf-spine": 0, "by the nearest": 1, "fat-tree": 1, "Eq. (4)": 1, "capped": 1, "balanced": 1,
+}  # fmt: skip
+"""What may follow a method's name and ", ": the second variant has another marker and dash."""
+SECOND_MARKER = {
+    "o": "h", "s": "d", "^": ">", "D": "X", "v": "1", "P": "+", "X": "x", "*": "4", "p": "3", "H": "2", "<": "|",
+}  # fmt: skip
+
+PAPER_NAMES = {name.lower(): name for name in METHODS}
+
+
+def style_of(name: str) -> Style:
+    """The style of a method, of a variant such as "ESA, on the path", or of a planner of one's own.
+
+    Raises `InputError` for a name that is none of them.
+    """
+    exact = METHODS.get(name) or METHODS.get(PAPER_NAMES.get(name, ""))
+    if exact:
+        return exact
+    if name in OWN:
+        return own_style(list(OWN).index(name))
+    method, _, variant = name.rpartition(", ")
+    if variant not in VARIANTS:
+        raise unknown_name("method's style (experiments/papers/common/method_styles.py)", name, [*METHODS, *OWN])
+    style = style_of(method)
+    return replace(style, marker=SECOND_MARKER[style.marker], dash=DOTTED) if VARIANTS[variant] else style
+
+
+def own_style(place: int) -> Style:
+    """The style of the planner at that place of `planner/own/`."""
+    color, marker = OWN_COLORS[place % len(OWN_COLORS)], OWN_MARKERS[place % len(OWN_MARKERS)]
+    return Style(color, marker, OWN_DASH, "//")
+
+
+CATEGORY_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def categories(names: Iterable[str]) -> dict[str, Style]:
+    """Styles of what is no method (models, readings, phases of a run), by position."""
+    styles = [Style(color, marker) for color, marker in zip(BUILT_IN_COLORS, CATEGORY_MARKERS, strict=True)]
+    return dict(zip(names, styles, strict=False))

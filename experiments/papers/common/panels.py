@@ -1,0 +1,41 @@
+"""What a panel of a figure shows, as data: its picture and its CSV are both made of this and of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from experiments.papers.common.estimates import Series
+from experiments.papers.common.method_styles import Style, style_of
+
+Place = str | float
+Values = Mapping[str, Sequence[float]]
+"""By the name of a line."""
+Printed = Mapping[str, Mapping[Place, float]]
+"""The values that a paper prints: by the name of a line, then by place."""
+
+LINES, BARS, VIOLINS = "lines", "bars", "violins"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: `series` over `places`, drawn as `kind` says.
+
+    `paper` has the values that the paper prints, `planned` what plans promise: by line, then by place. `styles` are
+    those of lines that are no methods. `log` names the logarithmic axes, "y" or "xy".
+    """
+
+    kind: str
+    places: Sequence[Place]
+    series: Series
+    xlabel: str
+    ylabel: str
+    title: str = ""
+    paper: Printed = field(default_factory=dict)
+    planned: Values = field(default_factory=dict)
+    log: str = ""
+    styles: Mapping[str, Style] = field(default_factory=dict)
+
+    def style(self, name: str) -> Style:
+        """The style of one of the panel's lines."""
+        return self.styles.get(name) or style_of(name)

@@ -1,0 +1,166 @@
+"""The runs behind a figure: each plan on a network of its own, watched, judged and kept in one run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+
+from experiments.calibrate.fit import fit, packets
+from experiments.emulate.defaults import rate_words, tell_choice
+from experiments.emulate.emulate import overall
+from experiments.papers.common.figure import Request
+from experiments.run.bring_up import brought_up
+from experiments.run.dilation import as_described, slowed_options, slowed_problem
+from experiments.run.outcome import Outcome, planned_figures, watch
+from experiments.run.progress import bar
+from experiments.run.record import RunFolder, RunRecord, check_results
+from experiments.run.report import VERDICT_STYLES, shortened
+from planner.core.evaluate import evaluate
+from planner.core.files import save_plan
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.plan_entries import entries
+from switch.targets import Target, choose_target
+from topo.files.document import document_of
+from topo.live.network import DEFAULT_QUEUE_PACKETS, check_machine
+from traffic.measure.fidelity import Excuses
+from traffic.runs.closed_loop import Interference, Progress, ReliableOptions, run_reliable
+from traffic.sockets.ports import host_ports
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run. `excuses` is what `interference` accounts for; `setting` is where it stands in the figure.
+
+    `queue_packets`: how long the queue before every link is.
+    `emulate` runs it where it takes more than a network of its fabric with the plan's entries.
+    """
+
+    name: str
+    problem: Problem
+    plan: Plan
+    setting: Mapping[str, Any] = field(default_factory=dict)
+    options: ReliableOptions | None = None
+    interference: Interference | None = None
+    excuses: Excuses | None = None
+    queue_packets: int = DEFAULT_QUEUE_PACKETS
+    emulate: Callable[[Trial, Target, RunFolder, Progress], Outcome] | None = None
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What came of all runs, in their order, and the folder that keeps it."""
+
+    folder: RunFolder
+    outcomes: tuple[Outcome, ...]
+    verdict: str
+    reasons: tuple[str, ...]
+
+    def tell(self, console: Console) -> None:
+        """Print the verdict of all runs together, why, and where everything is."""
+        console.print(f"verdict: [{VERDICT_STYLES.get(self.verdict, 'bold yellow')}]{self.verdict}[/]", highlight=False)
+        for reason in shortened(self.reasons):
+            console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"everything of these runs: {self.folder.path}", highlight=False)
+
+
+def run_trials(figure: str, trials: Sequence[Trial], request: Request, console: Console) -> Trials:
+    """Run them one after another; `run.json` says before what is to come. Raises `InakitError`.
+
+    Where this machine does not carry the trials' rates all are slowed down alike. What comes of them is told as if
+    they were not.
+    """
+    target = choose_target(request.switch)
+    check_machine()
+    check_results(request.results)
+    tell_choice(console, request.switch, target)
+    scale = scale_of(trials, target, console)
+    folder = RunFolder(request.results, figure)
+    record = new_record(trials, target, scale)
+    folder.write_record(record)
+    outcomes = []
+    with folder.completing(record), bar(console, f"{figure} on {target.name}") as progress:
+        for number, trial in enumerate(trials):
+            emulate = trial.emulate or measure
+            outcome = emulate(slowed(trial, scale), target, folder, part_of(progress, number, len(trials)))
+            outcome = replace(outcome, measured=as_described(outcome.measured, scale))
+            outcomes.append(outcome)
+            record.planners[trial.name] |= outcome.as_json()
+            folder.write_record(record)
+        record.finish(*overall(record.planners))
+    return Trials(folder, tuple(outcomes), record.verdict, tuple(record.reasons))
+
+
+def scale_of(trials: Sequence[Trial], target: Target, console: Console) -> float:
+    """What to slow all trials down by so that this machine carries them; says so unless it is 1.
+
+    Trials that are run in a way of their own keep their rates.
+    """
+    if any(trial.emulate for trial in trials):
+        return 1.0
+    heaviest = max(trials, key=lambda trial: packets(trial.problem, trial.plan))
+    found = fit(heaviest.problem, {heaviest.name: heaviest.plan}, target, console, panel=False)
+    if found.scale < 1:
+        line = (
+            f"slowed down to {found.scale:.3g} of their rates: links of {rate_words(found.link_bps)} at most are what "
+        )
+        console.print(f"{line}{target.name} carries here", highlight=False, soft_wrap=True)
+    return found.scale
+
+
+def slowed(trial: Trial, scale: float) -> Trial:
+    """The trial at a scale of its rates."""
+    if scale == 1:
+        return trial
+    return replace(
+        trial,
+        problem=slowed_problem(trial.problem, scale),
+        plan=trial.plan.with_rates_times(scale),
+        options=slowed_options(trial.options, scale),
+    )
+
+
+def part_of(progress: Progress, number: int, count: int) -> Progress:
+    """The progress of one of `count` runs, as part of that of all."""
+    return lambda share: progress((number + share) / count)
+
+
+def measure(trial: Trial, target: Target, folder: RunFolder, progress: Progress) -> Outcome:
+    """One run. Raises `RunError` when a switch dies or the traffic stalls."""
+    installed = entries(trial.problem, trial.plan)
+    own = folder.path / trial.name
+    own.mkdir()
+    save_plan(trial.plan, own / "plan.json")
+    fabric, queue = trial.problem.fabric, trial.queue_packets
+    with brought_up(fabric, target, installed, own / "switches", queue_packets=queue) as network:
+        hosts = host_ports(network.hosts.values())
+        send = partial(
+            run_reliable, hosts, trial.problem, trial.plan,
+            options=trial.options, progress=progress, interference=trial.interference,
+        )  # fmt: skip
+        return watch(network, hosts, trial.problem, trial.plan, send, trial.excuses)
+
+
+def new_record(trials: Sequence[Trial], target: Target, scale: float) -> RunRecord:
+    """The record before anything runs. All trials are on the first one's fabric, and slowed down to `scale`."""
+    fabric = trials[0].problem.fabric
+    return RunRecord(
+        fabric={
+            "name": fabric.name,
+            "switches": len(fabric.switches),
+            "hosts": len(fabric.hosts),
+            "scale": scale,
+            "description": document_of(fabric),
+        },
+        switch=target.name,
+        mode="reliable",
+        seed=0,
+        configuration={
+            trial.name: {**trial.setting, "jobs": [asdict(job) for job in trial.problem.jobs]} for trial in trials
+        },
+        planners={trial.name: {"planned": planned_figures(evaluate(trial.problem, trial.plan))} for trial in trials},
+    )

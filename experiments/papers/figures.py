@@ -1,0 +1,175 @@
+"""Figures of the papers, each one command: `inakit reproduce PAPER FIGURE`. A new one is a module and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+from rich.console import Console
+
+from experiments.papers.common.figure import Figure, Request
+from topo.errors import InputError, unknown_name
+from traffic.measure.verdict import VALID
+
+
+def module(name: str, function: str = "run", *given: str) -> Callable[[Console, Request], str]:
+    """The function of a module in a paper's room, imported when it is called: not every figure needs a network.
+
+    `given` are arguments before the console, such as the name of the figure where the function draws several.
+    """
+
+    def run(console: Console, request: Request) -> str:
+        verdict: str = getattr(import_module(f"experiments.papers.{name}"), function)(*given, console, request)
+        return verdict
+
+    return run
+
+
+INART_TESTBED = {
+    "fig2": "sending rate",
+    "fig3": "training throughput",
+    "fig4": "time per iteration",
+    "fig5": "communication time",
+}
+
+
+INART_FIGURES = {
+    "fig8": "sending rate by model",
+    "fig9": "sending rate over workers",
+    "fig10": "communication time by model",
+    "fig11": "communication time over workers",
+    "fig12": "network throughput over workers",
+    "fig13": "PS ingress by model",
+}
+"""Simulated, and emulated."""
+
+
+FIGURES: dict[str, dict[str, Figure]] = {
+    "aro": {
+        "fig7": Figure(
+            "one task: rates by default, over INA switches, over workers",
+            module("aro.effectiveness", "fig7"),
+            simulated=True,
+        ),
+        "fig8": Figure(
+            "one task: rates over the number of pipelines", module("aro.effectiveness", "fig8"), simulated=True
+        ),
+        "fig9": Figure(
+            "one job of 1 to 4 tasks: least and total rate", module("aro.effectiveness", "fig9"), simulated=True
+        ),
+        "fig10": Figure(
+            "1 to 4 jobs of two tasks: least and total rate", module("aro.effectiveness", "fig10"), simulated=True
+        ),
+        "fig11": Figure("five jobs: what SRO and APP save and lose", module("aro.efficiency", "fig11"), simulated=True),
+        "fig12": Figure("what alpha of APP saves and loses", module("aro.efficiency", "fig12"), simulated=True),
+        "fig13": Figure("what N of QSR saves and loses", module("aro.efficiency", "fig13"), simulated=True),
+        "emulated": Figure("ARO, baselines, two trees: planned, measured", module("aro.emulated", "aro")),
+    },
+    "atro": {
+        "fig3": Figure("rates of ATRO, ARO, PARING and SPAR", module("atro.topologies", "fig3"), simulated=True),
+        "fig4": Figure("rates over the number of workers", module("atro.topologies", "fig4"), simulated=True),
+        "fig5": Figure("rates over the number of aggregators", module("atro.topologies", "fig5"), simulated=True),
+        "emulated": Figure("the network for 32 workers: planned, measured", module("aro.emulated", "atro")),
+    },
+    "goat": {
+        "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat.training", "run", "fig4")),
+        "fig5": Figure("training throughput over the workers", module("goat.training", "run", "fig5")),
+        "fig7": Figure("time per epoch over the workers", module("goat.training", "run", "fig7")),
+        "fig8": Figure("communication time over the workers", module("goat.training", "run", "fig8")),
+        "fig9": Figure("what comes to the PS over the workers", module("goat.training", "run", "fig9")),
+        "fig10": Figure(
+            "what comes to the PS over the workers", module("goat.simulation", "run", "fig10"), simulated=True
+        ),
+        "fig11": Figure(
+            "what switches sum over the workers", module("goat.simulation", "run", "fig11"), simulated=True
+        ),
+        "fig12": Figure(
+            "communication overhead over the workers", module("goat.simulation", "run", "fig12"), simulated=True
+        ),
+        "fig13": Figure("overhead over the spread of rates", module("goat.simulation", "run", "fig13"), simulated=True),
+        "fig13-emulated": Figure(
+            "communication overhead over the spread of worker rates: ATP, ESA, GOAT", module("goat.asynchrony")
+        ),
+    },
+    "inart": {
+        "fig1": Figure("the example: LBMM, ATP, InArt on two switches", module("inart.example"), simulated=True),
+        **{
+            name: Figure(summary, module("inart.simulated", "run", name), simulated=True)
+            for name, summary in INART_FIGURES.items()
+        },
+        **{
+            f"{name}-emulated": Figure(
+                f"{summary} on the testbed, by real packets", module("inart.testbed", "run", name)
+            )
+            for name, summary in INART_TESTBED.items()
+        },
+        **{
+            f"{name}-emulated": Figure(f"{summary}, by real packets", module("inart.emulated", "run", name))
+            for name, summary in INART_FIGURES.items()
+        },
+        "replan": Figure(
+            "background traffic comes: the same split, new routes (section 4.1)", module("inart.replanned")
+        ),
+        "lp": Figure(
+            "LP-InArt with 200 workers, 8 PSs, 45 switches: its time", module("inart.relaxation_time"), simulated=True
+        ),
+    },
+    "p4inc-aoi": {
+        "table1": Figure(
+            "8 units: the heuristics against the MILP", module("p4inc_aoi.small", "table1"), simulated=True
+        ),
+        "fig6": Figure(
+            "the testbed: reconfigured connections", module("p4inc_aoi.small", "testbed", "fig6"), simulated=True
+        ),
+        "fig7": Figure("the testbed: total JCT", module("p4inc_aoi.small", "testbed", "fig7"), simulated=True),
+        "fig8": Figure("64 units, 800 to 1,400 jobs", module("p4inc_aoi.simulation", "run", "fig8"), simulated=True),
+        "fig9": Figure("64 units, MapReduce jobs", module("p4inc_aoi.simulation", "run", "fig9"), simulated=True),
+        "fig10": Figure("16 to 64 units", module("p4inc_aoi.simulation", "run", "fig10"), simulated=True),
+        "fig11": Figure("over the INC capacity", module("p4inc_aoi.simulation", "run", "fig11"), simulated=True),
+        "fig12": Figure("over the length of a slot", module("p4inc_aoi.simulation", "run", "fig12"), simulated=True),
+        "readings": Figure(
+            "what FCFS, TW and arrivals may mean", module("p4inc_aoi.simulation", "readings"), simulated=True
+        ),
+        "fig7-emulated": Figure(
+            "four racks and their circuits: connections (Figure 6) and JCT (Figure 7)", module("p4inc_aoi.testbed")
+        ),
+        "locality": Figure(
+            "traffic between units: jobs inside one, jobs over two, no INC", module("p4inc_aoi.locality")
+        ),
+    },
+}
+
+
+def find_figure(paper: str, figure: str) -> Figure:
+    """The figure of that name. Raises `InputError` with the nearest paper or figure for an unknown one."""
+    found = figures_of(paper)
+    if figure not in found:
+        raise unknown_name(f"figure of '{paper}'", figure, found)
+    return found[figure]
+
+
+def figures(paper: str | None = None) -> Iterator[tuple[str, Figure]]:
+    """All figures, or those of one paper, each with what to call it on the command line."""
+    for name in FIGURES if paper is None else [paper]:
+        for figure, found in figures_of(name).items():
+            yield f"{name} {figure}", found
+
+
+def run_simulated(paper: str, console: Console, request: Request) -> str:
+    """Run all simulated figures of a paper; the first verdict that is not VALID."""
+    verdicts = []
+    for name, figure in figures_of(paper).items():
+        if figure.simulated:
+            console.rule(f"{paper} {name}: {figure.summary}")
+            verdicts.append(figure.run(console, request))
+    if not verdicts:
+        raise InputError(
+            f"paper '{paper}' has no simulated figure: name one of its figures, {', '.join(FIGURES[paper])}"
+        )
+    return next((verdict for verdict in verdicts if verdict != VALID), VALID)
+
+
+def figures_of(paper: str) -> dict[str, Figure]:
+    if paper not in FIGURES:
+        raise unknown_name("paper", paper, FIGURES)
+    return FIGURES[paper]

@@ -1,0 +1,243 @@
+"""GOAT's Figures 10 to 13: GOAT, ESA, ATP and Geryon on a leaf-spine and a fat-tree, under asynchronous arrival.
+
+What the paper leaves open is chosen, or shown both ways, as `NOTES.md` explains: workers' rates have a mean of half a
+link's; ESA and ATP sum on the shortest path to the PS, or go by the nearest programmable switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from experiments.papers.common import statements
+from experiments.papers.common.drawing import save
+from experiments.papers.common.estimates import Estimate
+from experiments.papers.common.own_planners import own_planners
+from experiments.papers.common.panels import LINES, Panel, Place
+from experiments.papers.common.statements import Statement
+from experiments.papers.common.sweep import Measured, Request, Result, Trial, sweep
+from experiments.papers.goat.networks import NETWORKS, Drawn, draw
+from planner.core.loads import flow_counts
+from planner.core.problem import Job, Problem
+from planner.methods import METHODS, Options
+from planner.methods.goat.arrival import FloatArray, Gradient, Sharing, simulate
+from planner.methods.goat.gina import value
+from planner.methods.goat.krgs import KrgsOptions, schedule
+from traffic.measure.verdict import VALID
+from traffic.wire.packet import FRAGMENT
+
+MODEL_BYTES, MEMORY_BYTES, SHARE = 221e6, 64e6, 0.2
+SUB_MODELS = 14
+"""Of equal size: four fit into a switch."""
+MEAN_RATE, SLOWEST, SPREAD = 0.5, 0.01, 0.2
+"""Of a link's rate, of which a ratio in [0, 1] is drawn; the spread is the paper's."""
+GRADIENT = Gradient(fragments=2210, slots=640, lanes=64)
+"""221 to 64, in fragments of 100 kB: of finer ones the same share is aggregated."""
+
+WORKERS = (20, 30, 35, 40, 45)
+SPREADS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+SEEDS, QUICK_SEEDS, ROUNDINGS = 30, 3, 3
+PROCESSES = 2
+
+Scheme = Callable[[Drawn, FloatArray], Result]
+
+
+def goat(objective: str, drawn: Drawn, _rates: FloatArray) -> Result:
+    """A sum that a switch makes and a gradient sent to the PS come to it once each."""
+    gina = drawn.gina(np.full(SUB_MODELS, MODEL_BYTES / SUB_MODELS), MEMORY_BYTES)
+    found, _ = schedule(gina, KrgsOptions(drawn.seed, ROUNDINGS, objective))
+    raw = int((found.y == gina.server).sum())
+    ingress = (found.x[:, : gina.server].sum() + raw) * MODEL_BYTES / SUB_MODELS
+    return metrics(drawn, value(gina, found), ingress) | {"unaggregated_gb": raw * MODEL_BYTES / SUB_MODELS / 1e9}
+
+
+def shared(policy: str, routing: str, drawn: Drawn, rates: FloatArray) -> Result:
+    counts = simulate(drawn.slot_tree(routing), Sharing(policy), rates, GRADIENT)
+    size = MODEL_BYTES / GRADIENT.fragments
+    return metrics(drawn, counts.transfers * size, counts.ingress * size)
+
+
+def geryon(drawn: Drawn, _rates: FloatArray) -> Result:
+    """Shortest paths, and no sums."""
+    return metrics(drawn, drawn.links * MODEL_BYTES, len(drawn.workers) * MODEL_BYTES)
+
+
+def planned(name: str, drawn: Drawn, _rates: FloatArray) -> Result:
+    """A planner's plan, whose sums are all complete: as GOAT's, its slots are its own, and wait for the slowest."""
+    job = Job(1, drawn.workers, (drawn.server,), int(MODEL_BYTES))
+    problem = Problem(drawn.fabric, (job,), FRAGMENT)
+    overhead = ingress = 0.0
+    for shard in METHODS[name].plan(problem, Options(seed=drawn.seed)).shards:
+        for tree in shard.trees:
+            part, counts = shard.share / len(shard.trees) * MODEL_BYTES, flow_counts([tree])
+            overhead += part * counts.total()
+            ingress += part * counts[problem.fabric.tor_of(tree.root), tree.root]
+    return metrics(drawn, overhead, ingress)
+
+
+def scheme_of(name: str) -> Scheme:
+    """A scheme of the paper, or a planner by its name."""
+    return SCHEMES.get(name) or partial(planned, name)
+
+
+def compared() -> tuple[str, ...]:
+    """The paper's schemes, in all their readings, and your own planners."""
+    return (*SCHEMES, *own_planners())
+
+
+def metrics(drawn: Drawn, overhead_bytes: float, ingress_bytes: float) -> dict[str, float]:
+    """The paper's (section IV-A); the in-network aggregation amount is all gradients less what comes to the PS."""
+    aggregated = len(drawn.workers) * MODEL_BYTES - ingress_bytes
+    return {"overhead": overhead_bytes / 1e9, "ingress": ingress_bytes / 1e9, "aggregated": aggregated / 1e9}
+
+
+SCHEMES: dict[str, Scheme] = {
+    "GOAT": partial(goat, "traffic"),
+    "GOAT, Eq. (4)": partial(goat, "saved"),
+    "ESA, on the path": partial(shared, "esa", "path"),
+    "ESA, by the nearest": partial(shared, "esa", "nearest"),
+    "ATP, on the path": partial(shared, "atp", "path"),
+    "ATP, by the nearest": partial(shared, "atp", "nearest"),
+    "Geryon": geryon,
+}
+ASYNCHRONOUS = {name for name in SCHEMES if name.startswith(("ESA", "ATP"))}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure: its metric over an axis, and what the text says of it: [network, value of the axis], by scheme."""
+
+    name: str
+    metric: str
+    title: str
+    axis: str
+    paper: dict[tuple[str, float], dict[str, float]]
+
+    @property
+    def points(self) -> Sequence[float]:
+        return SPREADS if self.axis == "spread" else WORKERS
+
+    def trial(self, scheme: str, network: str, at: float, seed: int) -> Trial:
+        """Rates matter only to ESA and ATP."""
+        workers = int(at) if self.axis == "workers" else 35
+        spread = at if self.axis == "spread" and scheme in ASYNCHRONOUS else SPREAD
+        return {"scheme": scheme, "network": network, "workers": workers, "spread": spread, "seed": seed}
+
+
+LEAF_SPINE_35, FAT_TREE_40 = ("leaf-spine", 35.0), ("fat-tree", 40.0)
+CHARTS = {
+    chart.name: chart
+    for chart in (
+        Chart("fig10", "ingress", "aggregation overhead of the PS", "workers",
+              {LEAF_SPINE_35: {"GOAT": 0.06, "ESA": 5.7, "ATP": 6.7, "Geryon": 8.4}}),
+        Chart("fig11", "aggregated", "in-network aggregation amount", "workers",
+              {FAT_TREE_40: {"GOAT": 9.6, "ESA": 3.2, "ATP": 1.9}}),
+        Chart("fig12", "overhead", "communication overhead", "workers",
+              {LEAF_SPINE_35: {"GOAT": 13.7, "ESA": 19.8, "ATP": 20.9, "Geryon": 37.1}}),
+        Chart("fig13", "overhead", "communication overhead, 35 workers", "spread", {}),
+    )
+}  # fmt: skip
+
+
+def measure(trial: Trial) -> Result:
+    """One scheme for one draw of hosts, programmable switches and rates."""
+    workers, seed = int(trial["workers"]), int(trial["seed"])
+    drawn = draw(str(trial["network"]), workers, seed, SHARE)
+    return scheme_of(str(trial["scheme"]))(drawn, drawn_rates(workers, float(trial["spread"]), seed))
+
+
+def drawn_rates(workers: int, spread: float, seed: int) -> FloatArray:
+    """Shares of a link's rate, cut off at 1 and just above 0."""
+    drawn: FloatArray = np.random.default_rng(seed).normal(MEAN_RATE, spread, workers).clip(SLOWEST, 1)
+    return drawn
+
+
+def run(figure: str, console: Console, request: Request) -> str:
+    """Measure a figure, print its tables, and leave its plot. The same seed has the same draws for all schemes."""
+    chart, seeds = CHARTS[figure], range(QUICK_SEEDS if request.quick else SEEDS)
+    trials = [
+        chart.trial(scheme, network, at, seed)
+        for scheme in compared() for network in NETWORKS for at in chart.points for seed in seeds
+    ]  # fmt: skip
+    measured = sweep(trials, measure, request.results / "goat-simulation.jsonl", console, processes=PROCESSES)
+    for network in NETWORKS:
+        console.print(table(chart, measured, network, seeds))
+    if chart.paper:
+        console.print(comparison(chart, measured, seeds))
+    said = crossings if chart.axis == "spread" else orders
+    console.print(statements.table_of(said(chart, measured, seeds)))
+    save(request.results / f"goat-{figure}", *(panel(chart, measured, seeds, network) for network in NETWORKS))
+    return VALID
+
+
+def panel(chart: Chart, measured: Measured, seeds: range, network: str) -> Panel:
+    """All schemes on one network, with the paper's values where the text has them."""
+    series = {
+        scheme: [estimate(chart, measured, scheme, network, at, seeds) for at in chart.points] for scheme in compared()
+    }
+    paper: dict[str, dict[Place, float]] = {}
+    for (where, at), values in chart.paper.items():
+        for scheme in [scheme for scheme in SCHEMES if where == network and scheme.split(",")[0] in values]:
+            paper.setdefault(scheme, {})[at] = values[scheme.split(",")[0]]
+    return Panel(LINES, chart.points, series, chart.axis, f"{chart.title} (GB)", network, paper)
+
+
+def estimate(chart: Chart, measured: Measured, scheme: str, network: str, at: float, seeds: range) -> Estimate:
+    return measured.estimate(chart.metric, [chart.trial(scheme, network, at, seed) for seed in seeds])
+
+
+def mean(chart: Chart, measured: Measured, scheme: str, network: str, at: float, seeds: range) -> float:
+    return estimate(chart, measured, scheme, network, at, seeds).value
+
+
+def table(chart: Chart, measured: Measured, network: str, seeds: range) -> Table:
+    title = f"GOAT, {chart.name}: {chart.title} (GB), {network}"
+    found = Table(chart.axis, *(f"{at:g}" for at in chart.points), title=title)
+    for scheme in compared():
+        found.add_row(scheme, *(f"{mean(chart, measured, scheme, network, at, seeds):.2f}" for at in chart.points))
+    return found
+
+
+def comparison(chart: Chart, measured: Measured, seeds: range) -> Table:
+    """Every value that the text gives, beside each reading of it."""
+    found = Table("", "paper", "ours", "ratio", title=f"{chart.name}, what the text gives")
+    for (network, at), values in chart.paper.items():
+        for scheme in SCHEMES:
+            paper = values.get(scheme.split(",")[0])
+            if paper:
+                ours = mean(chart, measured, scheme, network, at, seeds)
+                name = f"{scheme}, {network}, {at:g} {chart.axis}"
+                found.add_row(name, f"{paper:.2f}", f"{ours:.2f}", f"{ours / paper:.2f}")
+    return found
+
+
+def orders(chart: Chart, measured: Measured, seeds: range) -> Iterator[Statement]:
+    """Where the text gives values: their order, under each reading; and that GOAT is best at every place."""
+    best = statements.is_highest if chart.metric == "aggregated" else statements.is_lowest
+    for network in NETWORKS:
+        curves = {s: [mean(chart, measured, s, network, at, seeds) for at in chart.points] for s in SCHEMES}
+        others = [scheme for scheme in SCHEMES if not scheme.startswith("GOAT")]
+        rivals = [scheme for scheme in others if scheme != "Geryon" or chart.metric != "aggregated"]
+        yield best(f"{network}", "GOAT", rivals, curves, chart.points)
+    for (network, at), printed in chart.paper.items():
+        for reading in ("on the path", "by the nearest"):
+            names = {name: f"{name}, {reading}" if name in ("ESA", "ATP") else name for name in printed}
+            highest_first = [names[name] for name in sorted(printed, key=printed.__getitem__, reverse=True)]
+            values = {scheme: [mean(chart, measured, scheme, network, at, seeds)] for scheme in highest_first}
+            yield from statements.in_order(f"{network}, {at:g} workers", highest_first, values, [at])
+
+
+def crossings(chart: Chart, measured: Measured, seeds: range) -> Iterator[Statement]:
+    """Whether ESA and ATP are below GOAT at equal rates, and above it in the end."""
+    for network in NETWORKS:
+        for scheme in [name for name in SCHEMES if name in ASYNCHRONOUS]:
+            curve, goat_curve = (
+                [mean(chart, measured, name, network, at, seeds) for at in chart.points] for name in (scheme, "GOAT")
+            )
+            yield statements.crosses(f"{network}: {scheme} crosses GOAT from below", curve, goat_curve)
+            yield statements.rises(f"{network}: {scheme} rises with the spread", curve)

@@ -1,0 +1,110 @@
+"""GOAT's testbed, emulated (section IV-B): the plans of its schemes, and workers that send at rates of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from experiments.papers.common.own_planners import own_planners
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.methods import METHODS
+from planner.methods.goat.method import GoatOptions
+from planner.trees.under_policy import with_policy
+from traffic.endpoints.streams import Layout
+from traffic.endpoints.worker import WorkerOptions
+from traffic.faults.endpoint_faults import with_shares
+from traffic.runs.closed_loop import Loop, ReliableOptions
+from traffic.sockets.ports import Ports
+from traffic.wire.packet import FRAGMENT
+
+SUB_MODELS = 16
+ESA_PRIORITY = 16
+"""That of all fragments. One that is refused halves what holds the slot, so that the next one preempts it."""
+TICK_S = 0.004
+"""A slot waits for a tick at least: the fewer fragments in it, the nearer are equal rates to all arriving at once."""
+MARGIN = 1.25
+"""Of timeouts over how late stragglers are."""
+BACKOFFS = 4
+"""Timeouts without any result, at which a run has not yet failed."""
+
+
+def goat(problem: Problem) -> Plan:
+    """Each sub-model summed at the switches that KRGS chooses, to which all workers send it."""
+    return METHODS["goat"].plan(problem, GoatOptions(sub_models=SUB_MODELS))
+
+
+def everywhere(policy: str) -> Callable[[Problem], Plan]:
+    """The gradient as one tree, all of which every switch sums (ATP's two levels), with slots by a policy."""
+
+    def plan(problem: Problem) -> Plan:
+        found = with_policy(problem, METHODS["atp"].plan(problem), policy)
+        trees = [tuple(replace(tree, priority=ESA_PRIORITY) for tree in shard.trees) for shard in found.shards]
+        shards = (replace(shard, trees=own) for shard, own in zip(found.shards, trees, strict=True))
+        return replace(found, shards=tuple(shards))
+
+    return plan
+
+
+SCHEMES: dict[str, Callable[[Problem], Plan]] = {
+    "goat": goat,
+    "esa": everywhere("esa"),
+    "atp": everywhere("atp"),
+    "geryon": METHODS["geryon"].plan,
+}
+"""What the paper compares."""
+
+
+def compared() -> tuple[str, ...]:
+    """The paper's schemes and your own planners."""
+    return (*SCHEMES, *own_planners())
+
+
+def plan_of(scheme: str, problem: Problem) -> Plan:
+    """The plan of a scheme, or of a planner by its name."""
+    return SCHEMES[scheme](problem) if scheme in SCHEMES else METHODS[scheme].plan(problem)
+
+
+def at_rate(plan: Plan, rate_bps: float) -> Plan:
+    """The plan with every worker sending at `rate_bps` in all."""
+    return replace(plan, shards=tuple(replace(shard, rate_bps=rate_bps * shard.share) for shard in plan.shards))
+
+
+def patient(fragments: int, rate_bps: float, slowest: float) -> ReliableOptions:
+    """No timeout is shorter than the last of a worker's fragments is late who sends at `slowest` of the rate."""
+    usual = WorkerOptions()
+    late_s = fragments * 8 * FRAGMENT.wire_bytes / rate_bps * (1 / slowest - 1)
+    timeout_s = max(usual.first_timeout_s, MARGIN * late_s)
+    worker = replace(
+        usual,
+        first_timeout_s=timeout_s,
+        min_timeout_s=timeout_s,
+        max_timeout_s=max(usual.max_timeout_s, timeout_s),
+        retry_s=timeout_s,
+    )
+    return ReliableOptions(worker, TICK_S, ReliableOptions().stall_s + BACKOFFS * timeout_s)
+
+
+@dataclass(frozen=True)
+class Paces:
+    """An `Interference`: each worker at its share of the planned rate, whatever has come back.
+
+    Of its gradient `window` fragments may be on their way, shared out over its trees; and of no tree more than its
+    slots allow.
+    """
+
+    shares: Mapping[str, float]
+    window: int
+
+    def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
+        streams = with_shares(layout, self.shares).streams
+        total = np.bincount(streams.host, streams.count).astype(np.int64)[streams.host]
+        windows = [layout.parts[tree].tree.window for tree in streams.tree]
+        limits = np.where([window is None for window in windows], total, [window or 0 for window in windows])
+        own = -(-self.window * streams.count // total)
+        return replace(layout, streams=replace(streams, in_flight=np.minimum(own, limits))), ports
+
+    def act(self, loop: Loop, now: float) -> None:
+        """Nothing more happens."""

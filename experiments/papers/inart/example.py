@@ -1,0 +1,90 @@
+"""InArt's Figure 1: six workers, two PSs, two switches that sum; what LBMM, ATP and InArt send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.papers.common import own_planners as own
+from experiments.papers.common.drawing import save
+from experiments.papers.common.estimates import exact
+from experiments.papers.common.method_styles import style_of
+from experiments.papers.common.panels import BARS, Panel, Printed
+from experiments.papers.common.sweep import Request
+from planner.core.loads import sending_rate_bps
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.core.solving import SolverOptions
+from planner.methods import METHODS
+from planner.methods.inart.split import split_routes, with_shares
+from planner.trees.summed_once import Way, tasks_of, tree_of
+from topo.fabric.generators import inart_testbed
+from traffic.measure.verdict import VALID
+from traffic.wire.packet import FRAGMENT
+
+UNIT_BPS = 1e6
+PLACE = "six workers, two PSs"
+TOLERANCE = 1e-4
+WRONG = "WRONG"
+
+
+def example() -> Problem:
+    """Switches and links carry 6 units, a PS takes in 4."""
+    workers = tuple(f"w{number}" for number in range(1, 7))
+    return Problem(inart_testbed(6 * UNIT_BPS), (Job(1, workers, ("ps1", "ps2"), 548_000),), FRAGMENT)
+
+
+def plan_of_the_figure(problem: Problem) -> float:
+    """The units of Figure 1(c) with the split that suits it best, 3/5 and 2/5.
+
+    To S1: V1 sums W1 to W4, V2 sums W5 and W6. To S2: W1 to W3 unsummed, V2 sums W4 to W6.
+    """
+    tasks = tasks_of(problem)
+    to_v1, to_v2, over_v1 = Way(("v1", 0), ("v1",)), Way(("v2", 0), ("v2",)), Way(("v2", 0), ("v1", "v2"))
+    unsummed = Way(None, ("v1", "v2", "ps2"))
+    trees = (
+        tree_of(tasks[0], 1, [to_v1] * 4 + [to_v2] * 2, {("v1", 0): ("v1", "ps1"), ("v2", 0): ("v2", "v1", "ps1")}),
+        tree_of(tasks[1], 2, [unsummed] * 3 + [over_v1] + [to_v2] * 2, {("v2", 0): ("v2", "ps2")}),
+    )
+    split = with_shares(tasks, split_routes(problem.fabric, tasks, trees, SolverOptions()))
+    shares = (task.share for task in split)
+    return sending_rate_bps(problem.fabric, zip(trees, shares, strict=True)) / UNIT_BPS
+
+
+def rates() -> dict[str, tuple[float, float]]:
+    """By scheme: the paper's units, and ours."""
+    problem = example()
+    found = {method: units(METHODS[method].plan(problem)) for method in ("lbmm", "atp-tor", "inart-equal")}
+    return {
+        "LBMM": (4 / 3, found["lbmm"]),
+        "ATP": (2.0, found["atp-tor"]),
+        "InArt, the figure's plan": (2.5, plan_of_the_figure(problem)),
+        "InArt, R-InArt's plan": (2.5, found["inart-equal"]),
+    }
+
+
+def panel(found: Mapping[str, tuple[float, float]]) -> Panel:
+    """Ours as bars, with the paper's values."""
+    series = {scheme: [exact(ours)] for scheme, (_, ours) in found.items()}
+    paper: Printed = {scheme: {PLACE: value} for scheme, (value, _) in found.items()}
+    styles = {scheme: style_of("InArt" if "figure" in scheme else "R-InArt") for scheme in found if "," in scheme}
+    return Panel(BARS, [PLACE], series, "", "sending rate (units)", paper=paper, styles=styles)
+
+
+def units(plan: Plan) -> float:
+    return sum(shard.rate_bps for shard in plan.shards) / UNIT_BPS
+
+
+def run(console: Console, request: Request) -> str:
+    """VALID if LBMM, ATP and the figure's plan have the paper's rates, and InArt's own plan is no worse."""
+    found = rates()
+    table = Table("scheme", "paper", "ours", "ratio", title="InArt, Figure 1 (units)")
+    for scheme, (paper, ours) in found.items():
+        table.add_row(scheme, f"{paper:.3f}", f"{ours:.3f}", f"{ours / paper:.3f}")
+    console.print(table)
+    save(request.results / "inart-fig1", panel(found))
+    own.leave_out(console, "it compares the plans that the paper draws")
+    *printed, (paper, ours) = found.values()
+    return VALID if all(abs(a / b - 1) < TOLERANCE for a, b in printed) and ours >= paper else WRONG

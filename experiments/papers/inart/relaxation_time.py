@@ -1,0 +1,65 @@
+"""LP-InArt's size and time on the largest network asked for: 200 workers, 8 PSs, 45 switches."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.papers.common.drawing import save
+from experiments.papers.common.estimates import exact
+from experiments.papers.common.method_styles import categories
+from experiments.papers.common.panels import BARS, Panel
+from experiments.papers.common.sweep import Request
+from experiments.papers.inart.setting import HIGH_BPS, LINK_BPS, LOW_BPS, MODELS, SWITCH_BPS
+from planner.core.problem import Job, Problem
+from planner.core.solving import SolverOptions
+from planner.methods.inart.relaxation import build, relax
+from planner.methods.inart.split import split_model
+from planner.trees.summed_once import tasks_of
+from topo.fabric.clos import fat_tree
+from topo.fabric.variations import with_aggregators, with_capacities
+from traffic.measure.verdict import VALID
+from traffic.wire.packet import FRAGMENT
+
+WORKERS, SERVERS, HOSTS_PER_EDGE = 200, 8, 12
+MOST_SECONDS = 10.0
+SLOW = "SLOW"
+
+
+def large_problem(low_bps: float, high_bps: float, seed: int = 1) -> Problem:
+    """A fat-tree with k = 6 and twelve hosts a rack; links between `low_bps` and `high_bps`."""
+    fabric = with_aggregators(fat_tree(6, hosts_per_edge=HOSTS_PER_EDGE), rate_bps=SWITCH_BPS)
+    fabric = with_capacities(fabric, low_bps, high_bps, seed)
+    hosts = random.Random(seed).sample([host.name for host in fabric.hosts], WORKERS + SERVERS)
+    return Problem(fabric, (Job(1, tuple(hosts[SERVERS:]), tuple(hosts[:SERVERS]), MODELS["VGG19"]),), FRAGMENT)
+
+
+def run(console: Console, request: Request) -> str:
+    """VALID if the LP and L-InArt's split take less than ten seconds each."""
+    table = Table("links", "variables", "rows", "LP-InArt (s)", "L-InArt (s)", "f (Mbit/s)")
+    took: dict[str, list[float]] = {}
+    for name, capacities in {"equal": (LINK_BPS, LINK_BPS), "drawn": (LOW_BPS, HIGH_BPS)}.items():
+        problem = large_problem(*capacities)
+        model = build(problem.fabric, tasks_of(problem)).model
+        started = time.monotonic()
+        bound = relax(problem.fabric, tasks_of(problem), SolverOptions()).bound_bps
+        relaxed = time.monotonic()
+        split_model(problem.fabric, tasks_of(problem), SolverOptions())
+        seconds = relaxed - started, time.monotonic() - relaxed
+        took[name] = list(seconds)
+        sizes = str(model.numVariables()), str(model.numConstraints())
+        table.add_row(name, *sizes, *(f"{value:.1f}" for value in seconds), f"{bound / 1e6:.2f}")
+    console.print(table)
+    save(request.results / "inart-lp", panel(took))
+    slowest = max(max(seconds) for seconds in took.values())
+    return VALID if slowest < MOST_SECONDS else SLOW
+
+
+def panel(took: Mapping[str, Sequence[float]]) -> Panel:
+    """Seconds of the linear program and of the split, by how links' capacities are chosen."""
+    series = {f"{name} links": list(map(exact, seconds)) for name, seconds in took.items()}
+    return Panel(BARS, ["LP-InArt", "L-InArt"], series, "", "seconds", styles=categories(series))

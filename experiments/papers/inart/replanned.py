@@ -1,0 +1,72 @@
+"""InArt's second phase by real packets: background traffic comes, and the same split gets new routes (section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+
+from rich.console import Console
+
+from experiments.emulate.emulate import Emulation
+from experiments.emulate.emulate import run as emulate
+from experiments.faults.faults_file import FaultPlan
+from experiments.papers.common.drawing import save
+from experiments.papers.common.estimates import exact
+from experiments.papers.common.figure import Request
+from experiments.papers.common.method_styles import categories
+from experiments.papers.common.panels import BARS, Panel
+from experiments.papers.inart.runs import NEAR, in_iterations
+from experiments.papers.inart.setting import SETTINGS, drawn_problem
+from experiments.run.record import RunRecord
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.background_entries import Flow
+from planner.methods import find_method
+from planner.methods.inart.replan import rate_left_bps
+from planner.methods.inart.residual import background_of_flows, residual
+from traffic.measure.verdict import VALID
+
+PLANNER = "inart-forest"
+WORKERS, ITERATIONS = 10, 5
+BACKGROUND_BPS = 15e6
+"""Of a link's 20 Mbit/s."""
+DIFFERS = "DIFFERS"
+
+
+def run(console: Console, request: Request) -> str:
+    """Measure the plan alone, then beside the traffic, then the plan made again; VALID if this has its rate."""
+    problem = in_iterations(drawn_problem(SETTINGS["homogeneous"], WORKERS, 0), ITERATIONS)
+    flow = worst_flow(problem, find_method(PLANNER).plan(problem))
+    console.print(f"background traffic: {flow.rate_bps / 1e6:g} Mbit/s from {flow.source} to {flow.destination}")
+    document = {"background": [{"from": flow.source, "to": flow.destination, "rate": flow.rate_bps}]}
+    alone = Emulation(problem, (PLANNER,), request.switch, results=request.results)
+    beside = replace(alone, faults=FaultPlan(document, background=(flow,)), replan=True)
+    records = [emulate(emulation, console) for emulation in (alone, beside)]
+    old, new = (entry["measured"]["sending_rate_bps"] / 1e6 for entry in records[-1].planners.values())
+    planned = records[-1].planners[f"{PLANNER}-replanned"]["planned"]["sending_rate_bps"] / 1e6
+    save(request.results / "inart-replan", panel(records))
+    console.print(f"beside the traffic old routes carry {old:.2f} Mbit/s, new ones {new:.2f} of {planned:.2f} planned")
+    verdict = VALID if abs(new / planned - 1) <= NEAR and new > old else DIFFERS
+    return next((record.verdict for record in records if record.verdict != VALID), verdict)
+
+
+def panel(records: Sequence[RunRecord]) -> Panel:
+    """The rates as measured, and as planned without and with knowing of the traffic."""
+    alone, beside, again = (entry for record in records for entry in record.planners.values())
+    phases = {"alone": alone, "beside traffic, old routes": beside, "beside traffic, new routes": again}
+    rates = {name: [exact(entry["measured"]["sending_rate_bps"] / 1e6)] for name, entry in phases.items()}
+    planned = {name: [entry["planned"]["sending_rate_bps"] / 1e6] for name, entry in phases.items()}
+    return Panel(BARS, [PLANNER], rates, "", "sending rate (Mbit/s)", planned=planned, styles=categories(phases))
+
+
+def worst_flow(problem: Problem, plan: Plan) -> Flow:
+    """Between hosts of no job, one in each rack, the flow that leaves the plan the least rate."""
+    busy = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
+    idle = {problem.fabric.tor_of(host.name): host.name for host in problem.fabric.hosts if host.name not in busy}
+    flows = [Flow(source, destination, BACKGROUND_BPS) for source, destination in permutations(idle.values(), 2)]
+
+    def left(flow: Flow) -> float:
+        return rate_left_bps(residual(problem.fabric, background_of_flows(problem, plan, [flow])), plan)
+
+    return min(flows, key=left)

@@ -1,0 +1,169 @@
+"""InArt's emulated network (5.3.1), its schemes, and what one of them does with one draw of PSs and workers.
+
+A fat-tree with k = 6, four PSs, links of 20 Mbit/s or drawn from 10 to 30, a PS takes in 20, a switch sums 9.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from experiments.papers.common.own_planners import own_planners
+from experiments.papers.common.sweep import Result, Trial
+from planner.core.check import check
+from planner.core.loads import flow_counts
+from planner.core.method import Options
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.core.solving import SolverOptions
+from planner.methods import METHODS
+from planner.methods.inart.method import InartOptions
+from planner.methods.inart.relaxation import relax
+from planner.methods.inart.several_trees import InartForestOptions, plan_trees
+from planner.trees.summed_once import tasks_of
+from topo.fabric.clos import fat_tree
+from topo.fabric.fabric import Fabric
+from topo.fabric.variations import with_aggregators, with_capacities
+from traffic.wire.packet import FRAGMENT
+
+LINK_BPS, LOW_BPS, HIGH_BPS = 20e6, 10e6, 30e6
+SERVER_BPS, SWITCH_BPS = 20e6, 9e6
+SERVERS = 4
+MODELS = {"LSTM": 1_627_000, "VGG19": 548_000, "ResNet-50": 97_000}
+"""Gradient bytes."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`drawn`: links are heterogeneous. `slow_servers`: those of the PSs too, where these take in what the link brings.
+
+    `filled`: workers are not drawn, but fill one rack after the other, and the PSs are in the last ones.
+    """
+
+    drawn: bool = False
+    slow_servers: bool = False
+    filled: bool = False
+
+
+SETTINGS = {
+    "homogeneous": Setting(),
+    "heterogeneous": Setting(drawn=True),
+    "heterogeneous, the PSs' links too": Setting(drawn=True, slow_servers=True),
+    "homogeneous, racks filled": Setting(filled=True),
+}
+
+
+def drawn_problem(
+    setting: Setting, workers: int, seed: int, switch_bps: float | None = SWITCH_BPS, size: int = MODELS["VGG19"]
+) -> Problem:
+    """PSs and workers at random hosts, and the links' capacities, for a gradient of `size` bytes.
+
+    `switch_bps` None: switches sum without a limit.
+    """
+    fabric = fat_tree(6, capacity_bps=LINK_BPS)
+    names = [host.name for host in fabric.hosts]
+    hosts = names[::-1] if setting.filled else random.Random(seed).sample(names, SERVERS + workers)
+    servers = hosts[:SERVERS]
+    chosen = names[:workers] if setting.filled else hosts[SERVERS:]
+    if setting.drawn:
+        fabric = with_capacities(fabric, LOW_BPS, HIGH_BPS, seed)
+    fabric = with_server_capacity(fabric, servers, slow=setting.slow_servers)
+    if switch_bps is not None:
+        fabric = with_aggregators(fabric, rate_bps=switch_bps)
+    return Problem(fabric, (Job(1, tuple(chosen), tuple(servers), size),), FRAGMENT)
+
+
+def with_server_capacity(fabric: Fabric, servers: list[str], *, slow: bool) -> Fabric:
+    """The links into the PSs with what a PS takes in; if `slow`, with less where the link is slower."""
+    links = [
+        replace(link, capacity_ba_bps=min(SERVER_BPS, link.capacity_ba_bps) if slow else SERVER_BPS)
+        if link.a in servers
+        else link
+        for link in fabric.links
+    ]
+    return replace(fabric, links=tuple(links))
+
+
+PLAIN = Options()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A scheme that plans; `limited` by what switches can sum."""
+
+    function: Callable[[Problem, Options], Plan]
+    options: Options = PLAIN
+    limited: bool = True
+
+    def plan(self, setting: Setting, workers: int, seed: int, size: int = MODELS["VGG19"]) -> tuple[Problem, Plan]:
+        problem = drawn_problem(setting, workers, seed, SWITCH_BPS if self.limited else None, size)
+        return problem, self.function(problem, replace(self.options, seed=seed))
+
+    def __call__(self, setting: Setting, workers: int, seed: int) -> Result:
+        return outcome(*self.plan(setting, workers, seed))
+
+
+def outcome(problem: Problem, plan: Plan) -> Result:
+    """The sending rate; and for each byte of a gradient, the bytes that PSs get and that cross links."""
+    arrivals = crossings = 0.0
+    for shard in plan.shards:
+        for tree in shard.trees:
+            part = shard.share / len(shard.trees)
+            counts = flow_counts([tree])
+            crossings += part * counts.total()
+            arrivals += part * counts[problem.fabric.tor_of(tree.root), tree.root]
+    return {"rate_bps": sum(s.rate_bps for s in plan.shards), "arrivals": arrivals, "crossings": crossings}
+
+
+def relaxation(setting: Setting, workers: int, seed: int) -> Result:
+    """LP-InArt, Eq. (5). Its f is what Algorithm 2 is left with: rounding changes loads, and f no more."""
+    problem = drawn_problem(setting, workers, seed)
+    relaxed = relax(problem.fabric, tasks_of(problem), SolverOptions(seed=seed))
+    unit = max(problem.fabric.capacities_bps.values())
+    into_servers = sum(
+        rate for task in relaxed.tasks for (_, node), rate in task.to[None].items() if node in problem.fabric.host_names
+    )
+    crossings = sum(rate for task in relaxed.tasks for links in task.to.values() for rate in links.values())
+    f = relaxed.bound_bps / unit
+    return {"rate_bps": relaxed.bound_bps, "arrivals": into_servers / f, "crossings": workers + crossings / f}
+
+
+INART, ONE, LP = "InArt", "InArt, one tree per PS", "LP-InArt"
+ATP, LIMITED_ATP, LBMM = "ATP", "ATP, ToRs sum 9 Mbit/s", "LBMM"
+
+
+def equal_trees(problem: Problem, options: Options) -> Plan:
+    """InArt's forest with equal parts, which are what L-InArt would find here: PSs are alike."""
+    plan = plan_trees(problem, tasks_of(problem), METHODS["inart-forest"].own(options), "inart-forest")
+    check(problem, plan)
+    return plan
+
+
+PLANNED = {
+    INART: Planned(equal_trees, InartForestOptions()),
+    ONE: Planned(METHODS["inart-equal"].plan, InartOptions(bisections=0, rounds=1, moves=20_000)),
+    ATP: Planned(METHODS["atp-tor"].plan, limited=False),
+    LIMITED_ATP: Planned(METHODS["atp-tor"].plan),
+    LBMM: Planned(METHODS["lbmm"].plan),
+}
+"""`InArt` has up to eight trees per PS in the mean."""
+
+SCHEMES: Mapping[str, Callable[[Setting, int, int], Result]] = {LP: relaxation, **PLANNED}
+
+
+def compared() -> tuple[str, ...]:
+    """The paper's schemes, in all readings, and your own planners."""
+    return (*SCHEMES, *own_planners())
+
+
+def planned_by(scheme: str) -> Planned:
+    """A scheme that plans, or a planner by its name, limited by what switches can sum."""
+    return PLANNED[scheme] if scheme in PLANNED else Planned(METHODS[scheme].plan)
+
+
+def measure(trial: Trial) -> Result:
+    """What a scheme does in one setting with one seed."""
+    name, setting = str(trial["scheme"]), SETTINGS[str(trial["setting"])]
+    scheme = SCHEMES.get(name) or planned_by(name)
+    return scheme(setting, int(trial["workers"]), int(trial["seed"]))

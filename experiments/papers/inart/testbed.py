@@ -1,0 +1,128 @@
+"""InArt's Figures 2 to 5 by real packets: its testbed of two switches, six workers and two PSs, at 1/1000.
+
+Rates in Mbit/s stand for the paper's in Gbit/s, kB for MB; times are as they are. A link has 6 units and a PS 4, as in
+Figure 1. The unit is the one at which LBMM has the paper's 15.4: with PSs that took in the 100 Gbit/s of their links it
+would have 33. The text has values for VGG19 and six workers only, and from them 0.4 s of computing in an iteration.
+All figures are views of the same runs, which are kept in `inart-testbed.jsonl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.papers.common import statements as text
+from experiments.papers.common.drawing import save, table_of
+from experiments.papers.common.estimates import exact
+from experiments.papers.common.figure import Request
+from experiments.papers.common.own_planners import own_planners
+from experiments.papers.common.panels import LINES, Panel, Printed, Values
+from experiments.papers.common.statements import Statement
+from experiments.papers.common.sweep import Result, Trial, sweep
+from experiments.papers.inart import runs as inart_runs
+from experiments.papers.inart.runs import conclusion, gradient_bytes, in_iterations, verdict
+from experiments.papers.inart.setting import MODELS
+from planner.core.problem import Job, Problem
+from planner.methods import find_method
+from topo.fabric.generators import inart_testbed
+from traffic.wire.packet import FRAGMENT
+
+LBMM_BPS = 15.4e6
+LINK_BPS = 6 * LBMM_BPS / (4 / 3)
+NAMES = ("w1", "w5", "w2", "w6", "w3", "w4")
+"""In the order in which they take part, both racks in turn."""
+WORKERS = (2, 3, 4, 5, 6)
+COMPUTE_S = 0.4
+ITERATIONS = 3
+BATCH = 32
+SCHEMES = {"InArt": "inart", "R-InArt": "inart-equal", "ATP": "atp-tor", "LBMM": "lbmm"}
+
+
+@dataclass(frozen=True)
+class View:
+    """A figure: what is shown of a run with so many workers, and what the text says by scheme for six.
+
+    `rises`: the text says that all schemes' values rise with workers.
+    """
+
+    what: str
+    value: Callable[[Result, int], float]
+    paper: tuple[float, float, float, float]
+    rises: bool = False
+
+
+VIEWS: Mapping[str, View] = {
+    "fig2": View(
+        "sending rate (Mbit/s)", lambda run, _: float(run["sending_rate_bps"]) / 1e6, (26.2, 23.1, 19.25, 15.4)
+    ),
+    "fig3": View(
+        "training throughput (images/s)", lambda run, n: BATCH * n / float(run["iteration_s"]), (223, 206, 188, 162)
+    ),
+    "fig4": View(
+        "time per iteration (s)", lambda run, _: float(run["iteration_s"]), (0.69, 0.78, 0.85, 0.97), rises=True
+    ),
+    "fig5": View("communication time (s)", lambda run, _: float(run["communication_time_s"]), (0.31, 0.38, 0.45, 0.56)),
+}
+
+
+def run(name: str, console: Console, request: Request) -> str:
+    """Run what is missing, print and draw the figure; VALID if all runs are, and have their planned rates."""
+    view = VIEWS[name]
+    counts = WORKERS[-1:] if request.quick else WORKERS
+    wanted = {(scheme, n): trial(scheme, n) for scheme, n in product(compared(), counts)}
+    measure = partial(emulate, switch=request.switch, results=request.results)
+    measured = sweep(wanted.values(), measure, request.results / "inart-testbed.jsonl", console)
+    values = {scheme: [view.value(measured.result(wanted[scheme, n]), n) for n in counts] for scheme in compared()}
+    printed = dict(zip(SCHEMES, view.paper, strict=True))
+    beside: dict[str, list[float | None]] = {scheme: [*found, printed.get(scheme)] for scheme, found in values.items()}
+    title = f"InArt, Figure {name[3:]}, emulated, VGG19: {view.what}"
+    console.print(table_of(title, "workers", [*counts, "6, the paper"], beside))
+    results = list(measured.results.values())
+    console.print(conclusion(results), highlight=False)
+    console.print(text.table_of(said(view, counts, values)))
+    save(request.results / f"inart-{name}-emulated", panel(view, counts, values))
+    return verdict(results)
+
+
+def compared() -> tuple[str, ...]:
+    """The paper's schemes and your own planners."""
+    return (*SCHEMES, *own_planners())
+
+
+def panel(view: View, counts: Sequence[int], values: Values) -> Panel:
+    """Lines over workers, with the paper's values for six."""
+    series = {scheme: list(map(exact, found)) for scheme, found in values.items()}
+    paper: Printed = {scheme: {WORKERS[-1]: value} for scheme, value in zip(SCHEMES, view.paper, strict=True)}
+    return Panel(LINES, counts, series, "workers", view.what, "testbed, VGG19", paper)
+
+
+def said(view: View, counts: Sequence[int], values: Values) -> Iterator[Statement]:
+    """The order of the values that the text gives for six workers; InArt best everywhere; time rises with workers."""
+    printed = dict(zip(SCHEMES, view.paper, strict=True))
+    highest_first = sorted(printed, key=printed.__getitem__, reverse=True)
+    last = {scheme: values[scheme][-1:] for scheme in SCHEMES}
+    yield from text.in_order("6 workers", highest_first, last, [counts[-1]])
+    best = text.is_highest if highest_first[0] == "InArt" else text.is_lowest
+    yield best("everywhere", "InArt", [scheme for scheme in SCHEMES if scheme != "InArt"], values, counts)
+    if view.rises and len(counts) > 1:
+        yield from (text.rises(f"{scheme} rises with workers", values[scheme]) for scheme in SCHEMES)
+
+
+def trial(scheme: str, workers: int) -> Trial:
+    return {"scheme": scheme, "workers": workers}
+
+
+def emulate(trial: Trial, switch: str, results: Path) -> Result:
+    problem = testbed(int(trial["workers"]))
+    plan = find_method(SCHEMES.get(str(trial["scheme"]), str(trial["scheme"]))).plan(problem)
+    return inart_runs.emulate("inart-testbed", problem, plan, trial, switch, results)
+
+
+def testbed(workers: int) -> Problem:
+    job = Job(1, NAMES[:workers], ("ps1", "ps2"), gradient_bytes(MODELS["VGG19"]))
+    return in_iterations(Problem(inart_testbed(LINK_BPS), (job,), FRAGMENT), ITERATIONS, COMPUTE_S)

@@ -1,0 +1,146 @@
+"""P4INC-AOI's Figures 6 and 7 with real packets: four racks, an optical circuit switch, concurrent training jobs.
+
+Racks, models, jobs and policies are those of the simulated figures (`aoi_small`, section VII-B); ResNet50 and VGG16
+take turns, and a job has few iterations. Each policy's slots are carried out on an emulated network, and the measured
+completion times held against those that follow from its schedule. Rates and sizes are scaled, time is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+
+from rich.console import Console
+
+from experiments.papers.common import own_planners as own
+from experiments.papers.common import statements as text
+from experiments.papers.common.drawing import save
+from experiments.papers.common.figure import Request
+from experiments.papers.common.trials import Trial, run_trials
+from experiments.papers.p4inc_aoi.small import MODELS, POLICIES, TESTBED, testbed_jobs
+from experiments.papers.p4inc_aoi.testbed_report import (
+    Row,
+    Totals,
+    claims,
+    panels,
+    reductions_panel,
+    reductions_table,
+    rows_table,
+)
+from experiments.run.outcome import WRONG, Outcome
+from experiments.run.record import RunFolder
+from experiments.run.scheduled import Course, Ran, emulate
+from planner.core.files import save_plan
+from planner.methods.p4inc_aoi.network import scaled
+from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
+from planner.methods.p4inc_aoi.problem.check_schedule import check
+from planner.methods.p4inc_aoi.problem.schedule import Figures, Schedule, figures
+from planner.methods.p4inc_aoi.problem.system import Scheduling
+from switch.targets import Target
+from traffic.measure.verdict import VALID
+from traffic.runs.closed_loop import Progress
+
+SCALE = 1 / 5000
+"""Of rates and sizes: a port's 40 Gbit/s are 8 Mbit/s."""
+ITERATIONS = 5
+JOBS, QUICK_JOBS = 12, 6
+SEED = 2
+"""The draw of the first three that takes the least time."""
+DRAWS, QUICK_DRAWS = 20, 5
+"""Of jobs, whose schedules show what is chance in the one draw that is run."""
+QUICK_SCENARIOS = ("noINC-FCFS", "INC-TW")
+
+
+@dataclass
+class Testbed:
+    """A draw of jobs: what each scenario's schedule says of them, and what became of it."""
+
+    scheduling: Scheduling
+    models: Mapping[int, str]
+    planned: dict[str, Figures] = field(default_factory=dict)
+    ran: dict[str, Ran] = field(default_factory=dict)
+
+    @staticmethod
+    def of(count: int, seed: int) -> Testbed:
+        """Every other job is of one model."""
+        names = [list(MODELS)[number % len(MODELS)] for number in range(count)]
+        drawn = {name: testbed_jobs(model, count, seed) for name, model in MODELS.items()}
+        jobs = tuple(replace(drawn[name][place], iterations=ITERATIONS) for place, name in enumerate(names))
+        models = {job.number: name for job, name in zip(jobs, names, strict=True)}
+        return Testbed(Scheduling(TESTBED, jobs), models)
+
+    def plan(self, scenario: str) -> Schedule:
+        schedule = Simulation(self.scheduling, POLICIES[scenario]).run(scenario)
+        check(self.scheduling, schedule)
+        self.planned[scenario] = figures(self.scheduling, schedule)
+        return schedule
+
+    def trial(self, scenario: str) -> Trial:
+        smaller, schedule = scaled(self.scheduling, self.plan(scenario), SCALE)
+        course = Course.of(smaller, schedule)
+        setting = {"scale": SCALE, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
+        return Trial(scenario, course.problem, course.plan, setting, emulate=partial(self.run, course))
+
+    def run(self, course: Course, trial: Trial, target: Target, folder: RunFolder, progress: Progress) -> Outcome:
+        own = folder.path / trial.name
+        own.mkdir()
+        save_plan(course.plan, own / "plan.json")
+        self.ran[trial.name] = emulate(course, target, own / "switches", progress)
+        return self.ran[trial.name].outcome
+
+    def row(self, scenario: str) -> Row:
+        ran = self.ran[scenario]
+        return Row(
+            scenario=scenario,
+            planned=self.planned_totals(scenario),
+            measured=self.totals(ran.jct_s, ran.connections),
+            lost=ran.lost,
+            retransmissions=ran.outcome.measured.retransmissions,
+            exact=ran.outcome.measured.exact is True,
+            verdict=ran.outcome.verdict,
+        )
+
+    def jobs(self, scenario: str) -> list[tuple[str, int, str, float, float]]:
+        """Scenario, job, model, its JCT as planned and as measured."""
+        planned, measured = self.planned[scenario].jct_s, self.ran[scenario].jct_s
+        return [(scenario, job, model, planned[job], measured[job]) for job, model in self.models.items()]
+
+    def planned_totals(self, scenario: str) -> Totals:
+        return self.totals(self.planned[scenario].jct_s, self.planned[scenario].connections)
+
+    def totals(self, jct_s: Mapping[int, float], connections: int) -> Totals:
+        """By model."""
+        sums = {name: sum(s for job, s in jct_s.items() if self.models[job] == name) for name in MODELS}
+        return Totals(sums, connections)
+
+
+def planned_totals(draws: int, count: int) -> dict[str, Totals]:
+    """What the schedules of many draws of jobs say, in all."""
+    testbeds = [Testbed.of(count, seed) for seed in range(draws)]
+    for testbed in testbeds:
+        for scenario in POLICIES:
+            testbed.plan(scenario)
+    return {scenario: Totals.sum(testbed.planned_totals(scenario) for testbed in testbeds) for scenario in POLICIES}
+
+
+def run(console: Console, request: Request) -> str:
+    """Run all scenarios, print Figures 6 and 7 beside the paper's sentences, and say whether the claims hold."""
+    count, draws = (QUICK_JOBS, QUICK_DRAWS) if request.quick else (JOBS, DRAWS)
+    testbed, scenarios = Testbed.of(count, SEED), QUICK_SCENARIOS if request.quick else tuple(POLICIES)
+    done = run_trials("p4inc-aoi-testbed", [testbed.trial(name) for name in scenarios], request, console)
+    rows = [testbed.row(name) for name in scenarios]
+    cells = [row.cells() for row in rows]
+    done.folder.write_rows("scenarios.csv", list(cells[0]), [list(each.values()) for each in cells])
+    each_job = [job for name in scenarios for job in testbed.jobs(name)]
+    done.folder.write_rows("jobs.csv", ["scenario", "job", "model", "planned_jct_s", "measured_jct_s"], each_job)
+    many = planned_totals(draws, count)
+    save(done.folder.path / "testbed", *panels(rows))
+    save(done.folder.path / "reductions", reductions_panel(rows, many, draws))
+    console.print(rows_table(rows))
+    console.print(reductions_table(rows, many, draws))
+    found = list(claims(rows))
+    console.print(text.table_of(found))
+    own.leave_out(console, own.SCHEDULES)
+    done.tell(console)
+    return WRONG if done.verdict == VALID and not all(claim.holds for claim in found) else done.verdict

@@ -1,0 +1,124 @@
+"""The pace of a run against its plan: a run that clearly cannot keep it, or that had to wait, is ended early."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from planner.core.evaluate import Prediction
+from planner.core.problem import Job, Problem
+from topo.errors import InakitError
+from traffic.measure.verdict import Cause
+from traffic.runs.closed_loop import Progress
+
+WINDOW_S = 6.0
+"""So many seconds have to be clearly too slow: a machine that is taken away for a moment comes back sooner."""
+CLEAR = 0.75
+"""A run is clearly too slow if it does less than this share of what its plan does meanwhile. Runs that are within
+their limits, 5 % of the planned rates, stay above it; one at 1.5 times what the machine carries is at 0.67."""
+PAUSES = 5
+"""A window holds so many iterations, so that where it begins and ends between two pauses does not matter."""
+
+
+class TooSlowError(InakitError):
+    """A run that was ended because it fell behind its plan.
+
+    `share` is what it did of what was planned; `causes` are what the monitor saw until then, in words.
+    """
+
+    def __init__(self, message: str, share: float, causes: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.share, self.causes = share, causes
+
+
+@dataclass(frozen=True)
+class Course:
+    """When the gradients of one job should be exchanged: from `arrival_s` on, evenly over `duration_s`.
+
+    `weight` is the job's part of the whole run's results. `cycle_s` is the time of an iteration with its computing,
+    and 0 where nothing is computed between iterations.
+    """
+
+    arrival_s: float
+    duration_s: float
+    weight: float
+    cycle_s: float = 0.0
+
+    def done(self, after_s: float) -> float:
+        """The fraction of the job that should be done."""
+        return min(1.0, max(0.0, (after_s - self.arrival_s) / self.duration_s))
+
+
+def courses(problem: Problem, prediction: Prediction) -> tuple[Course, ...]:
+    """The course of every job as the evaluator predicts it."""
+    results = {job.number: len(job.workers) * job.gradient_bytes * job.iterations for job in problem.jobs}
+    total = sum(results.values())
+    return tuple(course(job, prediction, results[job.number] / total) for job in problem.jobs)
+
+
+def course(job: Job, prediction: Prediction, weight: float) -> Course:
+    """One job: its iterations' gradients and, between them, its computing."""
+    iteration_s = prediction.jobs[job.number].communication_time_s + job.compute_s
+    return Course(job.arrival_s, iteration_s * job.iterations, weight, iteration_s if job.compute_s else 0.0)
+
+
+class Watching(Protocol):
+    """What sees during a run whether it is overloaded (`traffic.measure.monitor.Monitor`)."""
+
+    def overloaded_so_far(self) -> tuple[Cause, ...]:
+        """Why the run is clearly overloaded already; nothing as long as it is not clear."""
+        ...
+
+
+class Pace:
+    """Takes the fraction done of a run, as `Progress` does, and raises `TooSlowError` when it is clearly too slow.
+
+    Set `monitor` once the run is watched: then a run whose endpoints or switches had to wait is ended as well.
+    """
+
+    def __init__(
+        self, planned: tuple[Course, ...], told: Progress, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`told` is told the fractions too; `clock` gives seconds. `planned` is empty for a run with faults on demand,
+        which anything may slow down."""
+        self.planned, self.told, self.clock = planned, told, clock
+        self.monitor: Watching | None = None
+        self.window_s = max(WINDOW_S, PAUSES * max((each.cycle_s for each in planned), default=0.0))
+        self.began_s: float | None = None
+        self.seen: deque[tuple[float, float]] = deque()
+
+    def __call__(self, fraction: float) -> None:
+        self.told(fraction)
+        now = self.clock()
+        self.began_s = now if self.began_s is None else self.began_s
+        self.seen.append((now - self.began_s, fraction))
+        if fraction < 1:
+            self.check()
+
+    def check(self) -> None:
+        """Raise `TooSlowError` if there is no doubt."""
+        share = self.share()
+        slow = share is not None and share < CLEAR
+        causes = tuple(cause.text for cause in self.monitor.overloaded_so_far()) if self.monitor else ()
+        if slow or causes:
+            done = 1.0 if share is None else share
+            after = f"ended after {self.seen[-1][0]:.0f} s"
+            said = f"{after}: it did {done:.0%} of what is planned" if slow else f"{after}: it is overloaded already"
+            raise TooSlowError(said, min(1.0, done), causes)
+
+    def share(self) -> float | None:
+        """What was done over the last window, of what was planned for it; None before a whole window is over."""
+        while len(self.seen) > 1 and self.seen[-1][0] - self.seen[1][0] >= self.window_s:
+            self.seen.popleft()
+        (earlier_s, before), (later_s, after) = self.seen[0], self.seen[-1]
+        planned = self.expected(later_s) - self.expected(earlier_s)
+        if later_s - earlier_s < self.window_s or planned <= 0:
+            return None
+        return (after - before) / planned
+
+    def expected(self, after_s: float) -> float:
+        """The fraction of the whole run that should be done."""
+        return sum(each.weight * each.done(after_s) for each in self.planned)

@@ -1,0 +1,174 @@
+"""What can be done with a plan without running it: show it, write it, draw it, check it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.run.tables import NamedTable
+from planner.core.check import check
+from planner.core.evaluate import Prediction, evaluate
+from planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
+from planner.core.plan import AggregationTree, Plan
+from planner.core.problem import Problem
+from planner.core.solving import SolverOutcome
+from planner.install.plan_entries import entries
+from planner.methods import Options, find_method
+from planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
+from topo.errors import writing
+from topo.fabric.fabric import Fabric
+from topo.files.fabrics import load_fabric, save_fabric
+from topo.picture.draw import draw
+from traffic.wire.packet import FRAGMENT
+
+BUSIEST_LINKS = 5
+ALL_JOBS = "of all jobs: the slowest worker's rate, PS ingress of all together, the slowest job's time"
+
+
+def make_plan(problem: Problem, planner: str, seed: int) -> Plan:
+    """The plan of the method of that name, checked."""
+    return find_method(planner).plan(problem, Options(seed=seed))
+
+
+def plan_to_run(problem: Problem, planner: str, seed: int, mode: str = "reliable") -> AsRun:
+    """The same, with the rates at which a run of this mode takes it."""
+    return as_run(problem, make_plan(problem, planner, seed), mode)
+
+
+def tell_room(console: Console, name: str, run: AsRun) -> None:
+    """A line about a plan whose rates are lowered to leave room for results; none about others."""
+    if run.said:
+        console.print(f"{name}: {run.said}", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
+    """The trees, the busiest links, and what to expect of each job."""
+    plan, prediction = run.plan, evaluate(problem, run.plan)
+    console.print(f"{plan.method} on {problem.fabric.name}: {describe(plan.outcome)}", highlight=False)
+    console.print(trees_table(plan))
+    console.print(links_table(problem, prediction, with_results=RESULTS_RETURN[run.mode]))
+    for number, job in prediction.jobs.items():
+        name = f"job {number}: " if len(prediction.jobs) > 1 else ""
+        console.print(
+            f"{name}sending rate {job.sending_rate_bps / 1e6:.3f} Mbit/s, "
+            f"PS ingress {job.ps_ingress_bytes / 1e3:.1f} kB, "
+            f"communication time {job.communication_time_s * 1e3:.1f} ms per iteration",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if len(prediction.jobs) > 1:
+        console.print("(for all jobs sending at once; a job that is alone keeps its pace)", highlight=False)
+    tell_room(console, plan.method, run)
+
+
+def print_comparison(console: Console, problem: Problem, runs: Mapping[str, AsRun]) -> None:
+    """What to expect of several planners' plans for one problem, a row for each.
+
+    Of several jobs that is the rate of the slowest worker, the PS ingress of all, and the time of the slowest job.
+    """
+    table = Table(caption=ALL_JOBS if len(problem.jobs) > 1 else None)
+    table.add_column("planner", no_wrap=True)
+    for heading in ("rate (Mbit/s)", "of the best", "PS ingress (kB)", "time (ms)", "found"):
+        table.add_column(heading)
+    predictions = {name: evaluate(problem, run.plan) for name, run in runs.items()}
+    best = max(prediction.sending_rate_bps for prediction in predictions.values())
+    for name, prediction in predictions.items():
+        table.add_row(
+            name,
+            f"{prediction.sending_rate_bps / 1e6:.3f}",
+            f"{prediction.sending_rate_bps / best:.0%}",
+            f"{prediction.ps_ingress_bytes / 1e3:.1f}",
+            f"{prediction.communication_time_s * 1e3:.1f}",
+            describe(runs[name].plan.outcome),
+        )
+    console.print(NamedTable(table))
+    for name, run in runs.items():
+        tell_room(console, name, run)
+
+
+def describe(outcome: SolverOutcome) -> str:
+    """The status in words; a gap is never left out."""
+    gap = f", gap {outcome.gap:.2%}" if outcome.gap else ""
+    solver = f" ({outcome.solver})" if outcome.solver else ""
+    return f"{outcome.status}{gap}{solver} in {outcome.seconds:.2f} s"
+
+
+def trees_table(plan: Plan) -> Table:
+    """One row per aggregator; a tree without one has a row of its own."""
+    table = Table("job", "tree", "root", "rate (Mbit/s)", "aggregator", "pipeline", "sums", "slots")
+    for shard in plan.shards:
+        for tree in shard.trees:
+            common = (str(shard.job), str(tree.number), tree.root, f"{shard.rate_bps / len(shard.trees) / 1e6:.3f}")
+            for aggregator in tree.aggregators:
+                children = ", ".join(sender_name(tree, label) for label in aggregator.children)
+                slots = f"{aggregator.first_slot}-{aggregator.first_slot + aggregator.slots - 1}"
+                table.add_row(*common, aggregator.switch, str(aggregator.pipeline), children, slots)
+            if not tree.aggregators:
+                table.add_row(*common, "none", "", f"{len(tree.workers)} workers, at the PS", "")
+    return table
+
+
+def sender_name(tree: AggregationTree, label: int) -> str:
+    return tree.workers[label] if label in tree.workers else tree.aggregator_of[label].switch
+
+
+def links_table(problem: Problem, prediction: Prediction, *, with_results: bool) -> Table:
+    """The links that gradients, and `with_results` what comes back beside them, fill the most."""
+    table = Table("busiest links", "gradients (Mbit/s)", "results (Mbit/s)", "of capacity")
+    capacities, gradients = problem.fabric.capacities_bps, prediction.link_loads_bps
+    results = {link: prediction.result_loads_bps.get(link, 0.0) if with_results else 0.0 for link in gradients}
+    shares = {link: (load + results[link]) / capacities[link] for link, load in gradients.items()}
+    for link in sorted(shares, key=lambda link: -shares[link])[:BUSIEST_LINKS]:
+        loads = f"{gradients[link] / 1e6:.3f}", f"{results[link] / 1e6:.3f}"
+        table.add_row(" → ".join(link), *loads, f"{shares[link]:.0%}")
+    return table
+
+
+def write_plan(folder: Path, problem: Problem, plan: Plan) -> None:
+    """`plan.json`, `fabric.yml`, `jobs.yml`, and the entries: one command file per switch, and `entries.json`."""
+    installed = entries(problem, plan)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    save_plan(plan, folder / "plan.json")
+    save_fabric(problem.fabric, folder / "fabric.yml")
+    save_jobs(problem.jobs, folder / "jobs.yml")
+    save_entries(installed, folder / "entries")
+
+
+def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, output: Path) -> list[Path]:
+    """The picture as PNG and SVG and the fabric as YAML; with a plan, its trees and link loads."""
+    paths = [output.with_suffix(suffix) for suffix in (".png", ".svg")]
+    with writing(output.parent):
+        output.parent.mkdir(parents=True, exist_ok=True)
+    if problem is None or plan is None:
+        draw(fabric, paths)
+    else:
+        trees = [tree for shard in plan.shards for tree in shard.trees]
+        owners = [shard.job for shard in plan.shards for _ in shard.trees]
+        loads = evaluate(problem, plan).link_loads_bps
+        draw(fabric, paths, loads=loads, trees=trees, roles=roles(problem), owners=owners, jobs=jobs_of(problem))
+    save_fabric(fabric, output.with_suffix(".yml"))
+    return [*paths, output.with_suffix(".yml")]
+
+
+def roles(problem: Problem) -> dict[str, str]:
+    """What every host is to the jobs."""
+    servers = {host: "ps" for job in problem.jobs for host in job.servers}
+    return {host: "worker" for job in problem.jobs for host in job.workers} | servers
+
+
+def jobs_of(problem: Problem) -> dict[str, list[int]]:
+    """The numbers of the jobs that every host takes part in."""
+    found: dict[str, list[int]] = {}
+    for job in problem.jobs:
+        for host in dict.fromkeys((*job.workers, *job.servers)):
+            found.setdefault(host, []).append(job.number)
+    return found
+
+
+def check_files(plan: Path, fabric: Path, jobs: Path) -> None:
+    """Raise `PlanError` unless the plan in a file obeys every rule on that fabric for those jobs."""
+    check(Problem(load_fabric(fabric), load_jobs(jobs), FRAGMENT), load_plan(plan))

@@ -1,0 +1,225 @@
+"""The folder of one run: everything needed to repeat and to judge it.
+
+`run.json` is written before the run starts, with the verdict INCOMPLETE, and completed after it; a
+run that dies leaves the record of what it was about to do. On a full disk it is still completed: the folder
+holds back some room for that.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from topo.errors import OutputError, writing
+from topo.live.signals import interrupts_held
+
+RECORD_VERSION = 1
+LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2")
+UNFINISHED = ("FAILED", "INTERRUPTED")
+"""Verdicts of runs that an error or a signal ended, which is what a person hears of, not of their record."""
+RESERVE = ".reserve"
+RESERVE_BYTES = 64 << 10
+"""Room of the disk for what is measured, beside twice the record as it stands before the run."""
+PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of Python, of the libraries and of the programs a run may use; None when absent."""
+    found: dict[str, str | None] = {"python": platform.python_version(), "kernel": platform.release()}
+    for library in LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            found[library] = None
+    return found | {program: program_version(program, flag) for program, flag in PROGRAMS.items()}
+
+
+def program_version(program: str, flag: str) -> str | None:
+    """The first line that `program` prints about itself."""
+    if shutil.which(program) is None:
+        return None
+    answer = subprocess.run([program, flag], capture_output=True, text=True, timeout=10, check=False)
+    lines = (answer.stdout + answer.stderr).strip().splitlines()
+    return lines[0] if lines else None
+
+
+def machine() -> dict[str, Any]:
+    """What the run had to live with."""
+    return {
+        "processors": psutil.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "load_before": psutil.getloadavg()[0],
+        "system": platform.platform(),
+    }
+
+
+@dataclass
+class RunRecord:
+    """The contents of `run.json`; `planners` grows while the run goes on."""
+
+    fabric: dict[str, Any]
+    switch: str
+    mode: str
+    seed: int
+    configuration: dict[str, Any]
+    verdict: str = "INCOMPLETE"
+    reasons: list[str] = field(default_factory=list)
+    planners: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str | None] = field(default_factory=versions)
+    machine: dict[str, Any] = field(default_factory=machine)
+    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    finished: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "version": RECORD_VERSION,
+            "verdict": self.verdict,
+            "reasons": self.reasons,
+            "switch": self.switch,
+            "mode": self.mode,
+            "seed": self.seed,
+            "fabric": self.fabric,
+            "planners": self.planners,
+            "configuration": self.configuration,
+            "command": sys.argv,
+            "versions": self.versions,
+            "machine": self.machine,
+            "started": self.started,
+            "finished": self.finished,
+        }
+
+    def finish(self, verdict: str, reasons: Iterable[str] = ()) -> None:
+        """Close the record with its verdict."""
+        self.verdict, self.reasons = verdict, list(reasons)
+        self.finished = datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class RunFolder:
+    """`results/<time>-<name>/`, made new for each run; `results/latest` points to the newest."""
+
+    def __init__(self, results: Path, name: str) -> None:
+        """Raises `OutputError` where the folder cannot be written."""
+        with writing(results):
+            self.path = make_new_folder(results, f"{stamp()}-{name}")
+            point_latest(results / "latest", self.path)
+
+    def write_record(self, record: RunRecord) -> None:
+        self.write_json("run.json", record.as_json())
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write `name` whole or not at all: a reader never sees half a file. Raises `OutputError`."""
+        target = self.path / name
+        draft = target.with_suffix(".part")
+        try:
+            with writing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+                draft.replace(target)
+        except OutputError:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+
+    def write_rows(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Write a series as CSV. Raises `OutputError`."""
+        target = self.path / name
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow(header)
+                writer.writerows(rows)
+
+    @contextmanager
+    def completing(self, record: RunRecord) -> Iterator[None]:
+        """Whatever happens in the block, `run.json` says how the run ended, with what was measured until then.
+
+        An error gets a note of where that is.
+        """
+        self.hold_room(record)
+        try:
+            yield
+        except BaseException as error:
+            record.finish(*ending(error))
+            error.add_note(f"{measured_so_far(record)}: {self.path}")
+            raise
+        finally:
+            with interrupts_held():
+                (self.path / RESERVE).unlink(missing_ok=True)
+                with suppress(OutputError) if record.verdict in UNFINISHED else nullcontext():
+                    self.write_record(record)
+
+    def hold_room(self, record: RunRecord) -> None:
+        """Take room on the disk for the completed record. Raises `OutputError` where there is none."""
+        size = RESERVE_BYTES + 2 * len(json.dumps(record.as_json(), indent=2))
+        with writing(self.path), (self.path / RESERVE).open("wb") as file:
+            file.write(bytes(size))
+
+
+def ending(error: BaseException) -> tuple[str, list[str]]:
+    """The verdict of a run that ended by `error`, and the reason."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return UNFINISHED[1], ["a signal ended the run: its figures are those of what it had measured by then"]
+    return UNFINISHED[0], [f"{type(error).__name__}: {error}"]
+
+
+def measured_so_far(record: RunRecord) -> str:
+    """What `run.json` of a run that did not end well is good for."""
+    measured = [name for name, entry in record.planners.items() if "measured" in entry]
+    return f"kept what was measured ({', '.join(measured)})" if measured else "kept what was planned"
+
+
+def check_results(results: Path) -> None:
+    """Raise `OutputError` unless a run folder can be made in `results`; nothing is left of trying."""
+    with writing(results):
+        made = [folder for folder in (results, *results.parents) if not folder.exists()]
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=results) as file:
+                file.write(bytes(RESERVE_BYTES))
+        finally:
+            for folder in made:
+                with suppress(OSError):
+                    folder.rmdir()
+
+
+def stamp() -> str:
+    """The time, as folders' names begin."""
+    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+
+
+def make_new_folder(results: Path, name: str) -> Path:
+    """A folder that did not exist; runs of the same second are numbered."""
+    results.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        path = results / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def point_latest(link: Path, target: Path) -> None:
+    """Move the symbolic link in one step, so that it always points somewhere."""
+    draft = link.with_name(f".latest-{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(target.name)
+    draft.replace(link)

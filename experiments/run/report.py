@@ -1,0 +1,206 @@
+"""What a person reads at the end of a run: planned against measured, and the verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from experiments.run.tables import NamedTable
+from traffic.measure.comparison import TOTAL
+from traffic.measure.verdict import OVERLOADED, VALID
+
+OF_JOBS = (
+    ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "
+    "and the PS ingress is that of all jobs. Planned is for all jobs sending at once; alone a job keeps its pace."
+)
+OVERLOAD = "The figures of an overloaded run are not results: it is the emulation that was measured."
+NO_RESULTS = {
+    "WRONG": "A run with wrong sums is no overload: the P4 program, its entries, a switch or an endpoint has a fault."
+}
+VERDICT_STYLES = {VALID: "green", OVERLOADED: "bold red"}
+
+
+def print_report(console: Console, record: Mapping[str, Any]) -> None:
+    """Print the table of a completed `run.json`, then the verdict and why."""
+    console.print(planners_report(record))
+    style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
+    if fabric_scale(record) != 1:
+        console.print(scale_line(record), highlight=False)
+    for line in (*collision_lines(record), *fault_lines(record), *stranger_lines(record)):
+        console.print(line, highlight=False)
+    console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
+    for reason in shortened(record["reasons"]):
+        console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
+    if record["verdict"] != VALID:
+        console.print(NO_RESULTS.get(record["verdict"], OVERLOAD))
+
+
+def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """What was injected into each planner's run, as it was counted."""
+    for name, entry in record["planners"].items():
+        if "faults" in entry:
+            counts = entry["faults"]["counts"]
+            yield (
+                f"faults of {name}: of {counts['received']:,} packets that switches received "
+                f"{counts['lost_on_arrival']:,} lost, {counts['held'] + counts['overtaken']:,} held back, "
+                f"{counts['doubled']:,} doubled; on the last hop {counts['lost_on_departure']:,} lost; "
+                f"by hosts {counts['doubled_by_hosts']:,} doubled; {entry['measured']['retransmissions']:,} sent again"
+            )
+            yield from (f"  {event}" for event in entry["faults"]["events"])
+            yield from (f"  not reached: {event}" for event in entry["faults"]["not_reached"])
+
+
+def collision_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """How often fragments met in shared slots, which no plan foresees."""
+    for name, entry in record["planners"].items():
+        if entry.get("collisions"):
+            yield (
+                f"{name}: {entry['collisions']:,} packets found their slot taken, or took it; they, and windows that "
+                "shrink, keep workers from the planned rate"
+            )
+
+
+def stranger_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """Who sent packets that switches turned away, and what got as far as an endpoint and was nothing to it."""
+    for name, entry in record["planners"].items():
+        for away in entry.get("turned_away", ()):
+            yield (
+                f"{name}: {away['switch']} turned away {away['packets']:,} packets that came from {away['sender']} "
+                f"(port {away['port']}): not admitted"
+            )
+        for switch, figures in entry.get("switches", {}).items():
+            if figures["malformed"]:
+                yield f"{name}: {switch} dropped {figures['malformed']:,} packets that are neither INA nor IPv4"
+        if entry.get("ignored_by_endpoints"):
+            yield f"{name}: workers and servers ignored {entry['ignored_by_endpoints']:,} packets of trees not theirs"
+
+
+def shortened(reasons: Sequence[str]) -> Iterator[str]:
+    """The first reason of each kind, and how many more there are; kinds differ in more than names and numbers."""
+    kinds: dict[str, list[str]] = {}
+    for reason in reasons:
+        kinds.setdefault(without_names(reason), []).append(reason)
+    for first, *others in kinds.values():
+        yield first + (f" (and {len(others)} more like this in run.json)" if others else "")
+
+
+def without_names(reason: str) -> str:
+    """The kind of a reason: what is left of it without names and numbers."""
+    return " ".join(re.sub(r"'[^']*'|\S*\d\S*", "", reason).split())
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of `run.json`: `factor` takes its unit to the heading's."""
+
+    key: str
+    heading: str
+    factor: float
+    digits: int
+
+    def text(self, figures: Mapping[str, Any]) -> str:
+        value = figures.get(self.key)
+        return "-" if value is None else f"{value * self.factor:.{self.digits}f}"
+
+    def difference(self, planned: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+        """Relative to the planned figure."""
+        left, right = planned.get(self.key), measured.get(self.key)
+        return f"{(right - left) / left:+.1%}" if left and right is not None else ""
+
+
+COLUMNS = (
+    Column("sending_rate_bps", "sending rate\n(Mbit/s)", 1e-6, 3),
+    Column("ps_ingress_bytes", "PS ingress\n(kB)", 1e-3, 1),
+    Column("communication_time_s", "comm. time\n(ms)", 1e3, 1),
+    Column("aggregation_ratio", "INA\nratio", 1, 2),
+)
+
+
+def planners_report(record: Mapping[str, Any]) -> NamedTable:
+    """The table, with planners' names whole at any width."""
+    return NamedTable(planners_table(record))
+
+
+def planners_table(record: Mapping[str, Any]) -> Table:
+    """Three rows per planner: planned, measured, and the difference between them; of several jobs, so many of each."""
+    fabric, several = record["fabric"], len(jobs_of(record)) > 1
+    table = Table(
+        title=f"{fabric['name']}: {fabric['switches']} switches, {fabric['hosts']} hosts, {fabric['workers']} workers; "
+        f"switch {record['switch']}, {record['mode']}",
+        caption=f"per iteration; bits and bytes are those of whole frames{OF_JOBS if several else ''}",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("planner", no_wrap=True)
+    if several:
+        table.add_column("job", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for column in COLUMNS:
+        heading = column.heading.removeprefix("sending ") if several else column.heading  # for 80 columns
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for name, entry in record["planners"].items():
+        for job, planned, measured in compared(entry, several=several):
+            first = job == next(iter(entry["planned"].get("jobs", ())), job)
+            words = (name, verdict(entry), exactness(entry)) if first or not several else ("", "", "")
+            add_rows(table, words, (job,) if several else (), planned, measured)
+        table.add_section()
+    return table
+
+
+def add_rows(
+    table: Table, words: Sequence[str], job: Sequence[str], planned: Mapping[str, Any], measured: Mapping[str, Any]
+) -> None:
+    """Three rows; `words` are the planner's name, its verdict and what is said of its sums."""
+    name, verdict, exactness = words
+    none = ("",) * len(job)
+    table.add_row(name, *job, "planned", *(column.text(planned) for column in COLUMNS), verdict)
+    table.add_row("", *none, "measured", *(column.text(measured) for column in COLUMNS), exactness)
+    table.add_row("", *none, "", *(column.difference(planned, measured) for column in COLUMNS), "")
+
+
+def jobs_of(record: Mapping[str, Any]) -> set[str]:
+    """The jobs of a run, as its planned figures name them."""
+    return {job for entry in record["planners"].values() for job in entry["planned"].get("jobs", ())}
+
+
+def compared(entry: Mapping[str, Any], *, several: bool) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """A planner's planned figures and the measured ones beside them: of every job and in total, or of its only job."""
+    planned, measured = entry["planned"], entry.get("measured") or {}
+    if not several:
+        yield "", planned, measured
+        return
+    for job, figures in planned["jobs"].items():
+        yield job, figures, measured.get("jobs", {}).get(job, {})
+    yield TOTAL, planned["total"], measured.get("total", {})
+
+
+def fabric_scale(record: Mapping[str, Any]) -> float:
+    scale: float = record["fabric"]["scale"]
+    return scale
+
+
+def scale_line(record: Mapping[str, Any]) -> str:
+    """The measured rates again, at the scale of the fabric that was described."""
+    scale = fabric_scale(record)
+    rates = {name: (entry.get("measured") or {}).get("sending_rate_bps") for name, entry in record["planners"].items()}
+    of = " (of several jobs: the slowest's)" if len(jobs_of(record)) > 1 else ""
+    found = ", ".join(f"{name} {rate / scale / 1e9:.4g} Gbit/s" for name, rate in rates.items() if rate is not None)
+    return f"emulated at {scale:g} of the described rates; at those, the measured sending rates{of} are {found}"
+
+
+def exactness(entry: Mapping[str, Any]) -> str:
+    exact = (entry.get("measured") or {}).get("exact")
+    return {True: "[green]sums exact[/]", False: "[bold red]sums not exact[/]", None: ""}[exact]
+
+
+def verdict(entry: Mapping[str, Any]) -> str:
+    word = entry.get("verdict", "-")
+    return f"[{VERDICT_STYLES.get(word, 'bold yellow')}]{word}[/]"

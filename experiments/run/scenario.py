@@ -1,0 +1,195 @@
+"""From what a person typed to a `Problem`: which fabric, and which jobs train on it."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from planner.core.files import load_jobs
+from planner.core.models import BYTES_PER_PARAMETER, find_model
+from planner.core.problem import Job, Problem
+from topo.errors import InputError
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import FABRICS, named_fabric
+from topo.fabric.variations import (
+    with_aggregators,
+    with_capacities,
+    with_capacity,
+    with_ina,
+    with_pipelines,
+    with_scale,
+)
+from topo.files.fabrics import load_fabric, parse_rate
+from traffic.wire.packet import FRAGMENT
+
+DEFAULT_GRADIENT_BYTES = 548_000
+"""VGG19's 548 MB, scaled down a thousand times as InArt does (section 5.3.1)."""
+
+MODEL_SCALE = 1000
+"""How many times smaller the gradient of a named model is, if nothing is said of its size."""
+
+DEFAULT_WORKERS = 16
+
+FABRIC_FILES = (".yml", ".yaml", ".graphml")
+
+
+@dataclass(frozen=True)
+class FabricChoice:
+    """What the command line says of the fabric. `topo` is a file, or a name of the registry.
+
+    Such a name may bring the fabric's own options: `units:units=6,servers=8,ports=2,port_bps=40M`.
+    """
+
+    topo: str = "fattree"
+    k: int | None = None
+    leaves: int | None = None
+    spines: int | None = None
+    hosts_per_leaf: int | None = None
+    capacity: str | None = None
+    ina: str | None = None
+    pipelines: int | None = None
+    scale: str = "1"
+    seed: int = 0
+    aggregation_rate_bps: float | None = None
+
+    def build(self) -> Fabric:
+        """The fabric, with everything that was said applied to it. Raises `InputError`."""
+        fabric = self.base()
+        if self.capacity is not None:
+            fabric = self.with_chosen_capacity(fabric, self.capacity)
+        if self.ina is not None:
+            fabric = self.with_chosen_ina(fabric, self.ina)
+        if self.pipelines is not None:
+            fabric = with_pipelines(fabric, self.pipelines)
+        if self.aggregation_rate_bps is not None:
+            fabric = with_aggregators(fabric, rate_bps=self.aggregation_rate_bps)
+        return with_scale(fabric, parse_scale(self.scale))
+
+    @property
+    def gives_rates(self) -> bool:
+        """Whether it says how fast links are: by a file, an option, or a scale."""
+        options = own_options(self.topo.partition(":")[2]) if not self.topo.endswith(FABRIC_FILES) else {}
+        named = any(name.endswith("_bps") for name in options)
+        return self.topo.endswith(FABRIC_FILES) or self.capacity is not None or parse_scale(self.scale) != 1 or named
+
+    def base(self) -> Fabric:
+        if self.topo.endswith(FABRIC_FILES):
+            return load_fabric(Path(self.topo), tell_once)
+        sizes = {"k": self.k, "leaves": self.leaves, "spines": self.spines, "hosts_per_leaf": self.hosts_per_leaf}
+        given: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
+        topo, _, options = self.topo.partition(":")
+        if topo in FABRICS:
+            # `make` always passes K; a fabric without that size has no use for it.
+            known = inspect.signature(FABRICS[topo]).parameters
+            given = {name: size for name, size in given.items() if name in known}
+        return named_fabric(topo, **given | own_options(options))
+
+    def with_chosen_capacity(self, fabric: Fabric, capacity: str) -> Fabric:
+        """One rate for every link ("20M"), or two between which each is drawn ("10M:30M")."""
+        low, colon, high = capacity.partition(":")
+        if colon:
+            return with_capacities(fabric, parse_rate(low), parse_rate(high), self.seed)
+        return with_capacity(fabric, parse_rate(low))
+
+    def with_chosen_ina(self, fabric: Fabric, ina: str) -> Fabric:
+        """A share of the switches ("0.2"), or their names ("leaf1,spine1")."""
+        try:
+            share = float(ina)
+        except ValueError:
+            return with_ina(fabric, tuple(name.strip() for name in ina.split(",")))
+        return with_ina(fabric, share=share, seed=self.seed)
+
+
+@cache
+def tell_once(line: str) -> None:
+    """Say on standard error what was assumed of a file, however often it is read."""
+    print(line, file=sys.stderr)
+
+
+def own_options(text: str) -> dict[str, float]:
+    """Options of a fabric, as in `servers=8,port_bps=40M`: whole numbers and rates. Raises `InputError`."""
+    found: dict[str, float] = {}
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"option '{part}' of a fabric: a name and a value such as servers=8 are expected")
+        found[name.strip()] = int(value) if value.strip().isdigit() else parse_rate(value)
+    return found
+
+
+@dataclass(frozen=True)
+class JobChoice:
+    """What the command line says of the jobs. A file describes any; without one it is a single job.
+
+    The hosts whose names begin with "ps" are the parameter servers, if there are any; else `servers` hosts are
+    drawn. Of the rest `workers` are drawn. `model` is one of `planner.core.models`.
+    """
+
+    file: Path | None = None
+    workers: int | None = None
+    servers: int = 1
+    gradient_bytes: int | None = None
+    iterations: int = 3
+    seed: int = 0
+    model: str = ""
+
+    @property
+    def gives_size(self) -> bool:
+        """Whether it says how large gradients are."""
+        return self.file is not None or self.gradient_bytes is not None
+
+    def build(self, fabric: Fabric) -> tuple[Job, ...]:
+        """The jobs. Raises `InputError`."""
+        if self.file is not None:
+            return load_jobs(self.file)
+        servers = self.choose_servers(fabric)
+        others = [host.name for host in fabric.hosts if host.name not in servers]
+        count = min(len(others), DEFAULT_WORKERS) if self.workers is None else self.workers
+        if not 1 <= count <= len(others):
+            raise InputError(
+                f"{count} workers: fabric '{fabric.name}' has {len(others)} hosts beside the {len(servers)} parameter "
+                f"server{'s' * (len(servers) > 1)}; choose 1 to {len(others)}"
+            )
+        chosen = set(random.Random(self.seed).sample(others, count))
+        workers = tuple(host for host in others if host in chosen)
+        return (Job(1, workers, servers, self.chosen_bytes(), iterations=self.iterations, model=self.model),)
+
+    def chosen_bytes(self) -> int:
+        """What is said of the gradient's size; else its model's, scaled down in whole parameters."""
+        if self.gradient_bytes is not None:
+            return self.gradient_bytes
+        if self.model:
+            return BYTES_PER_PARAMETER * -(-find_model(self.model).parameters // MODEL_SCALE)
+        return DEFAULT_GRADIENT_BYTES
+
+    def choose_servers(self, fabric: Fabric) -> tuple[str, ...]:
+        hosts = [host.name for host in fabric.hosts]
+        named = [host for host in hosts if host.startswith("ps")]
+        if not 1 <= self.servers < len(hosts):
+            raise InputError(
+                f"{self.servers} parameter servers: fabric '{fabric.name}' has {len(hosts)} hosts; "
+                f"choose 1 to {len(hosts) - 1}, so that one is left to work"
+            )
+        if named:
+            return tuple(named[: self.servers])
+        return tuple(random.Random(self.seed).sample(hosts, self.servers))
+
+
+def parse_scale(text: str) -> float:
+    """ "1/5000" or "0.0002": what every rate of the fabric is multiplied by. Raises `InputError`."""
+    try:
+        return float(Fraction(text.strip()))
+    except (ValueError, ZeroDivisionError) as error:
+        raise InputError(f"scale '{text}': a fraction is expected, such as 1/5000") from error
+
+
+def build_problem(fabric: FabricChoice, jobs: JobChoice) -> Problem:
+    """The problem that the two choices make. Raises `InputError`."""
+    built = fabric.build()
+    return Problem(built, jobs.build(built), FRAGMENT)

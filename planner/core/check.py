@@ -1,0 +1,304 @@
+"""Whether a plan keeps the rules of the fabric, the switches and the links: `check(problem, plan)`.
+
+Written from first principles: it shares no code with the planners and derives everything anew from the
+fabric's links. Every error names the rule, the tree, and the label or link that breaks it.
+
+========== ==============================================================================================
+rule       every plan keeps it
+========== ==============================================================================================
+fabric     the plan is for the problem's fabric
+job        every job of the problem has shards, and no other job; tree numbers are unique within a job
+share      shares lie in (0, 1] and those of a job sum to 1
+rate       rates are finite and not negative
+root       a tree ends at one of its job's PSs, or at a switch with an aggregator labelled 0
+fallback   from a root in the network a path of links leads to one of the job's PSs, or there is none
+label      labels are unique within a tree, 1 to 65535, and each has one branch
+worker     the workers of a tree are exactly its job's, each once
+parent     a branch leads to the root or to an aggregator that lists it as a child, and the reverse
+path       a branch follows links over switches, from its label's node to its parent's
+cycle      every label comes to the root
+up-down    a label's way to the root climbs, crosses, descends, in that order
+forwarding a label's way passes no switch twice: one next hop per switch and label
+ina        aggregators are on INA switches, in a pipeline that the switch has; one per tree if slots are shared
+pipeline   a child's last link arrives in its aggregator's ingress pipeline
+children   an aggregator has 1 to 64 children
+slots      slots lie within the pipeline's
+overlap    segments of one pipeline do not overlap
+capacity   no link, and no switch's aggregators, get more than their rate
+========== ==============================================================================================
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+from math import isclose, isfinite
+
+from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.policies import policy_of
+from planner.core.problem import Problem
+from topo.errors import PlanError
+from topo.fabric.fabric import Fabric
+
+TOLERANCE = 1e-9
+MOST_CHILDREN = 64
+MOST_LABELS = 65535
+
+
+def check(problem: Problem, plan: Plan) -> None:
+    """Raise `PlanError`, naming rule, tree and link or label, unless the plan keeps all rules."""
+    if plan.fabric != problem.fabric.name:
+        raise broken("fabric", "plan", f"it is for fabric '{plan.fabric}', not '{problem.fabric.name}'")
+    check_jobs(problem, plan)
+    for shard in plan.shards:
+        check_shard(shard)
+        for tree in shard.trees:
+            TreeCheck(problem, shard, tree).run()
+    check_overlap(plan)
+    check_capacity(problem.fabric, plan)
+
+
+def broken(rule: str, where: str, why: str) -> PlanError:
+    return PlanError(f"rule {rule} broken at {where}: {why}")
+
+
+def check_jobs(problem: Problem, plan: Plan) -> None:
+    planned = {shard.job for shard in plan.shards}
+    known = {job.number for job in problem.jobs}
+    for number in sorted(planned ^ known):
+        why = "it has no shard" if number in known else f"the problem has jobs {sorted(known)} only"
+        raise broken("job", f"job {number}", why)
+    for number in sorted(known):
+        shards = [shard for shard in plan.shards if shard.job == number]
+        total = sum(shard.share for shard in shards)
+        if not isclose(total, 1, rel_tol=TOLERANCE):
+            raise broken("share", f"job {number}", f"its shares sum to {total:g}, not 1")
+        for tree, count in Counter(tree.number for shard in shards for tree in shard.trees).items():
+            if count > 1:
+                raise broken("job", f"job {number}", f"{count} trees have the number {tree}")
+
+
+def check_shard(shard: Shard) -> None:
+    where = f"job {shard.job}, shard {shard.number}"
+    if not 0 < shard.share <= 1 + TOLERANCE:
+        raise broken("share", where, f"share {shard.share:g} is not in (0, 1]")
+    if not (isfinite(shard.rate_bps) and shard.rate_bps >= 0):
+        raise broken("rate", where, f"{shard.rate_bps:g} bit/s is not a rate")
+    if not shard.trees:
+        raise broken("job", where, "it has no tree")
+
+
+class TreeCheck:
+    """The rules of one tree. Each method checks one, and may rely on those before it."""
+
+    def __init__(self, problem: Problem, shard: Shard, tree: AggregationTree) -> None:
+        self.fabric = problem.fabric
+        self.job = next(job for job in problem.jobs if job.number == shard.job)
+        self.tree = tree
+        self.aggregators = {aggregator.label: aggregator for aggregator in tree.aggregators}
+        self.branches = {branch.label: branch for branch in tree.branches}
+
+    def run(self) -> None:
+        self.check_labels()
+        self.check_workers()
+        self.check_root()
+        for aggregator in self.tree.aggregators:
+            self.check_aggregator(aggregator)
+        self.check_one_per_pipeline()
+        for branch in self.tree.branches:
+            self.check_parent(branch)
+            self.check_path(branch)
+            self.check_pipeline(branch)
+        for branch in self.tree.branches:
+            self.check_way(branch.label)
+
+    def broken(self, rule: str, what: str, why: str) -> PlanError:
+        return broken(rule, f"job {self.job.number}, tree {self.tree.number}, {what}", why)
+
+    def check_labels(self) -> None:
+        used = Counter([*self.tree.workers, *(a.label for a in self.tree.aggregators)])
+        for label, count in used.items():
+            if count > 1:
+                raise self.broken("label", f"label {label}", f"it is used {count} times")
+            if not (0 <= label <= MOST_LABELS) or (label == 0 and label in self.tree.workers):
+                raise self.broken("label", f"label {label}", f"labels are 1 to {MOST_LABELS}, and 0 the root's")
+        branches = Counter(branch.label for branch in self.tree.branches)
+        for label in sorted((set(used) | set(branches)) - {0}):
+            if label not in used or branches[label] != 1:
+                why = f"{branches[label]} branches for {used[label]} senders; one for each is expected"
+                raise self.broken("label", f"label {label}", why)
+        if 0 in branches:
+            raise self.broken("label", "label 0", "the root has no branch")
+
+    def check_workers(self) -> None:
+        hosts = Counter(self.tree.workers.values())
+        for host in sorted(set(hosts) | set(self.job.workers)):
+            expected = 1 if host in self.job.workers else 0
+            if hosts[host] != expected:
+                raise self.broken("worker", f"host {host}", f"it has {hosts[host]} labels, not {expected}")
+
+    def check_root(self) -> None:
+        root = self.tree.root
+        if 0 not in self.aggregators:
+            if root not in self.job.servers:
+                servers = ", ".join(self.job.servers)
+                raise self.broken("root", f"node {root}", f"it is no parameter server of the job: {servers}")
+        elif self.aggregators[0].switch != root:
+            raise self.broken("root", f"node {root}", f"the root's aggregator is on {self.aggregators[0].switch}")
+        if self.tree.fallback:
+            self.check_fallback(self.tree.fallback)
+
+    def check_fallback(self, path: tuple[str, ...]) -> None:
+        what = f"fallback {'->'.join(path)}"
+        if path[0] != self.tree.root or not self.tree.in_network_root:
+            raise self.broken("fallback", what, f"it does not begin at a root in the network, {self.tree.root}")
+        if path[-1] not in self.job.servers:
+            raise self.broken("fallback", what, f"it ends at no parameter server: {', '.join(self.job.servers)}")
+        for link in pairwise(path):
+            if link not in self.fabric.capacities_bps:
+                raise self.broken("fallback", f"{what}, link {link_name(link)}", "the fabric has no such link")
+
+    def check_aggregator(self, aggregator: Aggregator) -> None:
+        what = f"label {aggregator.label} on {aggregator.switch}"
+        switch = self.fabric.switch_by_name.get(aggregator.switch)
+        if switch is None or not switch.ina:
+            raise self.broken("ina", what, "that is no INA switch of the fabric")
+        if not 0 <= aggregator.pipeline < len(switch.pipelines):
+            why = f"pipeline {aggregator.pipeline} of {len(switch.pipelines)}, counted from 0"
+            raise self.broken("ina", what, why)
+        if not 1 <= len(aggregator.children) <= MOST_CHILDREN:
+            raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {MOST_CHILDREN}")
+        least = policy_of(self.tree.policy).versions
+        if aggregator.first_slot < 0 or aggregator.slots < least:
+            why = f"{aggregator.slots} slots from {aggregator.first_slot} on; policy '{self.tree.policy}' needs {least}"
+            raise self.broken("slots", what, why)
+        if aggregator.first_slot + aggregator.slots > switch.aggregator_slots:
+            end = aggregator.first_slot + aggregator.slots
+            raise self.broken("slots", what, f"they end at {end}, the pipeline has {switch.aggregator_slots}")
+        listed = Counter(aggregator.children)
+        for child in sorted(listed):
+            branch = self.branches.get(child)
+            if listed[child] > 1 or branch is None or branch.parent != aggregator.label:
+                why = f"is listed {listed[child]} times" if listed[child] > 1 else "does not have it as its parent"
+                raise self.broken("parent", what, f"child {child} {why}")
+
+    def check_one_per_pipeline(self) -> None:
+        """Where trees share slots, one fragment would find the same slot for two aggregators."""
+        if not policy_of(self.tree.policy).shared:
+            return
+        for (switch, pipeline), count in Counter((a.switch, a.pipeline) for a in self.tree.aggregators).items():
+            if count > 1:
+                why = f"{count} aggregators in pipeline {pipeline}; under '{self.tree.policy}' one is possible"
+                raise self.broken("ina", f"switch {switch}", why)
+
+    def check_parent(self, branch: Branch) -> None:
+        what = f"label {branch.label}"
+        parent = self.aggregators.get(branch.parent)
+        if parent is None and branch.parent != 0:
+            raise self.broken("parent", what, f"its parent {branch.parent} is neither the root nor an aggregator")
+        if parent is not None and branch.label not in parent.children:
+            raise self.broken("parent", what, f"aggregator {parent.label} does not list it as a child")
+
+    def check_path(self, branch: Branch) -> None:
+        what, path = f"label {branch.label}", branch.path
+        if len(path) < 2:
+            raise self.broken("path", what, "its path has no link")
+        ends = (self.node_of(branch.label), self.node_of(branch.parent))
+        if (path[0], path[-1]) != ends:
+            raise self.broken("path", what, f"it leads from {path[0]} to {path[-1]}, not from {ends[0]} to {ends[1]}")
+        for link in pairwise(path):
+            if link not in self.fabric.capacities_bps:
+                raise self.broken("path", f"{what}, link {link_name(link)}", "the fabric has no such link")
+        for node in path[1:-1]:
+            if node not in self.fabric.switch_by_name:
+                raise self.broken("path", what, f"it passes host {node}")
+
+    def node_of(self, label: int) -> str:
+        if label in self.aggregators:
+            return self.aggregators[label].switch
+        return self.tree.workers.get(label, self.tree.root)
+
+    def check_pipeline(self, branch: Branch) -> None:
+        parent = self.aggregators.get(branch.parent)
+        if parent is None:
+            return
+        arrives = self.fabric.ingress_pipeline(branch.path[-1], branch.path[-2])
+        if arrives != parent.pipeline:
+            what = f"label {branch.label}, link {link_name(branch.path[-2:])}"
+            why = f"it arrives in pipeline {arrives}, aggregator {parent.label} sums in {parent.pipeline}"
+            raise self.broken("pipeline", what, why)
+
+    def check_way(self, label: int) -> None:
+        way = [self.node_of(label)]
+        passed: set[int] = set()
+        here = label
+        while here != 0:
+            if here in passed:
+                raise self.broken("cycle", f"label {label}", f"it comes to label {here} again, and never to the root")
+            passed.add(here)
+            way += self.branches[here].path[1:]
+            here = self.branches[here].parent
+        self.check_up_down(label, way)
+        for node, count in Counter(way).items():
+            if count > 1:
+                raise self.broken("forwarding", f"label {label}", f"its way to the root passes {node} {count} times")
+
+    def check_up_down(self, label: int, way: list[str]) -> None:
+        tiers = self.fabric.tiers
+        falls = [(tiers[a] > tiers[b]) - (tiers[a] < tiers[b]) for a, b in pairwise(way)]
+        for position, (before, after) in enumerate(pairwise(falls)):
+            if after < before:
+                link = link_name(way[position + 1 : position + 3])
+                verb = "climbs" if after < 0 else "crosses"
+                raise self.broken("up-down", f"label {label}, link {link}", f"it {verb} after going down or across")
+
+
+def link_name(link: tuple[str, ...] | list[str]) -> str:
+    return "->".join(link)
+
+
+SHARING = "all trees that share slots"
+
+
+def check_overlap(plan: Plan) -> None:
+    segments: dict[tuple[str, int], list[tuple[str, Aggregator]]] = defaultdict(list)
+    for shard in plan.shards:
+        for tree in shard.trees:
+            for aggregator in tree.aggregators:
+                where = f"job {shard.job}, tree {tree.number}, label {aggregator.label}"
+                owner = SHARING if policy_of(tree.policy).shared else where
+                segments[aggregator.switch, aggregator.pipeline].append((owner, aggregator))
+    for (switch, pipeline), owners in segments.items():
+        for (first, a), (second, b) in combinations(owners, 2):
+            together = a.first_slot < b.first_slot + b.slots and b.first_slot < a.first_slot + a.slots
+            if together and first != second:
+                raise broken("overlap", f"switch {switch}, pipeline {pipeline}", f"{first} and {second} share slots")
+
+
+def check_capacity(fabric: Fabric, plan: Plan) -> None:
+    links: Counter[tuple[str, str]] = Counter()
+    switches: dict[str, float] = defaultdict(float)
+    loads: dict[tuple[str, str], float] = defaultdict(float)
+    for tree, rate in rated_trees(plan):
+        for branch in tree.branches:
+            for link in pairwise(branch.path):
+                loads[link] += rate
+                links[link] += 1
+        for aggregator in tree.aggregators:
+            switches[aggregator.switch] += rate * len(aggregator.children)
+    for link, load in loads.items():
+        if load > fabric.capacities_bps[link] * (1 + TOLERANCE):
+            why = f"{links[link]} flows load it with {load:g} bit/s, it has {fabric.capacities_bps[link]:g}"
+            raise broken("capacity", f"link {link_name(link)}", why)
+    for switch, load in switches.items():
+        limit = fabric.switch_by_name[switch].aggregation_rate_bps
+        if limit is not None and load > limit * (1 + TOLERANCE):
+            raise broken("capacity", f"switch {switch}", f"its aggregators get {load:g} bit/s, they sum {limit:g}")
+
+
+def rated_trees(plan: Plan) -> Iterator[tuple[AggregationTree, float]]:
+    """Every tree with the rate of each of its flows: a shard's trees divide its rate evenly."""
+    for shard in plan.shards:
+        for tree in shard.trees:
+            yield tree, shard.rate_bps / len(shard.trees)

@@ -1,0 +1,230 @@
+"""What a plan should measure: rates, loads, bytes and times, by the papers' definitions.
+
+Everything follows from the trees and the shards' rates; no packet header beyond `wire_bytes` is counted, no
+loss, and no time for results (they take the same ways back at the same rate, behind the gradients).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+
+from planner.core.plan import ROOT_LABEL, AggregationTree, Plan
+from planner.core.problem import Problem
+from planner.core.shares import fragment_ranges
+
+DirectedLink = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class JobPrediction:
+    """One job while all jobs send: the rate of each of its workers, its PSs' ingress, the time of a gradient.
+
+    Bytes are of one iteration. Before other jobs arrive, or when they are done, a job is no faster: it keeps its pace.
+    `way_s` is the longest way of a fragment to a root and of its result back; each link of it first sends a frame of
+    every flow that shares it. The communication time does not contain it.
+    """
+
+    sending_rate_bps: float
+    ps_ingress_bytes: int
+    communication_time_s: float
+    sent_bytes: int
+    way_s: float
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """Gradient packets of one iteration that a switch receives and sends."""
+
+    packets_in: int
+    packets_out: int
+
+    @property
+    def ratio(self) -> float:
+        """Packets received for each one sent; 1 without aggregation."""
+        return self.packets_in / self.packets_out if self.packets_out else inf
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the evaluator says of a plan. Bytes are of one iteration of every job.
+
+    - `link_loads_bps`: gradients on every directed link; `result_loads_bps`: results on the way back
+    - `worker_rates_bps[job, worker]`: what the worker sends (InArt's gradient sending rate, ARO's throughput)
+    - `ps_ingress_bps`, by PS, and `ps_ingress_bytes`: what PSs receive (InArt's ingress traffic amount of PSs,
+      GOAT's aggregation overhead of the PS)
+    - `aggregated_bytes`: what workers send less what PSs receive (GOAT's in-network aggregation amount)
+    - `overhead_bytes`: gradients summed over links (GOAT's communication overhead)
+    - `network_throughput_bps`: the same per time, the sum of the link loads (InArt's network throughput)
+    - `switches`: packets in and out of every switch that gradients pass
+    """
+
+    jobs: dict[int, JobPrediction]
+    link_loads_bps: dict[DirectedLink, float]
+    result_loads_bps: dict[DirectedLink, float]
+    worker_rates_bps: dict[tuple[int, str], float]
+    ps_ingress_bps: dict[str, float]
+    overhead_bytes: int
+    switches: dict[str, Aggregation]
+
+    @property
+    def sending_rate_bps(self) -> float:
+        """The bottleneck sending rate among all workers."""
+        return min(self.worker_rates_bps.values())
+
+    @property
+    def sent_bytes(self) -> int:
+        return sum(job.sent_bytes for job in self.jobs.values())
+
+    @property
+    def ps_ingress_bytes(self) -> int:
+        return sum(job.ps_ingress_bytes for job in self.jobs.values())
+
+    @property
+    def communication_time_s(self) -> float:
+        """Of the slowest job."""
+        return max(job.communication_time_s for job in self.jobs.values())
+
+    @property
+    def aggregated_bytes(self) -> int:
+        return self.sent_bytes - self.ps_ingress_bytes
+
+    @property
+    def loads_with_results_bps(self) -> dict[DirectedLink, float]:
+        """Gradients and results together, as they are when results flow back while gradients still come.
+
+        With one PS no link carries both. With several the sum may exceed a capacity (ARO, footnote 3).
+        """
+        return dict(sum((Counter(self.link_loads_bps), Counter(self.result_loads_bps)), Counter()))
+
+    @property
+    def network_throughput_bps(self) -> float:
+        return sum(self.link_loads_bps.values())
+
+
+@dataclass(frozen=True)
+class Load:
+    """A tree with the rate of each of its flows and the packets that each sends in an iteration."""
+
+    job: int
+    tree: AggregationTree
+    rate_bps: float
+    packets: int
+
+    @property
+    def arrivals(self) -> int:
+        """Flows that end at the root."""
+        return sum(branch.parent == ROOT_LABEL for branch in self.tree.branches)
+
+    def time_s(self, wire_bytes: int) -> float:
+        bits = self.packets * wire_bytes * 8
+        return bits / self.rate_bps if self.rate_bps else inf if bits else 0.0
+
+
+def evaluate(problem: Problem, plan: Plan) -> Prediction:
+    """Predict `plan`. It must have passed `check`."""
+    loads = list(tree_loads(problem, plan))
+    wire = problem.fragment.wire_bytes
+    return Prediction(
+        jobs={job.number: predict_job(problem, job.number, loads) for job in problem.jobs},
+        link_loads_bps=link_loads(loads),
+        result_loads_bps=result_loads(loads),
+        worker_rates_bps=worker_rates(loads),
+        ps_ingress_bps=ingress_rates(loads),
+        overhead_bytes=sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches) * wire,
+        switches=switch_aggregation(loads),
+    )
+
+
+def tree_loads(problem: Problem, plan: Plan) -> Iterator[Load]:
+    ranges = fragment_ranges(problem, plan)
+    for shard in plan.shards:
+        for tree in shard.trees:
+            yield Load(shard.job, tree, shard.rate_bps / len(shard.trees), len(ranges[shard.job, tree.number]))
+
+
+def predict_job(problem: Problem, number: int, of_all: list[Load]) -> JobPrediction:
+    """fragments x wire bytes x 8 / rate for each tree; they send at once, so the slowest takes the job's time."""
+    loads, wire_bytes = [load for load in of_all if load.job == number], problem.fragment.wire_bytes
+    hops_s = link_times(problem, of_all)
+    received = sum(load.packets * load.arrivals for load in loads if not load.tree.in_network_root)
+    return JobPrediction(
+        sending_rate_bps=sum(load.rate_bps for load in loads),
+        ps_ingress_bytes=received * wire_bytes,
+        communication_time_s=max(load.time_s(wire_bytes) for load in loads),
+        sent_bytes=sum(load.packets * len(load.tree.workers) for load in loads) * wire_bytes,
+        way_s=max(way_s(load.tree, hops_s) for load in loads),
+    )
+
+
+def link_times(problem: Problem, loads: list[Load]) -> dict[DirectedLink, float]:
+    """How long each link takes for one frame of every flow that gradients or results send over it, and its delay."""
+    flows: Counter[DirectedLink] = Counter()
+    for load in loads:
+        flows.update(link for branch in load.tree.branches for link in branch.links)
+        flows.update((above, node) for node, above in load.tree.result_parents.items())
+    bits, capacities = 8 * problem.fragment.wire_bytes, problem.fabric.capacities_bps
+    delays = {frozenset((link.a, link.b)): link.delay_s for link in problem.fabric.links}
+    return {link: count * bits / capacities[link] + delays[frozenset(link)] for link, count in flows.items()}
+
+
+def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float]) -> float:
+    """The longest of the workers' ways to the root, and of the ways that results take back from there."""
+    up = max(sum(hops_s[link] for link in pairwise(tree.way(label))) for label in tree.workers)
+    back = 0.0
+    for worker in tree.workers.values():
+        node, took = worker, 0.0
+        while node != tree.root:
+            node, below = tree.result_parents[node], node
+            took += hops_s[node, below]
+        back = max(back, took)
+    return up + back
+
+
+def link_loads(loads: list[Load]) -> dict[DirectedLink, float]:
+    rates: dict[DirectedLink, float] = defaultdict(float)
+    for load in loads:
+        for branch in load.tree.branches:
+            for link in branch.links:
+                rates[link] += load.rate_bps
+    return dict(rates)
+
+
+def result_loads(loads: list[Load]) -> dict[DirectedLink, float]:
+    """Multicast: one copy on every link of the way back, however many flows came by it."""
+    rates: dict[DirectedLink, float] = defaultdict(float)
+    for load in loads:
+        for node, parent in load.tree.result_parents.items():
+            rates[parent, node] += load.rate_bps
+    return dict(rates)
+
+
+def worker_rates(loads: list[Load]) -> dict[tuple[int, str], float]:
+    rates: dict[tuple[int, str], float] = defaultdict(float)
+    for load in loads:
+        for worker in load.tree.workers.values():
+            rates[load.job, worker] += load.rate_bps
+    return dict(rates)
+
+
+def ingress_rates(loads: list[Load]) -> dict[str, float]:
+    rates: dict[str, float] = defaultdict(float)
+    for load in loads:
+        if not load.tree.in_network_root:
+            rates[load.tree.root] += load.rate_bps * load.arrivals
+    return dict(rates)
+
+
+def switch_aggregation(loads: list[Load]) -> dict[str, Aggregation]:
+    """A flow enters the switches behind its sender and leaves those before its end."""
+    received: Counter[str] = Counter()
+    sent: Counter[str] = Counter()
+    for load in loads:
+        for branch in load.tree.branches:
+            received.update(dict.fromkeys(branch.path[1:], load.packets))
+            sent.update(dict.fromkeys(branch.path[:-1], load.packets))
+    hosts = {load.tree.root for load in loads if not load.tree.in_network_root}
+    return {node: Aggregation(count, sent[node]) for node, count in received.items() if node not in hosts}

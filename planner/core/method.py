@@ -1,0 +1,68 @@
+"""The contract of a planning method: `plan(problem, options) -> Plan`, checked before anyone sees the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Generic, TypeVar
+
+from planner.core.check import check
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.core.slots import DEFAULT_WINDOW
+from planner.core.solving import SolverOptions
+from topo.errors import InputError, PlanError
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every method understands. Heuristics do not mind `solver`, `time_limit_s` and `gap`.
+
+    `window` is the most fragments that a worker has on their way in a tree.
+    """
+
+    seed: int = 0
+    solver: str = "highs"
+    time_limit_s: float = 60.0
+    gap: float = 0.0
+    window: int = DEFAULT_WINDOW
+
+    def __post_init__(self) -> None:
+        if not self.time_limit_s > 0:
+            raise InputError(f"time limit {self.time_limit_s:g} s: it must be greater than 0")
+        if not 0 <= self.gap < 1:
+            raise InputError(f"gap {self.gap:g}: it is relative, at least 0 and below 1")
+        if self.window < 1:
+            raise InputError(f"window {self.window}: at least 1 fragment is expected")
+
+    @property
+    def for_solver(self) -> SolverOptions:
+        return SolverOptions(self.solver, self.time_limit_s, self.gap, self.seed)
+
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+
+@dataclass(frozen=True)
+class Method(Generic[OptionsT]):
+    """A planning method: its options' type (`Options`, or a subclass with its own) and its function."""
+
+    summary: str
+    options: type[OptionsT]
+    function: Callable[[Problem, OptionsT], Plan]
+
+    def plan(self, problem: Problem, options: Options | None = None) -> Plan:
+        """The method's plan, checked. Plain `Options` go to any method, a subclass only to its own."""
+        plan: object = self.function(problem, self.own(options or Options()))
+        if not isinstance(plan, Plan):
+            given = f"{type(plan).__name__} {plan!r:.40}"
+            raise PlanError(f"the planner returned {given}; a Plan is expected, as `plan_from_paths` makes one")
+        check(problem, plan)
+        return plan
+
+    def own(self, options: Options) -> OptionsT:
+        if isinstance(options, self.options):
+            return options
+        if type(options) is Options:
+            return self.options(**asdict(options))
+        raise InputError(f"{type(options).__name__} are options of another method: give {self.options.__name__}")

@@ -1,0 +1,206 @@
+"""The one result that every planner gives: which sender goes where, and where sums are made.
+
+A tree's nodes have labels: 0 is the root, every worker and every aggregator has its own. A branch is
+the way of one label's packets, from its node to the next aggregator on the way, or to the root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from planner.core.policies import DEFAULT_POLICY, policy_of
+from planner.core.solving import SolverOutcome
+
+ROOT_LABEL = 0
+
+MOST_BITS = 64
+SHARED_WINDOW = 256
+"""Fragments of a tree on their way at once where no segment of slots bounds them."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The path of a label's packets: nodes from the sender's own to the parent's, both included."""
+
+    label: int
+    parent: int
+    path: tuple[str, ...]
+
+    @property
+    def links(self) -> tuple[tuple[str, str], ...]:
+        """The directed links of the path."""
+        return tuple(zip(self.path, self.path[1:], strict=False))
+
+
+@dataclass(frozen=True)
+class Aggregator:
+    """Sums what arrives in one ingress pipeline of a switch. Child i of `children` has bit i.
+
+    It owns `slots` slots from `first_slot` on, counted within the pipeline.
+    """
+
+    label: int
+    switch: str
+    pipeline: int
+    children: tuple[int, ...]
+    first_slot: int
+    slots: int
+
+
+@dataclass(frozen=True)
+class AggregationTree:
+    """One tree towards one root: a PS, or a switch whose aggregator has the label 0.
+
+    `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name of
+    `planner.core.policies`; among fragments that may preempt each other the one of higher `priority` does. `fallback`
+    leads from a root that is a switch to the PS that stands by for it.
+    """
+
+    number: int
+    root: str
+    workers: dict[int, str]
+    aggregators: tuple[Aggregator, ...]
+    branches: tuple[Branch, ...]
+    policy: str = DEFAULT_POLICY
+    priority: int = 0
+    fallback: tuple[str, ...] = ()
+
+    @cached_property
+    def branch_of(self) -> dict[int, Branch]:
+        return {branch.label: branch for branch in self.branches}
+
+    @cached_property
+    def aggregator_of(self) -> dict[int, Aggregator]:
+        return {aggregator.label: aggregator for aggregator in self.aggregators}
+
+    @cached_property
+    def workers_below(self) -> dict[int, tuple[int, ...]]:
+        """The workers' labels that each label stands for."""
+        below: dict[int, list[int]] = {label: [] for label in (*self.workers, *self.aggregator_of, ROOT_LABEL)}
+        for worker in self.workers:
+            label = worker
+            while label != ROOT_LABEL:
+                below[label].append(worker)
+                label = self.branch_of[label].parent
+            below[ROOT_LABEL].append(worker)
+        return {label: tuple(found) for label, found in below.items()}
+
+    def summands(self, aggregator: Aggregator) -> tuple[int, ...]:
+        """The label that each bit of an aggregator's bitmap stands for: its children.
+
+        Where trees share slots, a sum may come up in pieces: then it is every worker below, if 64 bits are enough.
+        """
+        workers = self.workers_below[aggregator.label]
+        return workers if policy_of(self.policy).shared and len(workers) <= MOST_BITS else aggregator.children
+
+    def bits(self, aggregator: Aggregator) -> dict[int, int]:
+        """The bits of every label that may come to an aggregator; 0 for one that is only part of a summand."""
+        place = {label: position for position, label in enumerate(self.summands(aggregator))}
+        return {
+            label: sum(1 << place[part] for part in {label, *self.workers_below[label]} if part in place)
+            for label in self.labels_below(aggregator)
+        }
+
+    def labels_below(self, aggregator: Aggregator) -> tuple[int, ...]:
+        """Children, their children, and so on."""
+        found = list(aggregator.children)
+        for label in found:  # grows while it is walked
+            if label in self.aggregator_of:
+                found += self.aggregator_of[label].children
+        return tuple(found)
+
+    @property
+    def in_network_root(self) -> bool:
+        return ROOT_LABEL in self.aggregator_of
+
+    @property
+    def server(self) -> str | None:
+        """The PS: the root, or what stands by for a root in the network, if anything does."""
+        if self.in_network_root:
+            return self.fallback[-1] if self.fallback else None
+        return self.root
+
+    def way(self, label: int) -> tuple[str, ...]:
+        """The nodes from the label's own to the root: its branch, then its parent's, and so on.
+
+        A packet that is not aggregated on its way keeps its label and takes all of it.
+        """
+        branch = self.branch_of[label]
+        return branch.path if branch.parent == ROOT_LABEL else branch.path + self.way(branch.parent)[1:]
+
+    @cached_property
+    def result_parents(self) -> dict[str, str]:
+        """The tree of results: every node but the root, and the one that it gets them from.
+
+        Gradients may split over several links and meet again; results come back by one of them, so that
+        each worker gets each once: `parents[node]` is the next hop towards the root with the fewest hops.
+        """
+        before: dict[str, list[str]] = {}
+        for branch in self.branches:
+            for node, following in branch.links:
+                before.setdefault(following, []).append(node)
+        parents: dict[str, str] = {}
+        reached = [self.root]
+        for following in reached:  # grows while it is walked
+            for node in before.get(following, ()):
+                if node not in parents:
+                    parents[node] = following
+                    reached.append(node)
+        kept: dict[str, str] = {}
+        for worker in self.workers.values():
+            node = worker
+            while node != self.root:
+                kept[node] = node = parents[node]
+        return kept
+
+    @property
+    def slots(self) -> int | None:
+        """The smallest of the aggregators' slot pools; None without one."""
+        return min((aggregator.slots for aggregator in self.aggregators), default=None)
+
+    @property
+    def window(self) -> int | None:
+        """Fragments that may be on their way at once; None where slots do not limit them."""
+        policy, slots = policy_of(self.policy), self.slots
+        if slots is None:
+            return None
+        return SHARED_WINDOW if policy.shared else max(1, slots // policy.versions)
+
+    @property
+    def reach(self) -> int:
+        """When a fragment so much newer is sent, all have the result of the older one: `window`, for an aggregator."""
+        return (self.window or 0) * policy_of(self.policy).versions
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a job's gradient. `share` is its fraction; its trees divide it evenly.
+
+    `rate_bps` is the planned sending rate of each worker for this shard, on the wire.
+    """
+
+    job: int
+    number: int
+    share: float
+    rate_bps: float
+    trees: tuple[AggregationTree, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a method decided for a problem."""
+
+    method: str
+    fabric: str
+    shards: tuple[Shard, ...]
+    outcome: SolverOutcome
+
+    def with_rates_times(self, factor: float) -> Plan:
+        """The plan with every rate times `factor`: the best trees at one scale are the best at all."""
+        return replace(self, shards=tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in self.shards))
+
+    @property
+    def jobs_sharing_slots(self) -> frozenset[int]:
+        """The numbers of the jobs of which fragments may find their slot taken, by the policy of a tree."""
+        return frozenset(s.job for s in self.shards for tree in s.trees if policy_of(tree.policy).shared)

@@ -1,0 +1,92 @@
+"""What a planner is asked: a fabric, and the jobs that train on it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import inf
+
+from planner.core.models import find_model
+from topo.errors import InputError
+from topo.fabric.fabric import Fabric
+
+
+@dataclass(frozen=True)
+class FragmentFormat:
+    """How a gradient is cut into packets: integers per packet, and bytes of the packet on the wire.
+
+    `wire_bytes` counts the Ethernet header and everything behind it, which is what link shapers
+    and interface counters count. All rates of the kit are rates of these bytes.
+    """
+
+    values: int
+    wire_bytes: int
+
+    def count(self, gradient_bytes: int) -> int:
+        """Fragments of a gradient of 32-bit integers (the last one is padded with zeros)."""
+        return -(-gradient_bytes // (4 * self.values))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A data-parallel training job. Numbers from 1; `weight` is ARO's beta_s.
+
+    `model` says what layers the gradient consists of: a table of `planner.core.models`, whose sizes are those of the
+    gradient in proportion. Without it the gradient is of one piece.
+    """
+
+    number: int
+    workers: tuple[str, ...]
+    servers: tuple[str, ...]
+    gradient_bytes: int
+    weight: float = 1.0
+    arrival_s: float = 0.0
+    iterations: int = 1
+    compute_s: float = 0.0
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A fabric and its jobs. Constructing one checks it."""
+
+    fabric: Fabric
+    jobs: tuple[Job, ...]
+    fragment: FragmentFormat
+
+    def __post_init__(self) -> None:
+        if not self.jobs:
+            raise InputError("no job: a problem has at least one")
+        for number, count in Counter(job.number for job in self.jobs).items():
+            if count > 1:
+                raise InputError(f"job {number} is given {count} times: every job needs its own number")
+        for job in self.jobs:
+            check_job(self.fabric, job)
+
+
+def check_job(fabric: Fabric, job: Job) -> None:
+    """Raise `InputError` unless every host exists, is used in one role, and every size makes sense."""
+    name = f"job {job.number}"
+    if not 1 <= job.number < 65536:
+        raise InputError(f"{name}: job numbers are 1 to 65535")
+    for role, hosts in (("worker", job.workers), ("parameter server", job.servers)):
+        if not hosts:
+            raise InputError(f"{name} has no {role}: it needs at least one")
+        if len(set(hosts)) < len(hosts):
+            raise InputError(f"{name}: a {role} is listed twice")
+        for host in hosts:
+            if host not in fabric.host_names:
+                raise InputError(f"{name}: {role} '{host}' is not a host of fabric '{fabric.name}'")
+    both = sorted(set(job.workers) & set(job.servers))
+    if both:
+        raise InputError(
+            f"{name}: host '{both[0]}' is a worker and the parameter server; give the two roles to different hosts"
+        )
+    if job.gradient_bytes <= 0 or job.gradient_bytes % 4:
+        raise InputError(f"{name}: gradient of {job.gradient_bytes} bytes; a positive multiple of 4 is expected")
+    if job.model:
+        find_model(job.model)
+    if job.iterations < 1:
+        raise InputError(f"{name}: {job.iterations} iterations; at least 1 is expected")
+    if not (0 < job.weight < inf and 0 <= job.compute_s < inf and 0 <= job.arrival_s < inf):
+        raise InputError(f"{name}: weight must be positive, compute time and arrival not negative, and all finite")

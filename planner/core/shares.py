@@ -1,0 +1,30 @@
+"""Which fragments of a job's gradient each tree carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+
+
+def fragment_ranges(problem: Problem, plan: Plan) -> dict[tuple[int, int], range]:
+    """`[job, tree]`: the fragments of one iteration's gradient that the tree carries, in whole fragments.
+
+    Shards follow one another by their numbers, as long as their shares; a shard's trees divide it evenly.
+    """
+    ranges: dict[tuple[int, int], range] = {}
+    for job in problem.jobs:
+        shards = sorted((s for s in plan.shards if s.job == job.number), key=lambda shard: shard.number)
+        parts = [(tree, shard.share / len(shard.trees)) for shard in shards for tree in shard.trees]
+        total = problem.fragment.count(job.gradient_bytes)
+        for (tree, _), part in zip(parts, split(total, [share for _, share in parts]), strict=True):
+            ranges[job.number, tree.number] = part
+    return ranges
+
+
+def split(total: int, shares: Sequence[float]) -> list[range]:
+    """0 to `total` cut in consecutive ranges as long as `shares`, which sum to 1, to within one."""
+    bounds = [0, *(round(total * end) for end in accumulate(shares))]
+    return [range(low, high) for low, high in pairwise(bounds)]

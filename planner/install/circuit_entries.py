@@ -1,0 +1,136 @@
+"""A plan's entries on optical ports: by which port a unit sends to another depends on the circuits of the moment.
+
+`planner.install.plan_entries` makes entries for a fabric in which every two units that may come to be joined have a
+link. Here the ports of those links become the optical ports of an interconnect, and change with its circuits.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from topo.errors import PlanError
+from topo.fabric.circuits import Circuit, Interconnect
+from topo.fabric.fabric import Fabric
+
+PIPELINE, ADMISSION = "InaIngress.pipeline", "InaIngress.admission"
+FORWARD, RESULTS = "InaIngress.forward", "InaIngress.results"
+SEND = "InaIngress.send"
+
+Lines = dict[str, list[int]]
+"""By peer, the ports of a unit that have a circuit to it."""
+Key = tuple[int, ...]
+Rates = Mapping[Key, float]
+"""What comes to the circuits under each (job, tree, label)."""
+
+
+class CircuitEntries:
+    """The entries of a plan on the circuits of `interconnect`. Keys stay what they are; actions follow the circuits.
+
+    `entries` are for `fabric`, whose optical links stand for the circuits that there may be. Where several circuits
+    join two units, each label takes the one with the least load, the highest rates first. What has no circuit leaves by
+    an optical port that has none, to be lost in the dark; where all are lit, to a unit that turns it away.
+    """
+
+    def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: Entries) -> None:
+        self.units = [Unit(fabric, interconnect, each) for each in entries.switches]
+
+    def first(self, circuits: Collection[Circuit], rates: Rates | None = None) -> Entries:
+        """Everything to install, for these circuits; without `rates` all labels have the same."""
+        return Entries(tuple(unit.first(circuits, rates) for unit in self.units))
+
+    def changes(self, circuits: Collection[Circuit], rates: Rates | None = None) -> Iterator[SwitchEntries]:
+        """What is other with these circuits than it was: for each unit, new groups and changed entries."""
+        for unit in self.units:
+            changed = unit.change(circuits, rates)
+            if changed.tables or changed.groups:
+                yield changed
+
+
+class Unit:
+    """One switch's entries."""
+
+    def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: SwitchEntries) -> None:
+        self.name, self.entries = entries.switch, entries
+        self.optical = interconnect.ports.get(self.name, ())
+        joined = {link.peer_of(self.name) for link in fabric.links if link.optical and self.name in (link.a, link.b)}
+        self.peer_at = {fabric.port_numbers[self.name, peer]: peer for peer in joined} if self.optical else {}
+        self.ports_of = {group.group: group.ports for group in entries.groups}
+        # what was given last
+        self.numbers: dict[tuple[int, ...], int] = {}
+        self.rows: dict[tuple[str, Key], TableEntry] = {}
+
+    def first(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
+        self.numbers, self.rows = {}, {}
+        changed = self.change(circuits, rates)
+        return replace(self.entries, tables=changed.tables, groups=changed.groups)
+
+    def change(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
+        lines, known = self.lines(circuits), len(self.numbers)
+        dealt = self.deal(lines, rates)
+        found = (row for each in self.entries.tables for row in self.on_ports(each, lines, dealt))
+        rows = {(row.table, row.exact_key): row for row in found}
+        changed = tuple(row for place, row in rows.items() if self.rows.get(place) != row)
+        self.rows = rows
+        groups = tuple(MulticastGroup(number, ports) for ports, number in list(self.numbers.items())[known:])
+        return SwitchEntries(self.name, changed, groups)
+
+    def lines(self, circuits: Collection[Circuit]) -> Lines:
+        found: Lines = defaultdict(list)
+        for one, other in sorted(circuits):
+            for (node, port), (peer, _) in ((one, other), (other, one)):
+                if node == self.name:
+                    found[peer].append(port)
+        return found
+
+    def deal(self, lines: Lines, rates: Rates | None) -> dict[Key, int]:
+        """The port by which each label leaves to another unit."""
+        rows = [row for row in self.entries.tables if row.table == FORWARD and row.params[0] in self.peer_at]
+        rate = {row.exact_key: 1.0 if rates is None else rates.get(row.exact_key, 0.0) for row in rows}
+        loads: defaultdict[int, float] = defaultdict(float)
+        found = {}
+        for row in sorted(rows, key=lambda row: -rate[row.exact_key]):
+            ports = lines.get(self.peer_at[row.params[0]]) or [self.dark(lines)]
+            found[row.exact_key] = min(ports, key=lambda port: loads[port])
+            loads[found[row.exact_key]] += rate[row.exact_key]
+        return found
+
+    def dark(self, lines: Lines) -> int:
+        """An optical port without a circuit, if there is one."""
+        lit = {port for ports in lines.values() for port in ports}
+        return next((port for port in reversed(self.optical) if port not in lit), self.optical[-1])
+
+    def on_ports(self, entry: TableEntry, lines: Lines, dealt: Mapping[Key, int]) -> Iterator[TableEntry]:
+        """What becomes of an entry."""
+        if entry.table == PIPELINE and entry.exact_key[0] in self.peer_at:
+            yield from (replace(entry, key=(port,)) for port in self.checked(entry.params))
+        elif entry.table == ADMISSION and entry.exact_key[0] in self.peer_at:
+            yield from (replace(entry, key=(port, *entry.exact_key[1:])) for port in self.optical)
+        elif entry.table == FORWARD and entry.exact_key in dealt:
+            yield replace(entry, params=(dealt[entry.exact_key],))
+        elif entry.action == SEND and entry.params[0] in self.peer_at:
+            yield replace(entry, params=(self.port(entry.params[0], lines, sum(entry.exact_key)) or self.dark(lines),))
+        elif entry.table == RESULTS:
+            yield replace(entry, params=(self.group(self.ports_of[entry.params[0]], lines, sum(entry.exact_key)),))
+        else:
+            yield entry
+
+    def checked(self, pipeline: Sequence[int]) -> tuple[int, ...]:
+        """The optical ports, if all are in this pipeline."""
+        rows = (row for row in self.entries.tables if row.table == PIPELINE and row.exact_key[0] in self.peer_at)
+        if any(row.params != pipeline for row in rows):
+            raise PlanError(f"the optical ports of '{self.name}' are in several pipelines: circuits need them in one")
+        return self.optical
+
+    def port(self, linked: int, lines: Lines, turn: int) -> int | None:
+        """The port of a circuit to whom `linked` leads in the fabric, if there is one."""
+        ports = lines.get(self.peer_at[linked], [])
+        return ports[turn % len(ports)] if ports else None
+
+    def group(self, linked: Sequence[int], lines: Lines, turn: int) -> int:
+        """The number of the group that has these ports; what has no circuit is left out."""
+        found = (self.port(port, lines, turn) if port in self.peer_at else port for port in linked)
+        ports = tuple(sorted(port for port in found if port is not None))
+        return self.numbers.setdefault(ports, len(self.numbers) + 1)

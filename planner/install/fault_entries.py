@@ -1,0 +1,136 @@
+"""Faults of links as table entries of `p4/faults.p4`, added to those of a plan.
+
+A fault belongs to one direction of a link. What a switch receives is lost or held back on arrival there, what a
+host receives is lost at the switch that sends it; what a switch sends is doubled there. What a host sends can be
+doubled only by the host itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from random import Random
+
+from switch.entries import Entries, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from topo.errors import InputError
+from topo.fabric.fabric import Fabric
+
+DRAWS = ("InaIngress.arrival.draws", "InaIngress.doubling.draws", "InaEgress.departure.draws")
+"""The registers that hold, for each port, how far its random numbers have come."""
+LARGEST = (1 << 32) - 1
+ORIGINAL, COPY = 0, 2
+"""The replica that takes the place of a packet to one port; a further one of a packet to many."""
+
+
+@dataclass(frozen=True)
+class LinkFaults:
+    """Shares of the INA packets in one direction of a link, each 0 to 1: lost, held back, arriving twice."""
+
+    drop: float = 0.0
+    reorder: float = 0.0
+    duplicate: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, share in (("drop", self.drop), ("reorder", self.reorder), ("duplicate", self.duplicate)):
+            if not 0 <= share <= 1:
+                raise InputError(f"{name} {share:g}: a share from 0 to 1 is expected")
+        if self.drop + self.reorder > 1:
+            raise InputError(f"drop {self.drop:g} and reorder {self.reorder:g} are more than 1 together: lower one")
+
+    def __bool__(self) -> bool:
+        return self != LinkFaults()
+
+
+Doubled = tuple[tuple[int, int], tuple[int, ...], tuple[tuple[int, int], ...]]
+"""A way (port and group), the ports of the group for it, and the replicas that are more than those."""
+Faults = Mapping[tuple[str, str], LinkFaults]
+"""`[node, peer]`: what befalls what the node sends to its peer."""
+
+
+def with_faults(fabric: Fabric, installed: Entries, faults: Faults, seed: int = 0) -> Entries:
+    """The entries with those of the faults. Every port draws from a random sequence of its own, which `seed` decides.
+
+    Raises `InputError` for packets to be held back on a link to a host: only a switch can let others overtake.
+    """
+    for (node, peer), found in faults.items():
+        if found.reorder and peer in fabric.host_names:
+            raise InputError(f"link {node}-{peer}: a host cannot hold packets back; reorder on links to switches")
+    own = {switch.name: switch_faults(fabric, installed.of(switch.name), faults, seed) for switch in fabric.switches}
+    unused = {name for name, entries in own.items() if entries == SwitchEntries(name)}
+    return Entries(tuple(entries for name, entries in own.items() if name not in unused))
+
+
+def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed: int) -> SwitchEntries:
+    """One switch's entries with those of the faults at its ports."""
+    name = installed.switch
+    peers = {fabric.port_numbers[name, peer]: peer for peer in fabric.neighbors[name]}
+    arriving = {port: faults.get((peer, name), LinkFaults()) for port, peer in peers.items()}
+    leaving = {port: faults.get((name, peer), LinkFaults()) for port, peer in peers.items()}
+    to_hosts = {port: found for port, found in leaving.items() if peers[port] in fabric.host_names}
+    twice = {port: found.duplicate for port, found in leaving.items() if found.duplicate}
+    doubling, groups = doubled_ways(installed, twice)
+    rows = [*arrival_rows(arriving, bool(twice)), *departure_rows(to_hosts), *doubling]
+    if not rows:
+        return installed
+    return replace(
+        installed,
+        tables=(*installed.tables, *rows),
+        groups=(*installed.groups, *groups),
+        registers=(*installed.registers, *beginnings(name, peers, seed)),
+    )
+
+
+def arrival_rows(arriving: Mapping[int, LinkFaults], doubles: bool) -> Iterator[TableEntry]:
+    """Loss and overtaking on arrival. A switch that doubles looks for it in what comes by a port with an entry."""
+    for port, found in arriving.items():
+        if doubles or found.drop or found.reorder:
+            shares = (share_of(found.drop), share_of(found.reorder))
+            yield TableEntry("InaIngress.arrival.arriving", (port,), "InaIngress.arrival.faulty", shares)
+
+
+def departure_rows(to_hosts: Mapping[int, LinkFaults]) -> Iterator[TableEntry]:
+    for port, found in to_hosts.items():
+        if found.drop:
+            share = (share_of(found.drop),)
+            yield TableEntry("InaEgress.departure.leaving", (port,), "InaEgress.departure.faulty", share)
+
+
+def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[list[TableEntry], list[MulticastGroup]]:
+    """For each way a packet may leave by, a group that has the ports with duplicates twice.
+
+    Of a multicast all copies to such ports are doubled at once, with the largest of their shares.
+    """
+    rows: list[TableEntry] = []
+    groups: list[MulticastGroup] = []
+    numbers = count(max((group.group for group in installed.groups), default=0) + 1)
+    ways: list[Doubled] = [((port, 0), (port,), ((ORIGINAL, port),)) for port in twice]
+    for group in installed.groups:
+        more = tuple((COPY, port) for port in group.ports if port in twice)
+        if more:
+            ways.append(((0, group.group), group.ports, more))
+    for (way, ports, more), number in zip(ways, numbers, strict=False):
+        share = share_of(max(twice[port] for _, port in more))
+        rows.append(TableEntry("InaIngress.doubling.ways", way, "InaIngress.doubling.doubled", (share, number)))
+        groups.append(MulticastGroup(number, ports, more))
+    return rows, groups
+
+
+def beginnings(switch: str, ports: Mapping[int, str], seed: int) -> Iterator[RegisterPreset]:
+    """Where the random sequences of a switch begin."""
+    random = Random(f"{seed} {switch}")
+    for register in DRAWS:
+        for port in sorted(ports):
+            yield RegisterPreset(register, port, random.getrandbits(32))
+
+
+def share_of(share: float) -> int:
+    """As the P4 program takes it: in 2^32 parts; 1 is one part less."""
+    return min(round(share * (LARGEST + 1)), LARGEST)
+
+
+def doubled_by_hosts(fabric: Fabric, faults: Faults) -> dict[str, float]:
+    """The share of its packets that each host is to send twice."""
+    return {
+        node: found.duplicate for (node, _), found in faults.items() if node in fabric.host_names and found.duplicate
+    }

@@ -1,0 +1,230 @@
+"""A plan as table entries of `p4/ina.p4`: what every switch admits, sums, forwards and multiplies.
+
+A packet keeps its label until an aggregator sums it, which collided and retransmitted ones never are: so the
+entries of a label reach from its node to the root, past its aggregator and along that one's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from planner.core.check import check
+from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
+from planner.core.policies import ROOT, SHADOW, policy_of
+from planner.core.problem import Problem
+from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from topo.errors import PlanError
+from topo.fabric.addresses import addresses
+from topo.fabric.fabric import Fabric, Switch
+
+KIND_GRADIENT, KIND_RESULT, KIND_NOTICE = 1, 2, 3
+SLOTS_PER_PIPELINE = 512
+MOST_PORTS = 512
+
+Row = tuple[str, TableEntry]
+"""A switch's name and an entry of it."""
+Routes = dict[tuple[str, str], str]
+"""`[switch, host]`: the node to which the switch sends what is addressed to the host."""
+
+
+@dataclass(frozen=True)
+class TreeKey:
+    """A tree, and the numbers by which switches know it. `group` is its multicast group on every switch."""
+
+    job: int
+    tree: AggregationTree
+    group: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.job, self.tree.number
+
+
+def entries(problem: Problem, plan: Plan) -> Entries:
+    """The entries of every switch that the plan uses. Raises `PlanError` for a plan that breaks a rule."""
+    check(problem, plan)
+    check_limits(problem.fabric, plan)
+    fabric = problem.fabric
+    pairs = [(shard.job, tree) for shard in plan.shards for tree in shard.trees]
+    trees = [TreeKey(job, tree, group) for group, (job, tree) in enumerate(pairs, start=1)]
+    routes = unicast_routes(fabric, [tree for _, tree in pairs])
+    rows = [*route_rows(fabric, routes)]
+    for tree in trees:
+        rows += [*gradient_rows(fabric, tree), *aggregation_rows(fabric, tree)]
+        rows += [*result_rows(fabric, tree), *address_rows(fabric, tree, routes)]
+    groups = [group for tree in trees for group in result_groups(fabric, tree)]
+    used = {name for name, _ in rows}
+    return Entries(tuple(gather(switch, rows, groups) for switch in fabric.switches if switch.name in used))
+
+
+def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGroup]]) -> SwitchEntries:
+    """The rows of one switch, each once, behind its pipelines."""
+    pipelines = [
+        TableEntry("InaIngress.pipeline", (port,), "InaIngress.set_pipeline", (number,))
+        for number, ports in enumerate(switch.pipelines)
+        for port in ports
+    ]
+    own = dict.fromkeys(entry for name, entry in rows if name == switch.name)
+    return SwitchEntries(switch.name, (*pipelines, *own), tuple(group for name, group in groups if name == switch.name))
+
+
+def check_limits(fabric: Fabric, plan: Plan) -> None:
+    """What the P4 program has room for."""
+    for shard in plan.shards:
+        for tree in shard.trees:
+            for aggregator in tree.aggregators:
+                if aggregator.first_slot + aggregator.slots > SLOTS_PER_PIPELINE:
+                    raise PlanError(
+                        f"job {shard.job}, tree {tree.number}, switch '{aggregator.switch}': the P4 program has "
+                        f"{SLOTS_PER_PIPELINE} slots per pipeline; set the fabric's aggregator_slots to at most that"
+                    )
+    for switch in fabric.switches:
+        if max(switch.ports, default=0) >= MOST_PORTS:
+            raise PlanError(
+                f"switch '{switch.name}' has port {max(switch.ports)}: the P4 program takes ports 0 to {MOST_PORTS - 1}"
+            )
+
+
+def gradient_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
+    """Admission and forwarding of every label along its whole way."""
+    for label in tree.tree.branch_of:
+        way = tree.tree.way(label)
+        for node, following in pairwise(way):
+            if following in fabric.switch_by_name:
+                yield admission(fabric, (node, following), (KIND_GRADIENT, *tree.key, label))
+            if node in fabric.switch_by_name:
+                port = fabric.port_numbers[node, following]
+                yield node, TableEntry("InaIngress.forward", (*tree.key, label), "InaIngress.send", (port,))
+
+
+def admission(fabric: Fabric, link: tuple[str, str], packet: tuple[int, int, int, int]) -> Row:
+    """The switch at the end of `link` admits by it packets of this (kind, job, tree, label)."""
+    peer, switch = link
+    port = fabric.port_numbers[switch, peer]
+    return switch, TableEntry("InaIngress.admission", (port, *packet), "InaIngress.admit")
+
+
+def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
+    """The bits of each child, and of the labels below them, which come unaggregated or again."""
+    for aggregator in tree.tree.aggregators:
+        full = (1 << len(tree.tree.summands(aggregator))) - 1
+        freed = is_freed_by_results(fabric, tree.tree, aggregator)
+        policy = policy_of(tree.tree.policy).bits | (ROOT if aggregator.label == ROOT_LABEL else 0)
+        policy |= SHADOW if freed else 0
+        owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, policy)
+        bits = tree.tree.bits(aggregator) | ({ROOT_LABEL: 0} if freed else {})
+        for label, child in bits.items():
+            key = (aggregator.pipeline, *tree.key, label)
+            entry = TableEntry("InaIngress.aggregation", key, "InaIngress.aggregate", (child, full, *owned))
+            yield aggregator.switch, entry
+
+
+def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
+    """Whether slots stay taken until the result passes by, as ATP's do; it must come by a port of their pipeline."""
+    if not policy_of(tree.policy).until_result or tree.in_network_root:
+        return False
+    parent = tree.result_parents.get(aggregator.switch)
+    return parent is not None and fabric.ingress_pipeline(aggregator.switch, parent) == aggregator.pipeline
+
+
+def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
+    """Results and notices from the root: by multicast down the tree."""
+    parents = tree.tree.result_parents
+    for node, parent in parents.items():
+        if node in fabric.switch_by_name:
+            for kind in (KIND_RESULT, KIND_NOTICE):
+                yield admission(fabric, (parent, node), (kind, *tree.key, ROOT_LABEL))
+    for switch in [*parents, tree.tree.root]:
+        if switch in fabric.switch_by_name:
+            yield switch, TableEntry("InaIngress.results", tree.key, "InaIngress.replicate", (tree.group,))
+
+
+def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
+    """What goes by its address: to a worker what it asked the root or the PS for, to the PS what passes all slots."""
+    root, server = tree.tree.root, tree.tree.server
+    for label, worker in tree.tree.workers.items():
+        for source in dict.fromkeys((root, server or root)):
+            way = unicast_path(fabric, source, worker, routes)
+            for kind in (KIND_RESULT, KIND_NOTICE):
+                yield from admissions(fabric, way, (kind, *tree.key, ROOT_LABEL))
+        if server is not None:
+            way = unicast_path(fabric, worker, server, routes)
+            yield from admissions(fabric, way, (KIND_GRADIENT, *tree.key, label))
+
+
+def admissions(fabric: Fabric, path: tuple[str, ...], packet: tuple[int, int, int, int]) -> Iterator[Row]:
+    """Every switch on the path admits packets of this (kind, job, tree, label) from the node before it."""
+    for node, following in pairwise(path):
+        if following in fabric.switch_by_name:
+            yield admission(fabric, (node, following), packet)
+
+
+def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, MulticastGroup]]:
+    """On each switch of the tree the ports by which results go on."""
+    ports: dict[str, list[int]] = {}
+    for node, parent in tree.tree.result_parents.items():
+        if parent in fabric.switch_by_name:
+            ports.setdefault(parent, []).append(fabric.port_numbers[parent, node])
+    for switch, found in ports.items():
+        yield switch, MulticastGroup(tree.group, tuple(sorted(found)))
+
+
+def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
+    """One next hop for each switch and host, along the trees: workers from every root and PS, PSs from every worker.
+
+    The first tree decides. A later one adds switches only up to where it meets a route that is known, which
+    leads to the host: so routes of several trees never contradict each other and never loop.
+    """
+    routes: Routes = {}
+    for tree in trees:
+        for worker in tree.workers.values():
+            up = result_path(tree, worker)
+            add_route(fabric, routes, tuple(reversed(up)))
+            if tree.server is not None:
+                up = without_detours(up + tree.fallback[1:])
+                add_route(fabric, routes, tuple(reversed(up)))
+                add_route(fabric, routes, up)
+    return routes
+
+
+def without_detours(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The same way without what lies between two visits of a node."""
+    short: list[str] = []
+    for node in path:
+        if node in short:
+            del short[short.index(node) :]
+        short.append(node)
+    return tuple(short)
+
+
+def result_path(tree: AggregationTree, worker: str) -> tuple[str, ...]:
+    """The way of results to a worker, backwards: from the worker to the root."""
+    path = [worker]
+    while path[-1] != tree.root:
+        path.append(tree.result_parents[path[-1]])
+    return tuple(path)
+
+
+def add_route(fabric: Fabric, routes: Routes, path: tuple[str, ...]) -> None:
+    for node, following in pairwise(path):
+        if (node, path[-1]) in routes:
+            return
+        if node in fabric.switch_by_name:
+            routes[node, path[-1]] = following
+
+
+def unicast_path(fabric: Fabric, start: str, end: str, routes: Routes) -> tuple[str, ...]:
+    """The nodes from a host or switch to a host, by the routes."""
+    path = [start]
+    while path[-1] != end:
+        path.append(fabric.tor_of(path[-1]) if path[-1] in fabric.host_names else routes[path[-1], end])
+    return tuple(path)
+
+
+def route_rows(fabric: Fabric, routes: Routes) -> Iterator[Row]:
+    ipv4 = {host: address.ipv4 for host, address in addresses(fabric).items()}
+    for (switch, host), following in routes.items():
+        port = fabric.port_numbers[switch, following]
+        yield switch, TableEntry("InaIngress.ipv4_route", (ipv4[host],), "InaIngress.send", (port,))

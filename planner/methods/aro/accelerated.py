@@ -1,0 +1,121 @@
+"""SRO and APP before the fast search: what ARO-ACC, ARO-SRO and ARO-APP lose, without the literal model's minutes.
+
+Rates are continuous, so that nothing but the two prunings is lost. One task on a leaf-spine is solved in closed form
+and, like in the paper, with any number of flows at an aggregator. SRO's first stage may have several optima, and which
+aggregators it leaves unused depends on how it is solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+
+from planner.core.problem import Problem
+from planner.core.solving import SolverOptions
+from planner.methods.aro.published.model import task_graphs
+from planner.methods.aro.published.pruning import aggregators, locations, pre_pruned
+from planner.methods.aro.several.rates import Rates
+from planner.methods.aro.several.several_tasks import searched
+from planner.methods.aro.single.one_task import best_choice
+from planner.methods.aro.single.recognise import leaf_spine
+from planner.methods.aro.task import tasks_of
+from topo.errors import SolverError
+from topo.fabric.fabric import Fabric
+
+FIRST_STAGE_S = 3.0
+"""The most time for SRO's first stage, which is an estimate only: what it has found by then decides."""
+
+Excluded = list[set[str]]
+"""The switches that each task does without."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best rates of all tasks in bit/s, their worth and its bound, equal if it is proven; the nodes passed."""
+
+    rates: Rates
+    value: float
+    bound: float
+    used: tuple[set[str], ...]
+
+
+def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: float = 1.0) -> Best:
+    """The optimum with APP at `alpha`, which 1 switches off, and with SRO or without."""
+    started = monotonic()
+    excluded = pre_pruning(problem, alpha)
+    if sro:
+        limit = replace(options, time_limit_s=min(FIRST_STAGE_S, options.time_limit_s / 2))
+        excluded = staged(problem, excluded, limit)
+    left = max(1.0, options.time_limit_s - (monotonic() - started))
+    return best(problem, excluded, replace(options, time_limit_s=left))
+
+
+def pre_pruning(problem: Problem, alpha: float) -> Excluded:
+    """What APP leaves out."""
+    graphs = task_graphs(problem)
+    pruned = pre_pruned(graphs, alpha) if alpha < 1 else graphs
+    return [{*graph.into} - {*kept.into} for graph, kept in zip(graphs, pruned, strict=True)]
+
+
+def staged(problem: Problem, excluded: Excluded, options: SolverOptions) -> Excluded:
+    """What SRO leaves out as well. A first stage without a solution leaves everything to the second."""
+    try:
+        first = best(problem, with_first_stage(problem, excluded), options)
+    except SolverError:
+        return excluded
+    return with_second_stage(problem, excluded, first)
+
+
+def with_first_stage(problem: Problem, excluded: Sequence[Collection[str]]) -> Excluded:
+    """What SRO's first stage leaves out as well: where there are aggregators, the location's common switches."""
+    found = []
+    for graph, names in zip(task_graphs(problem), excluded, strict=True):
+        more = graph.without(names) or graph
+        for location in locations(problem.fabric):
+            present = [name for name in location if name in more.into]
+            common = [name for name in present if not problem.fabric.switch_by_name[name].ina]
+            if len(common) < len(present):
+                more = more.without(common) or more
+        found.append({*graph.into} - {*more.into})
+    return found
+
+
+def with_second_stage(problem: Problem, excluded: Sequence[set[str]], first: Best) -> Excluded:
+    """What SRO's second stage leaves out: also the aggregators above the ToRs that the first has not used."""
+    above = {name for names in locations(problem.fabric) for name in aggregators(problem.fabric, names)}
+    return [names | (above - used) for names, used in zip(excluded, first.used, strict=True)]
+
+
+def best(problem: Problem, excluded: Excluded, options: SolverOptions) -> Best:
+    """The optimum without what each task excludes; of one task on a leaf-spine in closed form."""
+    task, *others = tasks_of(problem)
+    closed = None if others else leaf_spine(reduced_fabric(problem.fabric, excluded[0]), task)
+    if closed is None:
+        return searched_best(problem, excluded, options)
+    closed = replace(closed, most_children=closed.workers)
+    choice = best_choice(closed, options)
+    assert choice is not None
+    used = {node for path in closed.paths(choice.solution) for node in path}
+    return Best((1 / choice.t,), 1 / choice.t, 1 / choice.bound, (used,))
+
+
+def reduced_fabric(fabric: Fabric, names: Collection[str]) -> Fabric:
+    """The fabric without some switches and their links."""
+    return replace(
+        fabric,
+        switches=tuple(switch for switch in fabric.switches if switch.name not in names),
+        links=tuple(link for link in fabric.links if not {link.a, link.b} & {*names}),
+    )
+
+
+def searched_best(problem: Problem, excluded: Excluded, options: SolverOptions) -> Best:
+    """The optimum of several tasks, or of one that has no closed form."""
+    pruned = zip(tasks_of(problem), excluded, strict=True)
+    tasks = tuple(replace(task, without=frozenset(names)) for task, names in pruned)
+    search = searched(problem.fabric, tasks, options, monotonic())
+    found = search.incumbent
+    used = tuple(
+        {node for paths in pieces.values() for path in paths for node in path} for pieces in found.routing.pieces
+    )
+    return Best(found.rates, found.value, search.bound, used)

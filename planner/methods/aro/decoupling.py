@@ -1,0 +1,132 @@
+"""One aggregation task's graph as ARO models it: unfolded, and every INA switch decoupled into INPs and an OP."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from planner.trees.from_paths import Inp, sums_of
+from planner.trees.unfolding import DirectedLink, unfold, unreachable
+from topo.fabric.fabric import Fabric
+
+
+@dataclass(frozen=True)
+class TaskGraph:
+    """The links that the task may use (a = 1), and the kinds of its nodes.
+
+    A link into an INA switch enters the INP of its ingress pipeline, a link out of one leaves its OP; the
+    virtual links from INPs to their OP are left implicit, they carry x.
+    """
+
+    fabric: Fabric
+    workers: tuple[str, ...]
+    server: str
+    links: tuple[DirectedLink, ...]
+
+    @cached_property
+    def into(self) -> dict[str, list[DirectedLink]]:
+        """The links into every node, by the node's name."""
+        return grouped(self.links, end=1)
+
+    @cached_property
+    def out_of(self) -> dict[str, list[DirectedLink]]:
+        return grouped(self.links, end=0)
+
+    @cached_property
+    def inps(self) -> dict[Inp, list[DirectedLink]]:
+        """The INPs of the task (N_inp), and the links into each."""
+        found: dict[Inp, list[DirectedLink]] = {}
+        for switch in self.aggregating:
+            for link in self.into[switch]:
+                found.setdefault((switch, self.fabric.ingress_pipeline(switch, link[0])), []).append(link)
+        return found
+
+    @cached_property
+    def aggregating(self) -> list[str]:
+        """The INA switches; each has one OP (N_op)."""
+        return [node for node in self.into if node != self.server and self.fabric.switch_by_name[node].ina]
+
+    @cached_property
+    def inps_of(self) -> dict[str, list[Inp]]:
+        """The INPs of each INA switch."""
+        found: dict[str, list[Inp]] = {}
+        for inp in self.inps:
+            found.setdefault(inp[0], []).append(inp)
+        return found
+
+    @cached_property
+    def common(self) -> list[str]:
+        """The common switches (N_cs): they forward and do not sum."""
+        known = {self.server, *self.aggregating}
+        return [node for node in self.into if node not in known]
+
+    @cached_property
+    def most_flows(self) -> dict[str, int]:
+        """The most flows that can leave each worker and switch: its INPs' sums, or all that enter a common switch."""
+        most = dict.fromkeys(self.workers, 1)
+
+        def arriving(links: Iterable[DirectedLink]) -> int:
+            return min(len(self.workers), sum(count(u) for u, _ in links))
+
+        def count(node: str) -> int:
+            if node not in most:
+                inps = [self.inps[inp] for inp in self.inps_of.get(node, ())]
+                most[node] = sum(sums_of(arriving(links)) for links in inps) or arriving(self.into[node])
+            return most[node]
+
+        return {node: count(node) for node in self.out_of}
+
+    @cached_property
+    def most_sums(self) -> dict[Inp, int]:
+        """The most flows that each INP makes of those that enter it: one, unless they may be too many for one sum."""
+        workers = len(self.workers)
+        return {
+            inp: sums_of(min(workers, sum(self.most_flows[u] for u, _ in links))) for inp, links in self.inps.items()
+        }
+
+    def without(self, switches: Collection[str]) -> TaskGraph | None:
+        """The graph without these switches, and what only leads to them; None where a worker then misses the PS."""
+        left = [link for link in self.links if not {*link} & {*switches}]
+        ending = reached(self.server, [(v, u) for u, v in left])
+        if not ending.issuperset(self.workers):
+            return None
+        begun = set[str]().union(*(reached(worker, left) for worker in self.workers))
+        links = tuple((u, v) for u, v in left if u in begun and v in ending)
+        return TaskGraph(self.fabric, self.workers, self.server, links)
+
+    def inp(self, link: DirectedLink) -> Inp | None:
+        """The INP that a link enters; None at a common switch or the PS."""
+        if link[1] == self.server or not self.fabric.switch_by_name[link[1]].ina:
+            return None
+        return link[1], self.fabric.ingress_pipeline(link[1], link[0])
+
+
+def reached(start: str, links: Iterable[DirectedLink]) -> set[str]:
+    """The nodes that `links` lead to from `start`, and it."""
+    peers: dict[str, list[str]] = {}
+    for u, v in links:
+        peers.setdefault(u, []).append(v)
+    found, left = {start}, [start]
+    while left:
+        new = [peer for peer in peers.get(left.pop(), ()) if peer not in found]
+        found.update(new)
+        left += new
+    return found
+
+
+def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
+    """The links by the node at one end: 0 is where they begin, 1 where they lead."""
+    found: dict[str, list[DirectedLink]] = {}
+    for link in links:
+        found.setdefault(link[end], []).append(link)
+    return found
+
+
+def task_graph(fabric: Fabric, workers: Sequence[str], server: str) -> TaskGraph:
+    """The graph of the task. Raises `InputError` when a worker cannot reach the PS."""
+    unfolded = unfold(fabric, server)
+    for worker in workers:
+        if worker not in unfolded.next_hops:
+            raise unreachable(worker, server)
+    return TaskGraph(fabric, tuple(workers), server, unfolded.links(workers))

@@ -1,0 +1,84 @@
+"""ARO, the default method: the routes with the highest rates, exact, by the fastest way for the number of tasks."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+
+from planner.core.method import Options
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.methods.aro.several.several_tasks import several
+from planner.methods.aro.single.one_task import best_routing
+from planner.methods.aro.task import tasks_of
+from planner.methods.aro.variants import LiteralOptions, plan_variant
+from planner.trees.from_paths import plan_from_paths
+from planner.trees.unfolding import Path
+from topo.fabric.fabric import Fabric
+
+
+@dataclass(frozen=True)
+class AroOptions(Options):
+    """`pipeline_aware=False` plans as if every switch had one pipeline.
+
+    The switches then sum only what they really can, and the plan has the rate that this leaves: the
+    difference is what awareness is worth.
+    """
+
+    pipeline_aware: bool = True
+
+
+def plan(problem: Problem, options: AroOptions) -> Plan:
+    """The plan with the highest throughput: Eq. (1) for one task, (2) for one job, (3) for several."""
+    if options.pipeline_aware:
+        return plan_aware(problem, options)
+    known = replace(problem, fabric=without_pipelines(problem.fabric))
+    return with_real_pipelines(problem, plan_aware(known, options), options)
+
+
+def plan_aware(problem: Problem, options: AroOptions) -> Plan:
+    task, *others = tasks_of(problem)
+    if others and (options.solver != "highs" or any(s.aggregation_rate_bps for s in problem.fabric.switches)):
+        return replace(plan_variant("aro-raw", problem, literal_options(options)), method="aro")
+    if others:
+        return several(problem, options)
+    routing = best_routing(problem.fabric, task, options.for_solver)
+    return plan_from_paths(
+        problem,
+        {task.job.number: routing.paths},
+        problem.fabric.ina_names,
+        method="aro",
+        outcome=routing.outcome,
+        window=options.window,
+    )
+
+
+def literal_options(options: Options) -> LiteralOptions:
+    """For what the fast method for several tasks does not know: aggregation rates, and other solvers than HiGHS."""
+    return LiteralOptions(**{field.name: getattr(options, field.name) for field in fields(Options)})
+
+
+def plan_unaware(problem: Problem, options: Options) -> Plan:
+    """The plan of one who takes every switch for a single pipeline; its rate is what the pipelines then leave of it."""
+    made = plan(problem, AroOptions(**asdict(options), pipeline_aware=False))
+    return replace(made, method="aro-unaware")
+
+
+def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
+    """The routes of a plan for other pipelines, at the rates that the real ones leave."""
+    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
+    for shard in plan.shards:
+        for tree in shard.trees:
+            paths[shard.job] += [tree.way(label) for label in tree.workers]
+    return plan_from_paths(
+        problem,
+        paths,
+        problem.fabric.ina_names,
+        rates_bps={(shard.job, tree.root): shard.rate_bps for shard in plan.shards for tree in shard.trees},
+        method=plan.method,
+        outcome=replace(plan.outcome, status="heuristic", gap=None),
+        window=options.window,
+    )
+
+
+def without_pipelines(fabric: Fabric) -> Fabric:
+    return replace(fabric, switches=tuple(replace(s, pipelines=(s.ports,)) for s in fabric.switches))

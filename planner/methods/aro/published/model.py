@@ -1,0 +1,203 @@
+"""ARO's model as the paper states it, Eqs. (1) to (10), for any jobs and tasks: the reference for all that is faster.
+
+SJST is SJMT with one task, SJMT is MJMT with one job. Only Eq. (10), which is quadratic, is written in another form
+(`products`); every optimum of the one is one of the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulp
+
+from planner.core.problem import Problem
+from planner.methods.aro.decoupling import TaskGraph, task_graph
+from planner.methods.aro.published.products import Continuous, OneRate, Quantized, Rates, Term
+from planner.methods.aro.task import Task, tasks_of
+from planner.trees.from_paths import MAX_CHILDREN, Inp
+from planner.trees.unfolding import DirectedLink
+
+MU = 0.001
+"""The weight of the total in Eq. (3), the paper's."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """QSR with `levels` (N), or continuous rates without; `two_way` counts results too, as footnote 3 says.
+
+    Footnote 3 gives each result the load of the gradients' flows on the way back. A multicast sends one copy where the
+    gradients had several flows, so this is more than is needed.
+    """
+
+    levels: int | None = None
+    two_way: bool = False
+
+
+@dataclass(frozen=True)
+class Flows:
+    """A task's variables: `y[u, v]`, flows on a directed link; `x[inp]`, whether the task passes the INP.
+
+    The flows that enter an INP leave it as one for each `MAX_CHILDREN`, the children of a slot: where it has more, x is
+    their number. The paper knows no such limit.
+    """
+
+    y: dict[DirectedLink, Any]
+    x: dict[Inp, Any]
+
+
+@dataclass(frozen=True)
+class Literal:
+    """The model with its variables, task by task. Rates are in units of `unit_bps`, which is b-bar, Eq. (11)."""
+
+    problem: Problem
+    tasks: tuple[Task, ...]
+    graphs: tuple[TaskGraph, ...]
+    unit_bps: float
+    model: pulp.LpProblem
+    rates: Rates
+    flows: tuple[Flows, ...]
+
+    @property
+    def rates_bps(self) -> list[float]:
+        """r of the solved model, task by task."""
+        return [rate * self.unit_bps for rate in self.rates.values]
+
+    def counts(self, i: int) -> dict[DirectedLink, int]:
+        """y[i] of the solved model."""
+        return {link: round(y.varValue) for link, y in self.flows[i].y.items()}
+
+
+def task_graphs(problem: Problem) -> tuple[TaskGraph, ...]:
+    """The graph of every task. Raises `InputError` when a worker cannot reach its PS."""
+    return tuple(task_graph(problem.fabric, task.job.workers, task.server) for task in tasks_of(problem))
+
+
+def highest_capacity_bps(graphs: Sequence[TaskGraph]) -> float:
+    """b-bar of Eq. (11), where `graphs` are those of the tasks with nothing left out."""
+    return max(graph.fabric.capacities_bps[link] for graph in graphs for link in graph.links)
+
+
+def build(problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: float) -> Literal:
+    """The model of all tasks; task i may use the links of `graphs[i]`. `unit_bps` is b-bar."""
+    tasks = tasks_of(problem)
+    model = pulp.LpProblem("aro", pulp.LpMaximize)
+
+    # Variables
+    rates = rates_of(model, [highest_rate(graph) / unit_bps for graph in graphs], form)
+    flows = tuple(add_flows(model, i, graph) for i, graph in enumerate(graphs))
+    aro = Literal(problem, tasks, tuple(graphs), unit_bps, model, rates, flows)
+
+    # Objective
+    add_objective(aro)
+
+    # Constraints
+    for i in range(len(tasks)):
+        conserve_flows(aro, i)
+    limit_links(aro, form)
+    limit_aggregation(aro)
+    return aro
+
+
+def highest_rate(graph: TaskGraph) -> float:
+    """No task is faster than its slowest worker's link, bit/s."""
+    b = graph.fabric.capacities_bps
+    return min(max(b[link] for link in graph.out_of[worker]) for worker in graph.workers)
+
+
+def rates_of(model: pulp.LpProblem, most: Sequence[float], form: Form) -> Rates:
+    if form.levels is not None:
+        return Quantized(model, most, form.levels)
+    return OneRate(model) if len(most) == 1 else Continuous(model, most)
+
+
+def add_flows(model: pulp.LpProblem, i: int, graph: TaskGraph) -> Flows:
+    """Eqs. (4) and (6)."""
+    y = {(u, v): model.add_variable(f"y.{i}.{u}.{v}", 0, graph.most_flows[u], pulp.LpInteger) for u, v in graph.links}
+    sums = graph.most_sums
+    x = {(v, p): model.add_variable(f"x.{i}.{v}.{p}", 0, sums[v, p], pulp.LpInteger) for v, p in graph.inps}
+    return Flows(y, x)
+
+
+def add_objective(aro: Literal) -> None:
+    """Eq. (1) for one task, Eq. (2) for one job, Eq. (3) for several."""
+    model, rates = aro.model, aro.rates
+    if isinstance(rates, OneRate):
+        model.sense = pulp.LpMinimize
+        model += rates.t, "inverse_throughput"
+        return
+    assert isinstance(rates, Continuous)
+    throughput = {
+        job.number: pulp.lpSum(r for r, task in zip(rates.r, aro.tasks, strict=True) if task.job == job)
+        for job in aro.problem.jobs
+    }
+    if len(throughput) == 1:
+        model += pulp.lpSum(throughput.values()), "throughput"  # (2)
+        return
+    weighted = {job.number: job.weight * throughput[job.number] for job in aro.problem.jobs}  # beta_s
+    least = model.add_variable("least", lowBound=0)
+    model += least + MU * pulp.lpSum(weighted.values()), "least_throughput"  # (3)
+    for number, rate in weighted.items():
+        model += least <= rate, f"least_{number}"
+
+
+def conserve_flows(aro: Literal, i: int) -> None:
+    """Eqs. (5) and (7) to (9) of task i."""
+    model, graph, y, x = aro.model, aro.graphs[i], aro.flows[i].y, aro.flows[i].x
+    m = min(MAX_CHILDREN, len(graph.workers))  # M
+    for u in graph.workers:
+        model += total(y, graph.out_of[u]) == 1, f"sends_{i}_{u}"  # (5)
+    for (v, p), entering in graph.inps.items():
+        model += total(y, entering) <= m * x[v, p], f"is_used_{i}_{v}_{p}"  # (7)
+        model += total(y, entering) >= x[v, p], f"is_not_used_{i}_{v}_{p}"  # (7)
+    for z in graph.aggregating:  # (8): each INP hands x to its OP
+        handed = pulp.lpSum(x[inp] for inp in x if inp[0] == z)
+        model += handed == total(y, graph.out_of[z]), f"op_forwards_{i}_{z}"  # (9)
+    for z in graph.common:
+        model += total(y, graph.into[z]) == total(y, graph.out_of[z]), f"cs_forwards_{i}_{z}"  # (9)
+
+
+def total(y: dict[DirectedLink, Any], links: list[DirectedLink]) -> Any:
+    return pulp.lpSum(y[link] for link in links)
+
+
+def limit_links(aro: Literal, form: Form) -> None:
+    """Eq. (10) of every link, with footnote 3 if asked for."""
+    loads: dict[DirectedLink, list[Term]] = defaultdict(list)
+    for i, flows in enumerate(aro.flows):
+        for (u, v), y in flows.y.items():
+            loads[u, v].append((i, y))
+            if form.two_way:
+                loads[v, u].append((i, y))
+    for (u, v), terms in loads.items():
+        b = aro.problem.fabric.capacities_bps[u, v] / aro.unit_bps
+        aro.rates.limit(f"capacity.{u}.{v}", terms, b)
+
+
+def limit_aggregation(aro: Literal) -> None:
+    """The flows that a switch sums fit its `aggregation_rate_bps`: InArt's constraint, which the paper does not have.
+
+    A flow that enters an INP alone is forwarded, and costs nothing: it is not `summed`.
+    """
+    loads: dict[str, list[Term]] = defaultdict(list)
+    for i, graph in enumerate(aro.graphs):
+        for inp, entering in graph.inps.items():
+            if graph.fabric.switch_by_name[inp[0]].aggregation_rate_bps is not None:
+                loads[inp[0]].append((i, add_summed(aro, i, inp, total(aro.flows[i].y, entering))))
+    for switch, terms in loads.items():
+        rate = aro.problem.fabric.switch_by_name[switch].aggregation_rate_bps
+        assert rate is not None
+        aro.rates.limit(f"aggregation_rate_{switch}", terms, rate / aro.unit_bps)
+
+
+def add_summed(aro: Literal, i: int, inp: Inp, entering: Any) -> Any:
+    """The flows that an INP sums: all that enter it, or none if that is one."""
+    model, name = aro.model, f"{i}.{inp[0]}.{inp[1]}"
+    most = len(aro.graphs[i].workers)
+    summed = model.add_variable(f"summed.{name}", 0, most, pulp.LpInteger)
+    alone = model.add_variable(f"alone.{name}", cat=pulp.LpBinary)
+    model += summed >= entering - alone, f"is_summed.{name}"
+    model += entering <= most - (most - 1) * alone, f"is_alone.{name}"
+    return summed

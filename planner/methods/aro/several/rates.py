@@ -1,0 +1,208 @@
+"""The rates of several tasks: what they are worth, Eqs. (2) and (3), and boxes of them.
+
+Between two levels of a task's rate, nothing changes for it: a link of capacity b carries floor(b / r) of its flows.
+Rates thus fall into cells, half-open boxes between levels, and only links that tasks share see more of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import floor, inf
+
+from planner.methods.aro.published.model import MU
+from planner.methods.aro.several.reduced import Network
+from planner.methods.aro.task import Task
+from planner.solvers.columns import Program, Term
+from topo.errors import SolverError
+
+ROUNDING = 1e-9
+
+STRICT = 2e-7
+"""Relative; rates above a rate are those that are higher by so much."""
+
+Rates = tuple[float, ...]
+"""One for each task, in bit/s."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Rates above `low` and up to `high`."""
+
+    low: Rates
+    high: Rates
+
+    def below(self, i: int, rate: float) -> Box:
+        return replace(self, high=changed(self.high, i, rate))
+
+    def above(self, i: int, rate: float) -> Box:
+        return replace(self, low=changed(self.low, i, rate))
+
+
+def changed(rates: Rates, i: int, rate: float) -> Rates:
+    return (*rates[:i], rate, *rates[i + 1 :])
+
+
+@dataclass(frozen=True)
+class Worth:
+    """The objective: min over jobs s of beta_s times the sum of its tasks' rates, plus mu times the total of these.
+
+    With one job it is the sum of the rates, Eq. (2), without beta and mu.
+    """
+
+    tasks: tuple[Task, ...]
+    access: dict[tuple[int, ...], float]
+
+    @cached_property
+    def jobs(self) -> dict[int, list[int]]:
+        """The tasks of each job."""
+        found: dict[int, list[int]] = {}
+        for i, task in enumerate(self.tasks):
+            found.setdefault(task.job.number, []).append(i)
+        return found
+
+    @property
+    def mu(self) -> float:
+        return MU if len(self.jobs) > 1 else 0.0
+
+    @cached_property
+    def weights(self) -> dict[int, float]:
+        if len(self.jobs) == 1:
+            return dict.fromkeys(self.jobs, 1.0)
+        return {task.job.number: task.job.weight for task in self.tasks}
+
+    @property
+    def even(self) -> bool:
+        """Whether all jobs have one task, and the weight 1."""
+        return len(self.jobs) == len(self.tasks) > 1 and set(self.weights.values()) == {1}
+
+    def throughputs(self, rates: Sequence[float]) -> list[float]:
+        return [self.weights[job] * sum(rates[i] for i in tasks) for job, tasks in self.jobs.items()]
+
+    def least(self, rates: Sequence[float]) -> float:
+        return min(self.throughputs(rates))
+
+    def of(self, rates: Sequence[float]) -> float:
+        weighted = self.throughputs(rates)
+        return min(weighted) + self.mu * sum(weighted)
+
+    def best(self, high: Rates, loads: Iterable[Counter[int]] = ()) -> tuple[Rates, float]:
+        """The best rates up to `high` and their worth.
+
+        Access links must carry them, and links with such `loads`, the flows of each task over the capacity.
+        """
+        unit = max(high)
+        program = Program()
+        r = [program.variable(0, rate / unit) for rate in high]
+        self.add_objective(program, r, unit)
+        for load in loads:
+            program.at_most([(share * unit, r[i]) for i, share in load.items()], 1)
+        solution = program.solve()
+        if not solution.found:
+            raise SolverError(f"the rates of {len(high)} tasks have no best value: the solver says {solution.status}")
+        return tuple(max(0.0, solution.values[column]) * unit for column in r), solution.objective * unit
+
+    def add_objective(self, program: Program, r: Sequence[int], unit: float) -> None:
+        """Eq. (2) or (3) of the rates in the columns `r`, in units of `unit`; and workers' own links."""
+        least = program.variable(0, inf)
+        total: list[Term] = []
+        for job, tasks in self.jobs.items():
+            throughput = [(self.weights[job], r[i]) for i in tasks]
+            program.at_least([*throughput, (-1, least)], 0)
+            total += throughput
+        for together, capacity in self.access.items():
+            program.at_most([(1, r[i]) for i in together], capacity / unit)
+        program.maximise([(1, least), *((self.mu * weight, column) for weight, column in total)])
+
+    def ceiling(self, high: Rates) -> float:
+        """A bound on the total of all weighted throughputs."""
+        found = 0.0
+        for job, tasks in self.jobs.items():
+            links = [capacity for together, capacity in self.access.items() if set(together) >= set(tasks)]
+            found += self.weights[job] * min([sum(high[i] for i in tasks), *links])
+        return found
+
+    def trim(self, box: Box, levels: Levels, least: float) -> Rates:
+        """Low rates of the box with so much least throughput: the highest of a job go first, level by level."""
+        rates = list(box.high)
+        for job, tasks in self.jobs.items():
+            spare = sum(rates[i] for i in tasks) - least / self.weights[job]
+            for i in sorted(tasks, key=lambda i: -rates[i]) * len(tasks):
+                lower = max(box.low[i], levels.below(i, rates[i])) if rates[i] > 0 else 0.0
+                if rates[i] - lower <= spare * (1 + ROUNDING):
+                    spare -= rates[i] - lower
+                    rates[i] = lower
+            i = max(tasks, key=lambda i: rates[i])
+            rates[i] = max(box.low[i], rates[i] - max(0.0, spare))
+        return tuple(rates)
+
+    def tighten(self, box: Box, least: float) -> Rates:
+        """Lower ends without which no rates of the box have so much least throughput."""
+        low = list(box.low)
+        for job, tasks in self.jobs.items():
+            spare = sum(box.high[i] for i in tasks) - least / self.weights[job]
+            for i in tasks:
+                low[i] = max(low[i], box.high[i] - spare)
+        return tuple(low)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Where cells end: rates at which flows of one task alone fill a link, b / n, for n up to its workers; and 0."""
+
+    capacities: tuple[tuple[float, ...], ...]
+    workers: tuple[int, ...]
+
+    @cached_property
+    def all_capacities(self) -> frozenset[float]:
+        return frozenset(b for found in self.capacities for b in found)
+
+    def below(self, i: int, rate: float) -> float:
+        """The next level of task i below `rate`, which is not 0: more of its flows fit some link there."""
+        more = ((b, floor(b / rate * (1 + ROUNDING)) + 1) for b in self.capacities[i])
+        return max((b / n for b, n in more if n <= self.workers[i]), default=0.0)
+
+    def base(self, worth: Worth, least: float) -> float:
+        """A rate that all tasks have in some optimum, if the `least` of all rates can be so high; 0 if none is known.
+
+        Let all links have one capacity b, and jobs one task each and one weight. A routing with up to t flows on a link
+        then allows the rate b / t for all. Were the least of n rates lower by d, a task on a full link would gain
+        (t - 1) d at most, and where there is room for another flow, at least b / t, all rates would grow by a factor
+        of 1 + (2 t - 1) d t / b at most: altogether that is less than 2 n t^2 d, which counts mu. Routings with more
+        flows on a link lose b / t - b / (t + 1) of the least, and gain less than n mu b.
+        """
+        links = {b for found in self.capacities for b in found} | set(worth.access.values())
+        if not worth.even or len(links) > 1 or least == 0:
+            return 0.0
+        (b,) = links
+        t = floor(b / least * (1 + ROUNDING))
+        return b / t if 2 * len(worth.tasks) * worth.mu * t * t <= 1 else 0.0
+
+    def raised(self, low: Rates, base: float) -> Rates:
+        """Rates that are feasible if any above `low` are. `base` is 0, or with t flows on a link a rate for all.
+
+        Tasks whose rate is above that are on links with fewer flows only, so that they can all have the next level.
+        """
+        if base in (0, self.capacities[0][0]):
+            return tuple(rate * (1 + STRICT) for rate in low)
+        above = [rate >= base * (1 - ROUNDING) for rate in low]
+        following = base / (1 - base / self.capacities[0][0])
+        if max(low) < following * (1 - ROUNDING):
+            return tuple(following if higher else base for higher in above)
+        return tuple(rate * (1 + STRICT) if higher else base for rate, higher in zip(low, above, strict=True))
+
+    def between(self, i: int, low: float, high: float) -> float | None:
+        """A level of task i strictly inside, near the middle if there are several."""
+        top = self.below(i, high)
+        if top <= low * (1 + ROUNDING):
+            return None
+        middle = self.below(i, (low + high) / 2)
+        return middle if middle > low * (1 + ROUNDING) else top
+
+
+def levels(net: Network) -> Levels:
+    b = net.fabric.capacities_bps
+    capacities = tuple(tuple({b[link] for link in graph.links}) for graph in net.graphs)
+    return Levels(capacities, tuple(len(graph.task.job.workers) for graph in net.graphs))

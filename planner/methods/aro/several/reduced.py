@@ -1,0 +1,221 @@
+"""The unfolded graphs of several tasks with what is interchangeable joined: the same routings, far fewer variables.
+
+Workers of a task under one switch (and, where it sums, one pipeline) differ in nothing but their names, so only their
+number counts. Common switches with the same neighbours, capacities and pipelines there are twins: one node stands for a
+class of them, and the flows of the class are dealt out to its members afterwards (`planner.methods.aro.several.deal`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
+
+from planner.methods.aro.task import Task
+from planner.trees.from_paths import Inp
+from planner.trees.unfolding import DirectedLink, unfold, unreachable
+from topo.fabric.fabric import Fabric
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """One task's graph. Nodes are switches, classes of twins under the name of their first, and the PS.
+
+    `links` are all that flows may use; `starting[z]` counts the workers' flows that begin in common switch z;
+    `entering[inp]` lists the links into an INP, and `local[inp]` counts the workers that send to it directly.
+    """
+
+    task: Task
+    links: tuple[DirectedLink, ...]
+    starting: Counter[str]
+    local: Counter[Inp]
+    entering: dict[Inp, tuple[DirectedLink, ...]]
+
+    @cached_property
+    def into(self) -> dict[str, list[DirectedLink]]:
+        return grouped(self.links, 1)
+
+    @cached_property
+    def out_of(self) -> dict[str, list[DirectedLink]]:
+        return grouped(self.links, 0)
+
+    @cached_property
+    def aggregating(self) -> list[str]:
+        return list(dict.fromkeys(switch for switch, _ in self.entering))
+
+    @cached_property
+    def sums(self) -> frozenset[str]:
+        """The INA switches of the task, to ask about."""
+        return frozenset(self.aggregating)
+
+    @cached_property
+    def common(self) -> list[str]:
+        known = {*self.aggregating, self.task.server}
+        return [z for z in dict.fromkeys((*self.starting, *self.into)) if z not in known]
+
+    @cached_property
+    def begun(self) -> dict[str, int]:
+        """The most flows that can leave each node: of a ToR only those of its workers."""
+        local = Counter(switch for switch, _ in self.local)
+        workers = len(self.task.job.workers)
+        return {node: workers if node in self.into else self.starting[node] or local[node] for node in self.out_of}
+
+
+@dataclass(frozen=True)
+class Network:
+    """All tasks' graphs, and what they share.
+
+    `twins[z]` are the members that node z stands for, all of the class `class_of[z]`; `tasks_on[link]` the tasks that
+    may use a link; `access` says which tasks share a worker's own link, and the least capacity of such links.
+    `detailed` is the same without twins that sum, None if there are none.
+    """
+
+    fabric: Fabric
+    graphs: tuple[Reduced, ...]
+    twins: Mapping[str, tuple[str, ...]]
+    class_of: dict[str, str]
+    access: dict[tuple[int, ...], float]
+    detailed: Network | None = None
+
+    @property
+    def fine(self) -> Network:
+        """The network without twins that sum."""
+        return self.detailed or self
+
+    @cached_property
+    def tasks_on(self) -> dict[DirectedLink, list[int]]:
+        found: dict[DirectedLink, list[int]] = defaultdict(list)
+        for i, graph in enumerate(self.graphs):
+            for link in graph.links:
+                found[link].append(i)
+        return dict(found)
+
+    def only(self, tasks: Sequence[int]) -> Network:
+        """The network of these tasks alone."""
+        detailed = self.detailed and self.detailed.only(tasks)
+        return replace(self, graphs=tuple(self.graphs[i] for i in tasks), access={}, detailed=detailed)
+
+    def width(self, link: DirectedLink) -> int:
+        """The number of links of the fabric that a link stands for."""
+        return len(self.members(link[0])) * len(self.members(link[1]))
+
+    def size(self, node: str) -> int:
+        return len(self.members(node))
+
+    def members(self, node: str) -> tuple[str, ...]:
+        return self.twins.get(node, (node,))
+
+
+def network(fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | None = None) -> Network:
+    """The graphs of the tasks. A class is one node, or `parts[its name]` nodes.
+
+    Raises `InputError` when a worker cannot reach its PS.
+    """
+    hosts = {host for task in tasks for host in (*task.job.workers, task.server)}
+    classes = twin_classes(fabric, {fabric.tor_of(host) for host in hosts}, [task.without for task in tasks])
+    twins = {
+        part[0]: part
+        for z, members in classes.items()
+        for part in cut(members, 1 if parts is None else parts.get(z, 1))
+    }
+    class_of = {member: z for z, members in classes.items() for member in members}
+    access = access_links(fabric, tasks)
+    links = [task_links(fabric, task) for task in tasks]
+
+    def joined(twins: Mapping[str, tuple[str, ...]], detailed: Network | None = None) -> Network:
+        first = {member: node for node, members in twins.items() for member in members}
+        graphs = tuple(reduce_task(fabric, task, own, first) for task, own in zip(tasks, links, strict=True))
+        return Network(fabric, graphs, twins, class_of, access, detailed)
+
+    alone = apart(twins, fabric.ina_names)
+    return joined(twins, joined(alone) if len(alone) > len(twins) else None)
+
+
+def apart(twins: Mapping[str, tuple[str, ...]], names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The same, but for classes of these switches, whose members become nodes of their own."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node, members in twins.items():
+        found |= {member: (member,) for member in members} if node in names else {node: members}
+    return found
+
+
+def cut(members: tuple[str, ...], parts: int) -> Iterator[tuple[str, ...]]:
+    size = ceil(len(members) / parts)
+    return (members[start : start + size] for start in range(0, len(members), size))
+
+
+def twin_classes(
+    fabric: Fabric, with_hosts: set[str], without: Sequence[frozenset[str]] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Switches by what they and their neighbours see of each other, and which of `without` they are in.
+
+    Those of hosts in use stay alone.
+    """
+    found: dict[object, list[str]] = defaultdict(list)
+    for switch in fabric.switches:
+        if switch.name not in with_hosts:
+            left_out = tuple(switch.name in names for names in without)
+            found[surroundings(fabric, switch.name), left_out].append(switch.name)
+    return {members[0]: tuple(members) for members in found.values()}
+
+
+def surroundings(fabric: Fabric, switch: str) -> object:
+    def pipeline(one: str, other: str) -> int | None:
+        sums = one in fabric.switch_by_name and fabric.switch_by_name[one].ina
+        return fabric.ingress_pipeline(one, other) if sums else None
+
+    def link(peer: str) -> object:
+        capacities = fabric.capacities_bps[switch, peer], fabric.capacities_bps[peer, switch]
+        return peer, *capacities, pipeline(peer, switch), pipeline(switch, peer)
+
+    kind = fabric.switch_by_name[switch]
+    return kind.tier, kind.ina, frozenset(link(peer) for peer in fabric.neighbors[switch])
+
+
+def task_links(fabric: Fabric, task: Task) -> list[DirectedLink]:
+    """The links between its workers' ToRs and the PS."""
+    unfolded = unfold(fabric, task.server)
+    for worker in task.job.workers:
+        if worker not in unfolded.next_hops:
+            raise unreachable(worker, task.server)
+    tors = dict.fromkeys(fabric.tor_of(worker) for worker in task.job.workers)
+    return [(u, v) for u, v in unfolded.links(tors) if not {u, v} & task.without]
+
+
+def reduce_task(fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: Mapping[str, str]) -> Reduced:
+    """The task's graph of its `own` links, with `first[switch]` in the place of a switch that is not alone."""
+    tors = [fabric.tor_of(worker) for worker in task.job.workers]
+    links = {(first.get(u, u), first.get(v, v)): (u, v) for u, v in own}
+    sums = fabric.ina_names
+    entering: dict[Inp, list[DirectedLink]] = defaultdict(list)
+    for link, (u, v) in links.items():
+        if v in sums:
+            entering[link[1], fabric.ingress_pipeline(v, u)].append(link)
+    local: Counter[Inp] = Counter()
+    for tor, worker in zip(tors, task.job.workers, strict=True):
+        if tor in sums:
+            local[tor, fabric.ingress_pipeline(tor, worker)] += 1
+    inps = {inp: tuple(entering[inp]) for inp in dict.fromkeys((*local, *entering))}
+    return Reduced(task, tuple(links), Counter(tor for tor in tors if tor not in sums), local, inps)
+
+
+def access_links(fabric: Fabric, tasks: Sequence[Task]) -> dict[tuple[int, ...], float]:
+    """The tasks that each worker sends for, and the least capacity of the links of such workers."""
+    sending: dict[str, list[int]] = defaultdict(list)
+    for i, task in enumerate(tasks):
+        for worker in task.job.workers:
+            sending[worker].append(i)
+    found: dict[tuple[int, ...], float] = {}
+    for worker, together in sending.items():
+        capacity = fabric.capacities_bps[worker, fabric.tor_of(worker)]
+        found[tuple(together)] = min(capacity, found.get(tuple(together), capacity))
+    return found
+
+
+def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
+    found: dict[str, list[DirectedLink]] = defaultdict(list)
+    for link in links:
+        found[link[end]].append(link)
+    return found

@@ -1,0 +1,235 @@
+"""Whether a task's flows fit at a given t, on any fabric: ARO's model, with x alone integral.
+
+At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use takes in any number of
+flows and gives one away: what is left is a flow through a network of whole capacities, and if there is one, there is
+one in whole numbers. So y may be continuous, and the solver only has to decide on the INPs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, inf
+from time import monotonic
+from typing import Any
+
+import pulp
+
+from planner.core.solving import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
+from planner.methods.aro.decoupling import TaskGraph
+from planner.methods.aro.single.search import flows_within
+from planner.solvers.solve import run
+from planner.trees.from_paths import MAX_CHILDREN, Inp
+from planner.trees.unfolding import DirectedLink
+from topo.errors import SolverError
+
+ANY_GAP = 1e9
+"""The first solution will do."""
+
+TIDY_GAP = 0.01
+"""How far from the least the number of a task's flows over all links may be."""
+
+FEW_INPS = 100
+"""With more INPs in reach, that number is lowered step by step, and not minimised."""
+
+WHOLE = 1e-6
+
+Counts = dict[DirectedLink, int]
+"""Flows by link."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A task's graph, less its workers: the one link of each has one flow.
+
+    `starting[z]` counts the workers at common switch z, `local[inp]` those that send to an INP. `most_children` is
+    how many flows an INP sums into one; the papers have no such limit.
+    """
+
+    graph: TaskGraph
+    most_children: int = MAX_CHILDREN
+
+    @cached_property
+    def access(self) -> list[DirectedLink]:
+        """The workers' links."""
+        return [link for worker in self.graph.workers for link in self.graph.out_of[worker]]
+
+    @cached_property
+    def starting(self) -> Counter[str]:
+        return Counter(link[1] for link in self.access if self.graph.inp(link) is None)
+
+    @cached_property
+    def local(self) -> Counter[Inp]:
+        return Counter(inp for inp in map(self.graph.inp, self.access) if inp is not None)
+
+    @cached_property
+    def links(self) -> list[DirectedLink]:
+        access = set(self.access)
+        return [link for link in self.graph.links if link not in access]
+
+    @cached_property
+    def capacities_bps(self) -> dict[DirectedLink, float]:
+        return {link: self.graph.fabric.capacities_bps[link] for link in self.graph.links}
+
+    @cached_property
+    def aggregation_rates_bps(self) -> dict[str, float]:
+        rates = {z: self.graph.fabric.switch_by_name[z].aggregation_rate_bps for z in self.graph.aggregating}
+        return {z: rate for z, rate in rates.items() if rate is not None}
+
+    @cached_property
+    def lowest_t(self) -> float:
+        """What the workers' links need, and all that leave a common switch together."""
+        b = self.capacities_bps
+        of_switches = (count / sum(b[link] for link in self.graph.out_of[z]) for z, count in self.starting.items())
+        return max((*(1 / b[link] for link in self.access), *of_switches))
+
+    def used(self, found: Counts) -> set[Inp]:
+        """The INPs that flows enter."""
+        return {inp for inp, entering in self.graph.inps.items() if any(found[link] for link in entering)}
+
+
+@dataclass(frozen=True)
+class FlowModel:
+    """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: how many sums the INP may make, 0 or 1 mostly."""
+
+    model: pulp.LpProblem
+    y: dict[DirectedLink, Any]
+    x: dict[Inp, Any]
+
+
+def build(demand: Demand, t: float) -> FlowModel:
+    """Constraints (4) to (10) at `t`. An INP that may be used and is not only wastes a flow: (7) needs one side."""
+    graph, children = demand.graph, demand.most_children
+    model = pulp.LpProblem("aro_flows", pulp.LpMinimize)
+
+    # Variables
+    most = {(u, v): min(flows_within(demand.capacities_bps[u, v], t), graph.most_flows[u]) for u, v in demand.links}
+    y = {(u, v): model.add_variable(f"y_{u}_{v}", 0, most[u, v]) for u, v in demand.links}  # (4), (10)
+    entering = {inp: [link for link in links if link in y] for inp, links in graph.inps.items()}
+    arriving = {inp: demand.local[inp] + sum(most[link] for link in links) for inp, links in entering.items()}
+    x = {
+        (v, p): model.add_variable(
+            f"x_{v}_{p}", ceil(demand.local[v, p] / children), ceil(arriving[v, p] / children), pulp.LpInteger
+        )
+        for v, p in graph.inps
+    }  # (6)
+
+    # Constraints
+    for v, p in graph.inps:
+        for u, _ in entering[v, p]:
+            model += y[u, v] <= min(most[u, v], children) * x[v, p], f"is_used_{u}_{v}_{p}"  # (7)
+        if arriving[v, p] > children:
+            model += total(y, entering[v, p]) + demand.local[v, p] <= children * x[v, p], f"children_{v}_{p}"
+    for z in graph.aggregating:
+        handed = pulp.lpSum(x[inp] for inp in graph.inps_of[z])  # (8)
+        model += handed == total(y, graph.out_of[z]), f"op_forwards_{z}"  # (9)
+    for z in graph.common:
+        received = total(y, graph.into[z]) + demand.starting[z]
+        model += received == total(y, graph.out_of[z]), f"cs_forwards_{z}"  # (9)
+    flows = FlowModel(model, y, x)
+    limit_aggregation(demand, flows, t)
+    return flows
+
+
+def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:
+    """The flows that a switch sums fit its `aggregation_rate_bps`; one that enters an INP alone costs nothing."""
+    model = flows.model
+    most = len(demand.graph.workers)
+    for z, rate in demand.aggregation_rates_bps.items():
+        summed: Any = 0
+        for v, p in demand.graph.inps_of[z]:
+            entering = total(flows.y, demand.graph.inps[v, p]) + demand.local[v, p]
+            alone = model.add_variable(f"alone_{v}_{p}", cat=pulp.LpBinary)
+            model += entering >= alone, f"alone_is_used_{v}_{p}"
+            model += entering <= most - (most - 1) * alone, f"alone_is_one_{v}_{p}"
+            summed += entering - alone
+        model += summed <= flows_within(rate, t), f"aggregation_rate_{z}"
+
+
+def total(y: dict[DirectedLink, Any], links: Iterable[DirectedLink]) -> Any:
+    return pulp.lpSum(y[link] for link in links if link in y)
+
+
+@dataclass(frozen=True)
+class FlowTest:
+    """Tests for flows at any t, until `deadline`, a time of the monotonic clock. Each may take `share` of what is left.
+
+    So a t that is hard to decide leaves time for greater ones.
+    """
+
+    demand: Demand
+    options: SolverOptions
+    deadline: float = inf
+    share: float = 0.5
+
+    def fits(self, t: float) -> Counts | None:
+        """Flows on all links, in whole numbers; None where there are none. Raises `SolverError` when time is over."""
+        flows = build(self.demand, t)
+        flows.model.setObjective(self.guide(flows))
+        return self.solve(flows, replace(self.options, gap=ANY_GAP))
+
+    def guide(self, flows: FlowModel) -> Any:
+        """An objective that only helps to find flows, several times faster than without.
+
+        The more INPs are used, the more flows they take in. But where all flows that come to the PS's leaf go on to
+        the PS, too many INPs are too many flows: then it helps to keep flows from what does not sum.
+        """
+        graph = self.demand.graph
+        if any(link[0] in graph.aggregating for link in graph.into[graph.server]):
+            return -pulp.lpSum(flows.x.values())
+        common = set(graph.common)
+        return pulp.lpSum(y for (_, v), y in flows.y.items() if v in common)
+
+    def tidy(self, t: float, found: Counts) -> Counts:
+        """The same with few flows altogether, so that none is in the network that serves nothing."""
+        if len(self.demand.graph.inps) <= FEW_INPS:
+            return self.fewest(build(self.demand, t)) or found
+        used = self.demand.used(found)
+        while True:
+            flows = build(self.demand, t)
+            fix({x: 0 for inp, x in flows.x.items() if inp not in used})
+            found = self.fewest(flows) or found
+            left = self.demand.used(found)
+            if left == used:
+                return found
+            used = left
+
+    def fewest(self, flows: FlowModel) -> Counts | None:
+        flows.model.setObjective(pulp.lpSum(flows.y.values()))
+        return self.solve(flows, replace(self.options, gap=TIDY_GAP))
+
+    def solve(self, flows: FlowModel, options: SolverOptions) -> Counts | None:
+        left = min(options.time_limit_s, self.share * (self.deadline - monotonic()))
+        if left <= 0:
+            raise out_of_time(options)
+        status = run(flows.model, replace(options, time_limit_s=left)).status
+        if status == INFEASIBLE:
+            return None
+        if status not in (OPTIMAL, FEASIBLE):
+            raise out_of_time(options)
+        self.make_whole(flows)
+        found = {link: round(y.varValue) for link, y in flows.y.items()}
+        return dict.fromkeys(self.demand.access, 1) | found
+
+    def make_whole(self, flows: FlowModel) -> None:
+        """A vertex of what is left at the solution's x, should the solver have stopped between vertices."""
+        if any(abs(y.varValue - round(y.varValue)) > WHOLE for y in flows.y.values()):
+            fix({v: v.varValue for v in flows.model.variables() if v.cat == pulp.LpInteger})
+            flows.model.setObjective(pulp.lpSum(flows.y.values()))
+            run(flows.model, self.options)
+
+
+def fix(values: Mapping[Any, float]) -> None:
+    """Give these variables their values, rounded."""
+    for variable, value in values.items():
+        variable.lowBound = variable.upBound = round(value)
+        variable.cat = pulp.LpContinuous
+
+
+def out_of_time(options: SolverOptions) -> SolverError:
+    return SolverError(
+        f"{options.solver} found no routes in {options.time_limit_s:g} s; "
+        "raise the time limit, or make the problem smaller"
+    )

@@ -1,0 +1,183 @@
+"""One task on a leaf-spine with equal links: whether its flows fit at a given t, in closed form.
+
+Leaves differ only in how many flows they send: one for each pipeline of an INA leaf that has workers, one for each
+worker of a common leaf. Let d flows fit a link. An INP of a spine takes d flows from each leaf in it and gives one
+away, so that a spine has at most d INPs in use; a common spine takes d flows in all. Whatever the INPs leave over thus
+fits if it is at most d for each common spine. Where all INA spines have the same leaves in each pipeline, the n-th INP
+of a pipeline takes in no more than the one before it, so the INPs to use are those that take in most, and n INPs of a
+pipeline are to be had at n spines. What remains is to choose the pipelines of the PS's leaf, whose number the
+PS's link bounds: with P pipelines, 2^P choices at most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations, cycle, islice
+
+from planner.methods.aro.single.search import flows_within
+from planner.trees.from_paths import MAX_CHILDREN
+from planner.trees.unfolding import Path
+
+Flow = tuple[str, ...]
+"""The workers whose gradients a flow carries."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf other than the PS's; `pipeline` is where its flows arrive at INA spines."""
+
+    name: str
+    pipeline: int
+    flows: tuple[Flow, ...]
+
+
+@dataclass(frozen=True)
+class Spines:
+    """The spines whose flows arrive in some pipelines of the PS's leaf."""
+
+    aggregating: tuple[str, ...]
+    common: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The spines to use, the flows that a link carries, and how many INPs to use of each pipeline of INA spines."""
+
+    spines: Spines
+    link_flows: int
+    inps: Counter[int]
+
+
+@dataclass(frozen=True)
+class LeafSpine:
+    """The task. `gates[u]` are the spines behind pipeline u of the PS's leaf, `local[u]` its own workers there.
+
+    A PS's leaf without INA has one gate, 0. Capacities are those of a worker's, a spine's and the PS's link. An INP of
+    a spine sums up to `most_children` flows; the paper knows no such number.
+    """
+
+    server: str
+    tor: str
+    tor_sums: bool
+    leaves: tuple[Leaf, ...]
+    gates: Mapping[int, Spines]
+    local: Mapping[int, Flow]
+    worker_bps: float
+    spine_bps: float
+    server_bps: float
+    most_children: int = MAX_CHILDREN
+
+    @property
+    def capacities_bps(self) -> tuple[float, float, float]:
+        return self.worker_bps, self.spine_bps, self.server_bps
+
+    @property
+    def workers(self) -> int:
+        flows = chain(self.local.values(), *(leaf.flows for leaf in self.leaves))
+        return sum(map(len, flows))
+
+    @cached_property
+    def sizes(self) -> dict[int, tuple[int, ...]]:
+        """The numbers of flows of the leaves in each pipeline of INA spines."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for leaf in self.leaves:
+            found[leaf.pipeline].append(len(leaf.flows))
+        return {pipeline: tuple(sizes) for pipeline, sizes in found.items()}
+
+    @cached_property
+    def most_aggregating(self) -> int:
+        return sum(len(spines.aggregating) for spines in self.gates.values())
+
+    def fits(self, t: float) -> Choice | None:
+        """How the flows fit at `t`; None if they do not. Fewest pipelines of the PS's leaf, few flows."""
+        link_flows = flows_within(self.spine_bps, t)
+        to_server = flows_within(self.server_bps, t)
+        gains = self.gains(link_flows)
+        for used in self.gate_sets(to_server):
+            spines = self.behind(used)
+            inps = self.inps_to_use(spines, link_flows, gains, to_server)
+            if inps is not None:
+                return Choice(spines, link_flows, inps)
+        return None
+
+    def gate_sets(self, most: int) -> Iterator[tuple[int, ...]]:
+        """The pipelines of the PS's leaf that may be used together, fewest first; each gives the PS one flow."""
+        forced = tuple(self.local)
+        free = [gate for gate in self.gates if gate not in self.local] if self.leaves else []
+        if not self.tor_sums:
+            yield tuple(self.gates)
+        elif len(forced) <= most:
+            for count in range(min(len(free), most - len(forced)) + 1):
+                yield from ((*forced, *others) for others in combinations(free, count))
+
+    def behind(self, used: tuple[int, ...]) -> Spines:
+        gates = [self.gates[gate] for gate in used if gate in self.gates]
+        return Spines(
+            tuple(chain.from_iterable(gate.aggregating for gate in gates)),
+            tuple(chain.from_iterable(gate.common for gate in gates)),
+        )
+
+    def gains(self, link_flows: int) -> list[tuple[int, int, int]]:
+        """What the n-th INP of each pipeline takes in, most first: (flows, pipeline, n)."""
+        gains = []
+        for pipeline, sizes in self.sizes.items():
+            before = 0
+            for n in range(1, self.most_aggregating + 1):
+                taken = min(sum(min(size, link_flows * n) for size in sizes), self.most_children * n)
+                gains.append((taken - before, pipeline, n))
+                before = taken
+        return sorted(gains, reverse=True)
+
+    def inps_to_use(
+        self, spines: Spines, link_flows: int, gains: list[tuple[int, int, int]], to_server: int
+    ) -> Counter[int] | None:
+        """The number of INPs of each pipeline; None if what they leave over does not fit.
+
+        One that takes in a single flow gives it away again: it serves only where common spines are full.
+        """
+        room = link_flows * len(spines.common)
+        rest = sum(sum(sizes) for sizes in self.sizes.values())
+        inps: Counter[int] = Counter()
+        possible = (gain for gain in gains if gain[2] <= len(spines.aggregating))
+        for taken, pipeline, _ in islice(possible, link_flows * len(spines.aggregating)):
+            if taken <= (rest <= room):
+                break
+            inps[pipeline] += 1
+            rest -= taken
+        if rest > room:
+            return None
+        if not self.tor_sums and inps.total() + rest + sum(map(len, self.local.values())) > to_server:
+            return None
+        return inps
+
+    def most_children_at_tor(self, choice: Choice) -> int:
+        """A bound for the flows that enter one INP of the PS's leaf."""
+        if not self.tor_sums:
+            return 0
+        sums = min(choice.link_flows, len(choice.inps))
+        through = {
+            gate: sums * len(spines.aggregating) + choice.link_flows * len(spines.common)
+            for gate, spines in self.gates.items()
+        }
+        return max(through.get(gate, 0) + len(self.local.get(gate, ())) for gate in {*self.gates, *self.local})
+
+    def paths(self, choice: Choice) -> list[Path]:
+        """A path for every worker. Flows are dealt out in turn, so that every link and INP has its equal share."""
+        turn = cycle(choice.spines.aggregating)
+        users = {pipeline: tuple(islice(turn, n)) for pipeline, n in choice.inps.items()}
+        dealers = {pipeline: cycle(spines) for pipeline, spines in users.items()}
+        room = {pipeline: self.most_children * n for pipeline, n in choice.inps.items()}
+        common = cycle(choice.spines.common)
+        found: list[Path] = [(worker, self.tor, self.server) for worker in chain.from_iterable(self.local.values())]
+        for leaf in self.leaves:
+            here = leaf.pipeline
+            taken = min(len(leaf.flows), choice.link_flows * choice.inps[here], room.get(here, 0))
+            if taken:
+                room[here] -= taken
+            for position, flow in enumerate(leaf.flows):
+                spine = next(dealers[here] if position < taken else common)
+                found += [(worker, leaf.name, spine, self.tor, self.server) for worker in flow]
+        return found

@@ -1,0 +1,103 @@
+"""A task whose fabric is a leaf-spine with equal links, read as one; what is special has no closed form."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, product
+
+from planner.methods.aro.single.leafspine import Flow, Leaf, LeafSpine, Spines
+from planner.methods.aro.task import Task
+from planner.trees.from_paths import MAX_CHILDREN
+from topo.fabric.fabric import Fabric
+
+Rack = dict[int, Flow]
+"""The workers under a leaf by the pipeline in which they arrive; without INA all are in pipeline 0."""
+
+
+def leaf_spine(fabric: Fabric, task: Task) -> LeafSpine | None:
+    """The task on a leaf-spine; None where the closed form does not hold.
+
+    It needs leaves that reach the PS's by the same spines, links of one capacity between them, INA spines with the
+    same leaves in each pipeline, and no aggregation rate. A pod of a fat-tree that has the whole task is one, too.
+    """
+    tor = fabric.tor_of(task.server)
+    racks = racks_of(fabric, task.job.workers)
+    local = racks.pop(tor, {})
+    spines = shared_spines(fabric, tor, list(racks))
+    if spines is None or is_special(fabric, (tor, *racks, *spines), (local, *racks.values())):
+        return None
+    capacities = spine_capacities(fabric, tor, list(racks), spines) or {fabric.capacities_bps[tor, task.server]}
+    pipelines = leaf_pipelines(fabric, list(racks), spines)
+    if len(capacities) > 1 or pipelines is None:
+        return None
+    return LeafSpine(
+        task.server,
+        tor,
+        fabric.switch_by_name[tor].ina,
+        tuple(Leaf(leaf, pipeline, flows_of(fabric, leaf, racks[leaf])) for leaf, pipeline in pipelines.items()),
+        gates_of(fabric, tor, spines),
+        local,
+        min(fabric.capacities_bps[worker, fabric.tor_of(worker)] for worker in task.job.workers),
+        capacities.pop(),
+        fabric.capacities_bps[tor, task.server],
+    )
+
+
+def racks_of(fabric: Fabric, workers: Iterable[str]) -> dict[str, Rack]:
+    found: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for worker in workers:
+        leaf = fabric.tor_of(worker)
+        found[leaf][gate_of(fabric, leaf, worker)].append(worker)
+    return {leaf: {pipeline: tuple(group) for pipeline, group in rack.items()} for leaf, rack in found.items()}
+
+
+def gate_of(fabric: Fabric, switch: str, peer: str) -> int:
+    return fabric.ingress_pipeline(switch, peer) if fabric.switch_by_name[switch].ina else 0
+
+
+def flows_of(fabric: Fabric, leaf: str, rack: Rack) -> tuple[Flow, ...]:
+    """What a leaf sends: a flow for each of its pipelines, or of each worker."""
+    if fabric.switch_by_name[leaf].ina:
+        return tuple(rack.values())
+    return tuple((worker,) for worker in chain.from_iterable(rack.values()))
+
+
+def shared_spines(fabric: Fabric, tor: str, leaves: Sequence[str]) -> tuple[str, ...] | None:
+    """The spines that every leaf has between itself and the PS's; None if they differ, or there are other ways."""
+    tiers = fabric.tiers
+    above = {leaf: [peer for peer in fabric.neighbors[leaf] if tiers[peer] > 0] for leaf in (tor, *leaves)}
+    if any(tiers[peer] <= tiers[leaf] for leaf, peers in above.items() for peer in peers):
+        return None
+    found = [tuple(peer for peer in above[tor] if peer in set(above[leaf])) for leaf in leaves]
+    if not found:
+        return ()
+    return found[0] if found[0] and len(set(found)) == 1 else None
+
+
+def is_special(fabric: Fabric, switches: Iterable[str], racks: Iterable[Rack]) -> bool:
+    """Whether a switch has an aggregation rate, or an INP more workers than it has bits."""
+    limited = any(fabric.switch_by_name[name].aggregation_rate_bps is not None for name in switches)
+    return limited or any(len(workers) > MAX_CHILDREN for rack in racks for workers in rack.values())
+
+
+def spine_capacities(fabric: Fabric, tor: str, leaves: Sequence[str], spines: Sequence[str]) -> set[float]:
+    up = {fabric.capacities_bps[link] for link in product(leaves, spines)}
+    return up | {fabric.capacities_bps[spine, tor] for spine in spines}
+
+
+def leaf_pipelines(fabric: Fabric, leaves: Sequence[str], spines: Sequence[str]) -> dict[str, int] | None:
+    """The pipeline of INA spines that each leaf arrives in; None if they differ."""
+    maps = {
+        tuple(fabric.ingress_pipeline(spine, leaf) for leaf in leaves)
+        for spine in spines
+        if fabric.switch_by_name[spine].ina
+    } or {(0,) * len(leaves)}
+    return dict(zip(leaves, maps.pop(), strict=True)) if len(maps) == 1 else None
+
+
+def gates_of(fabric: Fabric, tor: str, spines: Iterable[str]) -> Mapping[int, Spines]:
+    found: dict[int, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for spine in spines:
+        found[gate_of(fabric, tor, spine)][not fabric.switch_by_name[spine].ina].append(spine)
+    return {gate: Spines(tuple(aggregating), tuple(common)) for gate, (aggregating, common) in found.items()}

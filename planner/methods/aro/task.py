@@ -1,0 +1,31 @@
+"""An aggregation task: the workers of a job, and one of its parameter servers (PSs)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.core.problem import Job, Problem
+
+TaskKey = tuple[int, str]
+"""The number of the job, and the PS: how `plan_from_paths` names a task."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Task i of the paper; D[i] is `server`, N[i]_w the job's workers.
+
+    Reduced networks leave out the switches `without` (SRO and APP prune so).
+    """
+
+    job: Job
+    server: str
+    without: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> TaskKey:
+        return self.job.number, self.server
+
+
+def tasks_of(problem: Problem) -> tuple[Task, ...]:
+    """All tasks, job by job: T_s, joined over S."""
+    return tuple(Task(job, server) for job in problem.jobs for server in job.servers)

@@ -1,0 +1,190 @@
+"""ARO as published: the literal model, and the variants of Table II by name.
+
+`aro-raw` is exact and what every faster method must agree with; the others trade throughput for time. `aro-qsr` is
+the paper's plain ARO too, for the two have the same row.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pulp
+
+from planner.core.method import Options
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.core.solving import OPTIMAL, SolverOptions, SolverOutcome
+from planner.methods.aro.decoupling import TaskGraph
+from planner.methods.aro.published.model import MU, Form, Literal, build, highest_capacity_bps, task_graphs
+from planner.methods.aro.published.pruning import first_stage, pre_pruned, second_stage
+from planner.methods.aro.single.flows_to_paths import generate_routes
+from planner.methods.aro.task import TaskKey
+from planner.solvers.solve import solve
+from planner.trees.from_paths import plan_from_paths
+from topo.errors import InputError, SolverError
+
+LEAST = 1e-9
+"""Relative room below a rate that is known to be possible: the solver rounds."""
+
+
+@dataclass(frozen=True)
+class LiteralOptions(Options):
+    """The paper's N (`levels`) and alpha, used by the variants that have QSR or APP; `two_way` is footnote 3."""
+
+    levels: int = 100
+    alpha: float = 0.6
+    two_way: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.levels < 1:
+            raise InputError(f"levels {self.levels}: at least 1 is expected")
+        if not 0 < self.alpha <= 1:
+            raise InputError(f"alpha {self.alpha:g}: it is a share of aggregators, above 0 and at most 1")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A row of Table II: staged optimisation, aggregator pre-pruning, quantized sending rates."""
+
+    sro: bool
+    app: bool
+    qsr: bool
+
+    @property
+    def summary(self) -> str:
+        parts = [part for part, on in (("SRO", self.sro), ("APP", self.app), ("QSR", self.qsr)) if on]
+        return f"the paper's ARO model as printed, {'with ' + ', '.join(parts) if parts else 'exact'}"
+
+    @property
+    def exact(self) -> bool:
+        return not (self.sro or self.app or self.qsr)
+
+
+VARIANTS = {
+    "aro-acc": Variant(sro=True, app=True, qsr=True),
+    "aro-sro": Variant(sro=True, app=False, qsr=True),
+    "aro-app": Variant(sro=False, app=True, qsr=True),
+    "aro-raw": Variant(sro=False, app=False, qsr=False),
+    "aro-qsr": Variant(sro=False, app=False, qsr=True),
+}
+"""Table II by planner name."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A literal model with its solution, and how that was found."""
+
+    aro: Literal
+    outcome: SolverOutcome
+
+
+def plan_variant(name: str, problem: Problem, options: LiteralOptions) -> Plan:
+    """The plan of a variant of Table II, by planner name."""
+    variant = VARIANTS[name]
+    solved = optimise(problem, variant, options)
+    rates = dict(zip((task.key for task in solved.aro.tasks), solved.aro.rates_bps, strict=True))
+    check_rates(solved, rates, options)
+    return plan_from_paths(
+        problem,
+        routes(solved.aro),
+        problem.fabric.ina_names,
+        rates_bps=rates,
+        method=name,
+        outcome=judged(solved, variant, options),
+        window=options.window,
+    )
+
+
+def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> Solved:
+    """Build and solve, in one stage or two."""
+    started = time.monotonic()
+    form = Form(options.levels if variant.qsr else None, options.two_way)
+    graphs: Sequence[TaskGraph] = task_graphs(problem)
+    unit = highest_capacity_bps(graphs)
+    if variant.app:
+        graphs = pre_pruned(graphs, options.alpha)
+    least = 0.0
+    if variant.sro:
+        graphs, least = staged(problem, graphs, form, unit, options)
+    aro = build(problem, graphs, form, unit)
+    aro.rates.at_least(least)
+    left = max(1.0, options.time_limit_s - (time.monotonic() - started))
+    outcome = solve_literal(aro, replace(options.for_solver, time_limit_s=left))
+    return Solved(aro, replace(outcome, seconds=time.monotonic() - started))
+
+
+def staged(
+    problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: float, options: LiteralOptions
+) -> tuple[Sequence[TaskGraph], float]:
+    """SRO's first stage, in half of the time: the graphs of the second, and a rate that every task can have.
+
+    A first stage without a solution leaves everything to the second.
+    """
+    aro = build(problem, [first_stage(graph) for graph in graphs], form, unit_bps)
+    try:
+        solve_literal(aro, replace(options.for_solver, time_limit_s=options.time_limit_s / 2))
+    except SolverError:
+        return graphs, 0.0
+    return second_stage(graphs, aro), min(aro.rates.values) * (1 - LEAST)
+
+
+def solve_literal(aro: Literal, options: SolverOptions) -> SolverOutcome:
+    """Solve; then once more with all integers kept, so that rates are exact for the flows that were found."""
+    outcome = solve(aro.model, options)
+    for variable in aro.model.variables():
+        if variable.cat == pulp.LpInteger:
+            variable.lowBound = variable.upBound = round(variable.varValue)
+    solve(aro.model, options)
+    return outcome
+
+
+def routes(aro: Literal) -> dict[int, list[tuple[str, ...]]]:
+    """Algorithm 1 for every task: by job, a path from every worker to every PS."""
+    paths: dict[int, list[tuple[str, ...]]] = {job.number: [] for job in aro.problem.jobs}
+    for i, (task, graph) in enumerate(zip(aro.tasks, aro.graphs, strict=True)):
+        paths[task.job.number] += generate_routes(graph, aro.counts(i))
+    return paths
+
+
+def check_rates(solved: Solved, rates: dict[TaskKey, float], options: LiteralOptions) -> None:
+    """Raise unless every job has a rate: `SolverError` if time was short, `InputError` if the levels are too coarse."""
+    for job in solved.aro.problem.jobs:
+        if any(rates[job.number, server] > 0 for server in job.servers):
+            continue
+        if solved.outcome.status != OPTIMAL:
+            limit = f"{options.time_limit_s:g} s"
+            raise SolverError(f"job {job.number} has no rate in the best plan of {limit}; raise the time limit")
+        raise InputError(
+            f"job {job.number} gets the rate 0: {options.levels} levels are too coarse for its flows; raise levels"
+        )
+
+
+def judged(solved: Solved, variant: Variant, options: LiteralOptions) -> SolverOutcome:
+    """What is proven of the plan: an optimum, a gap, or nothing.
+
+    SRO and APP prove nothing of the whole problem. QSR costs every task less than one step of its best rate, so what
+    its optimum is short of the best is less than a step for each task: that is the gap.
+    """
+    outcome = solved.outcome
+    if variant.exact:
+        return outcome
+    if variant.sro or variant.app:
+        return replace(outcome, status="heuristic", gap=None)
+    found, step = worth(solved.aro, solved.aro.rates.values), 1 / options.levels
+    gap = (outcome.gap or 0.0) + worth(solved.aro, [step] * len(solved.aro.tasks), most=True) / found
+    return replace(outcome, status="feasible", gap=gap)
+
+
+def worth(aro: Literal, rates: Sequence[float], *, most: bool = False) -> float:
+    """Eq. (1), (2) or (3) of rates in units of b-bar; with `most` the maximum over jobs where (3) has the minimum."""
+    weighted = {
+        job.number: job.weight * sum(r for r, task in zip(rates, aro.tasks, strict=True) if task.job == job)
+        for job in aro.problem.jobs
+    }
+    if len(weighted) == 1:
+        return sum(rates)
+    chosen = max(weighted.values()) if most else min(weighted.values())
+    return chosen + MU * sum(weighted.values())

@@ -1,0 +1,110 @@
+"""A forest for a problem: ARO's trees first, then more, each time packed anew; and how close it is to the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
+
+from planner.core.method import Options
+from planner.core.problem import Problem
+from planner.core.solving import FEASIBLE, OPTIMAL, SolverOutcome
+from planner.methods.aro.several.reduced import Network, network
+from planner.methods.aro.several.several_tasks import several
+from planner.methods.aro.single.leafspine import LeafSpine
+from planner.methods.aro.single.one_task import best_routing
+from planner.methods.aro.single.recognise import leaf_spine
+from planner.methods.aro.task import tasks_of
+from planner.methods.forest.column_generation import TIGHT, Generated, generate, shape_of, trees_of, used
+from planner.methods.forest.few_trees import rounded
+from planner.methods.forest.packing import Column, Forest, Ground, pack
+from planner.methods.forest.relaxed import relax
+from planner.methods.forest.spread import MOST_TREES, rate_bound, spread
+
+NEAR = 0.01
+"""A packing of many trees so close to the best is good enough to be rounded to a few."""
+
+
+@dataclass(frozen=True)
+class Grown:
+    """The best forest found, and what none exceeds in worth."""
+
+    ground: Ground
+    forest: Forest
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        return max(0.0, self.bound / self.forest.value - 1)
+
+    def with_better(self, forest: Forest) -> Grown:
+        """With this forest, if it is worth more."""
+        return replace(self, forest=forest) if forest.value > self.forest.value * (1 + TIGHT) else self
+
+    def outcome(self, started: float) -> SolverOutcome:
+        proven = self.gap <= 2 * TIGHT
+        return SolverOutcome(
+            OPTIMAL if proven else FEASIBLE, monotonic() - started, 0.0 if proven else self.gap, "highs"
+        )
+
+
+def grow(problem: Problem, most: float, options: Options) -> Grown:
+    """At most so many trees for each task. Raises `SolverError` where even one cannot be found."""
+    deadline = monotonic() + options.time_limit_s
+    ground = Ground(problem.fabric, tasks_of(problem))
+    columns = aro_trees(ground, problem, options)
+    closed = [leaf_spine(ground.fabric, task) for task in ground.tasks]
+    best = Grown(ground, pack(ground, columns), counting_bound(closed))
+    if most > 1 and None not in closed:
+        spread_out = spread_trees(ground, closed, most)
+        best = best.with_better(pack(ground, spread_out)) if spread_out else best
+        columns += spread_out
+    if best.gap <= max(options.gap, TIGHT):
+        return best
+    net = network(ground.fabric, ground.tasks)
+    best = replace(best, bound=min(best.bound, relax(ground, net)))
+    if most == 1 or (most < inf and len(closed) == 1 and closed[0] is not None):
+        return best  # one tree is ARO's, and for one task the closed form is good at a few
+    return searched(best, net.fine, columns, most, options, deadline)
+
+
+def searched(
+    best: Grown, net: Network, columns: Sequence[Column], most: float, options: Options, deadline: float
+) -> Grown:
+    """The best of the trees that column generation adds; or near it, if there may only be a few."""
+    ground, few = best.ground, most < inf
+    enough = max(options.gap, NEAR if few else 0.0)
+    stop = monotonic() + (deadline - monotonic()) / 2 if few else deadline
+    start = Generated(tuple(shape_of(net, column) for column in columns), best.bound)
+    generated = generate(ground, net, start, stop, enough)
+    trees = [tree for shape in used(ground, net, generated) for tree in trees_of(ground, net, shape)]
+    every = pack(ground, [*columns, *trees])
+    best = replace(best, bound=generated.bound)
+    if every.fits(most):
+        return best.with_better(every)
+    return best.with_better(rounded(best.forest, every, ground, most, deadline))
+
+
+def aro_trees(ground: Ground, problem: Problem, options: Options) -> list[Column]:
+    """The best single tree of each task."""
+    if len(ground.tasks) == 1:
+        return [ground.column(0, best_routing(ground.fabric, ground.tasks[0], options.for_solver).paths)]
+    plan = several(problem, replace(options, time_limit_s=options.time_limit_s / 2))
+    keys = [task.key for task in ground.tasks]
+    return [ground.column_of(keys.index((shard.job, tree.root)), tree) for shard in plan.shards for tree in shard.trees]
+
+
+def spread_trees(ground: Ground, closed: Sequence[LeafSpine | None], most: float) -> list[Column]:
+    """A few trees for each task, in closed form."""
+    few = int(min(most, MOST_TREES))
+    return [
+        ground.column(task, tree.paths)
+        for task, shape in enumerate(closed)
+        for tree in (spread(shape, few) if shape is not None else ())
+    ]
+
+
+def counting_bound(closed: Sequence[LeafSpine | None]) -> float:
+    """Of one task with a closed form; else infinite."""
+    return rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf

@@ -1,0 +1,141 @@
+"""Packing: the best rates of given trees. A task's gradient is divided over its trees in proportion to them.
+
+With flows y_k(e) of tree k on link e: maximise what the tasks' rates are worth (ARO's Eqs. (2), (3)), where a task's
+rate is the sum of its trees' rates r_k, subject to sum_k r_k y_k(e) <= b(e) for every link, and likewise for every
+switch whose aggregators have a limited rate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from math import inf
+
+from planner.core.loads import aggregated_flows, flow_counts
+from planner.core.plan import AggregationTree
+from planner.methods.aro.several.rates import Worth
+from planner.methods.aro.several.reduced import access_links
+from planner.methods.aro.task import Task
+from planner.solvers.columns import Program, Term
+from planner.trees.from_paths import tree_from_paths
+from planner.trees.unfolding import DirectedLink, Path
+from topo.errors import SolverError
+from topo.fabric.fabric import Fabric
+
+NEGLIGIBLE = 1e-7
+"""A tree with less than this part of its task's rate is left out."""
+
+Resource = DirectedLink | str
+"""A link; or a switch, whose aggregators have a limited rate."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A tree of a task, by its position in the ground's tasks, and the flows that it has on every resource."""
+
+    task: int
+    tree: AggregationTree
+    flows: dict[Resource, int]
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees with a rate each, and what all tasks' rates are worth."""
+
+    columns: tuple[Column, ...]
+    rates_bps: tuple[float, ...]
+    value: float
+
+    def fits(self, most: float) -> bool:
+        """Whether no task has more trees than `most`."""
+        return max(Counter(column.task for column in self.columns).values()) <= most
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a forest grows on: the fabric, and the tasks that share it."""
+
+    fabric: Fabric
+    tasks: tuple[Task, ...]
+
+    @cached_property
+    def worth(self) -> Worth:
+        return Worth(self.tasks, access_links(self.fabric, self.tasks))
+
+    @cached_property
+    def aggregate_at(self) -> frozenset[str]:
+        return frozenset(switch.name for switch in self.fabric.switches if switch.ina)
+
+    @cached_property
+    def unit(self) -> float:
+        """Rates are multiples of it where a solver sees them."""
+        return max(self.fabric.capacities_bps.values())
+
+    def capacity_bps(self, resource: Resource) -> float:
+        if isinstance(resource, str):
+            return self.fabric.switch_by_name[resource].aggregation_rate_bps or inf
+        return self.fabric.capacities_bps[resource]
+
+    def column(self, task: int, paths: Sequence[Path]) -> Column:
+        """The tree of a path for every worker of the task."""
+        return self.column_of(task, tree_from_paths(self.fabric, 1, paths, self.aggregate_at))
+
+    def column_of(self, task: int, tree: AggregationTree) -> Column:
+        summed = ((z, n) for z, n in aggregated_flows([tree]).items() if self.capacity_bps(z) < inf)
+        flows: list[tuple[Resource, int]] = [*flow_counts([tree]).items(), *summed]
+        return Column(task, tree, dict(flows))
+
+
+def pack(ground: Ground, columns: Sequence[Column]) -> Forest:
+    """The best rates of these trees. A task without a tree has none."""
+    unit = ground.unit
+    program = Program()
+    r = [program.variable(0, inf) for _ in columns]
+    for shares in distinct_loads(ground, columns):
+        program.at_most([(share, r[k]) for k, share in shares], 1)
+    add_worth(program, ground, columns, r)
+    solution = program.solve()
+    if not solution.found:
+        raise SolverError(f"{len(columns)} trees have no best rates: the solver says {solution.status}")
+    return forest(ground, columns, [max(0.0, solution.values[column]) * unit for column in r])
+
+
+def distinct_loads(ground: Ground, columns: Sequence[Column]) -> Iterable[tuple[tuple[int, float], ...]]:
+    """For every resource, each tree's flows over the capacity in units; what resources have in common only once."""
+    loads: dict[Resource, list[tuple[int, float]]] = defaultdict(list)
+    for k, column in enumerate(columns):
+        for resource, n in column.flows.items():
+            loads[resource].append((k, n * ground.unit / ground.capacity_bps(resource)))
+    return dict.fromkeys(map(tuple, loads.values()))
+
+
+def add_worth(program: Program, ground: Ground, columns: Sequence[Column], r: Sequence[int]) -> None:
+    """The objective; a task's rate is at most the sum of its trees'."""
+    rates = [program.variable(0, inf) for _ in ground.tasks]
+    for task, rate in enumerate(rates):
+        own: list[Term] = [(-1, r[k]) for k, column in enumerate(columns) if column.task == task]
+        program.at_most([(1, rate), *own], 0)
+    ground.worth.add_objective(program, rates, ground.unit)
+
+
+def forest(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]) -> Forest:
+    """The forest of the trees whose rates count, no higher than the links carry."""
+    totals = task_rates(ground, columns, rates_bps)
+    kept = [k for k, column in enumerate(columns) if rates_bps[k] > NEGLIGIBLE * totals[column.task]]
+    chosen = tuple(columns[k] for k in kept)
+    loads: dict[Resource, float] = defaultdict(float)
+    for resource, n in chain.from_iterable(((x, n * rates_bps[k]) for x, n in columns[k].flows.items()) for k in kept):
+        loads[resource] += n
+    factor = min([1.0, *(ground.capacity_bps(resource) / load for resource, load in loads.items())])
+    rates = tuple(rates_bps[k] * factor for k in kept)
+    return Forest(chosen, rates, ground.worth.of(task_rates(ground, chosen, rates)))
+
+
+def task_rates(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]) -> list[float]:
+    totals = [0.0] * len(ground.tasks)
+    for column, rate in zip(columns, rates_bps, strict=True):
+        totals[column.task] += rate
+    return totals

@@ -1,0 +1,75 @@
+"""What no forest exceeds, from the linear relaxation of tree packing: ARO's (4) to (9), multiplied by a rate.
+
+So multiplied they are homogeneous: with any rate and without wholeness they describe all fractional packings, and a
+little more. The links carry all tasks' flows together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from math import inf
+
+from planner.methods.aro.several.reduced import Network, Reduced
+from planner.methods.forest.packing import Ground
+from planner.solvers.columns import OPTIMAL, Program, Term
+from planner.trees.from_paths import MAX_CHILDREN
+from planner.trees.unfolding import DirectedLink
+from topo.errors import SolverError
+
+
+def relax(ground: Ground, net: Network) -> float:
+    """What no forest's rates are worth more than; a linear program, solved to its end."""
+    program = Program()
+    loads: dict[DirectedLink, list[Term]] = defaultdict(list)
+    rates = []
+    for graph in net.graphs:
+        rates.append(program.variable(0, inf))
+        for link, column in add_trees(program, net, graph, rates[-1]).items():
+            loads[link].append((1, column))
+    for link, terms in loads.items():
+        program.at_most(terms, net.width(link) * ground.capacity_bps(link) / ground.unit)
+    ground.worth.add_objective(program, rates, ground.unit)
+    solution = program.solve()
+    if solution.status != OPTIMAL:
+        raise SolverError(f"the relaxation of tree packing has no best rates: the solver says {solution.status}")
+    return solution.objective * ground.unit
+
+
+def add_trees(program: Program, net: Network, graph: Reduced, rate: int) -> dict[DirectedLink, int]:
+    """A task's flows y by link, workers' own links apart, which have the rate."""
+    most = most_flows(net, graph)
+    y = {link: program.variable(0, inf) for link in graph.links}
+    x = {inp: program.variable(0, inf) for inp in graph.entering}
+    for inp, entering in graph.entering.items():
+        program.row([(1, x[inp]), (-net.size(inp[0]), rate)], -inf, 0)  # (6)
+        if graph.local[inp]:
+            program.at_least([(1, x[inp]), (-1, rate)], 0)
+        for link in entering:
+            program.at_most([(1, y[link]), (-min(most[link[0]], MAX_CHILDREN), x[inp])], 0)  # (7)
+        program.at_most([*total(y, entering), (graph.local[inp], rate), (-MAX_CHILDREN, x[inp])], 0)
+    for z in graph.aggregating:
+        handed: list[Term] = [(1, column) for inp, column in x.items() if inp[0] == z]  # (8)
+        program.equal([*handed, *total(y, graph.out_of[z], -1)], 0)  # (9)
+    for z in graph.common:
+        received = [*total(y, graph.into.get(z, [])), (float(graph.starting[z]), rate)]
+        program.equal([*received, *total(y, graph.out_of[z], -1)], 0)  # (9)
+    return y
+
+
+def total(y: Mapping[DirectedLink, int], links: Iterable[DirectedLink], sign: float = 1) -> list[Term]:
+    return [(sign, y[link]) for link in links]
+
+
+def most_flows(net: Network, graph: Reduced) -> dict[str, int]:
+    """The most flows that leave each node: one for each INP, or all that enter a common switch."""
+    inps = Counter(switch for switch, _ in graph.entering)
+    most: dict[str, int] = {}
+
+    def count(node: str) -> int:
+        if node not in most:
+            entering = graph.starting[node] + sum(count(u) for u, _ in graph.into.get(node, ()))
+            most[node] = inps[node] * net.size(node) or min(len(graph.task.job.workers), entering)
+        return most[node]
+
+    return {node: count(node) for node in graph.out_of}

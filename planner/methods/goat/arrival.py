@@ -1,0 +1,286 @@
+"""Switches that share their memory, as ATP's and ESA's, when workers send at rates of their own: fragment by fragment.
+
+The rules of a slot are those of `p4/ina.p4`. Fragment i finds slot i mod N in every switch, so slots have nothing to do
+with each other: a simulation takes any of them, each a lane of its arrays, and goes through what arrives in the order
+of time. Links take no time, for at 10 Gbit/s a gradient is on its way for 0.2 s, a packet for microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.policies import EVICT, SlotPolicy, policy_of
+from topo.errors import InputError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+PS = -1
+FREE = -1
+
+
+@dataclass(frozen=True)
+class SlotTree:
+    """The next switch that sums, or `PS`, of each worker and of each such switch, and the links to it."""
+
+    entry: IntArray
+    entry_links: IntArray
+    onward: IntArray
+    onward_links: IntArray
+
+    @property
+    def below(self) -> IntArray:
+        """The number of workers whose packets pass each switch."""
+        counts = np.zeros(len(self.onward), np.int64)
+        for first in self.entry.tolist():
+            switch = first
+            while switch != PS:
+                counts[switch] += 1
+                switch = int(self.onward[switch])
+        return counts
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How slots are shared: a name of `planner.core.policies`, and the fragments' priority.
+
+    `flushed`: the last packet of a fragment that passes a switch lets its partial sum go, as one that is sent again
+    does. Without it, a sum whose other parts have gone to the PS stays in its slot for ever.
+    """
+
+    policy: str
+    priority: int = 16
+    flushed: bool = True
+
+    @property
+    def rules(self) -> SlotPolicy:
+        return policy_of(self.policy)
+
+
+@dataclass
+class Counts:
+    """What happened, in fragments: `transfers` over links, `ingress` at the PS; and at switches as in `p4/ina.p4`."""
+
+    transfers: float = 0
+    ingress: float = 0
+    added: float = 0
+    completed: float = 0
+    collided: float = 0
+    evicted: float = 0
+    flushed: float = 0
+
+    def scaled(self, factor: float) -> Counts:
+        return Counts(**{name: count * factor for name, count in vars(self).items()})
+
+
+@dataclass
+class Packets:
+    """A packet for each of some lanes: the switch it comes to, its fragment and workers. Partial sums pass by."""
+
+    at: IntArray
+    lane: IntArray
+    fragment: IntArray
+    workers: IntArray
+    partial: BoolArray
+
+    def only(self, chosen: BoolArray) -> Packets:
+        if chosen.all():
+            return self
+        where = np.flatnonzero(chosen)
+        return Packets(
+            self.at[where], self.lane[where], self.fragment[where], self.workers[where], self.partial[where]
+        )  # fmt: skip
+
+
+@dataclass
+class Slots:
+    """The state of all lanes. `holds[s, lane]` is a switch's fragment, `workers` and `priority` what is known of it."""
+
+    tree: SlotTree
+    sharing: Sharing
+    holds: IntArray
+    workers: IntArray
+    priority: IntArray
+    passed: IntArray
+    """`[s, lane, fragment]`: workers whose part has come by."""
+    received: IntArray
+    """`[lane, fragment]`: workers whose part the PS has."""
+    below: IntArray
+    counts: Counts = field(default_factory=Counts)
+
+    @classmethod
+    def of(cls, tree: SlotTree, sharing: Sharing, lanes: int, fragments: int) -> Slots:
+        shape = len(tree.onward), lanes
+        return cls(
+            tree,
+            sharing,
+            np.full(shape, FREE),
+            np.zeros(shape, np.int64),
+            np.zeros(shape, np.int64),
+            np.zeros((*shape, fragments), np.int64),
+            np.zeros((lanes, fragments), np.int64),
+            tree.below,
+        )
+
+    def send(self, worker: IntArray, lane: IntArray, fragment: IntArray) -> None:
+        """One worker's fragment in each of some lanes, as far as it and what it sets free come."""
+        self.counts.transfers += int(self.tree.entry_links[worker].sum())
+        ones = np.ones(len(lane), np.int64)
+        packets = Packets(self.tree.entry[worker], lane, fragment, ones, np.zeros(len(lane), bool))
+        while len(packets.lane):
+            self.arrive(packets.only(packets.at == PS))
+            packets = self.onward(self.through(packets.only(packets.at != PS)))
+
+    def onward(self, packets: Packets) -> Packets:
+        """Over the links to the next switch that sums."""
+        self.counts.transfers += int(self.tree.onward_links[packets.at].sum())
+        return replace(packets, at=self.tree.onward[packets.at])
+
+    def arrive(self, packets: Packets) -> None:
+        """At the PS. When it has all of a fragment, the result frees what waits for it."""
+        self.counts.ingress += len(packets.lane)
+        np.add.at(self.received, (packets.lane, packets.fragment), packets.workers)
+        if self.sharing.rules.until_result:
+            whole = packets.only(self.received[packets.lane, packets.fragment] == len(self.tree.entry))
+            held = self.holds[:, whole.lane]
+            self.holds[:, whole.lane] = np.where(held == whole.fragment, FREE, held)
+
+    def through(self, packets: Packets) -> Packets:
+        """What leaves the switches that packets come to, in the order of the program's cases."""
+        here = packets.at, packets.lane
+        np.add.at(self.passed, (*here, packets.fragment), packets.workers)
+        last = (self.passed[*here, packets.fragment] == self.below[packets.at]) & self.sharing.flushed
+        held = self.holds[here]
+        joins = ~packets.partial & (held == packets.fragment)
+        claims = ~packets.partial & ~last & (held == FREE)
+        contests = ~packets.partial & ~last & ~joins & ~claims
+        stranded = packets.partial & last & (held == packets.fragment)
+        self.claim(packets.only(claims))
+        self.join(packets.only(joins))
+        return together(
+            self.sums(packets.only(claims | joins), last[claims | joins]),
+            self.contest(packets.only(contests)),
+            self.take_out(packets.only(stranded)),
+            packets.only(~(claims | joins | contests)),
+        )
+
+    def claim(self, packets: Packets) -> None:
+        here = packets.at, packets.lane
+        self.counts.added += len(packets.lane)
+        self.holds[here] = packets.fragment
+        self.workers[here] = packets.workers
+        self.priority[here] = self.sharing.priority
+
+    def join(self, packets: Packets) -> None:
+        self.counts.added += len(packets.lane)
+        self.workers[packets.at, packets.lane] += packets.workers
+
+    def sums(self, packets: Packets, hurries: BoolArray) -> Packets:
+        """The sums that are whole now, or partial and not to wait."""
+        whole = self.workers[packets.at, packets.lane] == self.below[packets.at]
+        self.counts.completed += int(whole.sum())
+        partial = self.take_out(packets.only(hurries & ~whole))
+        done = packets.only(whole)
+        if not self.sharing.rules.until_result:
+            self.holds[done.at, done.lane] = FREE
+        return together(partial, replace(done, workers=self.below[done.at]))
+
+    def take_out(self, packets: Packets) -> Packets:
+        """The partial sums that are in the slots, which are free then."""
+        here = packets.at, packets.lane
+        self.counts.flushed += len(packets.lane)
+        leaving = self.held(packets)
+        self.holds[here] = FREE
+        return leaving
+
+    def held(self, packets: Packets) -> Packets:
+        """What the slots hold, as partial sums."""
+        here = packets.at, packets.lane
+        everything = np.ones(len(packets.lane), bool)
+        return Packets(packets.at, packets.lane, self.holds[here], self.workers[here], everything)
+
+    def contest(self, packets: Packets) -> Packets:
+        """A busy slot: what it holds leaves for what has a higher priority. Who stays has half of its own left."""
+        preempts = self.priority[packets.at, packets.lane] < self.sharing.priority
+        preempts &= bool(self.sharing.rules.bits & EVICT)
+        refused, winners = packets.only(~preempts), packets.only(preempts)
+        self.counts.collided += len(refused.lane)
+        self.priority[refused.at, refused.lane] >>= 1
+        evicted = self.held(winners)
+        self.counts.evicted += len(winners.lane)
+        self.claim(winners)
+        return together(refused, evicted)
+
+    def drain(self) -> None:
+        """In the end, the partial sums that are left go to the PS."""
+        at, lane = np.nonzero((self.holds != FREE) & (self.workers < self.below[:, None]))
+        nothing = np.zeros(len(at), np.int64)
+        packets = self.take_out(Packets(at, lane, nothing, nothing, np.ones(len(at), bool)))
+        while len(packets.lane):
+            packets = self.onward(packets)
+            self.arrive(packets.only(packets.at == PS))
+            packets = packets.only(packets.at != PS)
+
+
+def together(*packets: Packets) -> Packets:
+    some = [each for each in packets if len(each.lane)]
+    if len(some) < 2:
+        return (some or packets)[0]
+    return Packets(*(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in some), strict=True)))
+
+
+# ---- a gradient --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """`fragments` of every worker, for switches with `slots` slots, of which `lanes`, evenly spread, are simulated."""
+
+    fragments: int
+    slots: int
+    lanes: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.lanes <= self.slots <= self.fragments:
+            raise InputError(
+                f"{self.lanes} lanes, {self.slots} slots, {self.fragments} fragments: 1 <= lanes <= slots <= fragments "
+                "is expected"
+            )
+
+    @property
+    def slot_of(self) -> IntArray:
+        """The slot of each lane."""
+        return (np.arange(self.lanes) * self.slots) // self.lanes
+
+    @property
+    def rounds(self) -> int:
+        """Fragments that find the same slot, at most."""
+        return -(-self.fragments // self.slots)
+
+    def times(self, rates: FloatArray) -> FloatArray:
+        """`[worker, round, lane]`: when a fragment is sent; infinite for one that there is not."""
+        number = self.slot_of + self.slots * np.arange(self.rounds)[:, None]
+        sent = (number + 1) / rates[:, None, None]
+        return np.where(number < self.fragments, sent, np.inf)
+
+
+def simulate(tree: SlotTree, sharing: Sharing, rates: FloatArray, gradient: Gradient) -> Counts:
+    """What happens to a gradient that workers send at `rates`, in fragments: of all slots, by those simulated.
+
+    `sharing.policy` is one whose slots are shared. Raises `InputError` for another one.
+    """
+    if not sharing.rules.shared:
+        raise InputError(f"slot policy '{sharing.policy}': its slots are not shared, so nothing meets in them")
+    times = gradient.times(rates)
+    slots = Slots.of(tree, sharing, gradient.lanes, gradient.rounds)
+    flat = times.reshape(-1, gradient.lanes)
+    for event in np.argsort(flat, axis=0, kind="stable"):
+        lane = np.flatnonzero(np.isfinite(flat[event, np.arange(gradient.lanes)]))
+        worker, fragment = np.divmod(event[lane], gradient.rounds)
+        slots.send(worker, lane, fragment)
+    slots.drain()
+    return slots.counts.scaled(gradient.slots / gradient.lanes)

@@ -1,0 +1,196 @@
+"""GOAT: the gradient in sub-models, each summed exclusively at the switches that have memory for all of it (KRGS).
+
+A switch's memory is its aggregator slots, and a sub-model takes one for each of its fragments. Every sum is made once,
+as `planner.trees.summed_once` has it. Gradients make a detour to a switch that is on none of their shortest paths as
+far as up-down routing lets them go on from there. What no switch has memory for goes to the PS unaggregated, as Eq. (1)
+has it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from planner.core.loads import sending_rate_bps
+from planner.core.method import Options
+from planner.core.plan import AggregationTree, Aggregator, Plan, Shard
+from planner.core.problem import Problem
+from planner.core.solving import SolverOutcome
+from planner.methods.goat.gina import OBJECTIVES, Gina, Schedule
+from planner.methods.goat.krgs import KrgsOptions, schedule
+from planner.methods.goat.partition import partition
+from planner.trees.from_paths import MAX_CHILDREN, Inp
+from planner.trees.summed_once import Task, Way, entrance, tasks_of, tree_of, ways
+from planner.trees.unfolding import Path
+from topo.errors import InputError, unknown_name
+from topo.fabric.fabric import Fabric
+from topo.fabric.up_down import is_up_down, up_down_paths
+
+
+@dataclass(frozen=True)
+class GoatOptions(Options):
+    """The gradient is cut into `sub_models` at most, each a tree: between its model's layers, or else into equal ones.
+
+    `objective` is Eq. (1) or (4).
+    """
+
+    sub_models: int = 8
+    roundings: int = 10
+    objective: str = "traffic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("sub_models", "roundings"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} = {getattr(self, name)}: at least 1 is expected")
+        if self.objective not in OBJECTIVES:
+            raise unknown_name("objective", self.objective, OBJECTIVES)
+
+
+class Part(NamedTuple):
+    """A sub-model of a task, in fragments, and the share of the job's gradient."""
+
+    task: Task
+    fragments: int
+    share: float
+
+
+def plan(problem: Problem, options: GoatOptions) -> Plan:
+    """GOAT's plan. Jobs are planned one after another, each with the slots that are left."""
+    started = time.monotonic()
+    taken: Counter[Inp] = Counter()
+    parts, trees = [], []
+    for task in tasks_of(problem):
+        own = sub_models(problem, task, options.sub_models)
+        gina, reached = instance(problem.fabric, own, taken)
+        found, _ = schedule(gina, KrgsOptions(options.seed, options.roundings, options.objective, options.for_solver))
+        parts += own
+        trees += [
+            with_memory(sub_tree(part, reached, found, g, options.seed), part.fragments, taken)
+            for g, part in enumerate(own)
+        ]
+    return Plan("goat", problem.fabric.name, shards(problem.fabric, parts, trees), outcome(started))
+
+
+def outcome(started: float) -> SolverOutcome:
+    return SolverOutcome("heuristic", time.monotonic() - started)
+
+
+def sub_models(problem: Problem, task: Task, most: int) -> list[Part]:
+    """The task's share of every sub-model of its job."""
+    fragments = problem.fragment.count(max(4, round(task.job.gradient_bytes * task.share)))
+    counts = partition(task.job.model, fragments, most)
+    return [Part(task, count, task.share * count / fragments) for count in counts]
+
+
+Reached = dict[str, list[Way]]
+"""Every way of a worker to an INP of a switch, by the switch."""
+
+
+def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tuple[Gina, dict[str, Reached]]:
+    """GINA of one task, with a group for each worker, and what each of them reaches of its nodes, in their order.
+
+    Slots belong to pipelines, of which a sum may need one more for 64 children; so a switch has the room of its
+    fullest pipeline, and less where a task has more workers.
+    """
+    task = parts[0].task
+    entrances = {worker: entrance(fabric, worker) for worker in task.job.workers}
+    known = {inp: reach(fabric, task, worker) for worker, inp in entrances.items()}
+    switches = list(dict.fromkeys(switch for found in known.values() for switch in found))
+    reached = {worker: {s: known[inp].get(s, []) for s in switches} for worker, inp in entrances.items()}
+    segments = -(-len(task.job.workers) // MAX_CHILDREN)
+    room = [least_room(fabric, switch, taken) / segments for switch in switches]
+    distance = [
+        [*(len(ways[0].path) if ways else inf for ways in found.values()), hops(task, worker)]
+        for worker, found in reached.items()
+    ]
+    onward = [*(hops(task, switch) for switch in switches), 0]
+    sizes = np.array([part.fragments for part in parts], float)
+    groups = np.ones(len(reached), int)
+    gina = Gina(sizes, np.array([*room, inf]), groups, np.array(distance, float), np.array(onward, float))
+    return gina, reached
+
+
+def reach(fabric: Fabric, task: Task, worker: str) -> Reached:
+    """What a worker reaches, and all who enter the network as it does."""
+    found: Reached = {}
+    for way in ways(fabric, task, worker):
+        if way.inp:
+            found.setdefault(way.inp[0], []).append(way)
+    for switch in [switch.name for switch in fabric.switches if switch.ina and switch.name not in found]:
+        if detours := list(detours_to(fabric, task, worker, switch)):
+            found[switch] = detours
+    return found
+
+
+def detours_to(fabric: Fabric, task: Task, worker: str, switch: str) -> Iterator[Way]:
+    """Ways to a switch from which the PS is then reached, however the sum or its parts go on."""
+    onward = list(task.unfolded.paths(switch)) if switch in task.unfolded.next_hops else []
+    for path in up_down_paths(fabric, worker, switch) if onward else []:
+        if all(is_up_down(fabric, path + rest[1:]) for rest in onward):
+            yield Way((switch, fabric.ingress_pipeline(switch, path[-2])), path[1:])
+
+
+def least_room(fabric: Fabric, switch: str, taken: Counter[Inp]) -> int:
+    known = fabric.switch_by_name[switch]
+    return known.aggregator_slots - max(taken[switch, pipeline] for pipeline in range(len(known.pipelines)))
+
+
+def hops(task: Task, node: str) -> int:
+    """Links from a node to the PS. All shortest up-down paths have as many."""
+    return len(onward_path(task, node, random.Random(0))) - 1
+
+
+def onward_path(task: Task, node: str, draw: random.Random) -> Path:
+    """One of the paths to the PS, drawn hop by hop."""
+    path = [node]
+    while path[-1] != task.server:
+        path.append(draw.choice(task.unfolded.next_hops[path[-1]]))
+    return tuple(path)
+
+
+def sub_tree(part: Part, reached: dict[str, Reached], found: Schedule, g: int, seed: int) -> AggregationTree:
+    """The tree of a sub-model, which has no slots yet. Ways are drawn by a hash of the seed and who takes them."""
+    task = part.task
+    switches = [*next(iter(reached.values())), None]
+    chosen, onward = [], {}
+    for worker, node in zip(task.job.workers, found.y[:, g].tolist(), strict=True):
+        switch = switches[node]
+        if switch is None:
+            chosen.append(Way(None, onward_path(task, worker, random.Random(f"{seed} {g} {worker}"))[1:]))
+        else:
+            draw = random.Random(f"{seed} {g} {task.unfolded.next_hops[worker]} {switch}")
+            way = draw.choice(reached[worker][switch])
+            chosen.append(way)
+            assert way.inp is not None
+            onward[way.inp] = onward_path(task, switch, random.Random(f"{seed} {g} {switch}"))
+    return replace(tree_of(task, 0, chosen, onward), policy="goat")
+
+
+def with_memory(tree: AggregationTree, fragments: int, taken: Counter[Inp]) -> AggregationTree:
+    """The tree, whose aggregators each own a slot for every fragment; `taken` counts them by pipeline."""
+    owned: list[Aggregator] = []
+    for aggregator in tree.aggregators:
+        inp = aggregator.switch, aggregator.pipeline
+        owned.append(replace(aggregator, first_slot=taken[inp], slots=fragments))
+        taken[inp] += fragments
+    return replace(tree, aggregators=tuple(owned))
+
+
+def shards(fabric: Fabric, parts: Sequence[Part], trees: Sequence[AggregationTree]) -> tuple[Shard, ...]:
+    """A shard for each sub-model, in which every worker sends its share of the rate that all loads allow."""
+    rate = sending_rate_bps(fabric, ((tree, part.share) for part, tree in zip(parts, trees, strict=True)))
+    numbers: Counter[int] = Counter()
+    made = []
+    for part, tree in zip(parts, trees, strict=True):
+        numbers[part.task.job.number] += 1
+        number = numbers[part.task.job.number]
+        made.append(Shard(part.task.job.number, number, part.share, part.share * rate, (replace(tree, number=number),)))
+    return tuple(made)

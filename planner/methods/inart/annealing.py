@@ -1,0 +1,258 @@
+"""Repair of a rounding: simulated annealing, for a target rate that rises whenever it is reached.
+
+A rounding keeps the constraints of LP-InArt only on average. The search moves one flow at a time to another
+way, or the sum of one INP to another path, and accepts what lessens the excess over all capacities, or adds
+to it by chance, less and less often. When nothing is in excess every worker can send at the target.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import exp, floor, inf
+
+from planner.methods.inart.rounding import Routing
+from planner.trees.from_paths import MAX_CHILDREN, Inp
+from planner.trees.summed_once import Task, Way, entrance, ways
+from planner.trees.unfolding import Path
+from topo.fabric.fabric import Fabric
+
+HOT, COLD = 0.1, 0.04
+"""Temperatures, in mean flows: excess that is accepted with probability 1/e."""
+TURNS = 0.1
+"""Part of the moves that turn the sum of an INP to another path."""
+FOLLOWS = 0.7
+"""Part of the moves of a flow that follow another flow of its task to the INP that sums it."""
+STEP = 1.01
+"""By how much the target rises when it is reached."""
+TOLERANCE = 1e-9
+
+Loaded = tuple[int, ...]
+"""The links that a path loads, by number."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A way for a flow; `site` is the number of the INP that sums it, None if none does."""
+
+    way: Way
+    site: int | None
+    loaded: Loaded
+
+
+@dataclass(frozen=True)
+class Onward:
+    """A path from an INP's switch to the PS."""
+
+    nodes: Path
+    loaded: Loaded
+
+
+@dataclass(frozen=True)
+class Site:
+    """An INP that may sum flows of a task, and the paths from there to the PS."""
+
+    task: int
+    inp: Inp
+    switch: int
+    onward: tuple[Onward, ...]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A worker's flow to a PS; `by_site` has its options by their sites."""
+
+    task: int
+    options: tuple[Option, ...]
+    by_site: dict[int | None, list[Option]]
+
+
+class Layout:
+    """Everything that can be chosen, by number: flows task by task and worker by worker, `first[task]` the first."""
+
+    def __init__(self, fabric: Fabric, tasks: Sequence[Task]) -> None:
+        self.fabric = fabric
+        names: list[tuple[str, str] | str] = [*fabric.capacities_bps, *fabric.switch_by_name]
+        self.number = {name: number for number, name in enumerate(names)}
+        rates = (switch.aggregation_rate_bps or inf for switch in fabric.switches)
+        self.capacities_bps = [*fabric.capacities_bps.values(), *rates]
+        self.sites: list[Site] = []
+        self.flows: list[Flow] = []
+        self.tasks = tasks
+        self.mean = sum(task.share for task in tasks) / len(tasks)
+        self.weights = [task.share / self.mean for task in tasks]
+        self.first: list[int] = []
+        for number, task in enumerate(tasks):
+            self.first.append(len(self.flows))
+            self.add_task(number, task)
+
+    def add_task(self, number: int, task: Task) -> None:
+        sites: dict[Inp, int] = {}
+        flows: dict[Inp, Flow] = {}
+        for worker in task.job.workers:
+            group = entrance(self.fabric, worker)
+            if group not in flows:
+                options = tuple(self.option(number, task, way, sites) for way in ways(self.fabric, task, worker))
+                by_site: dict[int | None, list[Option]] = {}
+                for option in options:
+                    by_site.setdefault(option.site, []).append(option)
+                flows[group] = Flow(number, options, by_site)
+            self.flows.append(flows[group])
+
+    def option(self, number: int, task: Task, way: Way, sites: dict[Inp, int]) -> Option:
+        if way.inp is not None and way.inp not in sites:
+            sites[way.inp] = len(self.sites)
+            switch = way.inp[0]
+            onward = tuple(Onward(path, self.loaded(path)) for path in task.unfolded.paths(switch))
+            self.sites.append(Site(number, way.inp, self.number[switch], onward))
+        return Option(way, None if way.inp is None else sites[way.inp], self.loaded(way.path))
+
+    def loaded(self, path: Path) -> Loaded:
+        return tuple(self.number[link] for link in pairwise(path))
+
+    @cached_property
+    def turning(self) -> list[int]:
+        """The sites with a choice of paths to the PS."""
+        return [number for number, site in enumerate(self.sites) if len(site.onward) > 1]
+
+    def chosen(self, routing: Routing) -> list[Option]:
+        """The options that a routing takes, by flow."""
+        taken = (way for ways in routing.ways for way in ways)
+        return [
+            next(option for option in flow.options if option.way == way)
+            for way, flow in zip(taken, self.flows, strict=True)
+        ]
+
+    def onward(self, site: Site, routing: Routing) -> Onward:
+        """The path that a routing takes from a site; the first one if it does not use the site."""
+        nodes = routing.onward[site.task].get(site.inp)
+        return next((path for path in site.onward if path.nodes == nodes), site.onward[0])
+
+
+class Search:
+    """A routing, its loads in flows of a mean task, and its excess over what the target rate leaves room for."""
+
+    def __init__(self, layout: Layout, routing: Routing, target_bps: float) -> None:
+        self.layout = layout
+        self.limits = [inf] * len(layout.capacities_bps)
+        self.loads = [0.0] * len(self.limits)
+        self.counts = [0] * len(layout.sites)
+        self.onward = [layout.onward(site, routing) for site in layout.sites]
+        self.chosen = layout.chosen(routing)
+        for option, flow in zip(self.chosen, layout.flows, strict=True):
+            self.place(option, layout.weights[flow.task], 1)
+        self.aim(target_bps)
+
+    def place(self, option: Option, weight: float, step: int) -> float:
+        """Put a flow on its way (step 1), or take it off (step -1); the excess that this adds."""
+        added = self.load(option.loaded, step * weight)
+        if option.site is None:
+            return added
+        before = self.counts[option.site]
+        after = self.counts[option.site] = before + step
+        summed = (after if after > 1 else 0) - (before if before > 1 else 0)
+        added += self.load((self.layout.sites[option.site].switch,), weight * summed)
+        if before == 0 or after == 0:
+            added += self.load(self.onward[option.site].loaded, step * weight)
+        return added + max(after - MAX_CHILDREN, 0) - max(before - MAX_CHILDREN, 0)
+
+    def load(self, resources: Loaded, weight: float) -> float:
+        """Add the weight to each; the excess that this adds."""
+        added = 0.0
+        for resource in resources:
+            before = self.loads[resource]
+            after = self.loads[resource] = before + weight
+            limit = self.limits[resource]
+            if after > limit:
+                added += after - (before if before > limit else limit)
+            elif before > limit:
+                added += limit - before
+        return added
+
+    def aim(self, target_bps: float) -> None:
+        """Set the limits that the target leaves; of whole flows, where all flows are alike."""
+        self.target_bps = target_bps
+        self.limits = [
+            capacity / (target_bps * self.layout.mean) + TOLERANCE for capacity in self.layout.capacities_bps
+        ]
+        if len(set(self.layout.weights)) == 1:
+            self.limits = [floor(limit) if limit < inf else inf for limit in self.limits]
+        crowded = sum(max(count - MAX_CHILDREN, 0) for count in self.counts)
+        over = (max(load - limit, 0.0) for load, limit in zip(self.loads, self.limits, strict=True))
+        self.excess = sum(over, float(crowded))
+
+    def anneal(self, draw: random.Random, moves: int, bound_bps: float) -> Routing | None:
+        """Move `moves` times, and raise the target whenever nothing is in excess; the last routing without excess."""
+        flows, sites = len(self.layout.flows), self.layout.turning
+        temperature, cooling = HOT, (COLD / HOT) ** (1 / moves)
+        kept = None
+        for _ in range(moves):
+            if self.excess < TOLERANCE * flows:
+                kept = self.routing()
+                if self.target_bps >= bound_bps:
+                    break
+                self.aim(min(self.rate_bps * STEP, bound_bps))
+            temperature *= cooling
+            if sites and draw.random() < TURNS:
+                self.turn(sites[int(draw.random() * len(sites))], temperature, draw)
+            else:
+                self.move(int(draw.random() * flows), temperature, draw)
+        return kept
+
+    def move(self, number: int, temperature: float, draw: random.Random) -> None:
+        """Try another way for a flow."""
+        flow = self.layout.flows[number]
+        weight = self.layout.weights[flow.task]
+        old, new = self.chosen[number], self.draw_option(flow, draw)
+        added = self.place(old, weight, -1) + self.place(new, weight, 1)
+        if accepted(added, temperature, draw):
+            self.chosen[number] = new
+            self.excess += added
+        else:
+            self.place(new, weight, -1)
+            self.place(old, weight, 1)
+
+    def draw_option(self, flow: Flow, draw: random.Random) -> Option:
+        """Any option; or, as sums of many flows are what is wanted, one with the site of another flow of the task."""
+        options: Sequence[Option] = flow.options
+        if draw.random() < FOLLOWS:
+            workers = len(self.layout.tasks[flow.task].job.workers)
+            other = self.chosen[self.layout.first[flow.task] + int(draw.random() * workers)]
+            options = flow.by_site.get(other.site, options)
+        return options[int(draw.random() * len(options))]
+
+    def turn(self, number: int, temperature: float, draw: random.Random) -> None:
+        """Try another path for the sum of a site."""
+        site = self.layout.sites[number]
+        weight = self.layout.weights[site.task] if self.counts[number] else 0.0
+        old, new = self.onward[number], site.onward[int(draw.random() * len(site.onward))]
+        added = self.load(old.loaded, -weight) + self.load(new.loaded, weight)
+        if accepted(added, temperature, draw):
+            self.onward[number] = new
+            self.excess += added
+        else:
+            self.load(new.loaded, -weight)
+            self.load(old.loaded, weight)
+
+    @property
+    def rate_bps(self) -> float:
+        """The sending rate that the loads allow."""
+        loaded = zip(self.layout.capacities_bps, self.loads, strict=True)
+        return min(capacity / load for capacity, load in loaded if load > TOLERANCE) / self.layout.mean
+
+    def routing(self) -> Routing:
+        ways: list[list[Way]] = [[] for _ in self.layout.weights]
+        onward: list[dict[Inp, Path]] = [{} for _ in self.layout.weights]
+        for option, flow in zip(self.chosen, self.layout.flows, strict=True):
+            ways[flow.task].append(option.way)
+        for site, count, path in zip(self.layout.sites, self.counts, self.onward, strict=True):
+            if count:
+                onward[site.task][site.inp] = path.nodes
+        return Routing(tuple(map(tuple, ways)), tuple(onward))
+
+
+def accepted(added: float, temperature: float, draw: random.Random) -> bool:
+    return added <= 0 or draw.random() < exp(-added / temperature)

@@ -1,0 +1,319 @@
+"""LP-InArt: the linear relaxation of InArt's split, aggregation points and routes, Eq. (5), by edge flows in bit/s.
+
+Eq. (5) maximises f under products f x_s y. With every variable multiplied by f x_s, the rate of a task's flows,
+nothing is a product any more: y and z are rates, and capacities are constants. So the relaxation is linear
+even where the shares are free, Eq. (2): then the rates of a job's tasks need only sum to f (L-InArt).
+
+The paper has a variable for each path. This model has the rate on each link instead, one commodity for each
+place where it ends: an INP that sums, or the PS, to which sums and unsummed flows go alike. Paths and edge
+flows describe the same loads (a flow in a graph without cycles is a sum of paths), so the optimum is the same.
+
+Workers that enter one INP of one ToR have the same ways and stand in the model as one group: the mean of
+an optimum over them is an optimum too, since the problem is convex and does not tell them apart.
+
+Routes are the shortest up-down paths. In a Clos network no other up-down path passes no switch twice, so none is
+left out; in a network with crossings the longer paths are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import ceil, floor
+from typing import Any, TypeVar
+
+import pulp
+
+from planner.core.solving import OPTIMAL, SolverOptions
+from planner.solvers.solve import run, solve
+from planner.trees.from_paths import MAX_CHILDREN, Inp
+from planner.trees.summed_once import Task, entrance
+from planner.trees.unfolding import DirectedLink
+from topo.fabric.fabric import Fabric
+
+Group = Inp
+"""Workers who enter the same INP of a ToR."""
+
+Children = Callable[[Task, str], int]
+"""The most flows of a task that an INP of a switch sums."""
+
+BISECTIONS = 7
+FIRST_STEP = 0.9
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass
+class TaskFlows:
+    """One task's variables, all rates: `rate` of each worker's flow; `y[group][inp]`, the part of it that the INP sums
+    (None: none does); `z[inp]` of its sum; and on each link, `to[inp][link]`, and `to[None][link]` to the PS.
+    """
+
+    rate: Any
+    y: dict[Group, dict[Inp | None, Any]] = field(default_factory=lambda: defaultdict(dict))
+    z: dict[Inp, Any] = field(default_factory=dict)
+    to: dict[Inp | None, dict[DirectedLink, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The model, its variables by task, and the sending rate f; all in units of `unit_bps`."""
+
+    fabric: Fabric
+    tasks: Sequence[Task]
+    unit_bps: float
+    model: pulp.LpProblem
+    f: Any
+    flows: list[TaskFlows]
+
+
+@dataclass(frozen=True)
+class TaskFractions:
+    """A task's y and q of the solution, to draw from, and its share x of the sending rate."""
+
+    share: float
+    y: dict[Group, dict[Inp | None, float]]
+    to: dict[Inp | None, dict[DirectedLink, float]]
+
+    @cached_property
+    def leaving(self) -> dict[Inp | None, dict[str, dict[str, float]]]:
+        """`to`, by the node that a link leaves: `leaving[place][node][next hop]`."""
+        found: dict[Inp | None, dict[str, dict[str, float]]] = {place: defaultdict(dict) for place in self.to}
+        for place, flow in self.to.items():
+            for (node, following), rate in flow.items():
+                found[place][node][following] = rate
+        return found
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """The solution of LP-InArt: f in bit/s, which no plan exceeds, and the fractions of every task."""
+
+    bound_bps: float
+    tasks: list[TaskFractions]
+
+
+def relax(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -> Relaxed:
+    """Solve LP-InArt with the tasks' shares."""
+    relaxation = build(fabric, tasks)
+    split_as_given(relaxation)
+    solve(relaxation.model, options)
+    return extract(relaxation)
+
+
+def relax_whole(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions, bisections: int = BISECTIONS) -> Relaxed:
+    """LP-InArt with the tasks' shares, tightened by what is known of whole flows.
+
+    At a rate f an INP sums at most C / (f x) flows of a task with the share x, a whole number n: so what it takes is
+    at most n times its sum. And where all shares are equal, every link has a whole number of flows. Where that
+    has no solution, no higher rate has one, for it allows no more flows: so f is found by bisection.
+    """
+    relaxed = relax(fabric, tasks, options)
+    upper = relaxed.bound_bps
+    lower = 0.0
+    for _ in range(bisections):
+        middle = (lower + upper) / 2 if lower else upper * FIRST_STEP
+        found = relax_at(fabric, tasks, middle, options)
+        if found is None:
+            upper = middle
+        else:
+            relaxed, lower = found, middle
+    return replace(relaxed, bound_bps=highest_rate_bps(fabric, tasks, upper))
+
+
+def relax_at(fabric: Fabric, tasks: Sequence[Task], rate_bps: float, options: SolverOptions) -> Relaxed | None:
+    """The tightened relaxation at a given rate; None if it has no solution."""
+
+    def children(task: Task, switch: str) -> int:
+        limit = fabric.switch_by_name[switch].aggregation_rate_bps
+        return MAX_CHILDREN if limit is None else min(MAX_CHILDREN, whole_flows(limit, task.share * rate_bps))
+
+    relaxation = build(fabric, tasks, children)
+    split_as_given(relaxation)
+    model, f = relaxation.model, relaxation.f
+    f.lowBound = f.upBound = rate_bps / relaxation.unit_bps
+    if alike(tasks):
+        flow = tasks[0].share * rate_bps
+        for link, load in link_loads(fabric, tasks, relaxation.flows).items():
+            most = whole_flows(fabric.capacities_bps[link], flow) * flow / relaxation.unit_bps
+            model += load <= most, f"whole_flows_{'_'.join(link)}"
+    return extract(relaxation) if run(model, options).status == OPTIMAL else None
+
+
+def highest_rate_bps(fabric: Fabric, tasks: Sequence[Task], upper_bps: float) -> float:
+    """The highest rate up to `upper_bps` at which some capacity is full: of whole flows, where all are alike."""
+    if not alike(tasks):
+        return upper_bps
+    limits = {switch.aggregation_rate_bps for switch in fabric.switches} | set(fabric.capacities_bps.values())
+    rates = [limit / tasks[0].share for limit in limits if limit is not None]
+    return max(rate / max(1, ceil(rate / upper_bps - 1e-9)) for rate in rates if rate > 0)
+
+
+def whole_flows(capacity_bps: float, flow_bps: float) -> int:
+    return floor(capacity_bps / flow_bps + 1e-9)
+
+
+def alike(tasks: Sequence[Task]) -> bool:
+    return len({task.share for task in tasks}) == 1
+
+
+def as_many_as_a_slot_has_bits(_task: Task, _switch: str) -> int:
+    return MAX_CHILDREN
+
+
+def build(fabric: Fabric, tasks: Sequence[Task], children: Children = as_many_as_a_slot_has_bits) -> Relaxation:
+    """Eq. (5) of the tasks, each constraint multiplied by the rates; nothing says yet what they have to do with f."""
+    model = pulp.LpProblem("lp_inart", pulp.LpMaximize)
+    unit = max(fabric.capacities_bps.values())
+
+    # Variables
+    f = model.add_variable("f", lowBound=0)
+    flows = [task_flows(model, fabric, number, task) for number, task in enumerate(tasks)]
+
+    # Objective
+    model += f, "sending_rate"
+
+    # Constraints
+    for number, (task, flow) in enumerate(zip(tasks, flows, strict=True)):
+        constrain_task(model, fabric, task, flow, number, children)
+    for link, load in link_loads(fabric, tasks, flows).items():
+        model += load <= fabric.capacities_bps[link] / unit, f"link_capacity_{'_'.join(link)}"
+    for switch, load in switch_loads(fabric, tasks, flows).items():
+        limit = fabric.switch_by_name[switch].aggregation_rate_bps
+        if limit is not None:
+            model += load <= limit / unit, f"switch_capacity_{switch}"
+    return Relaxation(fabric, tasks, unit, model, f, flows)
+
+
+def split_as_given(relaxation: Relaxation) -> None:
+    model = relaxation.model
+    for number, (task, flow) in enumerate(zip(relaxation.tasks, relaxation.flows, strict=True)):
+        model += flow.rate == task.share * relaxation.f, f"share_{number}"
+
+
+def task_flows(model: pulp.LpProblem, fabric: Fabric, number: int, task: Task, routed: bool = True) -> TaskFlows:
+    """The variables of a task; on links only if it is `routed`, and never on those of workers, which carry all."""
+    flow = TaskFlows(model.add_variable(f"rate_{number}", 0))
+    groups = groups_of(fabric, task)
+    links = [link for link in task.unfolded.links(task.job.workers) if link[0] not in fabric.host_names]
+    for inp in inps_of(fabric, groups, links):
+        name = f"{number}_{inp[0]}_{inp[1]}"
+        upstream = links_to(fabric, inp, links)
+        senders = [group for group in groups if group == inp or any(group[0] == link[0] for link in upstream)]
+        flow.z[inp] = model.add_variable(f"z_{name}", 0)
+        if routed:
+            flow.to[inp] = {(u, v): model.add_variable(f"q_{name}_{u}_{v}", 0) for u, v in upstream}
+        for group in senders:
+            flow.y[group][inp] = model.add_variable(f"y_{name}_{group[0]}_{group[1]}", 0)
+    if routed:
+        flow.to[None] = {(u, v): model.add_variable(f"q_{number}_{u}_{v}", 0) for u, v in links}
+    for group in groups:
+        flow.y[group][None] = model.add_variable(f"y_{number}_{group[0]}_{group[1]}", 0)
+    return flow
+
+
+def groups_of(fabric: Fabric, task: Task) -> Counter[Group]:
+    """The groups of a task's workers, and how many are in each."""
+    return Counter(entrance(fabric, worker) for worker in task.job.workers)
+
+
+def inps_of(fabric: Fabric, groups: Iterable[Group], links: Iterable[DirectedLink]) -> list[Inp]:
+    """The INPs of INA switches that the task's flows can enter."""
+    entered = [*groups, *((v, fabric.ingress_pipeline(v, u)) for u, v in links if v in fabric.switch_by_name)]
+    return [inp for inp in dict.fromkeys(entered) if fabric.switch_by_name[inp[0]].ina]
+
+
+def links_to(fabric: Fabric, inp: Inp, links: Sequence[DirectedLink]) -> list[DirectedLink]:
+    """The links by which flows come to the INP: those that enter it, and all before them."""
+    found = [(u, v) for u, v in links if v == inp[0] and fabric.ingress_pipeline(v, u) == inp[1]]
+    behind = list(dict.fromkeys(u for u, _ in found))
+    for node in behind:  # grows while it is walked
+        before = [link for link in links if link[1] == node]
+        found += before
+        behind += [u for u in dict.fromkeys(u for u, _ in before) if u not in behind]
+    return found
+
+
+def constrain_task(
+    model: pulp.LpProblem,
+    fabric: Fabric,
+    task: Task,
+    flow: TaskFlows,
+    number: int,
+    children: Children = as_many_as_a_slot_has_bits,
+) -> None:
+    """Each gradient is summed once at most, and comes to the INP that sums it, or to the PS."""
+    groups = groups_of(fabric, task)
+    for group, parts in flow.y.items():
+        model += pulp.lpSum(parts.values()) == flow.rate, f"one_place_{number}_{group[0]}_{group[1]}"
+    for inp, z in flow.z.items():
+        model += z <= flow.rate, f"sum_{number}_{inp[0]}_{inp[1]}"
+        senders = {group: parts[inp] for group, parts in flow.y.items() if inp in parts}
+        for group, y in senders.items():
+            model += y <= z, f"sums_{number}_{inp[0]}_{inp[1]}_{group[0]}_{group[1]}"
+        count = pulp.lpSum(groups[group] * y for group, y in senders.items())
+        model += count <= children(task, inp[0]) * z, f"children_{number}_{inp[0]}_{inp[1]}"
+    for place, links in flow.to.items():
+        supply = defaultdict(list)
+        for group, parts in flow.y.items():
+            if place in parts and group != place:
+                supply[group[0]].append(groups[group] * parts[place])
+        if place is None:
+            for inp, z in flow.z.items():
+                supply[inp[0]].append(z)
+        conserve(model, links, supply, f"{number}_{'_'.join(map(str, place or ()))}")
+
+
+def conserve(
+    model: pulp.LpProblem, links: Mapping[DirectedLink, Any], supply: Mapping[str, list[Any]], name: str
+) -> None:
+    """What comes to a node, or starts there, goes on."""
+    into, out = defaultdict(list), defaultdict(list)
+    for (u, v), variable in links.items():
+        out[u].append(variable)
+        into[v].append(variable)
+    for node, leaving in out.items():
+        model += pulp.lpSum([*into[node], *supply.get(node, ())]) == pulp.lpSum(leaving), f"goes_on_{name}_{node}"
+
+
+def link_loads(fabric: Fabric, tasks: Sequence[Task], flows: Sequence[TaskFlows]) -> dict[DirectedLink, Any]:
+    """The load of each link: on a worker's access link all that it sends, whatever is chosen."""
+    terms: dict[DirectedLink, list[Any]] = defaultdict(list)
+    for task, flow in zip(tasks, flows, strict=True):
+        for worker in task.job.workers:
+            terms[worker, fabric.tor_of(worker)].append(flow.rate)
+        for links in flow.to.values():
+            for link, variable in links.items():
+                terms[link].append(variable)
+    return {link: pulp.lpSum(found) for link, found in terms.items()}
+
+
+def switch_loads(fabric: Fabric, tasks: Sequence[Task], flows: Sequence[TaskFlows]) -> dict[str, Any]:
+    """What each switch sums."""
+    terms: dict[str, list[Any]] = defaultdict(list)
+    for task, flow in zip(tasks, flows, strict=True):
+        groups = groups_of(fabric, task)
+        for group, parts in flow.y.items():
+            for inp, y in parts.items():
+                if inp is not None:
+                    terms[inp[0]].append(groups[group] * y)
+    return {switch: pulp.lpSum(found) for switch, found in terms.items()}
+
+
+def extract(relaxation: Relaxation) -> Relaxed:
+    f = relaxation.f.varValue
+    fractions = [
+        TaskFractions(
+            flow.rate.varValue / f,
+            {group: values(parts) for group, parts in flow.y.items()},
+            {place: values(links) for place, links in flow.to.items()},
+        )
+        for flow in relaxation.flows
+    ]
+    return Relaxed(f * relaxation.unit_bps, fractions)
+
+
+def values(variables: Mapping[Key, Any]) -> dict[Key, float]:
+    return {key: max(0.0, variable.varValue) for key, variable in variables.items()}

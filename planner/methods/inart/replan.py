@@ -1,0 +1,125 @@
+"""InArt's second phase again: when an event changes what is left of the network, new routes for the same split (4.1).
+
+A PS keeps the part of the model that it has, for moving it costs consistency; routes and aggregation points may change
+from one iteration to the next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from planner.core.loads import sending_rate_bps
+from planner.core.method import Options
+from planner.core.plan import AggregationTree, Plan
+from planner.core.problem import Problem
+from planner.install.background_entries import Flow
+from planner.methods import find_method
+from planner.methods.inart.method import plan_routes
+from planner.methods.inart.residual import Background, background_of_flows, residual
+from planner.methods.inart.several_trees import plan_trees
+from planner.trees.headroom import with_room_for_results
+from planner.trees.summed_once import Task
+from planner.trees.unfolding import unfold
+from topo.errors import InputError
+from topo.fabric.fabric import Fabric
+
+TOLERANCE = 1e-9
+
+SECOND_PHASES: Mapping[str, Callable[[Problem, list[Task], Any, str], Plan]] = {
+    "inart": plan_routes,
+    "inart-equal": plan_routes,
+    "inart-forest": plan_trees,
+}
+"""By method, what plans for a split that is given."""
+
+Event = Callable[[Fabric, Plan], bool]
+"""Whether a plan has to be made again, given what is left of the fabric."""
+
+
+def follow(
+    problem: Problem, plan: Plan, changes: Iterable[Background], options: Options, event: Event | None = None
+) -> Iterator[Plan]:
+    """The plan after each change of the background traffic: the one before, unless the change is an event.
+
+    An event is, if nothing else is given, that the network is `congested`.
+    """
+    current = plan
+    for background in changes:
+        left = replace(problem, fabric=residual(problem.fabric, background))
+        if (event or congested)(left.fabric, current):
+            current = replan(left, current, options)
+        yield current
+
+
+def congested(fabric: Fabric, plan: Plan) -> bool:
+    """Whether the plan's rates are more than the fabric, or what is left of it, can carry and sum."""
+    return rate_left_bps(fabric, plan) < rate_bps(plan) * (1 - TOLERANCE)
+
+
+def replan(problem: Problem, plan: Plan, options: Options) -> Plan:
+    """What the plan's method makes of its split on `problem`'s fabric; or its own trees, if those are better there.
+
+    Raises `InputError` for a plan of other PSs, or of a method that does not plan in two phases.
+    """
+    if plan.method not in SECOND_PHASES:
+        raise InputError(f"planner '{plan.method}' has no second phase: plan with one of {', '.join(SECOND_PHASES)}")
+    own = find_method(plan.method).own(options)
+    again = SECOND_PHASES[plan.method](problem, tasks_of_plan(problem, plan), own, plan.method)
+    left_bps = rate_left_bps(problem.fabric, plan)
+    return again if rate_bps(again) >= left_bps else with_rate(plan, left_bps)
+
+
+def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: Options) -> Plan:
+    """The plan made again for what plain traffic leaves of the network; there its results have room as well.
+
+    Raises `InputError` where the traffic would follow the new routes of a worker or a PS, and so be elsewhere.
+    """
+    known = list(flows)
+    background = background_of_flows(problem, plan, known)
+    left = replace(problem, fabric=residual(problem.fabric, background))
+    again = with_room_for_results(left, replan(left, plan, options))
+    if background_of_flows(problem, again, known) != background:
+        raise InputError("background traffic to a worker or a PS goes where its routes go: let it end at another host")
+    return again
+
+
+def tasks_of_plan(problem: Problem, plan: Plan) -> list[Task]:
+    """Every PS of the plan and its share, from which anything else may be chosen again."""
+    shares: Counter[tuple[int, str]] = Counter()
+    for shard in sorted(plan.shards, key=lambda shard: (shard.job, shard.number)):
+        shares[shard.job, shard.trees[0].root] += shard.share  # type: ignore[assignment]
+    jobs = {job.number: job for job in problem.jobs}
+    for number, server in shares:
+        if number not in jobs or server not in jobs[number].servers:
+            raise InputError(f"the plan's job {number} ends at '{server}', which is not one of its PSs")
+    return [Task(jobs[job], server, share, unfold(problem.fabric, server)) for (job, server), share in shares.items()]
+
+
+def with_rate(plan: Plan, rate_bps: float) -> Plan:
+    """The plan with another sending rate of every worker."""
+    return replace(plan, shards=tuple(replace(shard, rate_bps=shard.share * rate_bps) for shard in plan.shards))
+
+
+def rate_left_bps(fabric: Fabric, plan: Plan) -> float:
+    """The sending rate at which the fabric carries the plan's trees; 0 where it cannot sum as they do."""
+    return sending_rate_bps(fabric, shares_of(plan)) if can_sum(fabric, plan) else 0.0
+
+
+def can_sum(fabric: Fabric, plan: Plan) -> bool:
+    """Whether all switches where the plan sums are still INA switches."""
+    return all(fabric.switch_by_name[inp.switch].ina for tree, _ in shares_of(plan) for inp in tree.aggregators)
+
+
+def shares_of(plan: Plan) -> Iterator[tuple[AggregationTree, float]]:
+    """Every tree, and its part of the gradient."""
+    for shard in plan.shards:
+        yield from ((tree, shard.share / len(shard.trees)) for tree in shard.trees)
+
+
+def rate_bps(plan: Plan) -> float:
+    """The sending rate of a worker. Where there are several jobs they have the same."""
+    job = plan.shards[0].job
+    return sum(shard.rate_bps for shard in plan.shards if shard.job == job)

@@ -1,0 +1,128 @@
+"""L-InArt: how much of the gradient each PS gets, Eq. (2), and once more for routes that are known.
+
+Eq. (2) keeps of Eq. (1) the switches and the PSs and relaxes y and z. The paper solves its KKT system, whose
+equations are products f x y. Written in rates (`relaxation`) the same program is linear: an optimum of the linear
+program, with its dual prices as multipliers, is a KKT point of Eq. (2), and being convex it has no other optima.
+With f fixed Eq. (2) is linear in rates, too, and bisection over f asks such programs whether they have a solution; it
+ends at the f that the one program, with f as a variable, finds at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pulp
+
+from planner.core.loads import aggregated_flows, flow_counts
+from planner.core.plan import AggregationTree
+from planner.core.solving import SolverOptions
+from planner.methods.inart.relaxation import TaskFlows, constrain_task, groups_of, switch_loads, task_flows
+from planner.solvers.solve import solve
+from planner.trees.summed_once import Task
+from planner.trees.unfolding import DirectedLink
+from topo.fabric.fabric import Fabric
+
+SLACK = 0.02
+"""What the most even split may lose, relative to the best: whole flows lose more when they are uneven."""
+ROUNDING = 1e-6
+LEAST_SHARE = 1e-4
+
+Rates = Sequence[Any]
+"""A variable for each task: the rate that every worker sends at to its PS."""
+
+
+def split_model(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -> tuple[list[Task], float]:
+    """The tasks with the shares of L-InArt, without those that get nothing; and the bound of f in bit/s.
+
+    Of all optimal splits the most even: its largest share is the least, for small flows fill capacities best.
+    """
+    unit = max(fabric.capacities_bps.values())
+    model = pulp.LpProblem("l_inart", pulp.LpMaximize)
+    flows = [task_flows(model, fabric, number, task, routed=False) for number, task in enumerate(tasks)]
+    for number, (task, flow) in enumerate(zip(tasks, flows, strict=True)):
+        constrain_task(model, fabric, task, flow, number)
+        access = fabric.tor_of(task.server), task.server
+        model += arriving(fabric, task, flow) <= fabric.capacities_bps[access] / unit, f"server_capacity_{number}"
+    for switch, load in switch_loads(fabric, tasks, flows).items():
+        limit = fabric.switch_by_name[switch].aggregation_rate_bps
+        if limit is not None:
+            model += load <= limit / unit, f"switch_capacity_{switch}"
+    shares, f = best_rates(model, fabric, tasks, [flow.rate for flow in flows], unit, options, SLACK)
+    return with_shares(tasks, shares), f * unit
+
+
+def arriving(fabric: Fabric, task: Task, flow: TaskFlows) -> Any:
+    """What the PS gets: sums, and flows that nobody sums."""
+    groups = groups_of(fabric, task)
+    return pulp.lpSum([*flow.z.values(), *(groups[group] * parts[None] for group, parts in flow.y.items())])
+
+
+def split_routes(
+    fabric: Fabric, tasks: Sequence[Task], trees: Sequence[AggregationTree], options: SolverOptions
+) -> list[float]:
+    """The best shares for trees that are given, one for each task; there every bit counts."""
+    unit = max(fabric.capacities_bps.values())
+    model = pulp.LpProblem("l_inart_routed", pulp.LpMaximize)
+    rates = [model.add_variable(f"rate_{number}", 0) for number, _ in enumerate(tasks)]
+    loads: dict[str | DirectedLink, list[Any]] = defaultdict(list)
+    for rate, tree in zip(rates, trees, strict=True):
+        for link, count in flow_counts([tree]).items():
+            loads[link].append(count * rate)
+        for switch, count in aggregated_flows([tree]).items():
+            loads[switch].append(count * rate)
+    for number, (resource, load) in enumerate(loads.items()):
+        limit = capacity_bps(fabric, resource)
+        if limit is not None:
+            model += pulp.lpSum(load) <= limit / unit, f"capacity_{number}"
+    return best_rates(model, fabric, tasks, rates, unit, options, ROUNDING)[0]
+
+
+def capacity_bps(fabric: Fabric, resource: str | DirectedLink) -> float | None:
+    if isinstance(resource, str):
+        return fabric.switch_by_name[resource].aggregation_rate_bps
+    return fabric.capacities_bps[resource]
+
+
+def best_rates(
+    model: pulp.LpProblem,
+    fabric: Fabric,
+    tasks: Sequence[Task],
+    rates: Rates,
+    unit: float,
+    options: SolverOptions,
+    slack: float,
+) -> tuple[list[float], float]:
+    """The most even shares whose f is the highest but for `slack`; and the highest f."""
+    f = model.add_variable("f", 0)
+    model += f, "sending_rate"
+    for job, found in by_job(tasks, rates).items():
+        model += pulp.lpSum(found) == f, f"shares_{job}"
+    for task in tasks:
+        for worker in task.job.workers:
+            f.upBound = min(f.upBound or 1.0, fabric.capacities_bps[worker, fabric.tor_of(worker)] / unit)
+    solve(model, options)
+    best = f.varValue
+    f.lowBound = f.upBound = best * (1 - slack)
+    largest = model.add_variable("largest_rate", 0)
+    for number, rate in enumerate(rates):
+        model += rate <= largest, f"largest_rate_{number}"
+    model.setObjective(-1 * largest)
+    solve(model, options)
+    return [rate.varValue / f.varValue for rate in rates], best
+
+
+def by_job(tasks: Sequence[Task], rates: Rates) -> Mapping[int, list[Any]]:
+    found: dict[int, list[Any]] = defaultdict(list)
+    for task, rate in zip(tasks, rates, strict=True):
+        found[task.job.number].append(rate)
+    return found
+
+
+def with_shares(tasks: Sequence[Task], shares: Sequence[float]) -> list[Task]:
+    """The tasks with new shares, rounded where that makes them equal; a task of next to nothing is left out."""
+    kept = [(task, round(share, 6)) for task, share in zip(tasks, shares, strict=True) if share > LEAST_SHARE]
+    totals = {job: sum(found) for job, found in by_job([task for task, _ in kept], [x for _, x in kept]).items()}
+    return [replace(task, share=share / totals[task.job.number]) for task, share in kept]

@@ -1,0 +1,263 @@
+"""P4INC-AOI's MILP, equations (1) to (11) with Appendix A's products, as the paper states it: the reference.
+
+Every M is the least that the data allows. Where the printed text is garbled or incomplete:
+
+- (3), (4), (5): B_j is 0 where x_j is, so that the factor x says nothing more; (4) prints B_(v,v) and B_j^j for B_(v,u)
+  and B_j^i.
+- (6): circuits are counted by unordered pair, for P_(v,u) = P_(u,v).
+- (7): "Delta P + 1 <= M alpha" makes alpha 1 where nothing changes. With Delta P <= M alpha it is 1 where connections
+  increase, as the text wants.
+- (8): d with a tilde is d.
+- (10): alpha has no job. Its maximum, and those of (1) and (11), need only one half of (14): less is better.
+- (11): a transfer in slot i, counted from 0, takes until (i + 1) Delta t; "max (i x) Delta t" would take no time in
+  slot 0. A job's durations begin at its arrival, which no equation mentions.
+- (15), where it is needed, is z >= a - M (1 - u), not +.
+- A transfer "runs continuously" (the set of durations): in each slot of it B is at least the small constant m.
+
+A job with several iterations sends the data of all; its pauses have no place in the model, which refuses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import pulp
+
+from planner.core.solving import SolverOptions, SolverOutcome
+from planner.methods.p4inc_aoi.problem.resources import circuits_of
+from planner.methods.p4inc_aoi.problem.schedule import Grant, Pair, Schedule, Slot, pair
+from planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
+from planner.solvers.solve import solve
+from topo.errors import InputError
+
+LEAST = 1e-3
+"""m: of the rate that sends a job's data in one slot."""
+
+MORE_TIME = "make T longer (constraint 'completion (10)'), or give the units more ports (6) or bandwidth (5)"
+
+
+GIGA = 1e9
+
+
+def optimise(problem: Scheduling, slots: int, options: SolverOptions) -> Schedule:
+    """The best schedule within T = `slots`. Raises `SolverError` when T is too short, or nothing is found in time."""
+    milp = Milp(problem, slots)
+    return milp.extract(solve(milp.model, options, MORE_TIME))
+
+
+class Milp:
+    """The model. Rates are Gbit/s; indices are job j, unit v, pair of units q, slot i."""
+
+    def __init__(self, problem: Scheduling, slots: int) -> None:
+        check_single(problem)
+        self.model = pulp.LpProblem("p4inc-aoi", pulp.LpMinimize)
+        self.problem, self.center, self.jobs = problem, problem.center, problem.jobs
+        self.times = range(slots)
+        self.flows = [(job, v) for job in self.jobs for v in job.workers if v != job.server]
+        self.pairs = sorted({pair(v, job.server) for job, v in self.flows})
+        self.most = {job.number: highest_rate(problem, job) for job in self.jobs}
+        self.data = {job.number: job.bits / GIGA for job in self.jobs}
+        self.variables()
+        self.in_network()
+        self.bandwidth()
+        self.circuits()
+        self.durations_and_times()
+        self.transfers()
+
+    def variables(self) -> None:
+        model, times = self.model, self.times
+        jobs = [job.number for job in self.jobs]
+        longest = (len(times) + 1) * self.center.slot_s + max(job.update_s for job in self.jobs)
+        self.t = model.add_variable("t", 0, longest)
+        model += self.t, "ct_bti"  # (1)
+        self.k = {(job.number, v): binary(model, f"k_{job.number}_{v}") for job in self.jobs for v in job.workers}
+        self.z = {
+            (job.number, begin, end): binary(model, f"z_{job.number}_{begin}_{end}")
+            for job in self.jobs
+            for begin, end in combinations(range(len(times) + 1), 2)
+            if begin >= job.arrival
+        }
+        self.b = {(j, i): model.add_variable(f"b_{j}_{i}", 0, self.most[j]) for j in jobs for i in times}
+        self.x: dict[tuple[int, int], Any] = {
+            (j, i): pulp.lpSum(z for (job, begin, end), z in self.z.items() if job == j and begin <= i < end)
+            for j in jobs
+            for i in times
+        }
+        ports = {unit.name: unit.optical_ports for unit in self.center.units}
+        self.ports = {(v, u): min(ports[v], ports[u]) for v, u in self.pairs}
+        self.p = {
+            (q, i): model.add_variable(f"p_{q[0]}_{q[1]}_{i}", 0, self.ports[q], pulp.LpInteger)
+            for q in self.pairs
+            for i in times
+        }
+        self.alpha = {(q, i): binary(model, f"alpha_{q[0]}_{q[1]}_{i}") for q in self.pairs for i in times[1:]}
+
+    def in_network(self) -> None:
+        """(2), k <= L by the choice of variables, and (3)."""
+        model = self.model
+        for job in self.jobs:
+            model += pulp.lpSum(self.k[job.number, v] for v in job.workers) <= 1, f"one_unit_{job.number}"
+        for unit in self.center.units:
+            for i in self.times:
+                used = [
+                    both(model, f"kx_{j}_{v}_{i}", k, self.x[j, i]) for (j, v), k in self.k.items() if v == unit.name
+                ]
+                if used:
+                    model += pulp.lpSum(used) <= unit.inc_jobs, f"inc_{unit.name}_{i}"
+
+    def bandwidth(self) -> None:
+        """(4), `sent[j, v, i]` from v to the PS's unit, and (5)."""
+        kb = {
+            (j, v, i): times_binary(self.model, f"kb_{j}_{v}_{i}", k, self.b[j, i], self.most[j])
+            for (j, v), k in self.k.items()
+            for i in self.times
+        }
+        self.sent: dict[tuple[int, str, int], Any] = {
+            (job.number, v, i): job.workers[v] * self.b[job.number, i] - spared(job, v) * kb[job.number, v, i]
+            for job, v in self.flows
+            for i in self.times
+        }
+        for unit in self.center.units:
+            v = unit.name
+            for i in self.times:
+                load = [job.workers[v] * self.b[job.number, i] for job in self.jobs if v in job.workers]
+                load += [self.sent[job.number, u, i] for job, u in self.flows if job.server == v]
+                load += [
+                    job.workers[v] * (self.b[job.number, i] - kb[job.number, v, i])
+                    for job in self.jobs if job.server == v and v in job.workers
+                ]  # fmt: skip
+                self.model += pulp.lpSum(load) <= unit.switch_bps / GIGA, f"switch_{v}_{i}"
+
+    def circuits(self) -> None:
+        """(6) and (7)."""
+        model, p = self.model, self.p
+        for i in self.times:
+            for q in self.pairs:
+                name, most = f"{q[0]}_{q[1]}_{i}", self.ports[q]
+                load = pulp.lpSum(self.sent[job.number, v, i] for job, v in self.flows if pair(v, job.server) == q)
+                model += load <= self.center.port_bps / GIGA * p[q, i], f"port_rate_{name}"
+                if i:
+                    model += p[q, i] - p[q, i - 1] <= most * self.alpha[q, i], f"more_{name}"
+                    model += p[q, i] - p[q, i - 1] >= -most * (1 - self.alpha[q, i]), f"not_fewer_{name}"
+            for unit in self.center.units:
+                used = pulp.lpSum(p[q, i] for q in self.pairs if unit.name in q)
+                model += used <= unit.optical_ports, f"ports_{unit.name}_{i}"
+
+    def durations_and_times(self) -> None:
+        """(11), and that a job sends in the slots of its duration and in no other."""
+        model, dt = self.model, self.center.slot_s
+        for job in self.jobs:
+            j = job.number
+            chosen = pulp.lpSum(z for (owner, _, _), z in self.z.items() if owner == j)
+            model += chosen == 1, f"one_duration_{j}"
+            whole = pulp.lpSum(self.k[j, v] for v in job.workers if v == job.home)
+            for i in self.times:
+                x, b = self.x[j, i], self.b[j, i]
+                model += b <= self.most[j] * x, f"only_in_its_duration_{j}_{i}"
+                model += b >= LEAST * self.data[j] / dt * x, f"all_its_duration_{j}_{i}"
+                model += self.t >= (i + 1) * dt * x + job.update_s * (1 - whole), f"done_{j}_{i}"
+
+    def transfers(self) -> None:
+        """(8), (9) and (10)."""
+        model, dt = self.model, self.center.slot_s
+        for job in self.jobs:
+            total = pulp.lpSum(self.b[job.number, i] for i in self.times)
+            model += dt * total >= self.data[job.number], f"local_data_{job.number}"  # (10) for v = u
+        for job, v in self.flows:
+            j, weight = job.number, job.workers[v]
+            left: Any = weight * self.data[j] - spared(job, v) * self.data[j] * self.k[j, v]
+            for i in self.times:
+                most = 0 if i + 1 == len(self.times) else weight * self.data[j]
+                after = model.add_variable(f"d_{j}_{v}_{i + 1}", 0, most)
+                lost = self.lost(job, v, i) if i else 0
+                model += after >= left - dt * self.sent[j, v, i] + lost, f"data_{j}_{v}_{i}"
+                left = after
+
+    def lost(self, job: PlacedJob, v: str, i: int) -> Any:
+        """What a flow that rises loses while circuits are reconfigured: Delta B beta alpha epsilon."""
+        model, name = self.model, f"{job.number}_{v}_{i}"
+        change = self.sent[job.number, v, i] - self.sent[job.number, v, i - 1]
+        most = job.workers[v] * self.most[job.number]
+        beta = binary(model, f"beta_{name}")
+        model += change <= most * beta, f"rises_{name}"  # (9)
+        model += change >= -most * (1 - beta), f"does_not_fall_{name}"  # (9)
+        hit = both(model, f"hit_{name}", beta, self.alpha[pair(v, job.server), i])
+        return self.center.reconfiguration_s * times_binary(model, f"lost_{name}", hit, change, most)
+
+    def extract(self, outcome: SolverOutcome) -> Schedule:
+        inc = {j: v for (j, v), used in self.k.items() if used.varValue > 0.5}
+        rates = {place: b.varValue for place, b in self.b.items()}
+        ports = {place: round(p.varValue) for place, p in self.p.items()}
+        return schedule_of("milp", self.problem, inc, rates, ports, outcome)
+
+
+def check_single(problem: Scheduling) -> None:
+    if any(job.pause(None) for job in problem.jobs):
+        raise InputError("the MILP is about one iteration without computing: leave iterations at 1, compute_s at 0")
+
+
+def spared(job: PlacedJob, v: str) -> int:
+    """What INC in v takes off the flow from there, in a worker's rates (4)."""
+    return job.workers[v] - (job.home is None)
+
+
+def highest_rate(problem: Scheduling, job: PlacedJob) -> float:
+    """The rate (Gbit/s) beyond which a worker sends more than all its data in a slot, or its switch is full."""
+    center = problem.center
+    usable = center.slot_s - center.reconfiguration_s
+    full = min(center.units[center.index[v]].switch_bps / count for v, count in job.workers.items())
+    return min(job.bits / usable, full) / GIGA
+
+
+def binary(model: pulp.LpProblem, name: str) -> Any:
+    return model.add_variable(name, cat=pulp.LpBinary)
+
+
+def both(model: pulp.LpProblem, name: str, a: Any, b: Any) -> Any:
+    """The product of two Booleans (12)."""
+    z = model.add_variable(name, 0, 1)
+    model += z <= a, f"{name}_first"
+    model += z <= b, f"{name}_second"
+    model += z >= a + b - 1, f"{name}_both"
+    return z
+
+
+def times_binary(model: pulp.LpProblem, name: str, a: Any, b: Any, most: float) -> Any:
+    """The product of a Boolean a and a real b, which is within +- `most` (13)."""
+    z = model.add_variable(name, -most, most)
+    model += z <= most * a, f"{name}_most"
+    model += z >= -most * a, f"{name}_least"
+    model += z <= b + most * (1 - a), f"{name}_above"
+    model += z >= b - most * (1 - a), f"{name}_below"
+    return z
+
+
+def schedule_of(
+    method: str,
+    problem: Scheduling,
+    inc: Mapping[int, str],
+    rates: Mapping[tuple[int, int], float],
+    ports: Mapping[tuple[Pair, int], int],
+    outcome: SolverOutcome,
+) -> Schedule:
+    """A solved model's rates (Gbit/s, by job and slot) and ports; below half of m is the solver's tolerance."""
+    last = max(i for (j, i), rate in rates.items() if rate > least(problem, j) / 2)
+    slots = tuple(
+        Slot(
+            circuits_of({q: count for (q, time), count in ports.items() if time == i}),
+            tuple(
+                Grant(job.number, rates[job.number, i] * GIGA)
+                for job in problem.jobs
+                if rates.get((job.number, i), 0.0) > least(problem, job.number) / 2
+            ),
+        )
+        for i in range(last + 1)
+    )
+    return Schedule(method, dict(inc), slots, outcome)
+
+
+def least(problem: Scheduling, number: int) -> float:
+    """The rate that counts as sending (Gbit/s)."""
+    return LEAST * problem.job_of[number].bits / GIGA / problem.center.slot_s

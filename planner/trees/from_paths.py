@@ -1,0 +1,195 @@
+"""From a path per worker to an aggregation tree: the core that all routing methods share.
+
+What arrives in one input pipeline (INP) of an aggregating switch leaves it as one flow, so all paths through
+an INP go on as the first one does. An INP that only one flow enters sums nothing and becomes plain forwarding.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import count
+from typing import NamedTuple
+
+from planner.core.loads import sending_rate_bps
+from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.problem import Job, Problem
+from planner.core.slots import DEFAULT_WINDOW, assign_slots
+from planner.core.solving import SolverOutcome
+from planner.trees.unfolding import Path
+from topo.errors import InputError
+from topo.fabric.fabric import Fabric
+from topo.fabric.up_down import is_path
+
+Inp = tuple[str, int]
+"""An input pipeline: the switch and the pipeline's number."""
+
+MAX_CHILDREN = 64
+
+
+def sums_of(flows: int) -> int:
+    """How many flows an INP makes of so many that enter it."""
+    return -(-flows // MAX_CHILDREN)
+
+
+class Summing(NamedTuple):
+    """Up to `MAX_CHILDREN` flows that an INP sums; the `part`-th such group of it."""
+
+    switch: str
+    pipeline: int
+    part: int
+
+
+Sender = str | Summing
+"""Whose flow it is: a worker's, or a sum's."""
+
+HEURISTIC = SolverOutcome("heuristic", 0.0)
+
+
+def plan_from_paths(
+    problem: Problem,
+    paths: Mapping[int, Iterable[Path]],
+    aggregate_at: Collection[str] = (),
+    *,
+    rates_bps: Mapping[tuple[int, str], float] | None = None,
+    method: str = "paths",
+    outcome: SolverOutcome = HEURISTIC,
+    window: int = DEFAULT_WINDOW,
+) -> Plan:
+    """The plan of chosen paths: `paths[job]` has one from every worker to every PS, hosts included.
+
+    Every PS of a job gets a shard with one tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and
+    a job's gradient is split in proportion; a PS whose rate is 0, or missing, gets no shard and needs no paths. Rates
+    that the links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate,
+    and gradients are split equally. Only the switches in `aggregate_at` sum. Raises `InputError` for a path that is
+    missing, and for a job that has no rate.
+    """
+    given = equal_rates(problem) if rates_bps is None else rates_bps
+    sums = {job.number: job_sum(job, given) for job in problem.jobs}
+    tasks = [(job, server) for job in problem.jobs for server in job.servers if given.get((job.number, server), 0) > 0]
+    trees = assign_slots(
+        problem.fabric, [task_tree(problem.fabric, *task, paths, aggregate_at) for task in tasks], window
+    )
+    rates = [given[job.number, server] for job, server in tasks]
+    factor = sending_rate_bps(problem.fabric, zip(trees, rates, strict=True))
+    if rates_bps is not None:
+        factor = min(factor, 1.0)
+    shards = tuple(
+        Shard(job.number, tree.number, rate / sums[job.number], rate * factor, (tree,))
+        for (job, _), tree, rate in zip(tasks, trees, rates, strict=True)
+    )
+    return Plan(method, problem.fabric.name, shards, outcome)
+
+
+def equal_rates(problem: Problem) -> dict[tuple[int, str], float]:
+    return {(job.number, server): 1.0 for job in problem.jobs for server in job.servers}
+
+
+def job_sum(job: Job, rates: Mapping[tuple[int, str], float]) -> float:
+    """The rate of a job over all its PSs."""
+    total = sum(rates.get((job.number, server), 0.0) for server in job.servers)
+    if not total > 0:
+        raise InputError(f"job {job.number}: its rate is 0 for every PS; give one a rate greater than 0")
+    return total
+
+
+def task_tree(
+    fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterable[Path]], aggregate_at: Collection[str]
+) -> AggregationTree:
+    number = job.servers.index(server) + 1
+    return tree_from_paths(fabric, number, job_paths(fabric, job, server, paths), aggregate_at)
+
+
+def job_paths(fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterable[Path]]) -> list[Path]:
+    """The paths of a job to one PS, in the order of its workers."""
+    chosen = {path[0]: path for path in paths.get(job.number, ()) if path and path[-1] == server}
+    for worker in job.workers:
+        if worker not in chosen:
+            raise InputError(f"job {job.number}: no path from '{worker}' to '{server}'; give one for each worker")
+        if not is_path(fabric, chosen[worker]):
+            raise InputError(f"job {job.number}: {'-'.join(chosen[worker])} does not follow the fabric's links")
+    return [chosen[worker] for worker in job.workers]
+
+
+def tree_from_paths(
+    fabric: Fabric, number: int, paths: Iterable[Path], aggregate_at: Collection[str] = ()
+) -> AggregationTree:
+    """The tree of one path per worker, all to one root; its aggregators have no slots yet.
+
+    Labels count from 1: the workers in the order of `paths`, then the aggregators. Where more flows enter an INP
+    than a slot's bitmap has bits, it has several aggregators, each with an outgoing flow of its own.
+    """
+    merged = merge(fabric, paths, aggregate_at)
+    parents = summed_by(fabric, merged, aggregate_at)
+    children = Counter(parents.values())
+    kept = [summing for summing, number in children.items() if number > 1]
+    labels: dict[Sender, int] = dict(zip((*(path[0] for path in merged), *kept), count(1), strict=False))
+    branches: dict[int, Branch] = {}
+    for path in merged:
+        for sender, parent, part in pieces(fabric, path, parents, kept):
+            label = labels[sender]
+            branches[label] = Branch(label, labels[parent] if parent else ROOT_LABEL, part)
+    ordered = tuple(branches[label] for label in sorted(branches))
+    aggregators = tuple(
+        Aggregator(label, summing.switch, summing.pipeline, tuple(b.label for b in ordered if b.parent == label), 0, 0)
+        for summing, label in ((summing, labels[summing]) for summing in kept)
+    )
+    workers = {labels[path[0]]: path[0] for path in merged}
+    return AggregationTree(number, merged[0][-1], workers, aggregators, ordered)
+
+
+def merge(fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]) -> list[Path]:
+    """The paths, each going on from the first sum that it is a part of as the first path in that sum does."""
+    rest: dict[Summing, Path] = {}
+    arrived: Counter[Inp] = Counter()
+    merged = []
+    for chosen in paths:
+        path = chosen
+        begun: dict[Summing, int] = {}
+        for position, inp in inps(fabric, chosen, aggregate_at):
+            summing = Summing(*inp, arrived[inp] // MAX_CHILDREN)
+            arrived[inp] += 1
+            if summing in rest:
+                path = chosen[:position] + rest[summing]
+                break
+            begun[summing] = position
+        rest |= {summing: path[position:] for summing, position in begun.items()}
+        merged.append(path)
+    return merged
+
+
+def inps(fabric: Fabric, path: Path, aggregate_at: Collection[str]) -> Iterator[tuple[int, Inp]]:
+    """The INPs that a path passes, with the position of each one's switch."""
+    for position in range(1, len(path)):
+        switch = path[position]
+        if switch in aggregate_at:
+            yield position, (switch, fabric.ingress_pipeline(switch, path[position - 1]))
+
+
+def summed_by(fabric: Fabric, merged: list[Path], aggregate_at: Collection[str]) -> dict[tuple[Sender, Inp], Summing]:
+    """What sums the flow of each sender at the INP that it comes to next: the first 64 together, then the next."""
+    arrived: Counter[Inp] = Counter()
+    found: dict[tuple[Sender, Inp], Summing] = {}
+    for path in merged:
+        sender: Sender = path[0]
+        for _, inp in inps(fabric, path, aggregate_at):
+            if (sender, inp) not in found:
+                found[sender, inp] = Summing(*inp, arrived[inp] // MAX_CHILDREN)
+                arrived[inp] += 1
+            sender = found[sender, inp]
+    return found
+
+
+def pieces(
+    fabric: Fabric, path: Path, parents: Mapping[tuple[Sender, Inp], Summing], kept: Collection[Summing]
+) -> Iterator[tuple[Sender, Summing | None, Path]]:
+    """A path cut at the aggregators it passes: (sender, parent or None for the root, nodes between)."""
+    sender: Sender = path[0]
+    last: Sender = sender  # the last that has a label
+    start = 0
+    for position, inp in inps(fabric, path, {summing.switch for summing in parents.values()}):
+        sender = parents[sender, inp]
+        if sender in kept:
+            yield last, sender, path[start : position + 1]
+            last, start = sender, position
+    yield last, None, path[start:]

@@ -1,0 +1,85 @@
+"""Room for results: rates at which gradients, and the results that come back meanwhile, fit every link.
+
+The papers plan the way to the PS only. A job with one PS most often needs no more: its results flow where no gradient
+does. With several PSs, or several jobs, results of one share links with gradients of another (ARO, footnote 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from planner.core.evaluate import DirectedLink, Load, evaluate, tree_loads
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from topo.errors import unknown_name
+
+RESULTS_RETURN = {"reliable": True, "replay": False}
+"""By the mode of a run: whether results flow back while gradients still come."""
+ROUNDING = 1e-9
+"""A plan that fills a link without results has a factor as near to 1 as this."""
+
+
+@dataclass(frozen=True)
+class AsRun:
+    """A plan with the rates at which it runs in a mode: those of its method times `factor`.
+
+    `said` says in a line why the factor is not 1; it is empty where it is.
+    """
+
+    plan: Plan
+    mode: str
+    factor: float = 1.0
+    said: str = ""
+
+
+def as_run(problem: Problem, plan: Plan, mode: str = "reliable") -> AsRun:
+    """The plan as a run of this mode takes it. Every planned rate that is shown or kept is one of such a plan.
+
+    Raises `InputError` for an unknown mode.
+    """
+    if mode not in RESULTS_RETURN:
+        raise unknown_name("mode", mode, RESULTS_RETURN)
+    factor, links = tightest(problem, plan)
+    if not RESULTS_RETURN[mode] or factor >= 1 - ROUNDING:
+        return AsRun(plan, mode)
+    lowered = plan.with_rates_times(factor)
+    return AsRun(lowered, mode, factor, f"{sharing(problem, plan, links)}: {change(problem, plan, lowered, factor)}")
+
+
+def with_room_for_results(problem: Problem, plan: Plan) -> Plan:
+    """The plan with every rate lowered by one factor, as far as its results need it; most often the plan itself."""
+    return as_run(problem, plan).plan
+
+
+def tightest(problem: Problem, plan: Plan) -> tuple[float, list[DirectedLink]]:
+    """The factor at which gradients and results fit every link, and the links that are full at it."""
+    capacities = problem.fabric.capacities_bps
+    loads = evaluate(problem, plan).loads_with_results_bps
+    factors = {link: capacities[link] / load for link, load in loads.items() if load > 0}
+    least = min(factors.values(), default=1.0)
+    return least, [link for link, factor in factors.items() if factor <= least * (1 + ROUNDING)]
+
+
+def sharing(problem: Problem, plan: Plan, links: list[DirectedLink]) -> str:
+    """Whose results and whose gradients share the first of these links."""
+    loads, link = list(tree_loads(problem, plan)), links[0]
+    results = [load for load in loads if link in {(above, node) for node, above in load.tree.result_parents.items()}]
+    gradients = [load for load in loads if any(link in branch.links for branch in load.tree.branches)]
+    counted = "1 more link is" if len(links) == 2 else f"{len(links) - 1} more links are"
+    more = f" (and {counted} as full)" if len(links) > 1 else ""
+    return f"results of {owners(results)} share link {' → '.join(link)} with gradients of {owners(gradients)}{more}"
+
+
+def owners(loads: Iterable[Load]) -> str:
+    """The jobs and roots of trees: "job 1 (root h24) and job 3 (root h12)"."""
+    roots: dict[int, list[str]] = {}
+    for load in loads:
+        roots.setdefault(load.job, []).append(load.tree.root)
+    return " and ".join(f"job {job} (root {', '.join(dict.fromkeys(found))})" for job, found in roots.items())
+
+
+def change(problem: Problem, plan: Plan, lowered: Plan, factor: float) -> str:
+    """The factor, and the bottleneck sending rate with and without it."""
+    with_room, without = (evaluate(problem, each).sending_rate_bps / 1e6 for each in (lowered, plan))
+    return f"rates are x{factor:.3g}, {with_room:.3f} instead of {without:.3f} Mbit/s"

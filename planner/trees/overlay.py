@@ -1,0 +1,152 @@
+"""Trees planned on an overlay: workers, aggregators and the PS are its nodes, shortest paths its edges.
+
+PARING and SPAR decide who sends to whom, and leave the ways between them to shortest-path routing. Their papers let a
+gradient descend to an aggregator and climb again (a detour), which up-down routing forbids and `check` refuses. Without
+detours a node sends only to aggregators on a shortest path to the PS, and the plan can be installed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+from planner.core.loads import equal_rate_bps
+from planner.core.method import Options
+from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.problem import Job, Problem
+from planner.core.slots import assign_slots
+from planner.core.solving import SolverOutcome
+from planner.trees.from_paths import MAX_CHILDREN, Inp
+from planner.trees.unfolding import Path, unreachable
+from topo.errors import InputError
+from topo.fabric.fabric import Fabric
+from topo.fabric.up_down import Move, hops_to, up_down_paths
+
+
+@dataclass(frozen=True)
+class OverlayOptions(Options):
+    """`degree`: how many may send to an aggregator. The papers' comparisons have detours and no such limit."""
+
+    detours: bool = False
+    degree: float = MAX_CHILDREN
+
+
+@dataclass
+class Overlay:
+    """A tree that grows from the PS. `parents[node]` is the aggregator, or the PS, that a node sends to."""
+
+    fabric: Fabric
+    server: str
+    options: OverlayOptions
+    parents: dict[str, str] = field(default_factory=dict)
+    children: Counter[str] = field(default_factory=Counter)
+    hops: dict[str, dict[str, float]] = field(default_factory=dict)
+    drawn: dict[tuple[str, str], Path] = field(default_factory=dict)
+
+    def distance(self, source: str, target: str) -> float:
+        """Hops of the shortest up-down paths; infinite where there is none."""
+        if source in self.fabric.host_names:
+            return 1 + self.distance(self.fabric.tor_of(source), target)
+        if target in self.fabric.host_names:
+            return 1 + self.distance(source, self.fabric.tor_of(target))
+        if target not in self.hops:
+            states = hops_to(self.fabric, target)
+            self.hops[target] = {node: count for (node, last), count in states.items() if last == Move.UP}
+        return self.hops[target].get(source, inf)
+
+    def reach(self, source: str, targets: Iterable[str]) -> float:
+        """The distance to the nearest of the targets that `source` may send to."""
+        return min(self.distance(source, target) for target in [*targets, self.server] if self.allows(source, target))
+
+    def allows(self, source: str, target: str) -> bool:
+        if self.options.detours or target == self.server:
+            return self.distance(source, target) < inf
+        direct = self.distance(source, self.server)
+        return self.distance(source, target) + self.distance(target, self.server) == direct
+
+    def attach(self, node: str, candidates: Iterable[str]) -> None:
+        """Let `node` send to the nearest of the candidates that has room."""
+        parent = self.nearest(node, candidates)
+        self.parents[node] = parent
+        self.children[parent] += 1
+
+    def has_room(self, parent: str) -> bool:
+        return parent == self.server or self.children[parent] < self.options.degree
+
+    def nearest(self, node: str, candidates: Iterable[str]) -> str:
+        """The nearest of the candidates, the first of those that are equally near; the PS if it may send to none."""
+        free = [name for name in candidates if self.allows(node, name) and self.has_room(name)]
+        return min(free, key=lambda name: self.distance(node, name), default=self.server)
+
+    def path(self, node: str, parent: str) -> Path:
+        """The shortest path that a hash of seed, rack and `parent` draws: a rack's flows go together."""
+        if node in self.fabric.host_names:
+            return (node, *self.path(self.fabric.tor_of(node), parent))
+        if (node, parent) not in self.drawn:
+            paths = up_down_paths(self.fabric, node, parent)
+            if not paths:
+                raise unreachable(node, parent)
+            self.drawn[node, parent] = random.Random(f"{self.options.seed} {node} {parent}").choice(paths)
+        return self.drawn[node, parent]
+
+    def depth(self, node: str) -> int:
+        return 0 if node == self.server else 1 + self.depth(self.parents[node])
+
+
+def tree_of(overlay: Overlay, number: int, workers: Collection[str]) -> AggregationTree:
+    """The overlay as an aggregation tree without slots. Each pipeline that children enter sums apart."""
+    labels: dict[str | Inp, int] = {worker: label for label, worker in enumerate(workers, start=1)}
+    children: dict[Inp, list[int]] = {}
+    branches: list[Branch] = []
+
+    def send(sender: str | Inp, node: str) -> None:
+        path, parent = overlay.path(node, overlay.parents[node]), ROOT_LABEL
+        if path[-1] != overlay.server:
+            inp = path[-1], overlay.fabric.ingress_pipeline(path[-1], path[-2])
+            parent = labels.setdefault(inp, len(labels) + 1)
+            children.setdefault(inp, []).append(labels[sender])
+        branches.append(Branch(labels[sender], parent, path))
+
+    for worker in workers:
+        send(worker, worker)
+    switches = [node for node in overlay.parents if node not in overlay.fabric.host_names]
+    for switch in sorted(switches, key=overlay.depth, reverse=True):
+        for inp in [inp for inp in children if inp[0] == switch]:
+            send(inp, switch)
+    aggregators = tuple(Aggregator(labels[inp], *inp, tuple(found), 0, 0) for inp, found in children.items())
+    return AggregationTree(number, overlay.server, {labels[w]: w for w in workers}, aggregators, tuple(branches))
+
+
+def plan_of(method: str, problem: Problem, options: OverlayOptions, grow: Callable[[Job, Overlay], None]) -> Plan:
+    """The plan of trees that `grow` attaches a job's workers to, one for each PS, all flows at the best equal rate."""
+    tasks = [(job, server) for job in problem.jobs for server in job.servers]
+    trees = []
+    for job, server in tasks:
+        overlay = Overlay(problem.fabric, server, options)
+        grow(job, overlay)
+        trees.append(tree_of(overlay, job.servers.index(server) + 1, job.workers))
+    placed = assign_slots(problem.fabric, trees, options.window)
+    rate = equal_rate_bps(problem.fabric, placed)
+    shards = tuple(
+        Shard(job.number, tree.number, 1 / len(job.servers), rate, (tree,))
+        for (job, _), tree in zip(tasks, placed, strict=True)
+    )
+    return Plan(method, problem.fabric.name, shards, SolverOutcome("heuristic", 0.0))
+
+
+def single_task(method: str, problem: Problem) -> Job:
+    """The only job, with its only PS. Raises `InputError` for more."""
+    job = problem.jobs[0]
+    if len(problem.jobs) > 1 or len(job.servers) > 1:
+        raise InputError(
+            f"{method} places one job with one parameter server, {len(problem.jobs)} jobs with "
+            f"{sum(len(job.servers) for job in problem.jobs)} are given: give one"
+        )
+    return job
+
+
+def aggregating(fabric: Fabric) -> list[str]:
+    return [switch.name for switch in fabric.switches if switch.ina]

@@ -1,0 +1,110 @@
+"""Flows that are summed at most once: each on its way to its PS at one input pipeline (INP), or at none.
+
+That is InArt's rule. Other than in `routes`, which merges all that enters an aggregating INP, a flow may pass
+an INP that sums others of its tree. The sum of an INP goes on as one flow, and no INP sums it again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
+from planner.core.problem import Job, Problem
+from planner.trees.from_paths import MAX_CHILDREN, Inp, Summing
+from planner.trees.unfolding import Path, Unfolded, unfold, unreachable
+from topo.fabric.fabric import Fabric
+
+
+@dataclass(frozen=True)
+class Task:
+    """A PS's part of a job: `share` is x_s, the fraction of the gradient."""
+
+    job: Job
+    server: str
+    share: float
+    unfolded: Unfolded
+
+
+@dataclass(frozen=True)
+class Way:
+    """The nodes from a worker's ToR to the switch of the INP that sums its flow; to the PS, with no INP."""
+
+    inp: Inp | None
+    path: Path
+
+
+def tasks_of(problem: Problem) -> list[Task]:
+    """The tasks of all jobs, split equally. Raises `InputError` when a worker cannot reach a PS."""
+    tasks = []
+    for job in problem.jobs:
+        for server in job.servers:
+            unfolded = unfold(problem.fabric, server)
+            for worker in job.workers:
+                if worker not in unfolded.next_hops:
+                    raise unreachable(worker, server)
+            tasks.append(Task(job, server, 1 / len(job.servers), unfolded))
+    return tasks
+
+
+def entrance(fabric: Fabric, worker: str) -> Inp:
+    """The worker's ToR, and the pipeline by which it enters it. Workers who share them have the same ways."""
+    tor = fabric.tor_of(worker)
+    return tor, fabric.ingress_pipeline(tor, worker)
+
+
+def ways(fabric: Fabric, task: Task, worker: str) -> Iterator[Way]:
+    """Every way of the worker's flow: along each shortest up-down path to each INP on it, and to the PS."""
+    known: dict[Way, None] = {}
+    for path in task.unfolded.paths(worker):
+        known[Way(None, path[1:])] = None
+        for position in range(1, len(path) - 1):
+            if fabric.switch_by_name[path[position]].ina:
+                inp = path[position], fabric.ingress_pipeline(path[position], path[position - 1])
+                known[Way(inp, path[1 : position + 1])] = None
+    yield from known
+
+
+def tree_of(task: Task, number: int, chosen: Sequence[Way], onward: Mapping[Inp, Path]) -> AggregationTree:
+    """The tree of a way for each of the job's workers, in their order; it has no slots yet.
+
+    `onward[inp]` leads from the INP's switch to the PS. An INP that one flow chose sums nothing: the flow is
+    forwarded; one that more chose than a slot's bitmap has bits has several aggregators. Labels count from 1: the
+    workers, then the aggregators.
+    """
+    labels = dict(zip(task.job.workers, range(1, len(chosen) + 1), strict=True))
+    arrived: Counter[Inp] = Counter()
+    children: dict[Summing, list[int]] = {}
+    for worker, way in zip(task.job.workers, chosen, strict=True):
+        if way.inp is not None:
+            children.setdefault(Summing(*way.inp, arrived[way.inp] // MAX_CHILDREN), []).append(labels[worker])
+            arrived[way.inp] += 1
+    kept = {summing: found for summing, found in children.items() if len(found) > 1}
+    aggregator = {summing: label for label, summing in enumerate(kept, len(labels) + 1)}
+    parents = {label: aggregator[summing] for summing, found in kept.items() for label in found}
+    branches = [
+        branch(labels[worker], worker, way, parents, onward)
+        for worker, way in zip(task.job.workers, chosen, strict=True)
+    ]
+    branches += [
+        Branch(label, ROOT_LABEL, onward[summing.switch, summing.pipeline]) for summing, label in aggregator.items()
+    ]
+    return AggregationTree(
+        number,
+        task.server,
+        {label: worker for worker, label in labels.items()},
+        tuple(
+            Aggregator(label, summing.switch, summing.pipeline, tuple(kept[summing]), 0, 0)
+            for summing, label in aggregator.items()
+        ),
+        tuple(branches),
+    )
+
+
+def branch(label: int, worker: str, way: Way, parents: Mapping[int, int], onward: Mapping[Inp, Path]) -> Branch:
+    """The worker's branch, to its aggregator or, if that has no other child, on to the PS."""
+    if label in parents:
+        return Branch(label, parents[label], (worker, *way.path))
+    rest = onward[way.inp][1:] if way.inp else ()
+    return Branch(label, ROOT_LABEL, (worker, *way.path, *rest))

@@ -1,0 +1,57 @@
+"""A plan under another slot policy: the same trees and rates, other slots, and for some a root in the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from planner.core.plan import ROOT_LABEL, AggregationTree, Branch, Plan
+from planner.core.policies import policy_of
+from planner.core.problem import Problem
+from planner.core.slots import assign_slots
+from topo.errors import PlanError
+
+
+def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
+    """The plan with slots by a policy of `planner.core.policies`.
+
+    Raises `InputError` for an unknown name and `PlanError` for a tree that cannot have its root in the network.
+    """
+    return with_policies(problem, plan, {job.number: name for job in problem.jobs})
+
+
+def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Plan:
+    """As `with_policy`, with a policy for each job by its number."""
+    trees = [under(names[shard.job], shard.job, tree) for shard in plan.shards for tree in shard.trees]
+    assigned = iter(assign_slots(problem.fabric, trees))
+    shards = tuple(replace(shard, trees=tuple(next(assigned) for _ in shard.trees)) for shard in plan.shards)
+    return replace(plan, shards=shards)
+
+
+def under(name: str, job: int, tree: AggregationTree) -> AggregationTree:
+    """A job's tree with the policy of that name, and the root that this needs; its slots are yet to be assigned."""
+    return replace(rooted_in_network(job, tree) if policy_of(name).needs_root else tree, policy=name)
+
+
+def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:
+    """The tree whose last aggregator answers the workers itself; the PS behind it stands by. Raises `PlanError`."""
+    if tree.in_network_root:
+        return tree
+    last = [branch for branch in tree.branches if branch.parent == ROOT_LABEL]
+    if len(last) != 1 or last[0].label not in tree.aggregator_of:
+        raise PlanError(
+            f"job {job}, tree {tree.number}: {len(last)} flows come to PS '{tree.root}', and a root in the network "
+            "needs one aggregator that all pass; plan with aggregation at the PS's own switch, on one pipeline"
+        )
+    top = last[0]
+
+    def renamed(label: int) -> int:
+        return ROOT_LABEL if label == top.label else label
+
+    return replace(
+        tree,
+        root=tree.aggregator_of[top.label].switch,
+        aggregators=tuple(replace(a, label=renamed(a.label)) for a in tree.aggregators),
+        branches=tuple(Branch(b.label, renamed(b.parent), b.path) for b in tree.branches if b is not top),
+        fallback=top.path,
+    )

@@ -1,0 +1,86 @@
+"""The unfolded graph of ARO: every switch's next hops towards one root, by up-down routing.
+
+A switch that can descend to the root descends, one that cannot crosses to a switch of its tier that
+can, and only the rest climb. In a Clos network these are exactly the shortest paths. Each switch thus
+has one direction, so the graph has no cycle and flows that meet in a switch can share the rest of
+the way, from whichever side they came.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import inf
+
+from topo.errors import InputError
+from topo.fabric.fabric import Fabric
+from topo.fabric.up_down import Move, move
+
+Path = tuple[str, ...]
+DirectedLink = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Unfolded:
+    """`next_hops[node]`: where a packet at `node` may go next. A node that does not reach the root is absent."""
+
+    root: str
+    next_hops: dict[str, tuple[str, ...]]
+
+    def links(self, sources: Iterable[str]) -> tuple[DirectedLink, ...]:
+        """The directed links that paths from `sources` can use."""
+        nodes = list(dict.fromkeys(sources))
+        known = set(nodes)
+        for node in nodes:  # grows while it is walked
+            nodes += [peer for peer in self.next_hops[node] if peer not in known]
+            known.update(self.next_hops[node])
+        return tuple((node, peer) for node in nodes for peer in self.next_hops[node])
+
+    def paths(self, source: str) -> Iterator[Path]:
+        """All paths from `source` to the root."""
+        if source == self.root:
+            yield (source,)
+        for peer in self.next_hops[source]:
+            yield from ((source, *rest) for rest in self.paths(peer))
+
+
+def unfold(fabric: Fabric, root: str) -> Unfolded:
+    """The unfolded graph towards `root`, a host or a switch."""
+    hops: dict[str, float] = {root: 0}
+    next_hops: dict[str, tuple[str, ...]] = {root: ()}
+    for step in (Move.DOWN, Move.CROSS, Move.UP):
+        reached = reach(fabric, hops, step)
+        hops |= reached
+        for node in reached:
+            next_hops[node] = tuple(
+                peer
+                for peer in fabric.neighbors[node]
+                if move(fabric, node, peer) == step and hops.get(peer) == hops[node] - 1
+            )
+    return Unfolded(root, next_hops)
+
+
+def reach(fabric: Fabric, hops: dict[str, float], step: Move) -> dict[str, float]:
+    """Least hops of the nodes not yet in `hops` that come to one of them by moves of the kind `step`."""
+    reached: dict[str, float] = {}
+    queue = [(count, node) for node, count in hops.items()]
+    heapq.heapify(queue)
+    while queue:
+        count, node = heapq.heappop(queue)
+        if node in fabric.host_names and count > 0:
+            continue  # a host is where a path begins or ends
+        for peer in fabric.neighbors[node]:
+            nearer = count + 1 < reached.get(peer, inf)
+            if peer not in hops and nearer and move(fabric, peer, node) == step:
+                reached[peer] = count + 1
+                heapq.heappush(queue, (count + 1, peer))
+    return reached
+
+
+def unreachable(worker: str, server: str) -> InputError:
+    """The error for a worker that has no route to its parameter server."""
+    return InputError(
+        f"parameter server '{server}' cannot be reached from worker '{worker}' by up-down routing: "
+        "add the missing links to the fabric, or choose another host"
+    )

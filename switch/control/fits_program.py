@@ -1,0 +1,189 @@
+"""Checks entries against the program that they are for, before anything of them is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from switch.entries import (
+    REPLICA,
+    DefaultAction,
+    KeyPart,
+    Lpm,
+    MeterRates,
+    MirrorSession,
+    MulticastGroup,
+    ProfileEntry,
+    Range,
+    RegisterPreset,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+    ValueSetMember,
+)
+from switch.program.program import ActionCall, MatchKey, Program, Table
+from topo.errors import InputError, unknown_name
+
+MAX_GROUP = 65535
+MAX_REPLICA = 65535
+MAX_SESSION = (1 << 15) - 1
+
+PARTS: dict[str, type] = {
+    "exact": int,
+    "valid": int,
+    "lpm": Lpm,
+    "ternary": Ternary,
+    "range": Range,
+}
+"""What may stand in a key, by how that part of it matches."""
+BY_PRIORITY = {"ternary", "range"}
+
+
+def check_entries(program: Program, entries: SwitchEntries) -> None:
+    """Raise `InputError` for the first entry, group or preset that the program cannot have."""
+    for entry in entries.tables:
+        action_call(program, entry)
+    for profiled in entries.profiled:
+        profile_calls(program, profiled)
+    for member in entries.value_sets:
+        check_value(program, member)
+    for default in entries.defaults:
+        default_call(program, default)
+    for group in entries.groups:
+        check_group(group)
+    for mirror in entries.mirrors:
+        check_mirror(mirror)
+    for rates in entries.meters:
+        check_rates(program, rates)
+    for preset in entries.registers:
+        check_preset(program, preset)
+
+
+def action_call(program: Program, entry: TableEntry) -> ActionCall:
+    """The action that `entry` runs, with the entry's key and parameters checked."""
+    table = program.table(entry.table)
+    if table.profile is not None:
+        raise InputError(f"table '{table.name}' has the action profile '{table.profile}': it takes a ProfileEntry")
+    check_key(table, entry)
+    return call(table, entry.action, entry.params)
+
+
+def profile_calls(program: Program, entry: ProfileEntry) -> tuple[ActionCall, ...]:
+    """The actions of which `entry` runs one, with its key and their parameters checked."""
+    table = program.table(entry.table)
+    if table.profile != entry.profile or table.profile is None:
+        has = f"the action profile '{table.profile}'" if table.profile else "no action profile"
+        raise InputError(f"table '{table.name}' has {has}, and an entry names '{entry.profile}'")
+    if len(entry.actions) != 1 and (program.profiles[table.profile].selector is None or not entry.actions):
+        raise InputError(f"an entry of table '{table.name}' has {len(entry.actions)} actions: without a selector, one")
+    check_key(table, entry)
+    return tuple(call(table, action, params) for action, params in entry.actions)
+
+
+def check_value(program: Program, member: ValueSetMember) -> None:
+    if member.value_set not in program.value_sets:
+        raise unknown_name("parser value set", member.value_set, program.value_sets)
+    bits = program.value_sets[member.value_set].bits
+    check_numbers(f"value set '{member.value_set}'", (member.value,), [("value", bits)])
+
+
+def default_call(program: Program, default: DefaultAction) -> ActionCall:
+    """The action that `default` makes a table run on a miss, with its parameters checked."""
+    return call(program.table(default.table), default.action, default.params)
+
+
+def call(table: Table, name: str, params: tuple[int, ...]) -> ActionCall:
+    action = table.action(name)
+    check_numbers(
+        f"parameters of action '{action.name}' in table '{table.name}'",
+        params,
+        [(parameter.name, parameter.bits) for parameter in action.parameters],
+    )
+    return ActionCall(action, params)
+
+
+def check_key(table: Table, entry: TableEntry | ProfileEntry) -> None:
+    """Each part of the key must match as the table does, and overlapping keys need a priority."""
+    what = f"key of table '{table.name}'"
+    if len(entry.key) != len(table.key):
+        names = ", ".join(part.name for part in table.key) or "none"
+        raise InputError(f"{what}: {len(entry.key)} given, {len(table.key)} expected ({names})")
+    for value, part in zip(entry.key, table.key, strict=True):
+        check_part(what, part, value)
+    prioritised = any(part.match in BY_PRIORITY for part in table.key)
+    if prioritised != (entry.priority is not None):
+        rule = "needs a priority, for its keys can overlap" if prioritised else "takes no priority: its keys never tie"
+        raise InputError(f"{what}: the entry {entry.key} {rule}")
+
+
+def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
+    """`value` must be of the kind that `part` matches by, and its numbers must fit."""
+    expected = PARTS[part.match]
+    if not isinstance(value, expected):
+        kind = "a number" if expected is int else expected.__name__
+        raise InputError(f"{what}: '{part.name}' matches {part.match}, which takes {kind}, not {value!r}")
+    if isinstance(value, Lpm) and not 0 <= value.prefix <= part.bits:
+        raise InputError(f"{what}: '{part.name}' has {part.bits} bits, so a prefix of {value.prefix} cannot be")
+    if isinstance(value, Range) and value.low > value.high:
+        raise InputError(f"{what}: the range {value} of '{part.name}' is empty: its lower end is first")
+    numbers = numbers_of(value)
+    check_numbers(what, numbers, [(part.name, part.bits)] * len(numbers))
+
+
+def numbers_of(value: KeyPart) -> tuple[int, ...]:
+    """The numbers of a part of a key that need as many bits as the field."""
+    match value:
+        case Lpm():
+            return (value.value,)
+        case Ternary():
+            return value.value, value.mask
+        case Range():
+            return value.low, value.high
+        case _:
+            return (value,)
+
+
+def check_numbers(what: str, numbers: tuple[int, ...], expected: Iterable[tuple[str, int]]) -> None:
+    """Each of `numbers` must fit the bits that are expected in its place."""
+    places = list(expected)
+    if len(numbers) != len(places):
+        names = ", ".join(name for name, _ in places) or "none"
+        raise InputError(f"{what}: {len(numbers)} given, {len(places)} expected ({names})")
+    for number, (name, bits) in zip(numbers, places, strict=True):
+        if not 0 <= number < 1 << bits:
+            raise InputError(f"{what}: {number} does not fit '{name}', which has {bits} bits (0 to {(1 << bits) - 1})")
+
+
+def check_group(group: MulticastGroup) -> None:
+    if not 1 <= group.group <= MAX_GROUP:
+        raise InputError(f"multicast group {group.group}: groups are 1 to {MAX_GROUP}")
+    for replica, _ in group.more:
+        if not 0 <= replica <= MAX_REPLICA or replica == REPLICA:
+            raise InputError(
+                f"multicast group {group.group}: replica number {replica} in `more`; "
+                f"0 to {MAX_REPLICA} are possible, but for {REPLICA}, which is that of its ports"
+            )
+    for port in (*group.ports, *(port for _, port in group.more)):
+        if not 0 <= port < 512:
+            raise InputError(f"multicast group {group.group}: port {port}; ports are 0 to 511")
+
+
+def check_mirror(mirror: MirrorSession) -> None:
+    if not 0 <= mirror.session <= MAX_SESSION:
+        raise InputError(f"mirror session {mirror.session}: sessions are 0 to {MAX_SESSION}")
+    if mirror.port is not None and not 0 <= mirror.port < 512:
+        raise InputError(f"mirror session {mirror.session}: port {mirror.port}; ports are 0 to 511")
+
+
+def check_rates(program: Program, rates: MeterRates) -> None:
+    meter = program.meter(rates.meter)
+    if rates.index is not None and not 0 <= rates.index < meter.size:
+        raise InputError(f"meter '{meter.name}' has no cell {rates.index}: it has {meter.size}")
+    if len(rates.rates) != meter.rates or list(rates.rates) != sorted(rates.rates):
+        raise InputError(f"meter '{meter.name}' takes {meter.rates} rates, the lowest first; not {rates.rates}")
+
+
+def check_preset(program: Program, preset: RegisterPreset) -> None:
+    register = program.register(preset.register)
+    if not 0 <= preset.index < register.size:
+        raise InputError(f"register '{register.name}' has no element {preset.index}: it has {register.size}")
+    check_numbers(f"register '{register.name}'", (preset.value,), [("value", register.bits)])

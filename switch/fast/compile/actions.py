@@ -1,0 +1,213 @@
+"""Actions to C: one function each, and a handler for each primitive in the table `PRIMITIVES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from switch.fast.compile import hashes, headers
+from switch.fast.compile.context import Context, located
+from switch.fast.compile.expressions import WORD, constant, truncated, unsigned_word
+from switch.fast.layout.layout import DROP_PORT, STANDARD
+from switch.fast.layout.usage import may_change, written_by
+from switch.program.program import (
+    Action,
+    Argument,
+    Calculation,
+    Counter,
+    ElementField,
+    Expression,
+    Field,
+    HeaderReference,
+    Primitive,
+    Register,
+)
+from topo.errors import UnsupportedError
+
+Handler = Callable[..., None]
+Index = tuple[Expression, int]
+Run = tuple[Index | None, list[Primitive]]
+
+REGISTER_FIRST = {"register_read": 1, "register_write": 0}  # the register's position; its index follows it
+SHARED_TEST = 2  # so many registers used at one index are worth a test in common
+
+
+def emit_action(context: Context, action: Action) -> None:
+    """The function `action_<number>`, which takes the parameters of a table entry."""
+    context.out.comment(f"action {action.name}")
+    record = context.layout.parameters[action.number]
+    given = f"const struct {record.name} *given" if action.parameters else "void"
+    context.parameters = record
+    with context.out.block(f"static INLINE void action_{action.number}({given})"):
+        for run in runs_of_one_index(action.primitives):
+            emit_run(context, run)
+        context.touch(written_by(action.primitives))
+    context.parameters = None
+
+
+def index_of(primitive: Primitive) -> Index | None:
+    """The index that a statement on a register uses, and the register's size."""
+    if primitive.name not in REGISTER_FIRST:
+        return None
+    register, index = primitive.arguments[REGISTER_FIRST[primitive.name] :][:2]
+    assert isinstance(register, Register)
+    assert isinstance(index, Expression), "an index that was not checked"
+    return index, register.size
+
+
+def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
+    """Statements in order, in runs throughout which all registers are used at one unchanging index."""
+    index: Index | None = None
+    run: list[Primitive] = []
+    for primitive in primitives:
+        own = index_of(primitive)
+        if (own is not None and own != index) or (index and may_change(run, index[0])):
+            yield index, run
+            index, run = own, []
+        run.append(primitive)
+    yield index, run
+
+
+def emit_run(context: Context, run: Run) -> None:
+    """A run of statements: one test of the index for all of them."""
+    index, primitives = run
+    others = [primitive for primitive in primitives if index_of(primitive) is None]
+    if index is None or len(primitives) - len(others) < SHARED_TEST:
+        emit_primitives(context, primitives)
+        return
+    out, (expression, size) = context.out, index
+    with out.block(""):
+        out.line(f"u32 index = {index_text(context, expression)};")
+        with out.block(f"if (index < {size})"):
+            context.tested = index
+            emit_primitives(context, primitives)
+            context.tested = None
+        with out.block("else"):
+            emit_primitives(context, others)
+
+
+def emit_primitives(context: Context, primitives: Iterable[Primitive]) -> None:
+    for primitive in primitives:
+        emit_primitive(context, primitive)
+
+
+def emit_primitive(context: Context, primitive: Primitive) -> None:
+    """One statement, under the line of P4 that it comes from."""
+    if primitive.source is not None:
+        context.out.comment(primitive.source)
+    with located(primitive.source):
+        if primitive.name not in PRIMITIVES:
+            raise UnsupportedError(f"primitive '{primitive.name}'")
+        PRIMITIVES[primitive.name](context, *primitive.arguments)
+
+
+# {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
+def assign(context: Context, target: Argument, value: Expression) -> None:
+    for field in headers.each_case(context, targets_of(context, target)):
+        context.assign(field, context.value(value, field.bits))
+
+
+def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]]:
+    """The fields that `target` can be, each with the C condition under which it is that one, if there is one."""
+    if not isinstance(target, ElementField):
+        yield "", field_of(target)
+        return
+    for condition, header in headers.header_cases(context, target.header):
+        fields = context.program.headers[header].fields
+        if target.index >= len(fields):
+            raise UnsupportedError("writing to the validity of a header")
+        yield condition, fields[target.index]
+
+
+# {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
+def mark_to_drop(context: Context, standard: Argument) -> None:
+    if standard != HeaderReference(STANDARD):
+        raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
+    context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
+    context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
+
+
+# {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}
+def count(context: Context, counter: Counter, index: Expression) -> None:
+    with bounded_index(context, index, counter.size):
+        element = context.layout.counter(counter, "index")
+        context.out.line(f"{element}.packets += 1;")
+        context.out.line(f"{element}.bytes += state.length;")
+
+
+# {"op": "register_read", "parameters": [{"type": "field", ...}, {"type": "register_array", ...}, {"type": "field"}]}
+def register_read(context: Context, target: Argument, register: Register, index: Expression) -> None:
+    with bounded_index(context, index, register.size):
+        element = context.layout.register(register, "index")
+        context.assign(field_of(target), unsigned_word(element, register.bits))
+
+
+# {"op": "register_write", "parameters": [{"type": "register_array", ...}, {"type": "field", ...}, {"type": "field"}]}
+def register_write(context: Context, register: Register, index: Expression, value: Expression) -> None:
+    with bounded_index(context, index, register.size):
+        element = context.layout.register(register, "index")
+        context.out.line(f"{element} = {truncated(context.value(value), register.bits)};")
+
+
+@contextmanager
+def bounded_index(context: Context, index: Expression, size: int) -> Iterator[None]:
+    """What is written inside happens only for an `index` below `size`; BMv2 skips the statement otherwise."""
+    if context.tested == (index, size):
+        yield
+        return
+    with context.out.block(""):
+        context.out.line(f"u32 index = {index_text(context, index)};")
+        with context.out.block(f"if (index < {size})"):
+            yield
+
+
+def index_text(context: Context, index: Expression) -> str:
+    value = context.value(index)
+    if value.low < 0 or value.high >= 1 << 32:
+        raise UnsupportedError("an index that may not fit 32 bits")
+    return value.text
+
+
+def field_of(argument: Argument) -> Field:
+    if not isinstance(argument, Field):
+        raise UnsupportedError(f"writing to {argument!r}")
+    return argument
+
+
+# {"op": "exit", "parameters": []}
+def leave(context: Context) -> None:
+    """The action goes on to its end; `emit_jump` leaves the pipeline after it."""
+    context.out.comment("exit")
+
+
+# {"op": "modify_field_with_hash_based_offset", "parameters": [field, base, {"type": "calculation", ...}, size]}
+def hash_field(
+    context: Context, target: Argument, base: Expression, calculation: Calculation, size: Expression
+) -> None:
+    """The field becomes base + hash % size; a size of 0 counts as 1."""
+    field, low, high = field_of(target), context.value(base), context.value(size)
+    if not (low.unsigned and high.unsigned):
+        raise UnsupportedError("a hash with a base or size that may not fit 64 bits")
+    with context.out.block(""):
+        context.out.line(f"u64 size = {high.text};")
+        text = f"({hashes.call(context, calculation)} % (size ? size : 1) + {low.text})"
+        context.assign(field, unsigned_word(text, WORD))
+
+
+PRIMITIVES: dict[str, Handler] = {
+    "add_header": headers.add_header,
+    "assign": assign,
+    "assign_VL": headers.assign_variable,
+    "assign_header": headers.assign_header,
+    "assign_header_stack": headers.assign_stack,
+    "assign_union": headers.assign_union,
+    "count": count,
+    "exit": leave,
+    "mark_to_drop": mark_to_drop,
+    "modify_field_with_hash_based_offset": hash_field,
+    "pop": headers.pop,
+    "push": headers.push,
+    "register_read": register_read,
+    "register_write": register_write,
+    "remove_header": headers.remove_header,
+}

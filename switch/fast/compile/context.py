@@ -1,0 +1,62 @@
+"""What the stages of the generator share: the program, its layout, and the text that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from switch.fast.compile.expressions import WORD, Expressions, Value, truncated
+from switch.fast.compile.rewrite import Last, plain
+from switch.fast.layout.emitter import Emitter
+from switch.fast.layout.layout import Layout
+from switch.fast.layout.records import Record
+from switch.program.program import Expression, Field, Parameter, Program, Source
+from topo.errors import UnsupportedError
+
+
+@contextmanager
+def located(source: Source | None) -> Iterator[None]:
+    """A refusal raised inside says where in the P4 program it belongs."""
+    try:
+        yield
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{error} ({source})" if source else str(error)) from None
+
+
+class Context:
+    """Compiles expressions and assignments in the scope of the action being written, if any."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.layout = Layout(program)
+        self.out = Emitter()
+        self.parameters: Record | None = None
+        self.last: Last | None = None  # inside the parser
+        self.tested: tuple[Expression, int] | None = None  # the index known to be inside registers of this size
+        self.expressions = Expressions(self.layout.field, self.validity, self.parameter)
+
+    def value(self, expression: Expression, bits: int = WORD) -> Value:
+        """At least the low `bits` bits of `expression`."""
+        return self.expressions.compile(plain(self.program, expression, self.last), bits)
+
+    def validity(self, header: str) -> str:
+        return f"state.valid.{self.layout.names.of(header)}"
+
+    def parameter(self, parameter: Parameter) -> str:
+        assert self.parameters is not None, "a parameter outside of an action"
+        return f"given->{self.parameters.order[parameter.index].symbol}"
+
+    def assign(self, field: Field, value: Value) -> None:
+        """Write `value` to `field`, cut to its width as BMv2 does."""
+        if field.signed and (value.low < -(1 << field.bits - 1) or value.high >= 1 << field.bits - 1):
+            raise UnsupportedError(f"assignment to the signed field '{field}' of a number that may not fit it")
+        self.out.line(f"{self.layout.field(field)} = {truncated(value, field.bits)};")
+
+    def touch(self, written: Iterable[Field]) -> None:
+        """Note which of the packet's headers have to be written back, where not all are."""
+        headers = {field.header for field in written}
+        if self.layout.rebuilt:
+            return
+        for header in self.layout.packet_headers:
+            if header in headers:
+                self.out.line(f"state.dirty.{self.layout.names.of(header)} = 1;")

@@ -1,0 +1,128 @@
+"""A program to one C file: the stages in the order in which C needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from switch.fast.compile.actions import emit_action
+from switch.fast.compile.architecture import declare_saved, emit_architecture
+from switch.fast.compile.context import Context
+from switch.fast.compile.control import declare_entries, emit_pipeline, emit_search
+from switch.fast.compile.deparser import emit_deparser
+from switch.fast.compile.hashes import emit_calculations, hashed_bytes
+from switch.fast.compile.parser import ParserGenerator
+from switch.fast.compile.refusals import check, refusal
+from switch.fast.layout.layout import MAX_REPLICAS, PORTS, Layout, declare_memory
+from switch.program.checked_types import MALFORMED, not_p4c
+from switch.program.program import Program
+from topo.errors import UnsupportedError
+
+KEPT = "_generated"
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The C text, and the layout by which its memory and tables are filled."""
+
+    source: str
+    layout: Layout
+
+
+def generate(program: Program) -> Generated:
+    """The C of `program`; `UnsupportedError` names what this target does not do exactly as BMv2 does.
+
+    It is kept with the program, for all switches of a network run the same one.
+    """
+    kept: dict[str, object] = vars(program)
+    if KEPT not in kept:
+        kept[KEPT] = generate_anew(program)
+    return cast(Generated, kept[KEPT])
+
+
+def generate_anew(program: Program) -> Generated:
+    check(program)
+    try:
+        return write(Context(program))
+    except UnsupportedError as error:
+        raise refusal(program, str(error)) from None
+    except MALFORMED as error:
+        raise not_p4c(program.name, error) from error
+
+
+def write(context: Context) -> Generated:
+    """The whole file."""
+    program = context.program
+    parser = ParserGenerator(context)
+    emit_head(context)
+    declare_types(context)
+    emit_calculations(context)
+    parser.emit()
+    emit_deparser(context, parser.places)
+    for action in program.actions:
+        emit_action(context, action)
+    emit_pipeline(context, program.ingress)
+    emit_pipeline(context, program.egress)
+    emit_architecture(context)
+    context.out.line(f"ENTRY({parser.places.furthest})")
+    return Generated(context.out.text(), context.layout)
+
+
+def emit_head(context: Context) -> None:
+    context.out.comment(f"Generated from the BMv2 JSON of {context.program.name}; each part names its line there.")
+    context.out.line(f"#define PORTS {PORTS}")
+    context.out.line(f"#define MAX_REPLICAS {MAX_REPLICAS}")
+    if context.layout.rebuilt:
+        context.out.line(f"#define HEAD_BYTES {max(context.layout.head_bytes, 1)}")
+    if size := hashed_bytes(context):
+        context.out.line(f"#define HASHED_BYTES {size}")
+    context.out.line('#include "runtime.h"')
+
+
+def declare_types(context: Context) -> None:
+    """Parameters, entries and tables; the packet's state; the switch's memory."""
+    layout, out = context.layout, context.out
+    for record in layout.parameters.values():
+        record.declare(out)
+    for table in layout.tables.values():
+        declare_entries(context, table)
+        if table.hashed:
+            out.line(f"TABLE({table.symbol}, struct {table.key.name}, struct entry_{table.symbol}, {table.table.size})")
+    declare_state(context)
+    for front in layout.fronts.values():
+        front.declare(out)
+    records = {array.record.name: array.record for array in layout.arrays.values()}
+    for record in records.values():
+        if not record.name.startswith(("entry_", "front_", "listed_")):
+            record.declare(out)
+    declare_memory(layout, out)
+    out.line("MEMORY struct memory memory;")
+    for table in layout.tables.values():
+        if table.rule is not None:
+            emit_search(context, table)
+    for front in layout.fronts.values():
+        out.line(f"FIND({front.symbol}, {front.bits})")
+
+
+def declare_state(context: Context) -> None:
+    """The packet being processed: its fields, and which headers it has, which have changed, and where they are."""
+    layout, out = context.layout, context.out
+    for record in {record.name: record for record in layout.state.values()}.values():
+        record.declare(out)
+    names = ", ".join(
+        layout.names.of(header.name) for header in context.program.headers.values() if not header.metadata
+    )
+    with out.block("struct state", ";"):
+        for header, record in layout.state.items():
+            out.line(f"struct {record.name} {layout.names.of(header)};")
+        out.line(f"struct {{ u8 {names}; }} valid;")
+        if layout.rebuilt:
+            out.line(
+                "u32 head, current_length; // bytes of headers in front of the payload; of the packet as it would leave"
+            )
+        else:
+            out.line(f"struct {{ u16 {names}; }} at;")
+            out.line(f"struct {{ u8 {names}; }} dirty;")
+        out.line("u32 length;")
+    out.line("WHOLE struct state state;")
+    declare_saved(context)

@@ -1,0 +1,76 @@
+"""Refuses, by name and before anything runs, what the generator would not do exactly as BMv2 does.
+
+What shows only where C is written (a primitive or operator that is in no table, limits of arithmetic) is refused there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from switch.fast.layout.usage import used_fields
+from switch.program.program import Program, Table, Unknown
+from topo.errors import UnsupportedError
+
+MAX_FIELD_BITS = 128
+MAX_REGISTER_BITS = 64
+MAX_LIST = 16384  # of tables that are searched entry by entry
+
+
+def check(program: Program) -> None:
+    """Raise `UnsupportedError` for the first construct that target 'fast' does not run."""
+    for extra in program.extras:
+        raise refusal(program, f"{extra.kind} '{extra.name}'")
+    for statement in program.deparser_statements:
+        raise refusal(program, f"statement '{statement.source or statement.name}' in the deparser")
+    check_fields(program)
+    check_state(program)
+    for table in program.tables.values():
+        check_table(program, table)
+
+
+def refusal(program: Program, what: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"program '{program.name}' uses {what}, which target 'fast' does not support: "
+        "run it on BMv2 (SWITCH=bmv2), or take it out of the program"
+    )
+
+
+def check_fields(program: Program) -> None:
+    for field in sorted(used_fields(program), key=str):
+        if field.bits > MAX_FIELD_BITS:
+            raise refusal(program, f"field '{field}' of {field.bits} bits (more than {MAX_FIELD_BITS})")
+
+
+def check_state(program: Program) -> None:
+    for register in program.registers.values():
+        if register.bits > MAX_REGISTER_BITS:
+            what = f"register '{register.name}' of {register.bits} bits (more than {MAX_REGISTER_BITS})"
+            raise refusal(program, what)
+    for action in program.actions:
+        for parameter in action.parameters:
+            if parameter.bits > MAX_FIELD_BITS:
+                name = f"{action.name}.{parameter.name}"
+                raise refusal(program, f"parameter '{name}' of {parameter.bits} bits (more than {MAX_FIELD_BITS})")
+
+
+# Properties of tables that the generator does not know, and whether a table has them.
+REFUSED_PROPERTIES: dict[str, Callable[[Table], bool]] = {
+    "action profile": lambda table: table.profile is not None,
+    "direct counter": lambda table: table.counted,
+    "direct meter": lambda table: table.meter is not None,
+    "idle timeout": lambda table: table.idle_timeout,
+}
+
+
+def check_table(program: Program, table: Table) -> None:
+    where = f" of table '{table.name}'" + (f" ({table.source})" if table.source else "")
+    for what, present in REFUSED_PROPERTIES.items():
+        if present(table):
+            raise refusal(program, f"{what}{where}")
+    for part in table.key:
+        if isinstance(part.value, Unknown):
+            raise refusal(program, f"{part.value.kind} '{part.name}' in table '{table.name}'")
+    if table.match != "exact" and table.size > MAX_LIST:
+        raise refusal(program, f"{table.match} table '{table.name}' of {table.size} entries (more than {MAX_LIST})")
+    if table.default is None:
+        raise refusal(program, f"table '{table.name}' without a default action")

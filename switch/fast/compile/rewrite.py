@@ -1,0 +1,97 @@
+"""Expressions about whole headers, stacks and unions, written as expressions about fields and validity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from switch.program.program import (
+    Constant,
+    ElementField,
+    Expression,
+    Field,
+    HeaderReference,
+    LastField,
+    Operation,
+    Program,
+    StackReference,
+    UnionReference,
+    Validity,
+)
+from topo.errors import UnsupportedError
+
+REWRITTEN = ("dereference_header_stack", "valid_union")
+"""The operators of which nothing is left."""
+
+
+Last = Callable[[LastField], Field]
+"""What the last element of a stack is, where the parser stands."""
+
+
+def plain(program: Program, expression: Expression, last: Last | None = None) -> Expression:
+    """`expression` without headers, stacks and unions in it."""
+    match expression:
+        case LastField() if last is not None:
+            return last(expression)
+        case ElementField(header, index):
+            return member(program, header, index)
+        case Operation(operator, operands):
+            about = about_headers(program, expression)
+            return about or Operation(operator, tuple(plain(program, operand, last) for operand in operands))
+    return expression
+
+
+def about_headers(program: Program, operation: Operation) -> Expression | None:
+    """An operation on whole headers as one on their fields; None for any other."""
+    match operation:
+        case Operation("valid_union", (UnionReference(union),)):
+            return any_of([Validity(header) for header in program.unions[union].members.values()])
+        case Operation("==", (HeaderReference(one), HeaderReference(other))):
+            return same_header(program, one, other)
+        case Operation("!=", (HeaderReference(one), HeaderReference(other))):
+            return Operation("not", (same_header(program, one, other),))
+    return None
+
+
+def member(program: Program, header: Expression, index: int) -> Expression:
+    """A field, by its place, of the header that `header` evaluates to; behind the last field is its validity."""
+    match header:
+        case HeaderReference(name):
+            fields: tuple[Expression, ...] = (*program.headers[name].fields, Validity(name))
+            return fields[index]
+        case Operation("?", (condition, left, right)):
+            chosen = member(program, left, index), member(program, right, index)
+            return Operation("?", (plain(program, condition), *chosen))
+        case Operation("dereference_header_stack", (StackReference(stack), place)):
+            return element(program, program.stacks[stack].headers, plain(program, place), index)
+    raise UnsupportedError(f"a field of a header computed by {header!r}")
+
+
+def element(program: Program, headers: tuple[str, ...], place: Expression, index: int) -> Expression:
+    """A field of the header at `place` among `headers`; BMv2 ends where there is none."""
+    values = [member(program, HeaderReference(header), index) for header in headers]
+    numbered = list(enumerate(values[:-1]))
+    return reduce(
+        lambda rest, each: Operation("?", (Operation("==", (place, Constant(each[0]))), each[1], rest)),
+        reversed(numbered),
+        values[-1],
+    )
+
+
+def same_header(program: Program, one: str, other: str) -> Expression:
+    """BMv2 finds two headers equal where both are valid and so are all of their fields."""
+    pairs = zip(program.headers[one].fields, program.headers[other].fields, strict=True)
+    fields = [equal_fields(left, right) for left, right in pairs]
+    return reduce(
+        lambda left, right: Operation("and", (left, right)), fields, Operation("and", (Validity(one), Validity(other)))
+    )
+
+
+def equal_fields(one: Field, other: Field) -> Operation:
+    if one.variable:
+        raise UnsupportedError(f"comparing '{one}', which has a variable length")
+    return Operation("==", (one, other))
+
+
+def any_of(expressions: list[Expression]) -> Expression:
+    return reduce(lambda left, right: Operation("or", (left, right)), expressions)

@@ -1,0 +1,64 @@
+"""An array in front of each hash table, so that most lookups touch one place in memory and call nobody.
+
+Every entry is in its hash table; a copy stands in the array, at the place that a hash of its key gives, if no
+other was there before it. A place that could not take all of its entries says that more are behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.fast.layout.emitter import Emitter
+from switch.fast.layout.records import Member, Record
+
+MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio, as in runtime.h
+WORD = 8
+HEAD_BYTES = 8  # u32 filled, u32 behind
+
+
+@dataclass(frozen=True)
+class Front:
+    """The array in front of the table `symbol`: 2**`bits` places. Keys are whole 64-bit words."""
+
+    symbol: str
+    key_bytes: int
+    entry_bytes: int
+    bits: int
+
+    @property
+    def record(self) -> Record:
+        """One place: a key, whether it is filled and whether more is behind it, and the entry."""
+        names = (("filled", 4, self.key_bytes), ("behind", 4, self.key_bytes + 4))
+        members = tuple(Member(name, name, size, offset) for name, size, offset in names)
+        return Record(f"front_{self.symbol}", members, self.key_bytes + HEAD_BYTES + self.entry_bytes)
+
+    def place(self, key: bytes) -> int:
+        """Where an entry with this key may stand; `place_of` in runtime.h."""
+        place = 0
+        for start in range(0, len(key), WORD):
+            place = (place ^ int.from_bytes(key[start : start + WORD], "little")) * MULTIPLIER & (1 << 64) - 1
+        return place >> 64 - self.bits
+
+    def add(self, places: NDArray[np.void], entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Copy entries that are in the hash table. A packet that comes meanwhile finds all of a new one or nothing."""
+        raw = places.view(np.uint8).reshape(len(places), -1)
+        for key, entry in entries:
+            place = self.place(key)
+            if places[place]["filled"] and raw[place, : self.key_bytes].tobytes() != key:
+                places[place]["behind"] = 1
+            else:
+                raw[place, : self.key_bytes] = np.frombuffer(key, np.uint8)
+                raw[place, self.key_bytes + HEAD_BYTES :] = np.frombuffer(entry, np.uint8)
+                places[place]["filled"] = 1
+
+    def declare(self, out: Emitter) -> None:
+        with out.block(f"struct front_{self.symbol}", ";"):
+            out.line(f"struct key_{self.symbol} key;")
+            out.line("u32 filled, behind;")
+            out.line(f"struct entry_{self.symbol} entry;")
+        size = f"sizeof(struct front_{self.symbol}) == {self.record.size}"
+        out.line(f'_Static_assert({size}, "layout of front_{self.symbol}");')

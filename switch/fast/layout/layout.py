@@ -1,0 +1,327 @@
+"""Where everything of a program lives: packet fields, registers, counters and tables.
+
+Registers of equal length stand side by side as the columns of one array of rows: a program that uses
+many registers at the same index then touches one run of cache lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from switch.entries import TableEntry
+from switch.fast.layout.emitter import Emitter, Names
+from switch.fast.layout.fronts import Front
+from switch.fast.layout.placement import headers_stay
+from switch.fast.layout.records import LONGEST_BYTES, Record, make_record, rounded_up
+from switch.fast.layout.usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
+from switch.program.program import Action, Counter, Field, Header, Program, Register, Table
+from topo.errors import UnsupportedError
+
+PORTS = 512
+DROP_PORT = 511
+MAX_REPLICAS = 128
+MOST_VARIABLE_BYTES = 512
+DIRECT_BITS = 12  # a table with one key of at most so many bits is an array
+FRONT_BITS = 11  # of other tables, so many entries can stand in front (two to the power of it)
+ARRIVALS = 1024  # places of interfaces, by their kernel's index
+
+CLOCKS = ("ingress_global_timestamp", "enq_timestamp", "egress_global_timestamp")
+STARTED = "start of the clock"
+LOST = "lost packets"  # that could not be made as their headers say
+GROUPS = "groups"
+GROUP_BITS = 8
+GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
+
+STANDARD = "standard_metadata"
+
+COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of records in the switch's memory."""
+
+    name: str
+    symbol: str
+    record: Record
+    length: int
+    offset: int
+
+    @property
+    def size(self) -> int:
+        return self.record.size * self.length
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A field of variable length, up to `most` bytes: the C expressions of its bytes and of their number."""
+
+    field: Field
+    most: int
+    bytes: str
+    length: str
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """A table with a key. `values[n]` is the record that follows the entry's head for action number n.
+
+    It is an array in memory, of which the key is the index (`direct`); or a list in the order in which entries win,
+    whose places begin with what `rule` holds; or else a hash map.
+    """
+
+    table: Table
+    symbol: str
+    key: Record
+    values: dict[int, Record]
+    entry_bytes: int
+    direct: bool
+    rule: Record | None
+
+    HEAD_BYTES = 8  # u32 present, u32 action
+
+    @property
+    def hashed(self) -> bool:
+        return not self.direct and self.rule is None
+
+    def pack_entry(self, action: Action, values: tuple[int, ...]) -> bytes:
+        """The bytes of an entry that runs `action` with `values`."""
+        head = (1).to_bytes(4, "little") + action.number.to_bytes(4, "little")
+        return (head + self.values[action.number].pack(values)).ljust(self.entry_bytes, b"\0")
+
+    def unpack_entry(self, key: tuple[int, ...], data: bytes) -> TableEntry:
+        """The entry whose bytes are `data`."""
+        number = int.from_bytes(data[4:8], "little")
+        action = next(action for action in self.table.actions if action.number == number)
+        return TableEntry(self.table.name, key, action.name, self.values[number].unpack(data[self.HEAD_BYTES :]))
+
+
+class Layout:
+    """The layout of one program, computed once, used by the generator and by whoever fills the switch."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.names = Names()
+
+    # -- the packet's state
+
+    @cached_property
+    def intrinsic(self) -> dict[str, Field]:
+        """The metadata fields that the switch itself reads and writes, by name, where the program has them."""
+        wanted = ("ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp",
+                  "egress_rid", "parser_error", "priority", "checksum_error")  # fmt: skip
+        clocks = filter(self.timed, CLOCKS)
+        found = {name: self.program.find_field(STANDARD, name) for name in (*wanted, *clocks)}
+        return {name: field for name, field in found.items() if field is not None}
+
+    def timed(self, name: str) -> bool:
+        """Whether the program uses a metadata field that the switch fills from its clock."""
+        return self.program.find_field(STANDARD, name) in used_fields(self.program)
+
+    @cached_property
+    def rebuilt(self) -> bool:
+        """Whether the headers that leave are written anew, in front of the payload; else they stay in the packet."""
+        return not headers_stay(self.program)
+
+    @cached_property
+    def state(self) -> dict[str, Record]:
+        """For each header instance, the record of its fields: of those that are used, or all that leave."""
+        used = used_fields(self.program) | set(self.intrinsic.values())
+        records = {}
+        for header in self.program.headers.values():
+            whole = self.rebuilt and not header.metadata
+            fields = [(f.name, f.bits) for f in header.fields if (whole or f in used) and not f.variable]
+            fields += [part for f in header.fields if f.variable for part in variable_parts(header, f)]
+            records[header.name] = make_record("fields_" + self.names.of(header.type if whole else header.name), fields)
+        return records
+
+    def used(self, header: str) -> list[Field]:
+        """The fields of `header` that are kept outside the packet."""
+        symbols = self.state[header].symbols
+        fields = self.program.headers[header].fields
+        return [field for field in fields if field.name in symbols and not field.variable]
+
+    def variable(self, header: str) -> Variable | None:
+        """The field of `header` whose length varies, if it has one."""
+        declared = self.program.headers[header]
+        for field in declared.fields:
+            if field.variable:
+                symbols = self.state[header].symbols
+                place = f"{self.header(header)}."
+                most = most_variable_bytes(declared)
+                return Variable(field, most, place + symbols[field.name], place + symbols[f"{field.name} length"])
+        return None
+
+    def header(self, name: str) -> str:
+        """The C expression of a header's record."""
+        return f"state.{self.names.of(name)}"
+
+    def field(self, field: Field) -> str:
+        """The C expression of a field."""
+        return f"{self.header(field.header)}.{self.state[field.header].symbols[field.name]}"
+
+    @cached_property
+    def packet_headers(self) -> list[str]:
+        if self.rebuilt:
+            return [header.name for header in self.program.headers.values() if not header.metadata]
+        return extracted_headers(self.program)
+
+    @cached_property
+    def head_bytes(self) -> int:
+        """The most bytes of headers that a packet leaves with."""
+        return sum(self.most_bytes(name) for name in self.program.deparser)
+
+    def most_bytes(self, header: str) -> int:
+        variable = self.variable(header)
+        return self.program.headers[header].size + (variable.most if variable else 0)
+
+    def siblings(self, header: str) -> list[str]:
+        """The other members of the header union that `header` belongs to."""
+        unions = [union.members.values() for union in self.program.unions.values()]
+        return [other for members in unions if header in members for other in members if other != header]
+
+    @cached_property
+    def written(self) -> set[Field]:
+        """The fields that the parser or an action writes."""
+        pipelines = (self.program.ingress, self.program.egress)
+        statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
+        return written_by(statements) | {checksum.target for checksum in self.program.checksums}
+
+    # -- memory
+
+    @cached_property
+    def rows(self) -> dict[int, Record]:
+        """For each length, the record of all registers of that length."""
+        columns: dict[int, list[tuple[str, int]]] = {}
+        for register in self.program.registers.values():
+            columns.setdefault(register.size, []).append((register.name, register.bits))
+        return {length: make_record(f"row_{length}", each, whole_lines=True) for length, each in columns.items()}
+
+    @cached_property
+    def arrays(self) -> dict[str, Array]:
+        """All of the switch's memory, by name: ports, rows of registers, counters, direct tables."""
+        parts = [(f"rows_{length}", record, length) for length, record in self.rows.items()]
+        parts += [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
+        parts += [("arrivals", make_record("arrival", [("ifindex", 32), ("port", 32)]), ARRIVALS)]
+        if any(map(self.timed, CLOCKS)):
+            parts.append((STARTED, make_record("started", [("ns", 64)]), 1))
+        if self.rebuilt:
+            parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
+        parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
+        parts += [
+            (layout.table.name, entry_record(layout), 1 << layout.table.key[0].bits)
+            for layout in self.tables.values()
+            if layout.direct
+        ]
+        parts += [
+            (layout.table.name, listed_record(layout), layout.table.size)
+            for layout in self.tables.values()
+            if layout.rule is not None
+        ]
+        parts += [(front.record.name, front.record, 1 << front.bits) for front in self.fronts.values()]
+        placed, offset = {}, 0
+        for name, record, length in parts:
+            offset = rounded_up(offset, record.alignment)
+            placed[name] = Array(name, self.names.of(name), record, length, offset)
+            offset += placed[name].size
+        return placed
+
+    @cached_property
+    def fronts(self) -> dict[str, Front]:
+        """The arrays in front of the hash tables, by the symbol of the table."""
+        hashed = [table for table in self.tables.values() if table.hashed]
+        fronts = [Front(each.symbol, each.key.size, each.entry_bytes, FRONT_BITS) for each in hashed]
+        fronts.append(Front(GROUPS, GROUP_KEY_BYTES, GROUP_BYTES, GROUP_BITS))
+        return {front.symbol: front for front in fronts}
+
+    @property
+    def memory_bytes(self) -> int:
+        return max(array.offset + array.size for array in self.arrays.values())  # what C may add is not used
+
+    def register(self, register: Register, index: str) -> str:
+        """The C expression of one element of a register array."""
+        array = self.arrays[f"rows_{register.size}"]
+        return f"memory.{array.symbol}[{index}].{array.record.symbols[register.name]}"
+
+    def counter(self, counter: Counter, index: str) -> str:
+        return f"memory.{self.arrays[counter.name].symbol}[{index}]"
+
+    def view(self, memory: np.ndarray, name: str) -> np.ndarray:
+        """The array `name` inside the switch's memory (bytes), without copying."""
+        array = self.arrays[name]
+        view: np.ndarray = memory[array.offset : array.offset + array.size].view(array.record.dtype)
+        return view
+
+    # -- tables
+
+    @cached_property
+    def parameters(self) -> dict[int, Record]:
+        """For each action, by number, the record of its parameters."""
+        return {
+            action.number: make_record(f"parameters_{action.number}", [(p.name, p.bits) for p in action.parameters])
+            for action in self.program.actions
+        }
+
+    @cached_property
+    def tables(self) -> dict[str, TableLayout]:
+        """The tables that have a key, by name."""
+        return {table.name: self.table(table) for table in self.program.tables.values() if table.key}
+
+    def table(self, table: Table) -> TableLayout:
+        symbol = self.names.of(table.name)
+        values = {action.number: self.parameters[action.number] for action in table.actions}
+        return TableLayout(
+            table=table,
+            symbol=symbol,
+            key=make_record(f"key_{symbol}", [(f"{part.name} {i}", part.bits) for i, part in enumerate(table.key)]),
+            values=values,
+            entry_bytes=TableLayout.HEAD_BYTES + max(record.size for record in values.values()),
+            direct=table.match == "exact" and len(table.key) == 1 and table.key[0].bits <= DIRECT_BITS,
+            rule=None if table.match == "exact" else rule_record(f"rule_{symbol}", table),
+        )
+
+
+def rule_record(name: str, table: Table) -> Record:
+    """What a packet's key is compared with: for each part, its mask, least and greatest value."""
+    ends = [(f"{end} {i}", part.bits) for i, part in enumerate(table.key) for end in ("mask", "least", "most")]
+    return make_record(name, [*ends, ("priority", 32)])
+
+
+def listed_record(layout: TableLayout) -> Record:
+    """A place of a list, as far as memory's layout needs to know it."""
+    assert layout.rule is not None
+    return Record(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
+
+
+def most_variable_bytes(header: Header) -> int:
+    """The most bytes that its field of variable length can have."""
+    most = (header.max_bytes or 0) - header.size
+    if not 0 < most <= MOST_VARIABLE_BYTES:
+        raise UnsupportedError(
+            f"header '{header.name}' with {most} bytes of variable length (1 to {MOST_VARIABLE_BYTES})"
+        )
+    return most
+
+
+def variable_parts(header: Header, field: Field) -> list[tuple[str, int]]:
+    """Room for its bytes, which is an array, and for their number."""
+    return [(field.name, 8 * max(most_variable_bytes(header), LONGEST_BYTES + 1)), (f"{field.name} length", 32)]
+
+
+def entry_record(layout: TableLayout) -> Record:
+    """The entry of a direct table, as far as memory's layout needs to know it."""
+    record = make_record(f"entry_{layout.symbol}", [("present", 32), ("action", 32)])
+    return Record(record.name, record.order, layout.entry_bytes)
+
+
+def declare_memory(layout: Layout, out: Emitter) -> None:
+    """The struct `memory`, with its layout asserted."""
+    with out.block("struct memory", ";"):
+        for array in layout.arrays.values():
+            out.line(f"struct {array.record.name} {array.symbol}[{array.length}];")
+    for array in layout.arrays.values():
+        place = f"__builtin_offsetof(struct memory, {array.symbol}) == {array.offset}"
+        out.line(f'_Static_assert({place}, "layout of {array.symbol}");')

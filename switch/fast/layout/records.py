@@ -1,0 +1,118 @@
+"""Records: the layout of structs that Python and the generated C share (keys, entries, register rows).
+
+Members are ordered by size, so that none needs padding in front; C's own layout is then the same, and
+the generated C asserts that it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from switch.fast.layout.emitter import Emitter, Names
+
+ALIGNMENT = 8
+CACHE_LINE = 64
+WORD_BYTES = 8
+LONGEST_BYTES = 16  # of a C integer
+
+
+def rounded_up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def container_bytes(bits: int) -> int:
+    """Bytes of the smallest C integer that holds `bits` bits; beyond 128 bits, of an array of bytes."""
+    return next((size for size in (1, 2, 4, 8, LONGEST_BYTES) if bits <= 8 * size), -(-bits // 8))
+
+
+@dataclass(frozen=True)
+class Member:
+    """`name` in Python, `symbol` in C; `offset` in bytes."""
+
+    name: str
+    symbol: str
+    size: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """A struct of unsigned integers. `order` holds the members as they were given, to pack values by."""
+
+    name: str
+    order: tuple[Member, ...]
+    size: int
+    alignment: int = ALIGNMENT
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """In the order of memory."""
+        return tuple(sorted(self.order, key=lambda member: member.offset))
+
+    @cached_property
+    def symbols(self) -> dict[str, str]:
+        return {member.name: member.symbol for member in self.order}
+
+    def pack(self, values: Sequence[int]) -> bytes:
+        """The record's bytes in this machine's order, given a value for each member of `order`."""
+        data = bytearray(self.size)
+        for member, value in zip(self.order, values, strict=True):
+            data[member.offset : member.offset + member.size] = value.to_bytes(member.size, "little")
+        return bytes(data)
+
+    def unpack(self, data: bytes) -> tuple[int, ...]:
+        """The values that `pack` was given."""
+        return tuple(int.from_bytes(data[m.offset : m.offset + m.size], "little") for m in self.order)
+
+    @cached_property
+    def dtype(self) -> np.dtype[np.void]:
+        """The record as NumPy sees it, members under their Python names."""
+        return np.dtype(
+            {
+                "names": [member.name for member in self.members],
+                "formats": [
+                    f"<u{member.size}" if member.size <= WORD_BYTES else f"V{member.size}" for member in self.members
+                ],
+                "offsets": [member.offset for member in self.members],
+                "itemsize": self.size,
+            }
+        )
+
+    def declare(self, out: Emitter) -> None:
+        """The struct in C, padded with named bytes so that all of it can be initialised."""
+        with out.block(f"struct {self.name}", f" __attribute__((aligned({self.alignment})));"):
+            end = 0
+            for member in self.members:
+                array = member.size > LONGEST_BYTES
+                out.line(f"u8 {member.symbol}[{member.size}];" if array else f"u{8 * member.size} {member.symbol};")
+                end = member.offset + member.size
+            if end < self.size:
+                out.line(f"u8 padding_[{self.size - end}];")
+        out.line(f'_Static_assert(sizeof(struct {self.name}) == {self.size}, "layout of {self.name}");')
+
+
+def place_by_size(bits: int) -> int:
+    """Integers stand in front of arrays, the longest first."""
+    size = container_bytes(bits)
+    return -size if size <= LONGEST_BYTES else size
+
+
+def make_record(name: str, members: Iterable[tuple[str, int]], whole_lines: bool = False) -> Record:
+    """A record of (name, bits) members; with `whole_lines`, one that lies in as few cache lines as it can."""
+    given = list(members)
+    names = Names()
+    names.of("padding_")
+    offset = 0
+    placed: dict[int, Member] = {}
+    for index in sorted(range(len(given)), key=lambda i: place_by_size(given[i][1])):
+        member, bits = given[index]
+        size = container_bytes(bits)
+        placed[index] = Member(member, names.of(member), size, offset)
+        offset += size
+    least = rounded_up(max(offset, 1), ALIGNMENT)
+    alignment = min(CACHE_LINE, 1 << (least - 1).bit_length()) if whole_lines else ALIGNMENT
+    return Record(name, tuple(placed[index] for index in range(len(given))), rounded_up(least, alignment), alignment)

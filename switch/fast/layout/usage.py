@@ -1,0 +1,120 @@
+"""Which fields a program reads and writes, and where: what nobody names stays in the packet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from switch.program.program import (
+    Action,
+    Argument,
+    Arguments,
+    Boolean,
+    Conditional,
+    ElementField,
+    Expression,
+    Field,
+    HeaderReference,
+    Node,
+    Operation,
+    Pipeline,
+    Primitive,
+    Program,
+    Table,
+)
+
+# The position of the argument that each primitive writes.
+WRITES = {"assign": 0, "modify_field_with_hash_based_offset": 0, "register_read": 0, "set": 0}
+
+
+def parts_of(argument: Argument) -> Iterator[Argument]:
+    """An argument or expression, and everything that it consists of."""
+    yield argument
+    match argument:
+        case Operation(_, operands) | Arguments(operands):
+            for operand in operands:
+                yield from parts_of(operand)
+        case ElementField(header):
+            yield from parts_of(header)
+
+
+def fields_in(argument: Argument) -> Iterator[Field]:
+    """The fields named in an argument or expression."""
+    return (part for part in parts_of(argument) if isinstance(part, Field))
+
+
+def named_by(primitives: Iterable[Primitive]) -> set[Field]:
+    """All fields that statements read or write."""
+    return {field for each in primitives for argument in each.arguments for field in fields_in(argument)}
+
+
+def written_by(primitives: Iterable[Primitive]) -> set[Field]:
+    """The fields that statements write; `mark_to_drop` writes metadata that targets know of."""
+    targets = [each.arguments[WRITES[each.name]] for each in primitives if each.name in WRITES]
+    return {field for field in targets if isinstance(field, Field)}
+
+
+# Statements that write no field.
+WRITES_NOTHING = frozenset(("count", "exit", "register_write"))
+DROPPED = frozenset(("egress_spec", "mcast_grp"))
+
+
+def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
+    """Whether a statement can write a field that `expression` reads. One about whole headers can write any."""
+    read = set(fields_in(expression))
+    for each in primitives:
+        target = each.arguments[WRITES[each.name]] if each.name in WRITES else None
+        if each.name == "mark_to_drop":
+            changed = any(field.name in DROPPED for field in read)
+        else:
+            changed = target in read if isinstance(target, Field) else each.name not in WRITES_NOTHING
+        if read and changed:
+            return True
+    return False
+
+
+def actions_of(node: Node) -> tuple[Action, ...]:
+    return node.actions if isinstance(node, Table) else ()
+
+
+def statements_of(pipeline: Pipeline) -> list[Primitive]:
+    """Every statement that a pipeline can run."""
+    actions = {action for node in pipeline.nodes.values() for action in actions_of(node)}
+    return [primitive for action in actions for primitive in action.primitives]
+
+
+def parser_statements(program: Program) -> list[Primitive]:
+    return [operation for state in program.parser.states.values() for operation in state.operations]
+
+
+def fields_of_node(node: Node) -> Iterator[Field]:
+    """The fields that the node itself reads, its actions aside."""
+    if isinstance(node, Conditional):
+        yield from fields_in(node.condition)
+    else:
+        yield from (part.value for part in node.key if isinstance(part.value, Field))
+
+
+def used_fields(program: Program) -> set[Field]:
+    """Every field that the parser, a condition, a key, an action or a calculation names."""
+    found = named_by(parser_statements(program))
+    for state in program.parser.states.values():
+        found |= {field for field in state.key if isinstance(field, Field)}
+    for pipeline in (program.ingress, program.egress):
+        found |= named_by(statements_of(pipeline))
+        found |= {field for node in pipeline.nodes.values() for field in fields_of_node(node)}
+    for calculation in program.calculations.values():
+        found |= {part for part in calculation.input if isinstance(part, Field)}
+    for checksum in program.checksums:
+        found |= {checksum.target, *fields_in(checksum.condition or Boolean(True))}
+    return found
+
+
+def extracted_headers(program: Program) -> list[str]:
+    """The headers that some parser state extracts, in the order of the program's declarations."""
+    found = {
+        argument.header
+        for each in parser_statements(program)
+        for argument in each.arguments
+        if each.name == "extract" and isinstance(argument, HeaderReference)
+    }
+    return [name for name in program.headers if name in found]

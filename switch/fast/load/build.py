@@ -1,0 +1,85 @@
+"""Generated C to a library for this process, or to an eBPF object; each text is compiled once per machine.
+
+Results are kept under the user's cache directory by the hash of everything that goes into them, and put
+there by a rename, so that any number of processes may build at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from topo.errors import MachineError, RunError, writing
+
+HERE = Path(__file__).parents[1] / "c"
+HEADERS = ("runtime.h", "hashes.h", "kernel.h", "process.h")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """How to make one kind of output. `programs` are alternatives, the first that is installed is taken."""
+
+    suffix: str
+    programs: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+LIBRARY = Compiler(".so", ("cc", "gcc", "clang"), ("-O2", "-g0", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"))
+EBPF = Compiler(".o", ("clang",), ("-O2", "-g", "-w", "-target", "bpf", "-mcpu=v3", "-c", "-fno-strict-aliasing"))
+
+
+def build(source: str, compiler: Compiler) -> Path:
+    """The file that `compiler` makes of `source`, from the cache if it is there."""
+    if sys.byteorder != "little":
+        raise MachineError("target 'fast' needs a little-endian machine: run on BMv2 (SWITCH=bmv2)")
+    wanted = cache_directory() / f"{fingerprint(source, compiler)}{compiler.suffix}"
+    if not wanted.exists():
+        compile_to(wanted, source, compiler)
+    return wanted
+
+
+def fingerprint(source: str, compiler: Compiler) -> str:
+    """A hash of the text, the headers, and how they are compiled."""
+    parts = [source, *((HERE / header).read_text() for header in HEADERS), *include_options(), repr(compiler)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def cache_directory() -> Path:
+    """Where compiled programs are kept: `$XDG_CACHE_HOME/inakit`, by default `~/.cache/inakit`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    directory = (Path(base) if base else Path.home() / ".cache") / "inakit"
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
+    with writing(wanted.parent), tempfile.TemporaryDirectory(dir=wanted.parent) as scratch:
+        text, result = Path(scratch) / "program.c", Path(scratch) / f"program{compiler.suffix}"
+        text.write_text(source)
+        command = [find(compiler), *compiler.options, *include_options(), "-I", str(HERE), "-o", str(result), str(text)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            complaint = "\n".join(done.stderr.splitlines()[:20])
+            raise RunError(f"{command[0]} does not compile the generated C, a fault of target 'fast':\n{complaint}")
+        result.replace(wanted)
+
+
+def find(compiler: Compiler) -> str:
+    for program in compiler.programs:
+        if shutil.which(program):
+            return program
+    names = " or ".join(compiler.programs)
+    raise MachineError(f"{names} is not installed, and target 'fast' compiles P4 with it: apt install clang")
+
+
+def include_options() -> list[str]:
+    """Where Debian keeps <asm/types.h>, which clang does not look for when it compiles for eBPF."""
+    found = sorted(Path("/usr/include").glob("*-linux-gnu/asm"))
+    return [part for directory in found for part in ("-I", str(directory.parent))]

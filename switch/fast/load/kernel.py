@@ -1,0 +1,185 @@
+"""A switch whose ports are network interfaces and whose program runs in the kernel, on one CPU.
+
+The program is at tc's ingress of every port and lets nothing through to the host's own network stack.
+All ports are steered to one CPU (RPS), so that one packet at a time passes through the switch, as in
+BMv2: registers need no lock.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import mmap
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.fast.compile.generate import Generated, generate
+from switch.fast.layout.layout import ARRIVALS, DROP_PORT, GROUPS
+from switch.fast.load.attach import IngressFilter
+from switch.fast.load.build import EBPF, build
+from switch.fast.load.libbpf import BpfObject, failure, map_info, map_items, update_map, verified_instructions
+from switch.fast.load.needs import explanation, lacking, needs_of
+from switch.fast.load.state import SwitchState
+from switch.program.program import Program
+from topo.errors import InputError, MachineError, RunError
+from topo.live.processors import cpu_mask, switch_processors
+
+MEMORY_MAP = ".bss.memory"
+PORT_MAP = "port_of_ifindex"
+PROGRAM = "from_port"
+
+turns = itertools.count()
+
+
+def next_cpu() -> int:
+    """The processors of switches in turn."""
+    cpus = switch_processors()
+    return cpus[next(turns) % len(cpus)]
+
+
+class KernelTables:
+    """Hash maps, by what gives the descriptor of each."""
+
+    def __init__(self, map_fd: Callable[[str], int]) -> None:
+        self.map_fd = map_fd
+
+    def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        update_map(self.map_fd(symbol), entries)
+
+    def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
+        return map_items(self.map_fd(symbol))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program ready for the kernel: as many switches as one likes can be made of it."""
+
+    generated: Generated
+    path: Path
+
+
+def compile_program(program: Program) -> Compiled:
+    """`program` as an eBPF file; the work that all switches share."""
+    generated = generate(program)
+    return Compiled(generated, build(generated.source, EBPF))
+
+
+def load(path: Path) -> BpfObject:
+    """The object in the kernel; otherwise an error that names what the kernel lacks, or quotes its verifier."""
+    opened = BpfObject(path)
+    code = opened.load()
+    if code == 0:
+        return opened
+    try:
+        if code == -errno.EPERM:
+            raise MachineError("the kernel does not let this process load eBPF programs: run as root")
+        refused = failure("the kernel refuses the generated program", code)
+        if missing := lacking(needs_of(opened.handle)):
+            raise MachineError(explanation(missing)) from refused
+        raise refused
+    finally:
+        opened.close()
+
+
+class KernelSwitch:
+    """Runs a program on the interfaces given to `add_port`, on `cpu`, until `close`."""
+
+    def __init__(self, compiled: Compiled, name: str = "switch", cpu: int | None = None) -> None:
+        self.name = name
+        self.cpu = next_cpu() if cpu is None else cpu
+        self.interfaces: dict[int, str] = {}
+        self.filters: dict[int, IngressFilter] = {}
+        layout = compiled.generated.layout
+        self.source = compiled.generated.source
+        self.loaded = load(compiled.path)
+        self.shared = mmap.mmap(self.loaded.map_fd(MEMORY_MAP), layout.memory_bytes)
+        memory = np.frombuffer(self.shared, np.uint8)
+        self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd))
+
+    def add_port(self, port: int, interface: str) -> None:
+        """Make `interface` the switch's port number `port`: nothing that arrives there goes anywhere else."""
+        if not 0 <= port < DROP_PORT:
+            raise InputError(f"switch '{self.name}': port {port}; ports are 0 to {DROP_PORT - 1}")
+        if port in self.interfaces:
+            raise InputError(f"switch '{self.name}': port {port} is '{self.interfaces[port]}' already")
+        ifindex = socket.if_nametoindex(interface)
+        steer(interface, self.cpu)
+        update_map(self.loaded.map_fd(PORT_MAP), [(ifindex.to_bytes(4, "little"), port.to_bytes(4, "little"))])
+        self.state.layout.view(self.state.memory, "ports")["ifindex"][port] = ifindex
+        arrival = self.state.layout.view(self.state.memory, "arrivals")[ifindex % ARRIVALS]
+        if not arrival["ifindex"]:
+            arrival["port"], arrival["ifindex"] = port, ifindex
+        self.filters[port] = IngressFilter(ifindex, self.loaded.program_fd(PROGRAM))
+        self.interfaces[port] = interface
+
+    @property
+    def instructions(self) -> int:
+        """How many instructions the kernel's verifier walked through to accept the program, of its 1,000,000."""
+        return verified_instructions(self.loaded.program_fd(PROGRAM))
+
+    def map_ids(self) -> dict[str, int]:
+        """The ids under which the kernel has the memory, the groups and, by its name, each table that is a map."""
+        tables = self.state.layout.tables
+        symbols = {name: table.symbol for name, table in tables.items() if table.hashed}
+        maps = {MEMORY_MAP: MEMORY_MAP, GROUPS: GROUPS} | symbols
+        return {name: map_info(self.loaded.map_fd(symbol)).id for name, symbol in maps.items()}
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add table entries, multicast groups and register presets."""
+        self.state.install(entries)
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
+        self.state.change(entries)
+
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        self.state.wipe()
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        return self.state.read_table(name)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        return self.state.read_groups()
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        return self.state.read_register(name)
+
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        return self.state.read_counter(name, count)
+
+    def check(self) -> None:
+        """Raise `RunError` if a port lost its interface or its program, or if the program lost a packet."""
+        if lost := self.state.read_lost():
+            why = "which the kernel cannot make as short as their headers say"
+            raise RunError(f"switch '{self.name}' lost {lost} packets, {why}")
+        for port, interface in self.interfaces.items():
+            if not Path("/sys/class/net", interface).exists():
+                raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone")
+            if not self.filters[port].is_there():
+                raise RunError(f"switch '{self.name}': somebody removed the program from '{interface}' (port {port})")
+
+    def close(self) -> None:
+        """Take the program off its interfaces and out of the kernel."""
+        for each in self.filters.values():
+            each.remove()
+        self.interfaces, self.filters = {}, {}
+        self.loaded.close()
+
+
+def steer(interface: str, cpu: int) -> None:
+    """Let `cpu` process whatever arrives at an interface, whichever CPU sent it."""
+    path = Path("/sys/class/net", interface, "queues/rx-0/rps_cpus")
+    try:
+        path.write_text(cpu_mask(cpu))
+    except OSError as error:
+        raise MachineError(
+            f"{path}: {error.strerror}; target 'fast' needs receive packet steering to keep a switch on one CPU: "
+            "use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
+        ) from error

@@ -1,0 +1,98 @@
+"""The Mininet switch whose ports run the P4 program in the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mininet.node import Switch as MininetSwitch
+from numpy.typing import NDArray
+
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.fast.load.kernel import Compiled, KernelSwitch, compile_program
+from switch.handle import Handle, make_handle
+from switch.program.read import read_program
+from switch.target import PROGRAM
+from topo.errors import RunError
+from topo.fabric.fabric import Switch
+
+
+@lru_cache(maxsize=4)
+def compiled_file(path: Path, _changed_ns: int) -> Compiled:
+    """The program in a file, compiled once for all switches as long as the file does not change."""
+    return compile_program(read_program(path))
+
+
+class FastSwitch(MininetSwitch):  # type: ignore[misc]
+    """Mininet's side of a `KernelSwitch`: its ports are this node's interfaces, under the fabric's numbers."""
+
+    def __init__(
+        self, name: str, *, fabric_switch: Switch, program: Path = PROGRAM, cpu: int | None = None, **params: Any
+    ) -> None:
+        own = {key: value for key, value in params.items() if key not in ("ledger", "run_dir")}
+        super().__init__(name, **own)
+        self.fabric_switch = fabric_switch
+        self._program = program
+        self._cpu = cpu
+        self._kernel: KernelSwitch | None = None
+
+    def start(self, controllers: Any = None) -> None:  # noqa: ARG002
+        """Load the program and attach it to the port of every link."""
+        compiled = compiled_file(self._program, self._program.stat().st_mtime_ns)
+        self._kernel = KernelSwitch(compiled, self.name, self._cpu)
+        for port in self.fabric_switch.ports:
+            if port in self.intfs:
+                self._kernel.add_port(port, self.intfs[port].name)
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803, Mininet's name
+        """Take the program out of the kernel. Also after a failed start."""
+        if self._kernel is not None:
+            self._kernel.close()
+            self._kernel = None
+        super().stop(deleteIntfs)
+
+    @property
+    def kernel(self) -> KernelSwitch:
+        """The running switch."""
+        if self._kernel is None:
+            raise RunError(f"switch '{self.name}' is not running: start the network first")
+        return self._kernel
+
+    def handle(self) -> Handle:
+        """By what `switch.fast.load.view` finds this switch from another process."""
+        return make_handle("fast", self._program, maps=self.kernel.map_ids(), cpu=self.kernel.cpu)
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
+        self.kernel.install(entries)
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
+        self.kernel.change(entries)
+
+    def wipe(self) -> None:
+        """Set all registers to 0, as a restart does. No packet may pass meanwhile."""
+        self.kernel.wipe()
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, by its full name in the P4 program, ordered by key."""
+        return self.kernel.read_table(name)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        return self.kernel.read_groups()
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array, by its full name in the P4 program."""
+        return self.kernel.read_register(name)
+
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
+        return self.kernel.read_counter(name, count)
+
+    def check(self) -> None:
+        """Raise `RunError` if the switch has stopped processing packets."""
+        self.kernel.check()

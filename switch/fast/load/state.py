@@ -1,0 +1,272 @@
+"""A switch's state, wherever the generated C runs: entries go in, registers and counters come out.
+
+Memory is one array of bytes that Python and the running program share. Hash tables are behind `Tables`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.control.fits_program import BY_PRIORITY, action_call, check_entries
+from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary, group_of_nodes
+from switch.fast.layout.layout import (
+    GROUP_BYTES,
+    GROUP_KEY_BYTES,
+    GROUPS,
+    LOST,
+    MAX_REPLICAS,
+    STARTED,
+    Layout,
+    TableLayout,
+)
+from switch.fast.layout.records import Record
+from switch.interpret.state.tables import rank, test_of
+from switch.program.program import ConstEntry, MatchKey, Table
+from topo.errors import InputError, UnsupportedError
+
+Memory = NDArray[np.uint8]
+
+
+class ReadableTables(Protocol):
+    """The hash tables of a loaded program, by their symbol in C."""
+
+    def items(self, symbol: str) -> Iterable[tuple[bytes, bytes]]:
+        """All (key, entry) pairs, in any order."""
+        ...
+
+
+class Tables(ReadableTables, Protocol):
+    """Hash tables that entries can be added to."""
+
+    def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Add (key, entry) pairs, all of one size."""
+        ...
+
+
+class StateReader:
+    """What memory and tables hold, as target-neutral entries, registers and counters."""
+
+    def __init__(self, layout: Layout, memory: Memory, tables: ReadableTables) -> None:
+        self.layout = layout
+        self.program = layout.program
+        self.memory = memory
+        self.readable = tables
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of the table `name`, ordered by key, or as they win."""
+        if not self.program.table(name).key:
+            return []
+        table = self.layout.tables[name]
+        if table.rule is not None:
+            return list(self.listed_entries(table, table.rule))
+        found = self.direct_items(table) if table.direct else self.hashed_items(table)
+        return sorted((table.unpack_entry(key, data) for key, data in found), key=lambda entry: entry.exact_key)
+
+    def direct_items(self, table: TableLayout) -> Iterator[tuple[tuple[int, ...], bytes]]:
+        view = self.layout.view(self.memory, table.table.name).view(np.uint8).reshape(-1, table.entry_bytes)
+        for index in np.flatnonzero(view[:, 0]):
+            yield (int(index),), view[index].tobytes()
+
+    def hashed_items(self, table: TableLayout) -> Iterator[tuple[tuple[int, ...], bytes]]:
+        for key, data in self.readable.items(table.symbol):
+            yield table.key.unpack(key), data
+
+    def listed_entries(self, table: TableLayout, rule: Record) -> Iterator[TableEntry]:
+        view = self.layout.view(self.memory, table.table.name).view(np.uint8)
+        for place in view.reshape(table.table.size, -1):
+            data = place[rule.size :].tobytes()
+            if not data[0]:
+                return
+            *ends, priority = rule.unpack(place[: rule.size].tobytes())
+            key = tuple(key_part(part, *ends[3 * index : 3 * index + 3]) for index, part in enumerate(table.table.key))
+            found = table.unpack_entry((), data)
+            yield replace(found, key=key, priority=priority if by_priority(table.table) else None)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        found = (unpack_group(key, data) for key, data in self.readable.items(GROUPS))
+        return sorted(found, key=lambda group: group.group)
+
+    def read_lost(self) -> int:
+        """Packets that the kernel could not make as their headers say."""
+        return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.rebuilt else 0
+
+    def column(self, register: str) -> NDArray[np.uint64]:
+        """The elements of a register where they are, in the register's own integer type."""
+        array = self.program.register(register)
+        view: NDArray[np.uint64] = self.layout.view(self.memory, f"rows_{array.size}")[register]
+        return view
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """A copy of all elements of the register `name`."""
+        return self.column(name).astype(np.uint64)
+
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Copies of the packets and bytes of the first `count` elements of the counter `name`, by default of all."""
+        view = self.layout.view(self.memory, self.program.counter(name).name)
+        return view["packets"][:count].copy(), view["bytes"][:count].copy()
+
+
+class SwitchState(StateReader):
+    """The state of a switch that this process runs: entries go in as well."""
+
+    def __init__(self, layout: Layout, memory: Memory, tables: Tables) -> None:
+        super().__init__(layout, memory, tables)
+        self.tables = tables
+        self.keys: dict[str, set[object]] = {name: set() for name in layout.tables}
+        self.lists: dict[str, list[TableEntry]] = {name: [] for name in layout.tables}
+        if STARTED in layout.arrays:
+            layout.view(memory, STARTED)["ns"][0] = time.monotonic_ns()
+        for name, table in layout.tables.items():
+            self.install_table(name, [const_entry(table.table, entry) for entry in table.table.entries or ()])
+
+    def identity(self, entry: TableEntry) -> object:
+        """What no two entries of a table have in common."""
+        table = self.layout.tables[entry.table]
+        if table.rule is None:
+            return entry.exact_key
+        tests = (test_of(part, value) for part, value in zip(table.table.key, entry.key, strict=True))
+        return tuple(tests), entry.priority
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add entries, groups and presets; when one of them is wrong, none is added."""
+        check_entries(self.program, entries)
+        check_kinds(entries)
+        for group in entries.groups:
+            check_size(group)
+        self.check_new(entries.tables)
+        for name in dict.fromkeys(entry.table for entry in entries.tables):
+            self.install_table(name, [entry for entry in entries.tables if entry.table == name])
+        self.put(GROUPS, [pack_group(group) for group in entries.groups])
+        for preset in entries.registers:
+            self.column(preset.register)[preset.index] = preset.value
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
+        for entry in entries:
+            action_call(self.program, entry)
+            self.check_not_const(entry.table)
+            if entry.table not in self.keys or self.identity(entry) not in self.keys[entry.table]:
+                raise InputError(f"table '{entry.table}' has no entry for the key {entry.key}: install it first")
+        for name in dict.fromkeys(entry.table for entry in entries):
+            self.install_table(name, [entry for entry in entries if entry.table == name])
+
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        for length in self.layout.rows:
+            self.layout.view(self.memory, f"rows_{length}").view(np.uint8)[:] = 0
+
+    def check_new(self, entries: Sequence[TableEntry]) -> None:
+        """No key may be there already, and no table may grow beyond its size in the program."""
+        seen: dict[str, set[object]] = {}
+        for entry in entries:
+            keys = seen.setdefault(entry.table, set())
+            if entry.table not in self.keys:
+                raise InputError(f"table '{entry.table}' has no key: it takes no entries")
+            self.check_not_const(entry.table)
+            if self.identity(entry) in self.keys[entry.table] | keys:
+                raise InputError(f"table '{entry.table}' already has an entry for the key {entry.key}")
+            keys.add(self.identity(entry))
+        for name, keys in seen.items():
+            size = self.program.table(name).size
+            if len(keys) + len(self.keys[name]) > size:
+                raise InputError(f"table '{name}' is full: the program gives it {size} entries; raise its size there")
+
+    def check_not_const(self, table: str) -> None:
+        if self.program.table(table).entries is not None:
+            raise InputError(f"the entries of table '{table}' are const in the program: it takes no others")
+
+    def install_table(self, name: str, entries: list[TableEntry]) -> None:
+        table = self.layout.tables[name]
+        calls = [action_call(self.program, entry) for entry in entries]
+        packed = [table.pack_entry(call.action, call.values) for call in calls]
+        if table.direct:
+            view = self.layout.view(self.memory, name).view(np.uint8).reshape(-1, table.entry_bytes)
+            for entry, data in zip(entries, packed, strict=True):
+                write_entry(view[entry.exact_key[0]], data)
+        elif table.rule is not None:
+            self.list_entries(table, table.rule, entries)
+        else:
+            self.put(table.symbol, [(table.key.pack(e.exact_key), d) for e, d in zip(entries, packed, strict=True)])
+        self.keys[name] |= {self.identity(entry) for entry in entries}
+
+    def list_entries(self, table: TableLayout, rule: Record, entries: Sequence[TableEntry]) -> None:
+        """Put entries where they win; the last place is written first, so that packets find all that were there."""
+        listed = {self.identity(entry): entry for entry in (*self.lists[table.table.name], *entries)}
+        ordered = sorted(listed.values(), key=rank)
+        view = self.layout.view(self.memory, table.table.name).view(np.uint8).reshape(table.table.size, -1)
+        for place, entry in reversed(list(enumerate(ordered))):
+            call = action_call(self.program, entry)
+            tests = (test_of(part, value) for part, value in zip(table.table.key, entry.key, strict=True))
+            packed = rule.pack([*(number for test in tests for number in test), entry.priority or 0])
+            view[place] = np.frombuffer(packed + table.pack_entry(call.action, call.values), np.uint8)
+        self.lists[table.table.name] = ordered
+
+    def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Add (key, entry) pairs to a hash table and to the array in front of it."""
+        front = self.layout.fronts[symbol]
+        self.tables.put(symbol, entries)
+        front.add(self.layout.view(self.memory, front.record.name), entries)
+
+
+def const_entry(table: Table, entry: ConstEntry) -> TableEntry:
+    """An entry that the program gives."""
+    priority = entry.priority if by_priority(table) else None
+    return TableEntry(table.name, entry.key, entry.call.action.name, entry.call.values, priority)
+
+
+def by_priority(table: Table) -> bool:
+    return any(part.match in BY_PRIORITY for part in table.key)
+
+
+def key_part(part: MatchKey, mask: int, least: int, most: int) -> KeyPart:
+    """The part of a key that `test_of` gave this mask and these ends."""
+    match part.match:
+        case "lpm":
+            return Lpm(least, mask.bit_count())
+        case "ternary":
+            return Ternary(least, mask)
+        case "range":
+            return Range(least, most)
+    return least if mask else Ternary(0, 0)
+
+
+def write_entry(place: Memory, data: bytes) -> None:
+    """Parameters first: a packet that comes meanwhile finds no new action without them."""
+    place[TableLayout.HEAD_BYTES :] = np.frombuffer(data, np.uint8, offset=TableLayout.HEAD_BYTES)
+    place[: TableLayout.HEAD_BYTES] = np.frombuffer(data, np.uint8, count=TableLayout.HEAD_BYTES)
+
+
+def check_kinds(entries: SwitchEntries) -> None:
+    """Raise `UnsupportedError` for entries of a kind that compiled code has no place for."""
+    for kind in ("defaults", "mirrors", "meters", "profiled", "value_sets"):
+        if getattr(entries, kind):
+            raise UnsupportedError(f"target 'fast' takes no {kind} for a program that is compiled: run it on BMv2")
+
+
+def check_size(group: MulticastGroup) -> None:
+    count = sum(len(ports) for ports in group.nodes.values())
+    if count > MAX_REPLICAS:
+        raise InputError(f"multicast group {group.group} has {count} ports: target 'fast' takes {MAX_REPLICAS}")
+
+
+def pack_group(group: MulticastGroup) -> tuple[bytes, bytes]:
+    """A group's key and entry; BMv2 keeps the ports of a node as a bitmap: each leaves once, the lowest first."""
+    replicas = [(port, replica) for replica, ports in group.nodes.items() for port in ports]
+    numbers = np.zeros((MAX_REPLICAS, 2), np.uint16)
+    numbers[: len(replicas)] = np.array(replicas).reshape(-1, 2)
+    data = len(replicas).to_bytes(4, "little") + numbers.tobytes()
+    return group.group.to_bytes(GROUP_KEY_BYTES, "little"), data.ljust(GROUP_BYTES, b"\0")
+
+
+def unpack_group(key: bytes, data: bytes) -> MulticastGroup:
+    """The group that `pack_group` packed."""
+    count = int.from_bytes(data[:4], "little")
+    replicas = np.frombuffer(data, np.uint16, 2 * count, offset=4).reshape(-1, 2)
+    return group_of_nodes(int.from_bytes(key, "little"), ((replica, port) for port, replica in replicas.tolist()))

@@ -1,0 +1,143 @@
+"""Ingress and egress pipelines as functions of a packet: each node is one, and gives the number of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from switch.interpret.stages.actions import action_of
+from switch.interpret.stages.expressions import value_of
+from switch.interpret.stages.fields import store
+from switch.interpret.stages.profiles import call_of
+from switch.interpret.state.context import Context
+from switch.interpret.state.packet import Packet, Run, Value
+from switch.interpret.state.tables import Installed
+from switch.program.program import Action, Conditional, MatchKey, Pipeline, Table, Unknown, Validity
+
+END = -1
+
+
+# {"name": "ingress", "init_table": "t", "tables": [...], "conditionals": [...]}
+def pipeline_of(context: Context, pipeline: Pipeline) -> Run:
+    """The function that takes a packet from the pipeline's first node to its end, or to an `exit`."""
+    following: Following = {None: END}
+    following |= {name: number for number, name in enumerate(pipeline.nodes)}
+    nodes = [
+        table_of(context, node, following) if isinstance(node, Table) else conditional_of(context, node, following)
+        for node in pipeline.nodes.values()
+    ]
+    first = following[pipeline.first]
+
+    def run(packet: Packet) -> None:
+        at = first
+        while at != END and not packet.exited:
+            at = nodes[at](packet)
+
+    return run
+
+
+Following = dict[str | None, int]
+
+
+# {"name": "node_3", "expression": {...}, "true_next": "x", "false_next": null}
+def conditional_of(context: Context, node: Conditional, following: Following) -> Value:
+    with context.located(node.source):
+        condition = context.trace.condition(node, value_of(context, node.condition))
+    true_next, false_next = following[node.true_next], following[node.false_next]
+    return lambda packet: true_next if condition(packet) else false_next
+
+
+class Ends(NamedTuple):
+    """Where a table's packets go on: after a hit, or a miss, by the number of the action that ran."""
+
+    hit: dict[int, int]
+    miss: dict[int, int]
+    without_action: int
+
+
+def ends_of(table: Table, following: Following) -> Ends:
+    by_action = {number: following[name] for number, name in table.after.items()}
+    if not table.by_outcome:
+        return Ends(by_action, by_action, following[table.base_next])
+    hit, miss = following[table.hit], following[table.miss]
+    return Ends(dict.fromkeys(by_action, hit), dict.fromkeys(by_action, miss), miss)
+
+
+# {"name": "t", "key": [...], "action_ids": [6, 0], "next_tables": {...}, "default_entry": {...}}
+def table_of(context: Context, table: Table, following: Following) -> Value:
+    with context.located(table.source):
+        key, runs = key_of(context, table), {action.number: runner(context, action) for action in table.actions}
+        choose, hit = call_of(context, table), on_hit(context, table)
+    state, ends, trace = context.state.tables[table.name], ends_of(table, following), context.trace
+    find, listens = state.find, trace.listens
+
+    def apply(packet: Packet) -> int:
+        found = find(key(packet))
+        if found is None:
+            call, goes_to = state.default, ends.miss
+        else:
+            if hit is not None:
+                hit(packet, found)
+            call, goes_to = choose(packet, found), ends.hit
+        if listens:
+            trace.table(table, key(packet), found, call)
+        if call is None:
+            return ends.without_action
+        runs[call.action.number](packet, call.values)
+        return goes_to[call.action.number]
+
+    return apply
+
+
+def runner(context: Context, action: Action) -> Callable[[Packet, tuple[int, ...]], None]:
+    """Runs an action with these values in the places of its parameters."""
+    run, first, count = action_of(context, action), context.places.parameters, len(action.parameters)
+    if not count:
+        return lambda packet, _values: run(packet)
+
+    def with_values(packet: Packet, values: tuple[int, ...]) -> None:
+        packet[first : first + count] = values
+        run(packet)
+
+    return with_values
+
+
+def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None] | None:
+    """What a hit does before the action, if anything: the entry's counter counts and its meter gives a colour."""
+    if not table.counted and table.meter is None:
+        return None
+    meter = context.program.direct_meters[table.meter] if table.meter else None
+    write = store(context, meter.result) if meter is not None and meter.result is not None else None
+    cells = context.state.meters[meter.name] if meter is not None else None
+
+    def hit(packet: Packet, found: Installed) -> None:
+        found.packets += 1
+        found.bytes += packet.received
+        if write is not None and cells is not None:
+            write(packet, cells.colour(found.number, packet.received))
+
+    return hit
+
+
+def key_of(context: Context, table: Table) -> Callable[[Packet], tuple[int, ...]]:
+    parts = [part_of(context, part) for part in table.key]
+    if len(parts) == 1:
+        only = parts[0]
+        return lambda packet: (only(packet),)
+    return lambda packet: tuple([part(packet) for part in parts])
+
+
+# {"match_type": "exact", "name": "hdr.ina.job", "target": ["ina", "job"], "mask": null}
+def part_of(context: Context, part: MatchKey) -> Value:
+    """A part of the key in its bits; 0 of a header that is not there."""
+    if isinstance(part.value, Unknown):
+        raise context.refusal(f"{part.value.kind} '{part.value.name}' as a key")
+    value = value_of(context, part.value)
+    if isinstance(part.value, Validity):
+        return value
+    header = context.program.headers[part.value.header]
+    ones = (1 << part.bits) - 1 if part.mask is None else part.mask
+    if header.metadata and part.mask is None and not part.value.signed:
+        return value
+    valid = context.places.base[header.name]
+    return lambda packet: value(packet) & ones if packet[valid] else 0

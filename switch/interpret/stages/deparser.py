@@ -1,0 +1,31 @@
+"""The deparser: checksums are set, and the headers that are there go in front of the payload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from switch.interpret.stages.actions import statement
+from switch.interpret.stages.calculations import checksums_updated
+from switch.interpret.stages.fields import packer
+from switch.interpret.state.context import Context
+from switch.interpret.state.packet import Packet
+
+
+# {"name": "deparser", "order": ["ethernet", "ipv4"], "primitives": [...]}
+def deparser_of(context: Context) -> Callable[[Packet], bytes]:
+    """The function that gives the whole packet's bytes, whatever it is to be truncated to."""
+    program, base = context.program, context.places.base
+    before = [*checksums_updated(context), *(statement(context, each) for each in program.deparser_statements)]
+    headers = [(name, base[name], packer(context, program.headers[name])) for name in program.deparser]
+    note, listens = context.trace.note, context.trace.listens
+
+    def deparse(packet: Packet) -> bytes:
+        for step in before:
+            step(packet)
+        if listens:
+            for name, valid, _ in headers:
+                if packet[valid]:
+                    note(f"Deparsing header '{name}'")
+        return b"".join([pack(packet) for _, valid, pack in headers if packet[valid]]) + packet.data[packet.parsed :]
+
+    return deparse

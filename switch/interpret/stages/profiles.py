@@ -1,0 +1,23 @@
+"""What a table's entry runs: an action of its own, or one that the selector of its action profile chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from switch.interpret.stages.calculations import calculation_of
+from switch.interpret.state.context import Context
+from switch.interpret.state.packet import Packet
+from switch.interpret.state.tables import Installed
+from switch.program.program import ActionCall, Table
+
+Choice = Callable[[Packet, Installed], ActionCall]
+
+
+# {"type": "indirect_ws", "action_profile": "ap"}; {"name": "ap", "selector": {"algo": "crc16", "input": [...]}}
+def call_of(context: Context, table: Table) -> Choice:
+    """The function that gives the call of an entry that was found."""
+    selector = context.program.profiles[table.profile].selector if table.profile else None
+    if selector is None:
+        return lambda _packet, found: found.calls[0]
+    hashed = calculation_of(context, selector)
+    return lambda packet, found: found.calls[hashed(packet) % len(found.calls)]

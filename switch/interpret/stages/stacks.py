@@ -1,0 +1,128 @@
+"""Copying headers, header stacks and unions as a whole, and moving the elements of a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from switch.interpret.stages.expressions import elements, value_of
+from switch.interpret.state.context import Context
+from switch.interpret.state.packet import Packet, Run, block_size
+from switch.program.program import Expression, Header, StackReference, UnionReference, UnionStackReference
+
+Copy = Callable[[Packet, int, int], None]
+
+
+def header_copy(context: Context, header: Header) -> Copy:
+    """Copies one header of this type to another, given their places; one that is not there makes the other go."""
+    size, siblings = block_size(header), context.places.siblings
+
+    def copy(packet: Packet, to: int, of: int) -> None:
+        if not packet[of]:
+            packet[to] = 0
+            return
+        packet[to : to + size] = packet[of : of + size]
+        for other in siblings.get(to, ()):
+            packet[other] = 0
+
+    return copy
+
+
+def pairs_copied(context: Context, pairs: list[tuple[str, str]]) -> Run:
+    """Copies header after header, given the names of target and source."""
+    headers, base = context.program.headers, context.places.base
+    copies = [(header_copy(context, headers[to]), base[to], base[of]) for to, of in pairs]
+
+    def run(packet: Packet) -> None:
+        for copy, to, of in copies:
+            copy(packet, to, of)
+
+    return run
+
+
+# {"op": "assign_union", "parameters": [{"type": "header_union", "value": "u"}, {"type": "header_union", ...}]}
+def assign_union(context: Context, target: UnionReference, source: UnionReference) -> Run:
+    to, of = (context.program.unions[each.union].members for each in (target, source))
+    return pairs_copied(context, [(to[member], of[member]) for member in to])
+
+
+# {"op": "assign_header_stack", "parameters": [{"type": "header_stack", "value": "a"}, {"type": "header_stack", ...}]}
+def assign_stack(context: Context, target: StackReference, source: StackReference) -> Run:
+    to, of = (context.program.stacks[each.stack].headers for each in (target, source))
+    return with_count(context, target.stack, source.stack, pairs_copied(context, list(zip(to, of, strict=True))))
+
+
+# {"op": "assign_union_stack", "parameters": [{"type": "header_union_stack", "value": "a"}, ...]}
+def assign_union_stack(context: Context, target: UnionStackReference, source: UnionStackReference) -> Run:
+    to, of = (context.program.union_stacks[each.stack].unions for each in (target, source))
+    pairs = [(one.members[name], two.members[name]) for one, two in zip(to, of, strict=True) for name in one.members]
+    return with_count(context, target.stack, source.stack, pairs_copied(context, pairs))
+
+
+def with_count(context: Context, target: str, source: str, copy: Run) -> Run:
+    """Also how many elements the parser has filled is copied."""
+    to, of = context.places.next[target], context.places.next[source]
+
+    def run(packet: Packet) -> None:
+        packet[to] = packet[of]
+        copy(packet)
+
+    return run
+
+
+def rows_of(context: Context, stack: StackReference | UnionStackReference) -> list[tuple[list[int], int]]:
+    """The places of the stack's headers and their size; of a stack of unions, a row for each member."""
+    if isinstance(stack, StackReference):
+        first = context.program.stacks[stack.stack].headers[0]
+        return [(elements(context, stack.stack), block_size(context.program.headers[first]))]
+    members = context.program.union_stacks[stack.stack].unions[0].members
+    return [
+        (elements(context, stack.stack, member), block_size(context.program.headers[name]))
+        for member, name in members.items()
+    ]
+
+
+def swap(packet: Packet, one: int, other: int, size: int) -> None:
+    packet[one : one + size], packet[other : other + size] = packet[other : other + size], packet[one : one + size]
+
+
+# {"op": "push", "parameters": [{"type": "header_stack", "value": "mpls"}, {"type": "hexstr", "value": "0x1"}]}
+def push(context: Context, stack: StackReference | UnionStackReference, count: Expression) -> Run:
+    """Elements move up by `count`; the first ones are then not there."""
+    number, following, rows = value_of(context, count), context.places.next[stack.stack], rows_of(context, stack)
+
+    def run(packet: Packet) -> None:
+        by, filled = number(packet), packet[following]
+        for bases, size in rows:
+            for index in range(len(bases) - 1, by - 1, -1):
+                swap(packet, bases[index], bases[index - by], size)
+            for base in bases[:by]:
+                packet[base] = 0
+            packet[following] = min(len(bases), filled + by)
+
+    return run
+
+
+# {"op": "pop", "parameters": [{"type": "header_stack", "value": "mpls"}, {"type": "hexstr", "value": "0x1"}]}
+def pop(context: Context, stack: StackReference | UnionStackReference, count: Expression) -> Run:
+    """Elements move down by `count`; the last ones are then not there."""
+    number, following, rows = value_of(context, count), context.places.next[stack.stack], rows_of(context, stack)
+
+    def run(packet: Packet) -> None:
+        by = number(packet)
+        packet[following] -= min(packet[following], by)
+        for bases, size in rows:
+            for index in range(len(bases) - by):
+                swap(packet, bases[index], bases[index + by], size)
+            for base in bases[max(len(bases) - by, 0) :]:
+                packet[base] = 0
+
+    return run
+
+
+STACKS: dict[str, Callable[..., Run]] = {
+    "assign_header_stack": assign_stack,
+    "assign_union": assign_union,
+    "assign_union_stack": assign_union_stack,
+    "pop": pop,
+    "push": push,
+}

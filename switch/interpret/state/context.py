@@ -1,0 +1,39 @@
+"""What the parts of the interpreter share while a program is made into functions; and refusals by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from switch.interpret.state.packet import Places
+from switch.interpret.state.state import State
+from switch.interpret.state.trace import Trace
+from switch.program.program import Program, Source
+from topo.errors import UnsupportedError
+
+ELSEWHERE = "write it with what v1model.p4 declares, or run the program on BMv2 (SWITCH=bmv2)"
+
+
+class Context:
+    """One program being loaded: where its fields are, the state that it works on, and who listens."""
+
+    def __init__(self, program: Program, places: Places, state: State, trace: Trace) -> None:
+        self.program = program
+        self.places = places
+        self.state = state
+        self.trace = trace
+        self.source: Source | None = None
+
+    @contextmanager
+    def located(self, source: Source | None) -> Iterator[None]:
+        """What is refused inside is at `source` in the P4 program."""
+        outer, self.source = self.source, source or self.source
+        try:
+            yield
+        finally:
+            self.source = outer
+
+    def refusal(self, what: str, instead: str = ELSEWHERE) -> UnsupportedError:
+        """The error for a construct that no table of the interpreter has."""
+        where = f" ({self.source})" if self.source else ""
+        return UnsupportedError(f"program '{self.program.name}' uses {what}{where}, which nothing here runs: {instead}")

@@ -1,0 +1,122 @@
+"""A packet on its way through the program: one list of numbers, and where in it each field stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from switch.program.program import Field, Header, Program
+
+STANDARD = "standard_metadata"
+NO_SESSION = -1
+
+
+class Packet(list[int]):
+    """The values of all fields of one packet, by their `Places`; beside them, what BMv2 keeps for each packet."""
+
+    data = b""
+    """The bytes that the parser reads."""
+    parsed = 0
+    """How many of them it has read; the rest is payload."""
+    port = 0
+    """Where the packet came in."""
+    received = 0
+    """Its length when it came in, which counters and meters of bytes add up."""
+    length = 0
+    """That length, and the headers added or removed by actions since."""
+    error = 0
+    """The parser's error, by the program's numbers."""
+    bad_checksum = False
+    exited = False
+    truncated: int | None = None
+    """The most bytes of it that leave, if an action said so."""
+    session = NO_SESSION
+    """The mirror session to clone it to, with the fields of `session_list`."""
+    session_list = 0
+    digest = 0
+    resubmit = 0
+    recirculate = 0
+    """A digest, or the field list kept on the way back to the parser; 0: none."""
+
+    @property
+    def payload(self) -> bytes:
+        return self.data[self.parsed : self.truncated if self.truncated is None else self.parsed + self.truncated]
+
+    def copy_with(self, values: list[int]) -> Packet:
+        """Another packet with the same bytes and these values; nothing that actions asked for is kept."""
+        other = Packet(values)
+        other.data, other.parsed, other.port = self.data, self.parsed, self.port
+        other.received, other.length = self.received, self.length
+        return other
+
+
+Value = Callable[[Packet], int]
+Run = Callable[[Packet], None]
+
+
+class Places:
+    """Where everything of a packet stands: each header's validity and behind it its fields, metadata first.
+
+    Behind the fields of a header with one of variable length stands that length in bits. Then come the number of
+    elements in each stack that the parser has filled, and the parameters of the action that runs.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.base: dict[str, int] = {}
+        self.next: dict[str, int] = {}
+        self.size = 0
+        for header in sorted(program.headers.values(), key=lambda header: not header.metadata):
+            self.base[header.name] = self.take(block_size(header))
+        self.metadata = sum(block_size(header) for header in program.headers.values() if header.metadata)
+        for stack in (*program.stacks, *program.union_stacks):
+            self.next[stack] = self.take(1)
+        self.parameters = self.take(max((len(action.parameters) for action in program.actions), default=0))
+
+    def take(self, count: int) -> int:
+        """The first of `count` places that nothing else has."""
+        self.size += count
+        return self.size - count
+
+    @cached_property
+    def initial(self) -> list[int]:
+        """A packet before the parser: metadata is there and 0, no header is. To be read when all places are taken."""
+        values = [0] * self.size
+        for header in self.program.headers.values():
+            values[self.base[header.name]] = int(header.metadata)
+        return values
+
+    def field(self, field: Field) -> int:
+        """The place of a field."""
+        names = [each.name for each in self.program.headers[field.header].fields]
+        return self.base[field.header] + 1 + names.index(field.name)
+
+    def length(self, header: str) -> int | None:
+        """The place of the length of the field of variable length, if the header has one."""
+        found = self.program.headers[header]
+        return self.base[header] + 1 + len(found.fields) if has_variable(found) else None
+
+    @cached_property
+    def siblings(self) -> dict[int, tuple[int, ...]]:
+        """For each header of a union, the others: at most one of them is valid."""
+        members = [[self.base[name] for name in union.members.values()] for union in self.program.unions.values()]
+        return {base: tuple(other for other in bases if other != base) for bases in members for base in bases}
+
+    def intrinsic(self, name: str) -> tuple[int, int]:
+        """Place and mask of a field that the switch uses, as BMv2 names it; a place of its own if there is none."""
+        field = self.program.aliases.get(name)
+        if field is None:
+            header, _, wanted = name.partition(".")
+            field = self.program.find_field(header, wanted)
+        if field is None:
+            return self.take(1), (1 << 64) - 1
+        return self.field(field), (1 << field.bits) - 1
+
+
+def has_variable(header: Header) -> bool:
+    return any(field.variable for field in header.fields)
+
+
+def block_size(header: Header) -> int:
+    """How many places a header takes."""
+    return 1 + len(header.fields) + has_variable(header)

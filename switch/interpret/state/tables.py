@@ -1,0 +1,126 @@
+"""What tables hold, and how an entry is found."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from switch.entries import KeyPart, Lpm, Range, TableEntry, Ternary
+from switch.program.program import ActionCall, MatchKey, Table
+from topo.errors import InputError
+
+REMEMBERED = 4096
+"""So many keys that were looked up are remembered with what they found."""
+
+Key = tuple[int, ...]
+Test = tuple[int, int, int]
+"""Mask, least and greatest: what part & mask must be."""
+
+Identity = tuple[tuple[Test, ...], int | None]
+"""What no two entries of a table have in common: the ends and mask of each part of the key, and the priority."""
+
+
+@dataclass(eq=False)
+class Installed:
+    """One entry of a running table: the action that it runs, or those of which the table's selector chooses.
+
+    `number` counts a table's entries as they come, which is the cell of a direct meter.
+    """
+
+    key: tuple[KeyPart, ...]
+    priority: int | None
+    calls: tuple[ActionCall, ...]
+    number: int = 0
+    packets: int = 0
+    bytes: int = 0
+
+
+class TableState:
+    """The entries of one table. `find` gives the one that matches a packet's key, or None."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.default = table.default
+        self.entries: dict[Identity, Installed] = {}
+        self.exact: dict[Key, Installed] = {}
+        self.ordered: list[tuple[list[Test], Installed]] = []
+        self.found: dict[Key, Installed | None] = {}
+        self.find: Callable[[Key], Installed | None] = self.exact.get if table.match == "exact" else self.search
+
+    def search(self, key: Key) -> Installed | None:
+        """The first match in the order of prefixes or priorities."""
+        if key not in self.found:
+            if len(self.found) >= REMEMBERED:
+                self.found.clear()
+            self.found[key] = next((entry for tests, entry in self.ordered if matches(tests, key)), None)
+        return self.found[key]
+
+    def add(self, entry: Installed) -> None:
+        """Add an entry that was checked; of equal keys and priorities there is one."""
+        entry.number = len(self.entries)
+        self.entries[self.identity(entry.key, entry.priority)] = entry
+        tests = self.tests(entry.key)
+        if self.table.match == "exact":
+            self.exact[tuple(least for _, least, _ in tests)] = entry
+            return
+        insort(self.ordered, (tests, entry), key=lambda each: rank(each[1]))
+        self.found.clear()
+
+    def at(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
+        """The entry with this key, to be changed; `InputError` if there is none, or it is const."""
+        found = self.entries.get(self.identity(key, priority))
+        if self.table.entries is not None:
+            raise InputError(f"the entries of table '{self.table.name}' are const in the program")
+        if found is None:
+            raise InputError(f"table '{self.table.name}' has no entry for the key {key}: install it first")
+        return found
+
+    def tests(self, key: Sequence[KeyPart]) -> list[Test]:
+        return [test_of(part, value) for part, value in zip(self.table.key, key, strict=True)]
+
+    def identity(self, key: Sequence[KeyPart], priority: int | None) -> Identity:
+        return tuple((least, most, mask) for mask, least, most in self.tests(key)), priority
+
+    def check_new(self, keys: Sequence[tuple[tuple[KeyPart, ...], int | None]]) -> None:
+        """These (key, priority) must be new, and find room, in a table that the control plane may change."""
+        name, seen = self.table.name, set(self.entries)
+        if keys and not self.table.key:
+            raise InputError(f"table '{name}' has no key: it takes no entries")
+        if keys and self.table.entries is not None:
+            raise InputError(f"the entries of table '{name}' are const in the program: it takes no others")
+        for key, priority in keys:
+            identity = self.identity(key, priority)
+            if identity in seen:
+                raise InputError(f"table '{name}' already has an entry for the key {key}")
+            seen.add(identity)
+        if len(seen) > self.table.size and keys:
+            raise InputError(
+                f"table '{name}' is full: the program gives it {self.table.size} entries; raise its size there"
+            )
+
+
+def test_of(part: MatchKey, value: KeyPart) -> Test:
+    """The test that one part of an entry's key stands for."""
+    ones = (1 << part.bits) - 1
+    match value:
+        case Lpm(number, prefix):
+            mask = ones ^ ones >> prefix
+            return mask, number & mask, number & mask
+        case Ternary(number, mask):
+            return mask, number & mask, number & mask
+        case Range(low, high):
+            return ones, low, high
+        case _:
+            return ones, value, value
+
+
+def matches(tests: list[Test], key: Key) -> bool:
+    return all(least <= part & mask <= most for (mask, least, most), part in zip(tests, key, strict=True))
+
+
+def rank(entry: Installed | TableEntry) -> int:
+    """Entries of low rank are found first."""
+    if entry.priority is not None:
+        return entry.priority
+    return -sum(part.prefix for part in entry.key if isinstance(part, Lpm))

@@ -1,0 +1,207 @@
+"""One switch on its own, by the name of its target: packets in, packets out, without a network.
+
+`fast` runs in this process and needs no root: compiled, or `interpreted` where the compiler refuses the program.
+`traced` is interpreted too, and tells what happens. `kernel` is the compiled switch in the kernel, `bmv2` is
+`simple_switch`; both need root.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from switch.entries import SwitchEntries
+from switch.inprocess import EitherSwitch
+from switch.interpret.switch import InterpretedSwitch
+from switch.program.read import read_program
+from switch.standalone.interfaces import Wires, open_wires
+from switch.targets import choose_target
+from topo.errors import unknown_name
+
+QUIET_S = 0.05
+"""How long nothing must leave a switch on interfaces before it counts as having done everything."""
+BMV2_GAP_S = 0.002
+"""Between packets to BMv2, which reads one packet when it wakes up, and leaves others in its buffer until the next."""
+PATIENCE_S = 2.0
+"""How long to wait for a packet that should come."""
+
+
+class Filled(Protocol):
+    """A switch that takes entries and can be read."""
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add entries; `InputError` if the program has no such thing."""
+        ...
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array."""
+        ...
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of every element of an indirect counter."""
+        ...
+
+
+class Device(Filled, Protocol):
+    """A switch with ports that packets can be given to."""
+
+    def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
+        """What leaves, as (port, packet), when `packet` arrives at `port`; in order for each port."""
+        ...
+
+    def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        """What leaves when all of `packets` arrive at `port`; few enough to wait there."""
+        ...
+
+    def late(self) -> list[tuple[int, bytes]]:
+        """What leaves later than `inject` waited for."""
+        ...
+
+    def told(self) -> list[str]:
+        """What has happened to packets since the last call, line by line, if it keeps a trace."""
+        ...
+
+
+class InProcess:
+    """An embedded switch in this process."""
+
+    def __init__(self, switch: EitherSwitch | InterpretedSwitch) -> None:
+        self.install = switch.install
+        self.inject = switch.inject
+        self.read_register = switch.read_register
+        self.read_counter = switch.read_counter
+
+    def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        return [left for packet in packets for left in self.inject(port, packet)]
+
+    def late(self) -> list[tuple[int, bytes]]:
+        """Nothing: it has done everything when `inject` returns."""
+        return []
+
+    def told(self) -> list[str]:
+        return []
+
+
+class Traced(InProcess):
+    """An interpreted switch that keeps a trace."""
+
+    def __init__(self, switch: InterpretedSwitch) -> None:
+        super().__init__(switch)
+        self.switch = switch
+        self.lines: list[str] = []
+        self.inject = self.trace
+
+    def trace(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
+        """`inject`, with a trace."""
+        traced = self.switch.trace(port, packet)
+        self.lines += traced.lines
+        return traced.sent
+
+    def told(self) -> list[str]:
+        lines, self.lines = self.lines, []
+        return lines
+
+
+class OnInterfaces:
+    """A switch whose ports are interfaces at the end of `wires`."""
+
+    def __init__(self, switch: Filled, wires: Wires, gap_s: float = 0) -> None:
+        self.wires = wires
+        self.gap_s = gap_s
+        self.install = switch.install
+        self.read_register = switch.read_register
+        self.read_counter = switch.read_counter
+
+    def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
+        return self.inject_all(port, [packet])
+
+    def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        for packet in packets:
+            self.wires.send(port, packet)
+            time.sleep(self.gap_s)
+        return list(self.wires.received(QUIET_S))
+
+    def late(self) -> list[tuple[int, bytes]]:
+        return list(self.wires.received(PATIENCE_S))
+
+    def told(self) -> list[str]:
+        return []
+
+
+@contextmanager
+def in_process(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+    """Compiled, if the compiler can do all that the program says; else interpreted."""
+    yield InProcess(EitherSwitch(read_program(program)))
+
+
+@contextmanager
+def interpreted(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+    yield InProcess(InterpretedSwitch(read_program(program)))
+
+
+@contextmanager
+def traced(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+    yield Traced(InterpretedSwitch(read_program(program)))
+
+
+@contextmanager
+def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
+    from switch.fast.load.kernel import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
+
+    choose_target("fast")
+    compiled = compile_program(read_program(program))
+    with open_wires(ports) as wires:
+        switch = KernelSwitch(compiled)
+        try:
+            for port, interface in wires.interfaces.items():
+                switch.add_port(port, interface)
+            yield OnInterfaces(switch, wires)
+        finally:
+            switch.close()
+
+
+@contextmanager
+def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
+    choose_target("bmv2", program)
+    read_program(program)  # which says what is wrong with a file that simple_switch would only refuse
+    from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
+
+    from switch.bmv2.process import Process, free_port  # noqa: PLC0415
+    from switch.bmv2.runtime import Runtime  # noqa: PLC0415
+
+    with open_wires(ports) as wires, tempfile.TemporaryDirectory(prefix="inakit-") as folder:
+        control_port = free_port()
+        attached = [part for port, name in wires.interfaces.items() for part in ("-i", f"{port}@{name}")]
+        command = ["simple_switch", *attached, "--thrift-port", str(control_port), "--log-console", "-L", "warn"]
+        process = Process("switch", [*command, str(program)], control_port, Path(folder, "log"))
+        try:
+            process.wait_until_ready()
+            yield OnInterfaces(Runtime(control_port, program), wires, BMV2_GAP_S)
+            process.check()
+        except (TException, OSError) as error:
+            raise process.failure(error) from error
+        finally:
+            process.stop()
+
+
+DEVICES: dict[str, Callable[[Path, Iterable[int]], AbstractContextManager[Device]]] = {
+    "fast": in_process,
+    "interpreted": interpreted,
+    "traced": traced,
+    "kernel": in_kernel,
+    "bmv2": in_bmv2,
+}
+
+
+def open_device(target: str, program: Path, ports: Iterable[int]) -> AbstractContextManager[Device]:
+    """A switch that runs the BMv2 JSON `program` and has these `ports`; ends with the context."""
+    if target not in DEVICES:
+        raise unknown_name("target of a single switch", target, DEVICES)
+    return DEVICES[target](program, ports)

@@ -1,0 +1,104 @@
+"""Plays pcaps into one switch, and keeps what leaves each port as pcaps."""
+
+from __future__ import annotations
+
+import heapq
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from scapy.error import Scapy_Exception
+from scapy.utils import RawPcapNgReader, RawPcapReader, RawPcapWriter
+
+from switch.control.commands import read_commands
+from switch.entries import SwitchEntries
+from switch.program.read import read_program
+from switch.standalone.devices import Device, open_device
+from topo.errors import InputError, writing
+
+ETHERNET = 1
+PORTS = range(511)
+
+Timed = tuple[float, int, bytes]
+"""Seconds, port and packet."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Packets that arrived at and left each port."""
+
+    arrived: Counter[int] = field(default_factory=Counter)
+    left: Counter[int] = field(default_factory=Counter)
+
+
+def replay(
+    program: Path, commands: Path | None, pcaps: Mapping[int, Path], output: Path, target: str, extra_ports: int = 16
+) -> Replayed:
+    """Give a switch that runs `program` the packets of `pcaps` (by port) in the order of their times.
+
+    What leaves port 3 is in `output`/port3.pcap, with the time of the packet that caused it. `commands` are those of
+    simple_switch_CLI. Ports are those of `pcaps` and 0 to `extra_ports` - 1; in this process a switch has all.
+    `output` must be empty or new, and is left so when anything fails.
+    """
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise InputError(f"{output} is there already: choose a new or an empty folder for what leaves")
+    entries = SwitchEntries("switch") if commands is None else read_commands(commands, read_program(program))
+    ports = sorted({*pcaps, *range(extra_ports)})
+    with open_device(target, program, ports) as device, tempfile.TemporaryDirectory() as scratch:
+        device.install(entries)
+        replayed = play(device, pcaps, Path(scratch))
+        with writing(output):
+            output.mkdir(parents=True, exist_ok=True)
+            for path in sorted(Path(scratch).iterdir()):
+                shutil.move(path, output)
+    return replayed
+
+
+def play(device: Device, pcaps: Mapping[int, Path], folder: Path) -> Replayed:
+    """Packets into `device`, one after the other; files with what leaves into `folder`."""
+    replayed = Replayed()
+    with ExitStack() as stack:
+        outputs: dict[int, RawPcapWriter] = {}
+        readers = [packets_of(path, port) for port, path in sorted(pcaps.items())]
+        for seconds, port, packet in heapq.merge(*readers, key=itemgetter(0)):
+            replayed.arrived[port] += 1
+            for leaving, left in device.inject(port, packet):
+                if leaving not in outputs:
+                    outputs[leaving] = RawPcapWriter(str(folder / f"port{leaving}.pcap"), linktype=ETHERNET)
+                    stack.callback(outputs[leaving].close)
+                    outputs[leaving].write_header(None)
+                whole, part = divmod(round(seconds * 1e6), 1_000_000)
+                outputs[leaving].write_packet(left, sec=whole, usec=part)
+                replayed.left[leaving] += 1
+    return replayed
+
+
+def packets_of(path: Path, port: int) -> Iterator[Timed]:
+    """The packets of a pcap or pcapng file; `InputError` if it is none."""
+    try:
+        with RawPcapReader(str(path)) as reader:
+            for packet, about in reader:
+                yield seconds_of(reader, about), port, packet
+    except (OSError, Scapy_Exception, EOFError) as error:
+        raise InputError(f"{path}: {error}; expected a pcap or pcapng file") from error
+
+
+def seconds_of(reader: RawPcapReader | RawPcapNgReader, about: Any) -> float:
+    """When a packet was captured."""
+    if isinstance(reader, RawPcapNgReader):
+        return float(((about.tshigh << 32) + about.tslow) / about.tsresol)
+    return float(about.sec + about.usec * (1e-9 if reader.nano else 1e-6))
+
+
+def parse_pcap(text: str) -> tuple[int, Path]:
+    """PORT:FILE."""
+    port, colon, path = text.partition(":")
+    if not colon or not port.isdecimal() or int(port) not in PORTS or not path:
+        raise InputError(f"--in {text}: expected PORT:FILE.pcap, such as 1:in.pcap; ports are 0 to {PORTS[-1]}")
+    return int(port), Path(path)

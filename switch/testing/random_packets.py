@@ -1,0 +1,252 @@
+"""Random packets and entries for any program: packets that its parser goes through, entries that they match.
+
+Packets are made by walking the parser's states: each header extracted is appended, and the fields that decide are set
+to what leads on. Fields that tables match are drawn from the values of the entries half of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+
+from switch.control.fits_program import numbers_of
+from switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
+from switch.program.program import (
+    ActionParameter,
+    Expression,
+    Field,
+    Header,
+    HeaderReference,
+    Lookahead,
+    MatchKey,
+    ParserState,
+    Primitive,
+    Program,
+    StackReference,
+    Table,
+    Transition,
+)
+from topo.errors import InputError
+
+PORTS = range(5)
+PORT_BITS = 9
+MAX_STATES = 64
+MAX_TRIES = 1000
+MAX_PAYLOAD_BYTES = 80
+MAX_VARIABLE_BYTES = 12
+TRUNCATED = 0.05
+"""The share of packets that end too early."""
+
+
+@dataclass
+class Draw:
+    """Draws packets and entries for `program`. `pool` has the values of fields that entries match, by the field.
+
+    `limits` are the highest values of fields, as indices of registers and counters need them: beyond the end
+    of an array `simple_switch`, built for speed, does anything at all. `headers` are those that every packet has: where
+    a program reads a field of a header that is not there, `simple_switch` gives it what another packet has left.
+    """
+
+    program: Program
+    random: Random
+    limits: Mapping[str, int] = field(default_factory=dict)
+    headers: Collection[str] = ()
+    pool: dict[str, list[int]] = field(default_factory=dict)
+
+    def know(self, entries: SwitchEntries) -> None:
+        """Draw fields of packets from what these entries match, too."""
+        for entry in entries.tables:
+            for part, given in zip(self.program.table(entry.table).key, entry.key, strict=True):
+                self.pool.setdefault(str(part.value), []).append(numbers_of(given)[0])
+
+    # ---- entries
+
+    def entries(self, per_table: int) -> SwitchEntries:
+        """Up to `per_table` entries for each table that takes some."""
+        tables = [table for table in self.program.tables.values() if fillable(table)]
+        return SwitchEntries("switch", tuple(entry for table in tables for entry in self.entries_of(table, per_table)))
+
+    def entries_of(self, table: Table, most: int) -> Iterator[TableEntry]:
+        """Entries with different keys and priorities."""
+        seen: set[tuple[KeyPart, ...]] = set()
+        prioritised = any(part.match in ("ternary", "range") for part in table.key)
+        for priority in self.random.sample(range(1, 1000), min(most, table.size)):
+            key = tuple(self.key_part(part) for part in table.key)
+            if key in seen:
+                continue
+            seen.add(key)
+            action = self.random.choice(table.actions)
+            params = tuple(map(self.parameter, action.parameters))
+            yield TableEntry(table.name, key, action.name, params, priority if prioritised else None)
+
+    def key_part(self, part: MatchKey) -> KeyPart:
+        value = self.number(part.bits, 0.3)
+        everything = (1 << part.bits) - 1
+        match part.match:
+            case "lpm":
+                prefix = self.random.randint(0, part.bits)
+                return Lpm(value >> part.bits - prefix << part.bits - prefix, prefix)
+            case "ternary":
+                mask = self.random.choice([0, everything, self.random.getrandbits(part.bits)])
+                return Ternary(value & mask, mask)
+            case "range":
+                return Range(value, self.random.randint(value, everything))
+        return value
+
+    def parameter(self, parameter: ActionParameter) -> int:
+        """A number; a port, if it has as many bits as one."""
+        return self.random.choice(PORTS) if parameter.bits == PORT_BITS else self.number(parameter.bits, 0.3)
+
+    def number(self, bits: int, small: float) -> int:
+        """Any number, with a chance of `small` one of the lowest or the highest."""
+        if self.random.random() < small:
+            return self.random.choice([0, 1, 2, 3, (1 << bits) - 1]) & (1 << bits) - 1
+        return self.random.getrandbits(bits) if bits else 0
+
+    # ---- packets
+
+    def packets(self, count: int) -> Iterator[tuple[int, bytes]]:
+        """`count` packets with their ports."""
+        for _ in range(count):
+            yield self.random.choice(PORTS), self.packet()
+
+    def packet(self) -> bytes:
+        """One packet that the parser goes some way through; `InputError` if none comes that has all `headers`."""
+        for _ in range(MAX_TRIES):
+            written = self.walked()
+            if all(name in written.places for name in self.headers):
+                break
+        else:
+            raise InputError(f"none of {MAX_TRIES} packets has the headers {', '.join(self.headers)} together")
+        data = written.to_bytes() + self.random.randbytes(self.random.randrange(MAX_PAYLOAD_BYTES))
+        if not self.headers and self.random.random() < TRUNCATED:
+            data = data[: self.random.randrange(len(data) + 1)]
+        return data or b"\0"  # no interface takes an empty packet
+
+    def walked(self) -> Written:
+        """The headers of one packet."""
+        written = Written(self)
+        state: str | None = self.program.parser.first
+        for _ in range(MAX_STATES):
+            if state is None:
+                break
+            state = written.walk(self.program.parser.states[state])
+        return written
+
+    def value(self, of: Field) -> int:
+        """A value for a field of a packet."""
+        known = self.pool.get(str(of))
+        if known and self.random.random() < 0.5:
+            return self.random.choice(known)
+        drawn = self.number(of.bits, 0.25)
+        return drawn % (self.limits[str(of)] + 1) if str(of) in self.limits else drawn
+
+
+@dataclass
+class Written:
+    """A packet that grows as the parser reads it: `bits` long, its bits as one number, the first ones the highest."""
+
+    draw: Draw
+    bits: int = 0
+    value: int = 0
+    cursor: int = 0
+    places: dict[str, int] = field(default_factory=dict)
+    filled: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def program(self) -> Program:
+        return self.draw.program
+
+    def walk(self, state: ParserState) -> str | None:
+        """Write what a state reads, choose where it leads, and return that."""
+        for operation in state.operations:
+            self.extract(operation)
+        if not state.transitions:
+            return None
+        chosen = self.draw.random.choice(state.transitions)
+        self.lead(state, chosen)
+        return chosen.next_state
+
+    def extract(self, operation: Primitive) -> None:
+        """Append the header that `operation` reads, if it reads one."""
+        if not operation.name.startswith("extract"):
+            return
+        header = self.header_of(operation.arguments[0])
+        if header is None:
+            return
+        start = self.cursor
+        self.places[header.name] = start
+        for each in header.fields:
+            self.write(start + each.offset, each.bits, self.draw.value(each))
+        more = self.draw.random.randrange(MAX_VARIABLE_BYTES) * 8 if operation.name == "extract_VL" else 0
+        self.cursor = start + header.bits + more
+        self.grow(self.cursor)
+
+    def header_of(self, argument: object) -> Header | None:
+        """The header that is extracted; of a stack the next one, None if it is full or unknown."""
+        match argument:
+            case HeaderReference(name):
+                return self.program.headers[name]
+            case StackReference(stack):
+                number = self.filled.get(stack, 0)
+                self.filled[stack] = number + 1
+                names = self.program.stacks[stack].headers
+                return self.program.headers[names[number]] if number < len(names) else None
+        return None
+
+    def lead(self, state: ParserState, transition: Transition) -> None:
+        """Set the key's fields to what `transition` looks for."""
+        if transition.value is None:
+            return
+        left = sum(part_bits(part) for part in state.key)
+        for part in state.key:
+            left -= part_bits(part)
+            place = self.place_of(part)
+            if place is None:
+                continue
+            bits = part_bits(part)
+            everything = (1 << bits) - 1
+            mask = everything if transition.mask is None else transition.mask >> left & everything
+            wanted = transition.value >> left & everything
+            self.write(place, bits, wanted & mask | self.read(place, bits) & ~mask)
+
+    def place_of(self, part: Expression) -> int | None:
+        """Where the bits of a part of the key are in the packet."""
+        match part:
+            case Field(header, offset=offset) if header in self.places:
+                return self.places[header] + offset
+            case Lookahead(offset):
+                return self.cursor + offset
+        return None
+
+    def grow(self, bits: int) -> None:
+        """Make the packet at least so long, with random bits."""
+        more = bits - self.bits
+        if more > 0:
+            self.value = self.value << more | self.draw.random.getrandbits(more)
+            self.bits = bits
+
+    def read(self, place: int, bits: int) -> int:
+        self.grow(place + bits)
+        return self.value >> self.bits - place - bits & (1 << bits) - 1
+
+    def write(self, place: int, bits: int, value: int) -> None:
+        changed = self.read(place, bits) ^ value
+        self.value ^= changed << self.bits - place - bits
+
+    def to_bytes(self) -> bytes:
+        """Whole bytes."""
+        self.grow(-(-self.bits // 8) * 8)
+        return self.value.to_bytes(self.bits // 8, "big")
+
+
+def part_bits(part: Expression) -> int:
+    """How many bits a part of a parser's key has."""
+    return part.bits if isinstance(part, Field | Lookahead) else getattr(part, "bits", 0)
+
+
+def fillable(table: Table) -> bool:
+    """Whether entries of the plain kind can be added."""
+    return bool(table.key) and table.entries is None and table.profile is None

@@ -1,0 +1,44 @@
+"""Which MAC and IPv4 address each host has: a pure function of the fabric, the same on every machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from topo.errors import FabricError
+from topo.fabric.fabric import Fabric
+
+NETWORK = 10 << 24
+PREFIX_LENGTH = 8
+HOSTS_PER_BLOCK = 254
+"""Host numbers 1 to 254 of each 10.x.y block; .0 and .255 stay unused, they read like networks."""
+MAX_HOSTS = HOSTS_PER_BLOCK << 16
+LOCAL_MAC = 0x0200 << 32
+
+
+@dataclass(frozen=True)
+class Address:
+    """The numbers as table entries take them, and as text."""
+
+    mac: int
+    ipv4: int
+
+    @property
+    def mac_text(self) -> str:
+        return ":".join(f"{byte:02x}" for byte in self.mac.to_bytes(6, "big"))
+
+    @property
+    def ipv4_text(self) -> str:
+        return ".".join(str(byte) for byte in self.ipv4.to_bytes(4, "big"))
+
+
+def addresses(fabric: Fabric) -> dict[str, Address]:
+    """10.x.y.z and 02:00:0a:xx:yy:zz for every host, in the order of `fabric.hosts`: 10.0.0.1 is the first."""
+    if len(fabric.hosts) > MAX_HOSTS:
+        raise FabricError(f"fabric '{fabric.name}' has {len(fabric.hosts)} hosts: 10.0.0.0/8 addresses {MAX_HOSTS}")
+    return {host.name: address(index) for index, host in enumerate(fabric.hosts)}
+
+
+def address(index: int) -> Address:
+    block, number = divmod(index, HOSTS_PER_BLOCK)
+    ipv4 = NETWORK | block << 8 | number + 1
+    return Address(LOCAL_MAC | ipv4, ipv4)

@@ -1,0 +1,200 @@
+"""An all-optical interconnect (AOI) as data: a circuit switch, optical ports at its fibres, circuits between them.
+
+A circuit joins two optical ports, both ways, at the rate of a port; a port has one circuit at most. What changes
+is dark for the time of a reconfiguration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+
+from topo.errors import FabricError, unknown_name
+from topo.fabric.fabric import Fabric, Link, Switch
+
+INTERCONNECT = "aoi"
+"""What the circuit switch is called."""
+
+Port = tuple[str, int]
+"""A node, and the number of a port of it."""
+Circuit = tuple[Port, Port]
+"""The lower port comes first; see `circuit`."""
+
+
+def circuit(one: Port, other: Port) -> Circuit:
+    """The circuit between two ports."""
+    return (one, other) if one < other else (other, one)
+
+
+@dataclass(frozen=True)
+class Fibre:
+    """From an optical port of a node to the circuit switch; `rate_bps` each way."""
+
+    node: str
+    port: int
+    rate_bps: float
+    delay_s: float = 0.0
+
+    @property
+    def end(self) -> Port:
+        return self.node, self.port
+
+
+@dataclass(frozen=True)
+class Interconnect:
+    """A circuit switch: `fibres[n]` is at its port n + 1. `circuits` are those of the beginning.
+
+    Constructing one checks it. Raises `FabricError`.
+    """
+
+    fibres: tuple[Fibre, ...]
+    reconfiguration_s: float = 0.0
+    circuits: frozenset[Circuit] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        if self.reconfiguration_s < 0:
+            raise FabricError(f"reconfiguration in {self.reconfiguration_s:g} s: it must not be negative")
+        for end, count in Counter(fibre.end for fibre in self.fibres).items():
+            if count > 1:
+                raise FabricError(f"optical port {named(end)} has {count} fibres: a port has one")
+        self.check(self.circuits)
+
+    @cached_property
+    def port_of(self) -> dict[Port, int]:
+        """The circuit switch's port at the other end of each optical port's fibre."""
+        return {fibre.end: number for number, fibre in enumerate(self.fibres, start=1)}
+
+    @cached_property
+    def ports(self) -> dict[str, tuple[int, ...]]:
+        """The optical ports of every node."""
+        nodes = dict.fromkeys(fibre.node for fibre in self.fibres)
+        return {node: tuple(sorted(fibre.port for fibre in self.fibres if fibre.node == node)) for node in nodes}
+
+    def check(self, circuits: Collection[Circuit]) -> None:
+        """Raise `FabricError` unless these circuits can exist at once."""
+        for end, count in Counter(end for each in circuits for end in each).items():
+            self.check_node(end[0])
+            if end not in self.port_of:
+                raise FabricError(f"'{end[0]}' has no optical port {end[1]}: it has {listed(self.ports[end[0]])}")
+            if count > 1:
+                raise FabricError(f"optical port {named(end)} is in {count} circuits: a port can be in one")
+
+    def check_node(self, node: str) -> None:
+        if node not in self.ports:
+            raise FabricError(str(unknown_name("unit with optical ports", node, self.ports)))
+
+    def between(self, pairs: Iterable[tuple[str, str]], before: Collection[Circuit] = ()) -> frozenset[Circuit]:
+        """Circuits between pairs of nodes, a pair for each; as many as possible of those `before` stay what they are.
+
+        Raises `FabricError` for a node that is not there, or that has fewer ports than circuits are wanted.
+        """
+        wanted = Counter((min(pair), max(pair)) for pair in pairs)
+        self.check_pairs(wanted)
+        kept = set(self.kept(wanted, before))
+        free = {node: list(ports) for node, ports in self.ports.items()}
+        for node, port in (end for each in kept for end in each):
+            free[node].remove(port)
+        wanted.subtract(nodes_of(each) for each in kept)
+        new = {circuit((a, free[a].pop(0)), (b, free[b].pop(0))) for a, b in sorted(wanted.elements())}
+        return frozenset(kept | new)
+
+    def check_pairs(self, wanted: Counter[tuple[str, str]]) -> None:
+        for pair in wanted:
+            for node in pair:
+                self.check_node(node)
+            if pair[0] == pair[1]:
+                raise FabricError(f"a circuit from '{pair[0]}' to itself: a circuit joins two units")
+        for node, count in Counter(node for pair in wanted.elements() for node in pair).items():
+            if count > len(self.ports[node]):
+                raise FabricError(f"{count} circuits at '{node}': it has {len(self.ports[node])} optical ports")
+
+    @staticmethod
+    def kept(wanted: Counter[tuple[str, str]], before: Collection[Circuit]) -> Iterator[Circuit]:
+        left = Counter(wanted)
+        for each in sorted(before):
+            if left[nodes_of(each)] > 0:
+                left[nodes_of(each)] -= 1
+                yield each
+
+
+def nodes_of(each: Circuit) -> tuple[str, str]:
+    """The two nodes that a circuit joins, in the order of their names."""
+    return each[0][0], each[1][0]
+
+
+def named(end: Port) -> str:
+    return f"{end[1]} of '{end[0]}'"
+
+
+def listed(ports: Iterable[int]) -> str:
+    """1, 2 and 3 as 1-3."""
+    numbers = sorted(ports)
+    contiguous = len(numbers) > 1 and all(b == a + 1 for a, b in pairwise(numbers))
+    return f"{numbers[0]}-{numbers[-1]}" if contiguous else ", ".join(map(str, numbers))
+
+
+# ---- from a fabric -----------------------------------------------------------------------------
+
+
+def patch_panel(fabric: Fabric, reconfiguration_s: float = 0.0) -> Interconnect:
+    """All optical links of a fabric through one circuit switch: a circuit each. Raises `FabricError` without any."""
+    optical = [link for link in fabric.links if link.optical]
+    if not optical:
+        raise FabricError(f"fabric '{fabric.name}' has no optical link: nothing would go through the circuit switch")
+    fibres = [fibre for link in optical for fibre in (
+        Fibre(link.a, link.a_port, link.capacity_ab_bps, link.delay_s),
+        Fibre(link.b, link.b_port, link.capacity_ba_bps, link.delay_s),
+    )]  # fmt: skip
+    circuits = (circuit((link.a, link.a_port), (link.b, link.b_port)) for link in optical)
+    return Interconnect(tuple(fibres), reconfiguration_s, frozenset(circuits))
+
+
+def optical_ports(
+    fabric: Fabric, ports: Mapping[str, int], rate_bps: float, reconfiguration_s: float = 0.0
+) -> Interconnect:
+    """An interconnect without circuits yet, to which each switch has so many `ports`, behind its others.
+
+    The fabric's optical links are then what circuits may come to be, and no matter how many there are.
+    """
+    for unit in ports:
+        if unit not in fabric.switch_by_name:
+            raise FabricError(str(unknown_name("switch", unit, fabric.switch_by_name)))
+    fibres = (
+        Fibre(unit, last_electrical_port(fabric, unit) + number, rate_bps)
+        for unit, count in ports.items()
+        for number in range(1, count + 1)
+    )
+    return Interconnect(tuple(fibres), reconfiguration_s)
+
+
+def last_electrical_port(fabric: Fabric, node: str) -> int:
+    """The highest port of a node's links that are not optical; 0 without any."""
+    ends = ((link.a, link.a_port) if link.a == node else (link.b, link.b_port) for link in electrical(fabric))
+    return max((port for name, port in ends if name == node), default=0)
+
+
+def electrical(fabric: Fabric) -> tuple[Link, ...]:
+    """The links that are not optical."""
+    return tuple(link for link in fabric.links if not link.optical)
+
+
+def with_ports(switch: Switch, ports: Iterable[int]) -> Switch:
+    """The switch with these ports too, in its last pipeline: a fabric does not know all of an interconnect's."""
+    more = tuple(sorted(set(ports) - set(switch.ports)))
+    return replace(switch, pipelines=(*switch.pipelines[:-1], switch.pipelines[-1] + more))
+
+
+def cables(fabric: Fabric, interconnect: Interconnect | None) -> tuple[Link, ...]:
+    """What is plugged in: every link; or, with an interconnect, a fibre for each optical port in their stead."""
+    if interconnect is None:
+        return fabric.links
+    if INTERCONNECT in fabric.tiers:
+        raise FabricError(f"a node is called '{INTERCONNECT}', as the circuit switch is: give it another name")
+    fibres = (
+        Link(fibre.node, INTERCONNECT, fibre.port, number, fibre.rate_bps, fibre.rate_bps, fibre.delay_s, optical=True)
+        for number, fibre in enumerate(interconnect.fibres, start=1)
+    )
+    return (*electrical(fabric), *fibres)

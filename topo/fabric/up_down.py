@@ -1,0 +1,103 @@
+"""Up-down (valley-free) paths: climb, cross between switches of one tier, descend; never climb again.
+
+Crossing is for fabrics whose top is not a tree: the two- and three-switch testbeds, or a flat graph from
+GraphML. In a Clos network no link joins two switches of one tier, so there a path climbs and descends.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from itertools import pairwise
+
+from topo.errors import FabricError, unknown_name
+from topo.fabric.fabric import Fabric
+
+Path = tuple[str, ...]
+
+
+class Move(IntEnum):
+    """What a hop does. On an up-down path, moves never decrease."""
+
+    UP = 0
+    CROSS = 1
+    DOWN = 2
+
+
+State = tuple[str, Move]
+"""A node, and the move by which it was reached."""
+
+
+def move(fabric: Fabric, node: str, peer: str) -> Move:
+    """What the hop from `node` to `peer` does."""
+    rise = fabric.tiers[peer] - fabric.tiers[node]
+    return Move.UP if rise > 0 else Move.DOWN if rise < 0 else Move.CROSS
+
+
+def is_path(fabric: Fabric, path: Sequence[str]) -> bool:
+    """Whether `path` follows links, visits no node twice, and passes through switches only."""
+    linked = all(hop in fabric.capacities_bps for hop in pairwise(path))
+    return bool(path) and linked and len(set(path)) == len(path) and not fabric.host_names & set(path[1:-1])
+
+
+def is_up_down(fabric: Fabric, path: Sequence[str]) -> bool:
+    """Whether `path` is a path of the fabric that climbs, crosses and descends, in that order."""
+    if not is_path(fabric, path):
+        return False
+    moves = [move(fabric, node, peer) for node, peer in pairwise(path)]
+    return all(first <= second for first, second in pairwise(moves))
+
+
+def up_down_paths(fabric: Fabric, src: str, dst: str) -> list[Path]:
+    """All shortest up-down paths from `src` to `dst` (hosts or switches), in the order of the links.
+
+    Empty when there is none; `[(src,)]` when they are the same node.
+    """
+    for node in (src, dst):
+        if node not in fabric.tiers:
+            raise FabricError(str(unknown_name("host or switch", node, fabric.tiers)))
+    hops = hops_to(fabric, dst)
+    start = (src, Move.UP)
+    return list(walk(fabric, (src,), start, hops)) if start in hops else []
+
+
+def walk(fabric: Fabric, path: Path, state: State, hops: dict[State, int]) -> Iterator[Path]:
+    """Every way of going on from `state` that comes one hop nearer each time."""
+    if hops[state] == 0:
+        yield path
+        return
+    for following in successors(fabric, state):
+        if hops.get(following) == hops[state] - 1:
+            yield from walk(fabric, (*path, following[0]), following, hops)
+
+
+def hops_to(fabric: Fabric, dst: str) -> dict[State, int]:
+    """The least number of hops to `dst` from every state that reaches it."""
+    hops = {(dst, last): 0 for last in Move}
+    queue = deque(hops)
+    while queue:
+        state = queue.popleft()
+        for previous in predecessors(fabric, state, dst):
+            if previous not in hops:
+                hops[previous] = hops[state] + 1
+                queue.append(previous)
+    return hops
+
+
+def successors(fabric: Fabric, state: State) -> Iterator[State]:
+    node, last = state
+    for peer in fabric.neighbors[node]:
+        step = move(fabric, node, peer)
+        if step >= last:
+            yield peer, step
+
+
+def predecessors(fabric: Fabric, state: State, dst: str) -> Iterator[State]:
+    """The states from which one hop leads to `state`. A host is where a path ends, never on its way."""
+    node, step = state
+    if node in fabric.host_names and node != dst:
+        return
+    for peer in fabric.neighbors[node]:
+        if move(fabric, peer, node) == step:
+            yield from ((peer, last) for last in Move if last <= step)

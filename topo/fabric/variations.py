@@ -1,0 +1,108 @@
+"""Variations of a fabric: pure functions that return a changed copy. They compose.
+
+`with_ina(with_pipelines(fat_tree(4), 2), share=0.5, seed=1)` has two pipelines per switch and INA on ten of twenty.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import replace
+
+from topo.errors import FabricError, unknown_name
+from topo.fabric.fabric import Fabric, contiguous_pipelines
+
+
+def with_name(fabric: Fabric, name: str) -> Fabric:
+    """The fabric under another name."""
+    return replace(fabric, name=name)
+
+
+def with_capacity(fabric: Fabric, capacity_bps: float) -> Fabric:
+    """Every link with the same capacity both ways."""
+    links = (replace(link, capacity_ab_bps=capacity_bps, capacity_ba_bps=capacity_bps) for link in fabric.links)
+    return replace(fabric, links=tuple(links))
+
+
+def with_capacities(fabric: Fabric, low_bps: float, high_bps: float, seed: int) -> Fabric:
+    """Heterogeneous capacities: each link uniform in [low, high], the same both ways; `seed` decides."""
+    if not 0 < low_bps <= high_bps:
+        raise FabricError(f"capacities from {low_bps:g} to {high_bps:g} bit/s: 0 < low <= high is expected")
+    draw = random.Random(seed)
+    drawn = [draw.uniform(low_bps, high_bps) for _ in fabric.links]
+    links = (
+        replace(link, capacity_ab_bps=bps, capacity_ba_bps=bps) for link, bps in zip(fabric.links, drawn, strict=True)
+    )
+    return replace(fabric, links=tuple(links))
+
+
+def with_scale(fabric: Fabric, factor: float) -> Fabric:
+    """Every rate multiplied by `factor`: 1/5000 makes 20 Mbit/s of 100 Gbit/s."""
+    if not factor > 0:
+        raise FabricError(f"scale {factor:g}: it must be greater than 0")
+    links = (
+        replace(link, capacity_ab_bps=link.capacity_ab_bps * factor, capacity_ba_bps=link.capacity_ba_bps * factor)
+        for link in fabric.links
+    )
+    switches = (
+        replace(s, aggregation_rate_bps=s.aggregation_rate_bps and s.aggregation_rate_bps * factor)
+        for s in fabric.switches
+    )
+    return replace(fabric, links=tuple(links), switches=tuple(switches))
+
+
+def with_delay(fabric: Fabric, delay_s: float) -> Fabric:
+    """Every link with the same propagation delay."""
+    return replace(fabric, links=tuple(replace(link, delay_s=delay_s) for link in fabric.links))
+
+
+def with_ina(
+    fabric: Fabric, names: Collection[str] | None = None, *, share: float | None = None, seed: int = 0
+) -> Fabric:
+    """INA on the switches in `names` only, or on a random `share` of all switches, rounded; `seed` decides.
+
+    `names=()` switches INA off everywhere; neither argument switches it on everywhere.
+    """
+    if names is not None and share is not None:
+        raise FabricError("INA by names and by share at once: give one of them")
+    known = fabric.switch_by_name
+    if names is None:
+        chosen = set(random.Random(seed).sample(list(known), share_count(len(known), share)))
+    else:
+        chosen = set(names)
+    for name in sorted(chosen - set(known)):
+        raise FabricError(str(unknown_name("switch", name, known)))
+    return replace(fabric, switches=tuple(replace(s, ina=s.name in chosen) for s in fabric.switches))
+
+
+def share_count(switches: int, share: float | None) -> int:
+    if share is None:
+        return switches
+    if not 0 <= share <= 1:
+        raise FabricError(f"INA on a share of {share:g} of the switches: 0 to 1 is expected")
+    return round(switches * share)
+
+
+def with_pipelines(fabric: Fabric, pipelines: int) -> Fabric:
+    """The ports of every switch in 1 to 8 contiguous groups; a small switch leaves some pipelines empty."""
+    return replace(
+        fabric,
+        switches=tuple(
+            replace(s, pipelines=contiguous_pipelines(max(s.ports, default=0), pipelines)) for s in fabric.switches
+        ),
+    )
+
+
+def with_aggregators(fabric: Fabric, *, slots: int | None = None, rate_bps: float | None = None) -> Fabric:
+    """Every switch with `slots` aggregator slots per pipeline, and an aggregation rate of `rate_bps`."""
+    return replace(
+        fabric,
+        switches=tuple(
+            replace(
+                s,
+                aggregator_slots=s.aggregator_slots if slots is None else slots,
+                aggregation_rate_bps=s.aggregation_rate_bps if rate_bps is None else rate_bps,
+            )
+            for s in fabric.switches
+        ),
+    )

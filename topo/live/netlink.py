@@ -1,0 +1,206 @@
+"""The kernel's side of a link: veth pairs, shaping and addresses over netlink, with no process per step."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import math
+import os
+import socket
+import struct
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyroute2 import IPRoute
+from pyroute2.netlink import NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST
+from pyroute2.netlink.exceptions import NetlinkError
+from pyroute2.netlink.rtnl import RTM_NEWNEIGH
+
+from topo.errors import MachineError
+from topo.fabric.addresses import Address
+
+SMALLEST_FRAME = 60
+LARGEST_FRAME = 1514
+BURST_S = 0.01
+"""A shaper may send this much time's worth of bytes at once: it makes up for late timers on a busy machine."""
+CLONE_NEWNET = 0x40000000
+SIOCETHTOOL = 0x8946
+OFFLOADS = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+"""ethtool's commands that set one offload each."""
+NETLINK_HEADER = 16
+NUD_PERMANENT = 0x80
+NEIGHBORS_PER_BATCH = 1000
+HTB_ROOT, HTB_CLASS, QUEUE = 0x50000, 0x50001, 0x100000
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a veth pair. `pid` is a process in the namespace it lives in; None is the root namespace."""
+
+    interface: str
+    mac: str
+    pid: int | None
+
+
+@contextmanager
+def inside(pid: int | None) -> Iterator[IPRoute]:
+    """A netlink socket of the network namespace of `pid`, with the calling thread in that namespace."""
+    if pid is None:
+        with IPRoute() as netlink:
+            yield netlink
+        return
+    home = os.open(f"/proc/self/task/{threading.get_native_id()}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        enter_namespace(f"/proc/{pid}/ns/net")
+        with IPRoute() as netlink:
+            yield netlink
+    finally:
+        set_namespace(home)
+        os.close(home)
+
+
+def enter_namespace(path: str) -> None:
+    target = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        set_namespace(target)
+    finally:
+        os.close(target)
+
+
+def set_namespace(descriptor: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(descriptor, CLONE_NEWNET):
+        code = ctypes.get_errno()
+        raise OSError(code, f"setns: {os.strerror(code)}")
+
+
+def create_pair(a: End, b: End, group: int) -> None:
+    """A veth pair, each end created in its namespace, both in the device group `group`."""
+    first, second = (link_request(end, group) for end in (a, b))
+    with inside(None) as netlink:
+        netlink.link("add", kind="veth", num_tx_queues=1, num_rx_queues=1, peer=second, **first)
+
+
+def link_request(end: End, group: int) -> dict[str, object]:
+    namespace = {} if end.pid is None else {"net_ns_pid": end.pid}
+    return {"ifname": end.interface, "address": end.mac, "group": group, **namespace}
+
+
+def index_of(interface: str) -> int:
+    """The index of `interface` in the calling thread's namespace."""
+    return socket.if_nametoindex(interface)
+
+
+def shape(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, delay_s: float = 0.0) -> None:
+    """Send from interface `index` at `rate_bps` at most (bits of L2 frames), after a queue and a delay.
+
+    HTB's quantum is set rather than derived from the rate: for one class it is without effect, and the
+    derived value makes the kernel warn above 16 Mbit/s. Raises `MachineError` when the kernel lacks a qdisc.
+    """
+    add_qdisc(netlink, "htb", index, handle=HTB_ROOT, default=HTB_CLASS & 0xFFFF)
+    set_rate(netlink, index, rate_bps, "add-class")
+    kind, options = queue(rate_bps, queue_packets, delay_s)
+    add_qdisc(netlink, kind, index, **options)
+
+
+def let_pass(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, delay_s: float, *, up: bool) -> None:
+    """Let a shaper, made with these values, send again; or, not `up`, drop whatever comes to it from now on."""
+    kind, options = queue(rate_bps, queue_packets, delay_s)
+    netlink.tc("change", kind, index, **(options if up else options | {"limit": 0}))
+
+
+def queue(rate_bps: float, queue_packets: int, delay_s: float) -> tuple[str, dict[str, float]]:
+    """The qdisc in which packets wait for a shaper, and its options. What a delay has under way needs room too."""
+    place = {"handle": QUEUE, "parent": HTB_CLASS}
+    if delay_s > 0:
+        under_way = math.ceil(rate_bps * delay_s / (8 * SMALLEST_FRAME))
+        return "netem", {**place, "delay": round(delay_s * 1e6), "limit": queue_packets + under_way}
+    return "pfifo", {**place, "limit": queue_packets}
+
+
+def set_rate(netlink: IPRoute, index: int, rate_bps: float, command: str = "change-class") -> None:
+    """Let a shaper send at another rate. What waits in its queue stays there."""
+    rate = round(rate_bps / 8)
+    burst = max(2 * LARGEST_FRAME, round(rate * BURST_S))
+    netlink.tc(
+        command, "htb", index, HTB_CLASS,
+        parent=HTB_ROOT, rate=rate, burst=burst, cburst=burst, quantum=LARGEST_FRAME,
+    )  # fmt: skip
+
+
+def add_qdisc(netlink: IPRoute, kind: str, index: int, **options: float) -> None:
+    try:
+        netlink.tc("add", kind, index, **options)
+    except NetlinkError as error:
+        if error.code == errno.ENOENT:
+            raise missing_qdisc(kind) from error
+        raise
+
+
+def missing_qdisc(kind: str) -> MachineError:
+    if kind == "netem":
+        return MachineError("this kernel has no netem, which delays packets: set the delay of every link to 0")
+    return MachineError(f"this kernel has no qdisc '{kind}': load the module sch_{kind}")
+
+
+def remove_shaping(netlink: IPRoute, index: int) -> None:
+    try:
+        netlink.tc("del", index=index, parent=0xFFFFFFFF)
+    except NetlinkError as error:
+        if error.code != errno.ENOENT:
+            raise
+
+
+def silence(interface: str) -> None:
+    """No IPv6 and no offloads: frames stay as written."""
+    switch_off_ipv6(interface)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for command in OFFLOADS.values():
+            value = ctypes.create_string_buffer(struct.pack("=II", command, 0))
+            request = struct.pack("16sP", interface.encode(), ctypes.addressof(value))
+            fcntl.ioctl(control, SIOCETHTOOL, request)
+
+
+def switch_off_ipv6(interface: str) -> None:
+    """IPv6's discovery would send packets of its own."""
+    ipv6 = Path(f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6")
+    if ipv6.exists():
+        ipv6.write_text("1")
+
+
+def add_neighbors(index: int, known: Iterable[Address]) -> None:
+    """Permanent neighbour entries in the calling thread's namespace, so that no host ever asks by ARP.
+
+    There are as many as pairs of hosts: messages go out in batches, and only failures are answered.
+    """
+    messages = [neighbor_request(index, address) for address in known]
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
+        for first in range(0, len(messages), NEIGHBORS_PER_BATCH):
+            netlink.send(b"".join(messages[first : first + NEIGHBORS_PER_BATCH]))
+            with suppress(BlockingIOError):
+                answer = netlink.recv(65536, socket.MSG_DONTWAIT)
+                code = -struct.unpack_from("=i", answer, NETLINK_HEADER)[0]
+                raise OSError(code, f"neighbour entries refused: {os.strerror(code)}")
+
+
+def neighbor_request(index: int, address: Address) -> bytes:
+    """RTM_NEWNEIGH: netlink header, ndmsg, and the attributes NDA_DST and NDA_LLADDR."""
+    attributes = struct.pack("=HH4s", 8, 1, address.ipv4.to_bytes(4, "big"))
+    attributes += struct.pack("=HH6s2x", 10, 2, address.mac.to_bytes(6, "big"))
+    entry = struct.pack("=BxxxiHBB", socket.AF_INET, index, NUD_PERMANENT, 0, 0) + attributes
+    flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE
+    return struct.pack("=IHHII", NETLINK_HEADER + len(entry), RTM_NEWNEIGH, flags, 0, 0) + entry
+
+
+def set_address(netlink: IPRoute, index: int, ipv4: str) -> None:
+    """Add `ipv4`, which has a prefix length as in 10.0.0.1/8."""
+    address, _, prefix_length = ipv4.partition("/")
+    netlink.addr("replace", index=index, address=address, prefixlen=int(prefix_length))
+
+
+def set_up(netlink: IPRoute, index: int) -> None:
+    netlink.link("set", index=index, state="up")

@@ -1,0 +1,372 @@
+"""A fabric as a running Mininet network: hosts in namespaces, shaped links, and switches of a given class.
+
+    with Network(fabric, switch_class) as network:
+        network.hosts["h1"].pid, network.switches["leaf1"], network.interface("leaf1", "h1").name
+
+The switch class is a `mininet.node.Switch` and is constructed as `switch_class(name, fabric_switch=...,
+ledger=..., run_dir=..., dpid=..., inNamespace=False)`. Its ports have the numbers of the fabric; it
+attaches to `self.intfs[port]` in `start(controllers)` and detaches in `stop(deleteIntfs)`. If it has a method
+`handle()`, what that gives is passed on to other processes (`topo.live.running`).
+
+With an interconnect (`topo.fabric.circuits`) optical ports are joined to one more switch, which `circuit_class` makes
+and which is not among `switches`; the fabric's optical links then exist only as far as it has circuits for them.
+
+Leaving the block, by whatever way, removes everything; see `topo.live.ledger` for what happens after `kill -9`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from topo.errors import MachineError
+from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
+from topo.fabric.circuits import INTERCONNECT, Interconnect, cables, with_ports
+from topo.fabric.fabric import Fabric, Link, Switch
+from topo.live.ledger import Ledger, clean_dead_runs
+from topo.live.netlink import add_neighbors, index_of, inside, set_rate, set_up
+from topo.live.processors import cpu_mask, endpoint_processor, switch_processors
+from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts, announced, write_facts
+from topo.live.signals import interrupts_held, signals_unwind
+
+try:
+    from mininet.net import Mininet
+
+    from topo.live.wires import FabricHost, FabricLink
+except ImportError as missing:
+    raise MachineError("Mininet is not installed: install the package 'mininet' of your distribution") from missing
+
+DEFAULT_QUEUE_PACKETS = 400
+"""Some 50 ms at 20 Mbit/s. Deep for its rate, as a switch's buffer is when rates are scaled down thousands of times."""
+NAME_LIMIT = 15
+"""Characters of an interface's name (IFNAMSIZ without its terminator)."""
+HOST_INTERFACE = "eth0"
+FILES_PER_NODE = 8
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An interface and where it lives: in the namespace of process `pid`, or, for None, in the root namespace."""
+
+    name: str
+    pid: int | None
+
+    @property
+    def netns(self) -> str | None:
+        """The path of the namespace; None is the root namespace."""
+        return f"/proc/{self.pid}/ns/net" if self.pid else None
+
+
+@dataclass(frozen=True)
+class RunningHost:
+    """A host of a running network. `pid` is its shell, in its network namespace."""
+
+    name: str
+    pid: int
+    interface: str
+    address: Address
+    node: Any
+
+
+class Network:
+    """A fabric brought up in Mininet. A context manager; nothing exists outside its block."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        switch_class: Callable[..., Any],
+        *,
+        run_dir: Path | None = None,
+        queue_packets: int = DEFAULT_QUEUE_PACKETS,
+        interconnect: Interconnect | None = None,
+        circuit_class: Callable[..., Any] | None = None,
+        progress: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """`switch_class` makes the switches; `run_dir` is where they may write logs; queues are in packets.
+
+        `progress` is told the fraction of the nodes and links that are up, now and then.
+        """
+        self.fabric = fabric
+        self.cables = cables(fabric, interconnect)
+        self.addresses = addresses(fabric)
+        self.hosts: dict[str, RunningHost] = {}
+        self.switches: dict[str, Any] = {}
+        self.circuit_switch: Any = None
+        self.ledger: Ledger
+        self.mininet: Mininet
+        self._switch_class = switch_class
+        self._interconnect, self._circuit_class = interconnect, circuit_class
+        self._run_dir = run_dir
+        self._queue_packets = queue_packets
+        self._progress, self._steps = progress, 0
+        self._exits = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Build and start everything. Raises `MachineError` before anything is created if it cannot be."""
+        check_machine()
+        clean_dead_runs()
+        try:
+            self._start()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._close()
+
+    def interface(self, node: str, peer: str) -> Interface:
+        """The interface of `node` on its link to `peer`."""
+        return self.interface_at(node, self.fabric.port_numbers[node, peer])
+
+    def interface_at(self, node: str, port: int) -> Interface:
+        """The interface of `node` at one of its ports."""
+        mininet_node = self.mininet[node]
+        return Interface(mininet_node.intfs[port].name, mininet_node.pid if mininet_node.inNamespace else None)
+
+    def ports(self, node: str) -> dict[int, Link]:
+        """The cables that are plugged into `node`, by its ports."""
+        return {port: link for link in self.cables for name, port, _ in ends(link) if name == node}
+
+    def set_link(self, node: str, peer: str, *, up: bool) -> None:
+        """Let a link carry packets, or drop whatever is sent over it, in both directions.
+
+        What waits in a queue before the link is not lost. Of an interface that is taken down, or away from its
+        switch, BMv2 may never hear again; here it keeps what it has.
+        """
+        for one, other in ((node, peer), (peer, node)):
+            self.mininet[one].intfs[self.fabric.port_numbers[one, other]].let_pass(up=up)
+
+    def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
+        """Shape every link as `fabric` says, which differs from this network's in nothing but the capacities.
+
+        Optical ports get the rates of `interconnect`, which differs from the network's in nothing but them; without
+        one they keep theirs.
+        """
+        self._interconnect = interconnect or self._interconnect
+        rates: dict[int | None, list[tuple[str, float]]] = defaultdict(list)
+        self.cables = cables(fabric, self._interconnect)
+        for node, port, rate_bps in (end for link in self.cables for end in ends(link) if end[0] != INTERCONNECT):
+            interface = self.interface_at(node, port)
+            rates[interface.pid].append((interface.name, rate_bps))
+        for pid, shapers in rates.items():
+            with inside(pid) as netlink:
+                for name, rate_bps in shapers:
+                    set_rate(netlink, index_of(name), rate_bps)
+        self.fabric = fabric
+        write_facts(self.ledger.folder, self.facts())
+
+    def facts(self) -> RunningNetwork:
+        """What this network, which is up, says of itself to other processes."""
+        return RunningNetwork(
+            id=self.ledger.id,
+            fabric=self.fabric.name,
+            owner=os.getpid(),
+            endpoint_processors=(endpoint_processor(),),
+            switch_processors=tuple(switch_processors()),
+            hosts={host.name: HostFacts(host.pid, host.interface) for host in self.hosts.values()},
+            switches={
+                name: SwitchFacts(self._ports_of(name), dict(node.handle()) if hasattr(node, "handle") else {})
+                for name, node in self.switches.items()
+            },
+        )
+
+    def _ports_of(self, switch: str) -> tuple[PortFacts, ...]:
+        """The ports of `switch` that have a link, by number."""
+        return tuple(
+            PortFacts(
+                number=number,
+                interface=self.interface_at(switch, number).name,
+                peer=link.peer_of(switch),
+                out_bps=link.capacity_ab_bps if link.a == switch else link.capacity_ba_bps,
+                in_bps=link.capacity_ba_bps if link.a == switch else link.capacity_ab_bps,
+            )
+            for number, link in sorted(self.ports(switch).items())
+        )
+
+    def popen(self, host: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start `command` in the namespace of `host`; the network ends it, should it still run at the end."""
+        process: subprocess.Popen[bytes] = self.mininet[host].popen(command, **options)
+        self.ledger.record("pid", process.pid)
+        self._exits.callback(end_process, process)
+        return process
+
+    def _start(self) -> None:
+        self._exits.enter_context(signals_unwind())
+        self.ledger = self._exits.enter_context(Ledger.open())
+        self.mininet = empty_mininet()
+        self._exits.callback(self._stop_nodes)
+        self._build()
+        self._start_switches()
+        self._exits.enter_context(announced(self.ledger.folder, self.facts()))
+
+    def _start_switches(self) -> None:
+        """What Mininet's `start` does where there is no controller, a step for each switch."""
+        self.mininet.build()
+        for switch in self.mininet.switches:
+            switch.start([])
+            self._step()
+
+    def _step(self) -> None:
+        """One more node or link is up."""
+        self._steps += 1
+        self._progress(self._steps / (2 * (len(self.addresses) + len(self.fabric.switches)) + len(self.cables) + 2))
+
+    def _close(self) -> None:
+        with interrupts_held():
+            self._exits.close()
+
+    def _build(self) -> None:
+        allow_open_files(FILES_PER_NODE * len(self.fabric.tiers) + 1024)
+        for name in self.addresses:
+            self._add_host(name)
+        for number, switch in enumerate(self.fabric.switches, start=1):
+            plugged = with_ports(switch, self.ports(switch.name))
+            self.switches[switch.name] = self._add_switch(plugged, number, self._switch_class)
+        if self._interconnect is not None:
+            ports = tuple(self._interconnect.port_of.values())
+            switch = Switch(INTERCONNECT, 1, (ports,), ina=False)
+            self.circuit_switch = self._add_switch(switch, len(self.switches) + 1, self._circuit_class)
+        group = random.randrange(1 << 16, 1 << 31)
+        self.ledger.record("group", group)
+        for link in self.cables:
+            self._add_link(link, group)
+        for host in self.hosts.values():
+            self._introduce(host)
+
+    def _add_host(self, name: str) -> None:
+        node = self.mininet.addHost(name, ip=None)
+        self.ledger.record("pid", node.pid)
+        self.hosts[name] = RunningHost(name, node.pid, HOST_INTERFACE, self.addresses[name], node)
+        self._step()
+
+    def _add_switch(self, switch: Switch, number: int, switch_class: Callable[..., Any] | None) -> Any:
+        node = self.mininet.addSwitch(
+            switch.name,
+            cls=switch_class,
+            dpid=f"{number:x}",
+            fabric_switch=switch,
+            ledger=self.ledger,
+            run_dir=self._run_dir,
+        )
+        self.ledger.record("pid", node.pid)
+        self._step()
+        return node
+
+    def _add_link(self, link: Link, group: int) -> None:
+        mac_a, mac_b = (self._mac(node, port) for node, port in ((link.a, link.a_port), (link.b, link.b_port)))
+        common = {"max_queue_size": self._queue_packets, "delay": f"{link.delay_s}s" if link.delay_s else None}
+        self.mininet.addLink(
+            link.a, link.b, link.a_port, link.b_port, group=group,
+            intfName1=self._interface_name(link.a, link.a_port), addr1=mac_a,
+            intfName2=self._interface_name(link.b, link.b_port), addr2=mac_b,
+            params1={"bw": link.capacity_ab_bps / 1e6, "ip": self._ip(link.a), **common},
+            params2={} if link.b == INTERCONNECT else
+            {"bw": link.capacity_ba_bps / 1e6, "ip": self._ip(link.b), **common},
+        )  # fmt: skip
+        self._step()
+
+    def _interface_name(self, node: str, port: int) -> str:
+        if node in self.hosts:
+            return HOST_INTERFACE
+        name = f"{self.ledger.id}-{node}-{port}"
+        return name if len(name) <= NAME_LIMIT else f"{self.ledger.id}-{self.mininet[node].dpid.lstrip('0')}-{port}"
+
+    def _mac(self, node: str, port: int) -> str:
+        """A host's is its address; a switch's is made of its number and the port, for tcpdump's readers."""
+        if node in self.addresses:
+            return self.addresses[node].mac_text
+        number = int(self.mininet[node].dpid, 16)
+        return f"06:00:{number >> 8:02x}:{number & 255:02x}:{port >> 8:02x}:{port & 255:02x}"
+
+    def _ip(self, node: str) -> str | None:
+        return f"{self.addresses[node].ipv4_text}/{PREFIX_LENGTH}" if node in self.addresses else None
+
+    def _introduce(self, host: RunningHost) -> None:
+        """Tell `host` where all others are, and open its loopback."""
+        with inside(host.pid) as netlink:
+            set_up(netlink, index_of("lo"))
+            if host.node.intfs:
+                others = (address for name, address in self.addresses.items() if name != host.name)
+                add_neighbors(index_of(host.interface), others)
+                receive_on_endpoint_processor(host)
+        self._step()
+
+    def _stop_nodes(self) -> None:
+        """Stop the switches, then end all shells: first tell all, then wait for each."""
+        nodes = [*self.mininet.switches, *self.mininet.hosts]
+        with ExitStack() as stack:
+            for node in nodes:
+                stack.callback(node.terminate)
+            stack.callback(hang_up, nodes)
+            for switch in self.mininet.switches:
+                stack.callback(switch.stop, deleteIntfs=False)
+
+
+def ends(link: Link) -> tuple[tuple[str, int, float], tuple[str, int, float]]:
+    """Node, port, and the rate away from it, in bit/s."""
+    return (link.a, link.a_port, link.capacity_ab_bps), (link.b, link.b_port, link.capacity_ba_bps)
+
+
+def receive_on_endpoint_processor(host: RunningHost) -> None:
+    """Let what a host receives be taken in by the processor that handles it, not by the switch that sent it.
+
+    Where the kernel cannot steer packets it stays with the switch.
+    """
+    queue = Path(f"/proc/{host.pid}/root/sys/class/net/{host.interface}/queues/rx-0/rps_cpus")
+    with suppress(OSError):
+        queue.write_text(cpu_mask(endpoint_processor()))
+
+
+def check_machine() -> None:
+    """Raise `MachineError` unless this process can build a network."""
+    if os.geteuid() != 0:
+        raise MachineError("emulating a network needs root: run the same command with sudo")
+    if shutil.which("mnexec") is None:
+        raise MachineError("mnexec is not installed: install the package 'mininet' of your distribution")
+    # Mininet would wait forever for the shell of a host that mnexec could not start.
+    tried = subprocess.run(["mnexec", "-n", "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        raise MachineError(
+            f"mnexec cannot make a network namespace here ({tried.stderr.strip()}): "
+            "run on a machine, or in a container, that may make namespaces and mounts"
+        )
+
+
+def empty_mininet() -> Mininet:
+    """A Mininet without nodes, made without its `init`, which would change limits of the whole machine."""
+    initialised, Mininet.inited = Mininet.inited, True
+    try:
+        return Mininet(host=FabricHost, link=FabricLink, intf=None, controller=None, build=False)
+    finally:
+        Mininet.inited = initialised
+
+
+def allow_open_files(count: int) -> None:
+    """Raise this process's own soft limit: each node's shell takes a terminal."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count <= hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def hang_up(nodes: list[Any]) -> None:
+    for node in nodes:
+        if node.shell and node.shell.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(node.shell.pid, signal.SIGHUP)

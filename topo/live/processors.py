@@ -1,0 +1,43 @@
+"""Which processors the parts of an emulation run on, so that packets go from one to the next side by side.
+
+A packet is handed from a sender's system call to the switches without a change of processor unless told
+otherwise: then the sender does the switches' work. So the endpoints have the first processor to themselves,
+and the switches share the others. Who goes first on a processor that other work wants too: `topo.live.priority`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from topo.live.priority import ahead_of_others
+
+
+def switch_processors() -> list[int]:
+    """The processors of the switches: all but the first, unless there is only one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[1:] or allowed
+
+
+def endpoint_processor() -> int:
+    """The processor of the endpoints."""
+    return min(os.sched_getaffinity(0))
+
+
+@contextmanager
+def on_endpoint_processor() -> Iterator[None]:
+    """Run the block, in this thread, on the processor of the endpoints and ahead of other work there."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {endpoint_processor()})
+    try:
+        with ahead_of_others():
+            yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def cpu_mask(cpu: int) -> str:
+    """The kernel's notation of a set of one CPU: groups of 32 bits in hexadecimal, the highest first."""
+    groups = [f"{1 << cpu % 32:08x}", *["00000000"] * (cpu // 32)]
+    return ",".join(groups)

@@ -1,0 +1,110 @@
+"""Mininet's host, link and interface, done over netlink instead of one shell command per step.
+
+They are used as Mininet's are, with the same parameters; what netlink does not cover falls back to TCIntf.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mininet.link import TCIntf, TCLink
+from mininet.node import Host
+
+from topo.errors import MachineError
+from topo.live.netlink import (
+    End,
+    create_pair,
+    index_of,
+    inside,
+    let_pass,
+    remove_shaping,
+    set_address,
+    set_up,
+    shape,
+    silence,
+)
+
+DELAY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+class FabricHost(Host):  # type: ignore[misc]
+    """A host whose interface already has its addresses when Mininet would configure it."""
+
+    def config(self, **_params: Any) -> dict[str, Any]:
+        return {}
+
+
+class FabricIntf(TCIntf):  # type: ignore[misc]
+    """A TCIntf set up over netlink: bandwidth, delay, queue, address, up.
+
+    `max_queue_size` is in packets, and holds with and without a delay.
+    """
+
+    def config(
+        self,
+        *,
+        bw: float | None = None,
+        delay: str | None = None,
+        max_queue_size: int | None = None,
+        ip: str | None = None,
+        up: bool = True,
+        **params: Any,
+    ) -> dict[str, Any]:
+        """As Mininet's; `bw` is in Mbit/s, `delay` as in '1ms'."""
+        with inside(namespace_pid(self.node)) as netlink:
+            index = index_of(self.name)
+            silence(self.name)
+            if bw is not None:
+                remove_shaping(netlink, index)
+                self.shaping = bw * 1e6, max_queue_size or queue_length(netlink, index), seconds(delay)
+                shape(netlink, index, *self.shaping)
+            if ip is not None:
+                set_address(netlink, index, ip)
+                self.ip, self.prefixLen = ip.split("/")
+            if up:
+                set_up(netlink, index)
+        return super().config(up=None, **params) if any(params.values()) else {}
+
+    def let_pass(self, *, up: bool) -> None:
+        """Send again; or, not `up`, drop whatever is sent."""
+        with inside(namespace_pid(self.node)) as netlink:
+            let_pass(netlink, index_of(self.name), *self.shaping, up=up)
+
+    def delete(self) -> None:
+        """Forget the interface; the kernel's goes with its pair, which the run's ledger removes."""
+        self.node.delIntf(self)
+        self.link = None
+
+
+class FabricLink(TCLink):  # type: ignore[misc]
+    """A TCLink whose veth pair is created over netlink, in a device group of its run."""
+
+    def __init__(self, *nodes: Any, group: int, **params: Any) -> None:
+        self.group = group
+        super().__init__(*nodes, cls1=FabricIntf, cls2=FabricIntf, **params)
+
+    def makeIntfPair(self, *params: Any, **_options: Any) -> None:  # noqa: N802, Mininet's name
+        name_a, name_b, mac_a, mac_b, node_a, node_b = params
+        create_pair(End(name_a, mac_a, namespace_pid(node_a)), End(name_b, mac_b, namespace_pid(node_b)), self.group)
+
+
+def namespace_pid(node: Any) -> int | None:
+    """A process in the node's network namespace; None is the root namespace."""
+    return node.pid if node.inNamespace else None
+
+
+def queue_length(netlink: Any, index: int) -> int:
+    """The queue length that the interface was made with, in packets."""
+    length: int = netlink.get_links(index)[0].get_attr("IFLA_TXQLEN")
+    return length
+
+
+def seconds(delay: str | None) -> float:
+    """'1ms' as 0.001; None as 0."""
+    if delay is None:
+        return 0.0
+    parsed = re.fullmatch(r"([0-9.e+-]+)(us|ms|s)", delay)
+    if not parsed:
+        raise MachineError(f"link delay '{delay}': a number and us, ms or s is expected")
+    return float(parsed[1]) * DELAY_UNITS[parsed[2]]

@@ -1,0 +1,380 @@
+"""All parameter servers of a run: they sum what arrives, each worker once, and answer with results.
+
+For each fragment a server keeps the 64-bit sum and the set of workers that it covers. What covers more takes
+its place; what else overlaps it is discarded: the workers that are still missing send theirs again, one by one.
+Where an aggregator would go on to answer with the same sum, it asks them. A server that stands by for a root in
+the network, or that has been restarted, asks all for what it lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.plan import ROOT_LABEL
+from planner.core.policies import policy_of
+from traffic.endpoints.mismatches import Miscounts
+from traffic.endpoints.streams import Layout
+from traffic.sockets.batches import head_of, is_prefix, pick
+from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
+from traffic.wire.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
+
+RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
+"""What a result or a notice is addressed to when all workers of a tree are meant."""
+
+COPIES_AT_ONCE = 4096
+"""Copies of results that one step puts into the network: every worker of a tree gets one."""
+
+ASK_AGAIN_S = 0.05
+"""A fragment is asked for no more often."""
+
+ANSWER = np.dtype([("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64)])
+
+
+class Servers:
+    """The sums of all trees, over flat arrays of all their fragments (see `traffic.endpoints.streams`)."""
+
+    def __init__(self, layout: Layout, first_seq: int = 0) -> None:
+        rows, trees = int(layout.trees.count.sum()), len(layout.parts)
+        self.layout = layout
+        self.start_seq = first_seq
+        self.members = Membership(layout)
+        self.templates = Templates(layout)
+        self.sums = np.zeros((rows, layout.problem.fragment.values), np.int64)
+        self.covered = np.zeros((rows, self.members.width), np.bool_)
+        self.done = np.ones(rows, np.bool_)
+        self.asks = layout.trees.stands_by.copy()  # trees whose workers do not send by themselves
+        self.hides = np.array([policy_of(part.tree.policy).keeps_sums for part in layout.parts], np.bool_)
+        self.asked_at = np.full(rows, -np.inf)
+        self.first_seq = np.full(trees, first_seq, np.int64)
+        self.waiting: list[NDArray[np.void]] = []
+        self.at_once = max(1, COPIES_AT_ONCE // self.members.width)
+        # to be read
+        self.ingress_frames = np.zeros(trees, np.int64)
+        self.last_arrival_at = np.zeros(trees)
+        self.discarded = np.zeros(trees, np.int64)
+        self.notices = np.zeros(trees, np.int64)
+        self.miscounts = Miscounts(layout)
+        self.strangers = 0
+
+    def begin(self, job_index: int, iteration: int) -> None:
+        """Forget the last iteration of a job and wait for the next one."""
+        for tree in self.layout.trees_of(job_index).tolist():
+            rows = self.rows(tree)
+            self.sums[rows] = 0
+            self.covered[rows] = False
+            self.done[rows] = False
+            self.asks[tree] = self.layout.trees.stands_by[tree]
+            self.first_seq[tree] = self.start_seq + iteration * self.layout.trees.count[tree]
+
+    def restart(self, host: int) -> None:
+        """Forget all sums of the servers on a host, and the answers that were to be sent, as a crash does."""
+        for tree in np.flatnonzero(self.layout.trees.server == host).tolist():
+            rows = self.rows(tree)
+            self.sums[rows] = 0
+            self.covered[rows] = False
+            self.done[rows] = False
+            self.asks[tree] = True
+        kept = (answers[self.layout.trees.server[answers["tree"]] != host] for answers in self.waiting)
+        self.waiting = [answers for answers in kept if answers.size]
+
+    def rows(self, tree: int) -> slice:
+        first = int(self.layout.trees.first_row[tree])
+        return slice(first, first + int(self.layout.trees.count[tree]))
+
+    # -- receiving
+
+    def receive(self, packets: Packets, now: float) -> None:
+        """Gradients."""
+        ina = packets.heads["ina"]
+        tree = self.layout.tree_index(ina["job"], ina["tree"])
+        here = (tree >= 0) & (self.layout.trees.server[tree] == packets.hosts)
+        known: BoolArray = here & self.members.knows(tree, ina["label"])
+        self.strangers += int((~known).sum())
+        packets, tree = packets.where(known), tree[known]
+        self.ingress_frames += np.bincount(tree, minlength=len(self.ingress_frames))
+        self.last_arrival_at[tree] = now
+        fragment = (packets.heads["ina"]["seq"] - self.first_seq[tree]) & 0xFFFFFFFF
+        current = fragment < self.layout.trees.count[tree]  # else it is a late copy from the last iteration
+        if current.any():
+            self.take(packets.where(current), tree[current], fragment[current], now)
+
+    def take(self, packets: Packets, tree: IntArray, fragment: IntArray, now: float) -> None:
+        ina = packets.heads["ina"]
+        row = self.layout.trees.first_row[tree] + fragment
+        done = self.done[row]
+        flags, label = ina["flags"], ina["label"].astype(np.int64)
+        asked: BoolArray = done & ((flags & Flag.RETRANSMITTED) != 0)
+        overflown: BoolArray = ~done & ((flags & Flag.OVERFLOW) != 0) & (self.members.stream[tree, label] < 0)
+        if asked.any():
+            self.answer_again(row[asked], tree[asked], label[asked])
+        if overflown.any():
+            self.give_notice(row[overflown], tree[overflown])
+        members = self.members.of(packets.heads, tree)
+        # Nobody sends for nobody: a partial sum with an empty bitmap is forged.
+        use: BoolArray = ~done & ~overflown & np.any(members, axis=1)
+        self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
+        self.check_counts(use, packets.heads, tree, fragment, members)
+        if use.any():
+            self.add_up(row[use], tree[use], members[use], packets.values[use])
+        clashes = self.hides[tree] & self.clashes(row, members)
+        asked_for: BoolArray = clashes | (self.asks[tree] & ((flags & Flag.DIRECT) != 0))
+        lacking: BoolArray = asked_for & ~self.done[row]
+        if lacking.any():
+            self.ask(row[lacking], tree[lacking], now)
+
+    def check_counts(
+        self, use: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, members: BoolArray
+    ) -> None:
+        """Note those packets of `use` that say another number of workers than they cover."""
+        covered = self.members.sizes(heads, tree, members)
+        wrong: BoolArray = use & (heads["ina"]["workers"] != covered)
+        if wrong.any():
+            self.miscounts.note(wrong, heads, tree, fragment, covered)
+
+    def clashes(self, row: IntArray, members: BoolArray) -> BoolArray:
+        """Which packets bring something new, and could not be added because of what else they bring."""
+        covered = self.covered[row]
+        clashes: BoolArray = np.any(members & covered, axis=1) & np.any(members & ~covered, axis=1)
+        return clashes
+
+    def add_up(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
+        """Add packets to their rows, as often as it takes for no two of one row to overlap."""
+        order = np.argsort(row, kind="stable")
+        row, tree, members, values = row[order], tree[order], members[order], values[order]
+        for some in without_overlap(row, members):
+            self.give_way(row[some], members[some])
+            fresh: BoolArray = some & ~np.any(self.covered[row] & members, axis=1)
+            stale: BoolArray = some & ~fresh
+            self.discarded += np.bincount(tree[stale], minlength=len(self.discarded))
+            if fresh.any():
+                self.add_disjoint(row[fresh], tree[fresh], members[fresh], values[fresh])
+
+    def give_way(self, row: IntArray, members: BoolArray) -> None:
+        """What a row holds goes where one packet covers all of that and more."""
+        covered = self.covered[row]
+        held, beyond = np.any(covered, axis=1), np.any(members & ~covered, axis=1)
+        whole: BoolArray = held & beyond & ~np.any(covered & ~members, axis=1)
+        self.sums[row[whole]] = 0
+        self.covered[row[whole]] = False
+
+    def add_disjoint(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
+        """Rows are sorted; those of one row cover different workers, none of them covered before."""
+        first = np.flatnonzero(starts_group(row))
+        row, tree = row[first], tree[first]
+        self.sums[row] += np.add.reduceat(values.astype(np.int64), first, axis=0)
+        self.covered[row] |= np.logical_or.reduceat(members, first, axis=0)
+        complete = np.all(self.covered[row] == self.members.everyone[tree], axis=1)
+        self.done[row[complete]] = True
+        self.answer_all(row[complete], tree[complete])
+
+    # -- answering
+
+    def answer_all(self, row: IntArray, tree: IntArray) -> None:
+        """The results of complete rows, by multicast from a root, one by one from a server that stands by."""
+        by_tree = ~self.layout.trees.stands_by[tree]
+        self.answer(row[by_tree], tree[by_tree], tree[by_tree])
+        row, tree = row[~by_tree], tree[~by_tree]
+        which, stream = self.members.streams(tree, self.members.everyone[tree])
+        self.answer(row[which], tree[which], self.templates.result_to[stream])
+
+    def answer_again(self, row: IntArray, tree: IntArray, label: IntArray) -> None:
+        """The result once more: to the one worker that asked, or to all where a sum hides who did."""
+        stream = self.members.stream[tree, label]
+        self.answer(row, tree, np.where(stream >= 0, self.templates.result_to[stream], tree))
+
+    def ask(self, row: IntArray, tree: IntArray, now: float) -> None:
+        """Tell the workers that rows do not cover to send theirs directly, past all slots."""
+        row, first = np.unique(row, return_index=True)
+        due = now - self.asked_at[row] > ASK_AGAIN_S
+        row, tree = row[due], tree[first][due]
+        self.asked_at[row] = now
+        which, stream = self.members.streams(tree, self.members.everyone[tree] & ~self.covered[row])
+        self.queue(row[which], tree[which], self.templates.ask[stream], 0)
+
+    def give_notice(self, row: IntArray, tree: IntArray) -> None:
+        """Tell all workers of the trees that the sums of these rows left 32 bits."""
+        row, first = np.unique(row, return_index=True)
+        tree = tree[first]
+        self.notices += np.bincount(tree, minlength=len(self.notices))
+        self.queue(row, tree, self.templates.notice[tree], 0)
+
+    def answer(self, row: IntArray, tree: IntArray, template: IntArray) -> None:
+        """Queue results: one packet, or two for a sum that needs more than 32 bits."""
+        self.queue(row, tree, template, 0)
+        wide = self.wide(row)
+        self.queue(row[wide], tree[wide], template[wide], 1)
+
+    def wide(self, row: IntArray) -> BoolArray:
+        sums = self.sums[row]
+        differs: BoolArray = (sums != sums.astype(np.int32)).any(axis=1)
+        return differs
+
+    def queue(self, row: IntArray, tree: IntArray, template: IntArray, part: int) -> None:
+        if row.size:
+            answers = np.empty(len(row), ANSWER)
+            answers["row"], answers["tree"], answers["template"], answers["part"] = row, tree, template, part
+            self.waiting.append(answers)
+
+    def due(self) -> Outgoing | None:
+        """The answers to be sent now; `note` must hear what became of them."""
+        if not self.waiting:
+            return None
+        waiting = np.concatenate(self.waiting)
+        now, self.later = waiting[: self.at_once], waiting[self.at_once :]
+        host = self.layout.trees.server[now["tree"]]
+        self.chosen = now[np.argsort(host, kind="stable")]
+        counts = np.bincount(host, minlength=len(self.layout.hosts))
+        rows = np.arange(len(now))
+        return Outgoing(self.heads(self.chosen), self.words(self.chosen), rows, counts, self.members.width)
+
+    def note(self, counts: IntArray, accepted: IntArray) -> None:
+        """So many answers of each host were due, so many were sent."""
+        refused = self.chosen[~is_prefix(counts, accepted)]
+        self.waiting = [rest for rest in (refused, self.later) if rest.size]
+
+    def heads(self, answers: NDArray[np.void]) -> Frames:
+        row, tree = answers["row"], answers["tree"]
+        heads = pick(self.templates.heads, answers["template"])
+        ina = heads["ina"]
+        ina["seq"] = (self.first_seq[tree] + row - self.layout.trees.first_row[tree]) & 0xFFFFFFFF
+        ina["part"] = answers["part"]
+        ina["slot"] = self.layout.trees.slot(tree, ina["seq"].astype(np.int64))
+        ina["flags"] |= np.where((ina["kind"] == Kind.RESULT) & self.wide(row), Flag.OVERFLOW, 0).astype(np.uint8)
+        return heads
+
+    def words(self, answers: NDArray[np.void]) -> NDArray[np.int32]:
+        """The low or the high words of sums."""
+        sums = self.sums[answers["row"]]
+        if answers["part"].any():
+            sums = np.where(answers["part"][:, None] == 0, sums, sums >> 32)
+        words: NDArray[np.int32] = sums.astype(np.int32).astype(">i4")
+        return words
+
+    # -- who is missing
+
+    def absent(self, tree: int, fragment: int) -> list[str]:
+        """The workers that the sum of a fragment does not cover yet."""
+        row = int(self.layout.trees.first_row[tree]) + fragment
+        absent = self.members.everyone[tree] & ~self.covered[row]
+        return [self.layout.parts[tree].job.workers[worker] for worker in np.flatnonzero(absent)]
+
+
+class Membership:
+    """Which workers each label of a tree stands for, as rows of booleans over the job's workers."""
+
+    def __init__(self, layout: Layout) -> None:
+        trees, streams = layout.parts, layout.streams
+        labels = 1 + max(label for part in trees for label in (*part.tree.branch_of, *part.tree.workers, ROOT_LABEL))
+        self.width = max(len(part.job.workers) for part in trees)
+        self.sets = np.zeros((len(trees), labels, self.width), np.bool_)
+        self.stream = np.full((len(trees), labels), -1, np.int64)
+        self.stream[streams.tree, streams.label] = np.arange(len(streams.host))
+        self.stream_of_worker = np.full((len(trees), self.width), -1, np.int64)
+        self.stream_of_worker[streams.tree, streams.worker] = np.arange(len(streams.host))
+        self.summands = np.zeros((len(trees), labels, 64), np.int64)
+        for number, part in enumerate(trees):
+            for label, below in part.tree.workers_below.items():
+                if label != ROOT_LABEL:
+                    hosts = (part.tree.workers[worker] for worker in below)
+                    self.sets[number, label, [part.job.workers.index(host) for host in hosts]] = True
+            for aggregator in part.tree.aggregators:
+                summands = part.tree.summands(aggregator)
+                self.summands[number, aggregator.label, : len(summands)] = summands
+        self.everyone = np.logical_or.reduce(self.sets, axis=1)
+        self.size = self.sets.sum(axis=2)
+
+    def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
+        inside = label < self.sets.shape[1]
+        return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
+
+    def streams(self, tree: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray]:
+        """For every chosen worker (`chosen[i, worker]`, of tree `tree[i]`): its i, and its stream."""
+        which, worker = np.nonzero(chosen)
+        return which, self.stream_of_worker[tree[which], worker]
+
+    def of(self, heads: Frames, tree: IntArray) -> BoolArray:
+        """The workers that each packet covers; a partial sum's are those that its bitmap stands for."""
+        ina = heads["ina"]
+        label = ina["label"].astype(np.int64)
+        members: BoolArray = self.sets[tree, label]
+        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
+        if partial.size:
+            bits = ina["bitmap"][partial, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
+            summands = self.summands[tree[partial], label[partial]]
+            below = self.sets[tree[partial, None], summands] & bits.astype(np.bool_)[..., None]
+            members[partial] = below.any(axis=1)
+        return members
+
+    def sizes(self, heads: Frames, tree: IntArray, members: BoolArray) -> IntArray:
+        """How many workers each packet covers, given `members` of them."""
+        ina = heads["ina"]
+        sizes: IntArray = self.size[tree, ina["label"]]
+        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
+        if partial.size:
+            sizes[partial] = members[partial].sum(axis=1)
+        return sizes
+
+
+def starts_group(row: IntArray) -> BoolArray:
+    """Where a sorted array changes."""
+    return np.concatenate(([True], row[1:] != row[:-1]))
+
+
+def without_overlap(row: IntArray, members: BoolArray) -> Iterator[BoolArray]:
+    """Masks that partition sorted packets; under one mask those of one row cover different workers.
+
+    Nearly always that is one mask; with duplicates in the batch, the first of each row, the second, ...
+    """
+    first = starts_group(row)
+    times = np.add.reduceat(members.astype(np.int64), np.flatnonzero(first), axis=0)
+    if (times <= 1).all():
+        yield np.ones(len(row), np.bool_)
+        return
+    rank = np.arange(len(row)) - np.maximum.accumulate(np.where(first, np.arange(len(row)), 0))
+    for turn in range(int(rank.max()) + 1):
+        yield rank == turn
+
+
+# ---- templates ---------------------------------------------------------------------------------
+
+
+class Templates:
+    """The heads of all that servers send, and where in `heads` each is.
+
+    That of the result to all workers of a tree is in the tree's own place; `notice[tree]` goes to all of them too,
+    `result_to[stream]` and `ask[stream]` to the worker of a stream.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        trees, streams = range(len(layout.parts)), layout.streams
+        to_all, notices = (
+            [head_to(layout, tree, kind, flags, None) for tree in trees]
+            for kind, flags in ((Kind.RESULT, 0), (Kind.NOTICE, int(Flag.OVERFLOW)))
+        )
+        to_one, ask_one = (
+            [
+                head_to(layout, int(tree), kind, int(Flag.RETRANSMITTED), int(host))
+                for host, tree in zip(streams.host, streams.tree, strict=True)
+            ]
+            for kind in (Kind.RESULT, Kind.NOTICE)
+        )
+        # Without its type told, NumPy would make the fields' bytes those of this machine.
+        self.heads: Frames = np.concatenate(to_all + notices + to_one + ask_one, dtype=BARE_FRAME)
+        self.notice = len(trees) + np.arange(len(trees))
+        self.result_to = 2 * len(trees) + np.arange(len(streams.host))
+        self.ask = self.result_to + len(streams.host)
+
+
+def head_to(layout: Layout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:
+    """The head of a packet from a tree's server to a host, or to all its workers. A notice has no values."""
+    server = layout.hosts[layout.trees.server[tree]]
+    mac, ipv4 = (RESULTS_MAC, RESULTS_IPV4) if host is None else (layout.hosts[host].mac, layout.hosts[host].ipv4)
+    dtype = BARE_FRAME if kind is Kind.NOTICE else FRAME
+    head = head_of(new_frames(1, src_mac=server.mac, dst_mac=mac, src_ip=server.ipv4, dst_ip=ipv4, dtype=dtype))
+    ina, part = head["ina"], layout.parts[tree]
+    ina["kind"], ina["flags"], ina["label"] = kind, flags, ROOT_LABEL
+    ina["job"], ina["tree"], ina["workers"] = part.job.number, part.tree.number, len(part.tree.workers)
+    return head

@@ -1,0 +1,214 @@
+"""A plan as arrays: its trees, and its streams, in the order in which endpoints work on them.
+
+A stream is what one worker sends along one tree. Its fragments, and those of a tree, have
+consecutive rows in flat arrays, so that whole batches of packets of many hosts are one NumPy
+operation: fragment i of stream f has the row `streams.first_row[f] + i`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from planner.core.plan import AggregationTree, Plan
+from planner.core.policies import policy_of
+from planner.core.problem import FragmentFormat, Job, Problem
+from planner.core.shares import fragment_ranges
+from topo.errors import PlanError
+from traffic.sockets.batches import before
+from traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray
+
+IN_FLIGHT_S = 0.04
+"""A stream may have this much of its rate on the way: many round trips, and still few enough that all
+streams through one link never fill its queue with more than this time's worth."""
+MIN_IN_FLIGHT = 8
+
+
+@dataclass(frozen=True)
+class TreePart:
+    """The part of a job's gradient that goes along one tree: `count` fragments from fragment `start` on."""
+
+    job: Job
+    job_index: int
+    tree: AggregationTree
+    start: int
+    count: int
+    rate_bps: float
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Arrays over trees. `server` is a host; `stands_by` says that it does so for a root in the network.
+
+    `slots` is 0 without an aggregator. A fragment's slot is found by hashing where trees share slots.
+    """
+
+    job: IntArray
+    server: IntArray
+    stands_by: BoolArray
+    count: IntArray
+    slots: IntArray
+    shared: BoolArray
+    priority: IntArray
+    first_row: IntArray
+    key: IntArray
+
+    def slot(self, tree: IntArray, seq: IntArray) -> IntArray:
+        """The slots of fragments with these sequence numbers."""
+        slots = np.maximum(self.slots[tree], 1)
+        return np.where(self.shared[tree], spread(self.key[tree], seq), seq) % slots
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Arrays over streams, sorted by host. `in_flight` fragments may await results at once."""
+
+    host: IntArray
+    tree: IntArray
+    job: IntArray
+    worker: IntArray
+    label: IntArray
+    count: IntArray
+    first_row: IntArray
+    rate_fps: FloatArray
+    in_flight: IntArray
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Who sends what to whom in one run. `streams.worker` counts within the job's workers."""
+
+    problem: Problem
+    hosts: tuple[HostPort, ...]
+    parts: tuple[TreePart, ...]
+    trees: Trees
+    streams: Streams
+
+    @cached_property
+    def stream_of(self) -> IntArray:
+        """`stream_of[host, tree]`: the stream, or -1."""
+        table = np.full((len(self.hosts), len(self.parts)), -1, np.int64)
+        table[self.streams.host, self.streams.tree] = np.arange(len(self.streams.host))
+        return table
+
+    def streams_of(self, job_index: int) -> IntArray:
+        return np.flatnonzero(self.streams.job == job_index)
+
+    def trees_of(self, job_index: int) -> IntArray:
+        return np.flatnonzero(self.trees.job == job_index)
+
+    def tree_index(self, job: IntArray, tree: IntArray) -> IntArray:
+        """The tree of each (job number, tree number); -1 where the plan has none."""
+        keys = tree_key(job, tree)
+        index = np.minimum(np.searchsorted(self.trees.key, keys), len(self.trees.key) - 1)
+        return np.where(self.trees.key[index] == keys, index, -1)
+
+
+def spread(key: IntArray, seq: IntArray) -> IntArray:
+    """32-bit hash values: the finalizer of MurmurHash3 over both numbers."""
+    mask = 0xFFFFFFFF
+    mixed = (seq + key * 0x9E3779B1) & mask
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        mixed = ((mixed ^ mixed >> shift) * factor) & mask
+    result: IntArray = mixed ^ mixed >> 16
+    return result
+
+
+def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
+    return np.asarray(job, np.int64) << 16 | np.asarray(tree, np.int64)
+
+
+# ---- from a plan -------------------------------------------------------------------------------
+
+
+def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> Layout:
+    """The arrays of a plan. Raises `PlanError` for a tree without a parameter server."""
+    used = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
+    ports = tuple(host for host in hosts if host.name in used)
+    missing = used - {host.name for host in ports}
+    if missing:
+        raise PlanError(f"host '{min(missing)}' is not in the network: build it from the plan's fabric")
+    parts = tuple(sorted(tree_parts(problem, plan), key=lambda part: int(tree_key(part.job.number, part.tree.number))))
+    index = {host.name: number for number, host in enumerate(ports)}
+    return Layout(problem, ports, parts, tree_arrays(parts, index), stream_arrays(problem.fragment, parts, index))
+
+
+def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:
+    """Every tree that carries at least one fragment."""
+    ranges = fragment_ranges(problem, plan)
+    indices = {job.number: index for index, job in enumerate(problem.jobs)}
+    for shard in plan.shards:
+        job_index = indices[shard.job]
+        job = problem.jobs[job_index]
+        for tree in shard.trees:
+            check_server(job, tree)
+            carried = ranges[job.number, tree.number]
+            if carried:
+                rate_bps = shard.rate_bps / len(shard.trees)
+                yield TreePart(job, job_index, tree, carried.start, len(carried), rate_bps)
+
+
+def server_of(tree: AggregationTree) -> str:
+    assert tree.server is not None, "checked"
+    return tree.server
+
+
+def check_server(job: Job, tree: AggregationTree) -> None:
+    servers, where = ", ".join(job.servers), f"job {job.number}, tree {tree.number}"
+    if tree.server is None:
+        raise PlanError(
+            f"{where}: no PS stands by for its root '{tree.root}'; let its fallback lead to one of {servers}"
+        )
+    if tree.server not in job.servers:
+        raise PlanError(
+            f"{where}: '{tree.server}' is not a parameter server of the job; traffic ends at one of {servers}"
+        )
+
+
+def tree_arrays(parts: Sequence[TreePart], index: dict[str, int]) -> Trees:
+    count = np.array([part.count for part in parts], np.int64)
+    return Trees(
+        job=np.array([part.job_index for part in parts], np.int64),
+        server=np.array([index[server_of(part.tree)] for part in parts], np.int64),
+        stands_by=np.array([part.tree.in_network_root for part in parts], np.bool_),
+        count=count,
+        slots=np.array([part.tree.slots or 0 for part in parts], np.int64),
+        shared=np.array([policy_of(part.tree.policy).shared for part in parts], np.bool_),
+        priority=np.array([part.tree.priority for part in parts], np.int64),
+        first_row=before(count),
+        key=np.array([tree_key(part.job.number, part.tree.number) for part in parts], np.int64),
+    )
+
+
+def stream_arrays(fragment: FragmentFormat, parts: Sequence[TreePart], index: dict[str, int]) -> Streams:
+    # One row per stream: host, tree, label. Sorted, so that a host's frames lie side by side.
+    rows = sorted(
+        (index[host], number, label) for number, part in enumerate(parts) for label, host in part.tree.workers.items()
+    )
+    host, tree, label = np.array(rows, np.int64).reshape(-1, 3).T.copy()
+    of = [parts[number] for number in tree]
+    count = np.array([part.count for part in of], np.int64)
+    rate_fps = np.array([part.rate_bps / (8 * fragment.wire_bytes) for part in of])
+    return Streams(
+        host=host,
+        tree=tree,
+        job=np.array([part.job_index for part in of], np.int64),
+        worker=np.array(
+            [part.job.workers.index(part.tree.workers[int(own)]) for part, own in zip(of, label, strict=True)], np.int64
+        ),
+        label=label,
+        count=count,
+        first_row=before(count),
+        rate_fps=rate_fps,
+        in_flight=np.array([in_flight(part.tree, rate) for part, rate in zip(of, rate_fps, strict=True)], np.int64),
+    )
+
+
+def in_flight(tree: AggregationTree, rate_fps: float) -> int:
+    """Fragments that a stream may have on the way: what its rate needs, and never more than its slots."""
+    needed = max(MIN_IN_FLIGHT, math.ceil(rate_fps * IN_FLIGHT_S))
+    return needed if tree.window is None else min(needed, tree.window)

@@ -1,0 +1,88 @@
+"""Background traffic: plain UDP between hosts of the network, sent by tcpreplay at a steady rate."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from math import ceil
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
+
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+from scapy.utils import wrpcap
+
+from planner.install.background_entries import Flow
+from topo.errors import RunError
+from traffic.measure.counters import interfaces
+from traffic.runs.replay import BURSTS_PER_S, check_tcpreplay
+from traffic.sockets.packet_sockets import network_namespace, open_sink
+from traffic.sockets.ports import HostPort
+
+DISCARD_PORT = 9
+HEADERS_BYTES = 14 + 20 + 8
+FRAMES_PER_LOOP = 100
+QUIET_S, MOST_WAITS = 0.05, 40
+
+
+@contextmanager
+def background(hosts: Sequence[HostPort], flows: Sequence[Flow]) -> Iterator[None]:
+    """Send all flows until the end of the block. Raises `MachineError` without tcpreplay, `RunError` if one ended."""
+    if flows:
+        check_tcpreplay()
+    port_of = {host.name: host for host in hosts}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
+        for destination in dict.fromkeys(flow.destination for flow in flows):
+            with network_namespace(port_of[destination].pid):
+                stack.enter_context(open_sink(DISCARD_PORT))
+            stack.callback(drain, port_of[destination])
+        for number, flow in enumerate(flows):
+            pcap = folder / f"{number}.pcap"
+            wrpcap(str(pcap), [frame(port_of[flow.source], port_of[flow.destination], flow)] * FRAMES_PER_LOOP)
+            what = f"background traffic from '{flow.source}' to '{flow.destination}'"
+            rate_fps = flow.rate_bps / (8 * flow.frame_bytes)
+            stack.callback(end, what, repeat_without_end(port_of[flow.source], pcap, rate_fps))
+        yield
+
+
+def drain(host: HostPort) -> None:
+    """Wait until nothing more arrives, for a while at most.
+
+    What queues of full links still hold would find no sink, and the host would answer to where no route leads.
+    """
+    before = -1
+    for _ in range(MOST_WAITS):
+        received = interfaces(host.pid)[host.interface].received_packets
+        if received == before:
+            break
+        before = received
+        time.sleep(QUIET_S)
+
+
+def frame(source: HostPort, destination: HostPort, flow: Flow) -> Packet:
+    addresses = Ether(src=source.mac, dst=destination.mac) / IP(src=source.ipv4, dst=destination.ipv4)
+    return addresses / UDP(sport=DISCARD_PORT, dport=DISCARD_PORT) / Raw(bytes(flow.frame_bytes - HEADERS_BYTES))
+
+
+def repeat_without_end(source: HostPort, pcap: Path, rate_fps: float) -> Popen[bytes]:
+    """tcpreplay in the sender's namespace, which sends the frames of a file again and again."""
+    command = [
+        "tcpreplay", "--quiet", "--no-flow-stats", "--timer=nano", "--preload-pcap", "--loop=0",
+        f"--intf1={source.interface}", f"--pps={rate_fps:.6f}", f"--pps-multi={ceil(rate_fps / BURSTS_PER_S)}",
+        str(pcap),
+    ]  # fmt: skip
+    with network_namespace(source.pid):
+        return Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
+
+
+def end(what: str, process: Popen[bytes]) -> None:
+    """End what `repeat_without_end` has started. Raises `RunError` if it ended by itself."""
+    status = process.poll()
+    process.kill()
+    said = process.communicate()[1].decode(errors="replace").strip()
+    if status is not None:
+        raise RunError(f"{what}: tcpreplay ended: {said}")

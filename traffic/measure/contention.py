@@ -1,0 +1,164 @@
+"""Judges the seconds of a run: whether the emulation had to wait for a processor, and who had it meanwhile.
+
+Time that others take is free as long as the emulation need not wait for it. How long it waited each thread's own
+account tells (/proc/<pid>/schedstat). Without that, a second is bad when less than the least is idle or taken by work
+of a low priority, unless the machine's pressure says that nothing waited long (/proc/pressure/cpu).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from traffic.measure.seconds import SCHEDSTAT, UNSEEN, Second
+from traffic.measure.verdict import Cause, Invariant, Limits
+
+CLEAR_SECONDS, RECENT_SECONDS = 3, 10
+"""So many bad seconds of so many last ones make an overload clear while a run goes on. One or two may be a hiccup."""
+BEHIND_S, BEHIND = 5.0, 1.25
+"""A run is clearly behind when it has taken that much longer than planned, and so many times as long: that is far
+outside the limit of 5 % of the rates, and no short iteration's start."""
+OFTEN = 0.25
+"""Others that did not make the run wait are named if they were there in so large a part of its seconds."""
+NAMED, PART = 3, 0.1
+"""So many of the others are named, if each took so large a part of what all of them took."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What may not happen in any second: that a figure of it is beyond its limit, or, if that is the `least`, below it.
+
+    `text` has the places {worst}, the worst second's figure, {limit}, and {often}, in how many seconds of how many.
+    `waiting`: the run had to wait for somebody. `by_others`: for somebody who is never of the run.
+    """
+
+    text: str
+    figure: Callable[[Second], float]
+    limit: Callable[[Limits], float]
+    least: bool = False
+    waiting: bool = True
+    by_others: bool = False
+
+    def broken(self, second: Second, limits: Limits) -> bool:
+        """Whether a second is beyond the limit."""
+        figure, limit = self.figure(second), self.limit(limits)
+        return figure < limit if self.least else figure > limit
+
+    def words(self, bad: Sequence[Second], count: int, limits: Limits) -> str:
+        """The reason that so many bad seconds of a run are."""
+        worst = (min if self.least else max)(map(self.figure, bad))
+        return self.text.format(worst=worst, limit=self.limit(limits), often=often(len(bad), count))
+
+
+RULES = (
+    Rule(
+        "the emulation's own work left too little of the processors: {worst:.1%} at worst, {often}; "
+        "at least {limit:.0%} must be free",
+        lambda second: second.free if second.source == SCHEDSTAT else 1.0,
+        lambda limits: limits.free,
+        least=True,
+        waiting=False,
+    ),
+    Rule(
+        "the endpoints had to wait for a processor: {worst:.0%} of a second at worst, {often}; {limit:.0%} is the most",
+        lambda second: second.endpoints or 0.0,
+        lambda limits: limits.endpoints,
+    ),
+    Rule(
+        "the switches had to wait for a processor: {worst:.0%} of a second at worst, {often}; {limit:.0%} is the most",
+        lambda second: second.switches or 0.0,
+        lambda limits: limits.switches,
+    ),
+    Rule(
+        "a quota of CPU time kept the emulation waiting: {worst:.0%} of a second at worst, {often}; {limit:.0%} is the "
+        "most: raise the quota of its control group or container, or lower the rates",
+        lambda second: second.throttled,
+        lambda limits: limits.throttled,
+        by_others=True,
+    ),
+    Rule(
+        "the hypervisor gave the processors to other machines: {worst:.0%} of a second at worst, {often}; {limit:.0%} "
+        "is the most: give this machine processors of its own, or lower the rates",
+        lambda second: second.stolen,
+        lambda limits: limits.stolen,
+        by_others=True,
+    ),
+    Rule(
+        "the processors had no time left, and this kernel does not tell who waited: {worst:.1%} at worst idle or with "
+        "work of a low priority, {often}; at least {limit:.0%} is needed",
+        lambda second: second.spare if unexplained(second) else 1.0,
+        lambda limits: limits.free,
+        least=True,
+    ),
+)
+
+
+def unexplained(second: Second) -> bool:
+    """Whether nothing tells how long the run waited, and pressure does not say that nothing waited long."""
+    if second.source == SCHEDSTAT:
+        return False
+    return second.somebody_waited is None or second.somebody_waited > Limits().endpoints
+
+
+def processor_causes(seconds: Sequence[Second], limits: Limits, at_least: int = 1) -> Iterator[Cause]:
+    """One cause for each rule that at least so many seconds break."""
+    for rule in RULES:
+        bad = [second for second in seconds if rule.broken(second, limits)]
+        if len(bad) >= at_least:
+            yield Cause(Invariant.PROCESSORS, rule.words(bad, len(seconds), limits), rule.by_others)
+
+
+def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[Cause]:
+    """Who else took the processors of a run that is overloaded: one cause, or none where nobody else was there long.
+
+    Work of a low priority is to blame only where the emulation had to wait.
+    """
+    waited = [second for second in seconds if any(rule.waiting and rule.broken(second, limits) for rule in RULES)]
+    guilty = [second for second in waited if taken(second, low=True) >= limits.noticed]
+    present = [second for second in seconds if taken(second, low=False) >= limits.noticed]
+    among = guilty or (present if len(present) >= OFTEN * len(seconds) else [])
+    if among:
+        busy = [second for second in seconds if taken(second, low=bool(guilty)) >= limits.noticed]
+        yield Cause(Invariant.PROCESSORS, accusation(busy, len(seconds), low=bool(guilty)), by_others=True)
+
+
+def taken(second: Second, low: bool) -> float:
+    """How many processors others took, with or without those of low priority."""
+    return second.processors * sum(consumer.share for consumer in second.others if low or not consumer.low)
+
+
+def accusation(seconds: Sequence[Second], count: int, low: bool) -> str:
+    """What others took, on average over these seconds, and the way out."""
+    shares: dict[str, float] = {}
+    numbers: dict[str, int] = {}
+    for consumer in (each for second in seconds for each in second.others if low or not each.low):
+        shares[consumer.name] = shares.get(consumer.name, 0.0) + consumer.share / len(seconds)
+        numbers[consumer.name] = max(numbers.get(consumer.name, 0), consumer.processes)
+    total = sum(shares.values())
+    names = [name for name in sorted(shares, key=lambda name: -shares[name]) if shares[name] >= PART * total]
+    listed = ", ".join(named(name, numbers[name]) for name in names[:NAMED])
+    return f"{listed} took {total:.0%} of the processors {often(len(seconds), count)}: end them, or wait"
+
+
+def named(name: str, processes: int) -> str:
+    """A name of others with its number of processes."""
+    if name == UNSEEN:
+        return "processes that cannot be seen from here (of other containers, or very short ones)"
+    return f"{name} ({processes} process{'es' if processes > 1 else ''}, not of this run)"
+
+
+def often(bad: int, count: int) -> str:
+    """In how many seconds of how many."""
+    return f"in {bad} of {count} s"
+
+
+def clear_overload(
+    seconds: Sequence[Second], limits: Limits, elapsed_s: float, planned_s: float | None
+) -> Iterator[Cause]:
+    """Why a run that still goes on is overloaded beyond doubt; see `Monitor.overloaded_so_far`."""
+    recent = seconds[-RECENT_SECONDS:]
+    found = [*processor_causes(recent, limits, CLEAR_SECONDS)]
+    if planned_s is not None and elapsed_s > planned_s + BEHIND_S and elapsed_s > planned_s * BEHIND:
+        text = f"the run is behind its plan: what was to take {planned_s:.1f} s has taken {elapsed_s:.1f} s"
+        found.append(Cause(Invariant.PACE, text))
+    yield from (*blame(recent, limits), *found) if found else ()

@@ -1,0 +1,182 @@
+"""Whether a run's figures mean anything: VALID, or OVERLOADED with every reason, what it was and where.
+
+After Mininet-HiFi's invariants: an emulated network behaves like a real one only as long as it never waited long for
+a processor, every sender kept its pace, and every packet is accounted for. All of it is judged from what a `Monitor`
+saw: counters before and after, and the processors in every second between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from planner.core.plan import Plan
+from traffic.measure.contention import blame, processor_causes
+from traffic.measure.figures import Measured
+from traffic.measure.monitor import Monitor
+from traffic.measure.snapshots import Snapshot, SwitchCounters, Watched, difference
+from traffic.measure.verdict import Cause, Invariant, Limits, Verdict, causes
+from traffic.wire.packet import TERMINAL, Event
+
+__all__ = [
+    "Cause", "Excuses", "Invariant", "Limits", "Monitor", "Snapshot", "SwitchCounters", "TurnedAway", "Verdict",
+    "Watched", "difference", "judge", "planned_rates", "turned_away",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Excuses:
+    """What faults on demand account for, and no overload does.
+
+    `interfaces` may drop packets, `hosts` may be late, and sending `rates` may be other than planned. A `hostile`
+    host may have sent what no switch, or not every switch, has an entry for. So may what comes from a node `astray`.
+    """
+
+    interfaces: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()
+    rates: bool = False
+    hostile: bool = False
+    astray: frozenset[str] = frozenset()
+
+
+def judge(
+    monitor: Monitor, measured: Measured, plan: Plan, limits: Limits | None = None, excuses: Excuses | None = None
+) -> Verdict:
+    """Every reason not to trust the run that `monitor` watched; first, where others are to blame, who they are."""
+    limits, excuses = limits or Limits(), excuses or Excuses()
+    seconds = tuple(monitor.seconds)
+    found = (
+        *processor_causes(seconds, limits),
+        *causes(Invariant.RATE, () if excuses.rates else slow_senders(measured, plan, limits.rate_error)),
+        *causes(Invariant.PACE, late_senders(measured, limits.late, excuses.hosts)),
+        *causes(Invariant.DROPS, drops(monitor.before, monitor.after, excuses.interfaces)),
+        *causes(Invariant.ENDPOINTS, (f"{what}: {count}" for what, count in measured.problems.items())),
+        *causes(Invariant.CONSERVATION, not_conserved(monitor, excuses)),
+    )
+    return Verdict((*blame(seconds, limits), *found) if found else ())
+
+
+def not_conserved(monitor: Monitor, excuses: Excuses) -> Iterator[str]:
+    """Packets that a switch's counters, the plan's entries or its interfaces do not account for."""
+    before, after = monitor.before, monitor.after
+    for name in after.switches:
+        yield from unaccounted(name, before, after)
+    if not excuses.hostile:
+        yield from disagreements(monitor, excuses.astray)
+    yield from lost_on_the_way(monitor.watched, before, after, excuses.interfaces)
+
+
+def planned_rates(plan: Plan) -> dict[tuple[int, str], float]:
+    """`[job, worker]`: the sending rate in bit/s over all shards."""
+    rates: dict[tuple[int, str], float] = {}
+    for shard in plan.shards:
+        for host in {host for tree in shard.trees for host in tree.workers.values()}:
+            rates[shard.job, host] = rates.get((shard.job, host), 0.0) + shard.rate_bps
+    return rates
+
+
+def slow_senders(measured: Measured, plan: Plan, tolerance: float) -> Iterator[str]:
+    """Workers whose mean sending rate is not the planned one."""
+    for (job, host), planned in planned_rates(plan).items():
+        found = [i.sending_rate_bps[host] for i in measured.iterations if i.job == job]
+        mean = sum(found) / len(found) if found else 0.0
+        if abs(mean - planned) > tolerance * planned:
+            yield (
+                f"worker '{host}' of job {job} sent at {mean / 1e6:.3g} Mbit/s, planned were {planned / 1e6:.3g} Mbit/s"
+            )
+
+
+def late_senders(measured: Measured, tolerance: float, excused: Collection[str] = ()) -> Iterator[str]:
+    """Paced senders that fell behind for good although their windows were open."""
+    for host, late_s in measured.late_s.items():
+        total_s = sum(i.communication_time_s for i in measured.iterations if host in i.sending_rate_bps)
+        if late_s > tolerance * total_s and host not in excused:
+            yield f"worker '{host}' was {late_s:.3f} s behind its pace in {total_s:.3f} s"
+
+
+def drops(before: Snapshot, after: Snapshot, excused: Collection[str] = ()) -> Iterator[str]:
+    """Packets dropped by interfaces, queues and CPUs. A paced run within the plan needs no drop anywhere."""
+    for name, now in after.interfaces.items():
+        then = before.interfaces[name]
+        for what, count in (
+            ("received", now.receive_drops - then.receive_drops),
+            ("to be sent", now.send_drops - then.send_drops),
+        ):
+            if count and name not in excused:
+                yield f"interface {name} dropped {count} packets {what}"
+    for name, dropped in after.queues.items():
+        if dropped != before.queues[name] and name not in excused:
+            yield f"the queue of interface {name} dropped {dropped - before.queues[name]} packets"
+    for cpu, (then_dropped, now_dropped) in enumerate(zip(before.backlog, after.backlog, strict=True)):
+        if now_dropped != then_dropped:
+            yield f"CPU {cpu} dropped {now_dropped - then_dropped} packets: its input queue was full"
+
+
+def unaccounted(switch: str, before: Snapshot, after: Snapshot) -> Iterator[str]:
+    """Packets of a switch that its counters do not account for."""
+    then, now = before.switches[switch], after.switches[switch]
+    events = difference(then.events, now.events)
+    received, sent = difference(then.received, now.received), difference(then.sent, now.sent)
+    sent_or_lost = sum(sent.values()) + sum(difference(then.lost, now.lost).values())
+    ended = sum(events[event] for event in TERMINAL)
+    if ended != sum(received.values()):
+        yield f"switch {switch} received {sum(received.values())} packets and finished {ended}"
+    leaving = events[Event.SENT_UNICAST] + sum(difference(then.replicated, now.replicated).values())
+    if leaving != sent_or_lost:
+        yield f"switch {switch} was to send {leaving} packets and sent {sent_or_lost}"
+    by_port = sum(difference(then.rejected, now.rejected).values())
+    if events[Event.REJECTED] != by_port:
+        yield f"switch {switch} turned away {events[Event.REJECTED]} packets, by its ports {by_port}"
+
+
+@dataclass(frozen=True)
+class TurnedAway:
+    """Packets that a switch did not admit at a port, and who is there: a host, or a switch that let them through."""
+
+    switch: str
+    port: int
+    sender: str
+    by_host: bool
+    packets: int
+
+
+def turned_away(monitor: Monitor) -> Iterator[TurnedAway]:
+    """Whose packets were not admitted, by every port where that happened."""
+    watched, hosts = monitor.watched, {host.name for host in monitor.watched.hosts}
+    for switch, after in monitor.after.switches.items():
+        rejected = difference(monitor.before.switches[switch].rejected, after.rejected)
+        for port, packets in rejected.items():
+            if packets:
+                sender = watched.peers[switch][port]
+                yield TurnedAway(switch, port, sender, sender in hosts, packets)
+
+
+def disagreements(monitor: Monitor, excused: Collection[str] = ()) -> Iterator[str]:
+    """Packets that the plan's entries admit at one switch and have no place for at another.
+
+    What a switch does not admit from a host is that host's doing: it is lost on purpose and changes no figure. (A
+    worker whose own packets no entry admits never ends.)
+    """
+    for away in turned_away(monitor):
+        if not away.by_host and away.sender not in excused:
+            yield (
+                f"switch {away.switch} turned away {away.packets} packets that switch {away.sender} let through "
+                f"(port {away.port})"
+            )
+    for switch, after in monitor.after.switches.items():
+        lost = difference(monitor.before.switches[switch].events, after.events)[Event.UNROUTABLE]
+        if lost:
+            yield f"switch {switch}: {lost} packets unroutable"
+
+
+def lost_on_the_way(
+    watched: Watched, before: Snapshot, after: Snapshot, excused: Collection[str] = ()
+) -> Iterator[str]:
+    """Ports whose interface received other than what the switch's program did."""
+    for switch in after.switches:
+        ports = watched.ports[switch]
+        received = difference(before.switches[switch].received, after.switches[switch].received)
+        for port, name in ports.items():
+            arrived = after.interfaces[name].received_packets - before.interfaces[name].received_packets
+            if arrived != received[port] and name not in excused:
+                yield f"switch {switch}, port {port}: {arrived} packets arrived, its program saw {received[port]}"

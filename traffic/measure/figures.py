@@ -1,0 +1,174 @@
+"""What a run measured, with the papers' definitions (InArt 5.1.1), and how it becomes rows of a table.
+
+Bytes are those of whole frames on the wire, as interface counters and link shapers count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from math import inf
+from statistics import fmean
+
+from traffic.wire.packet import Event
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration of one job.
+
+    `communication_time_s` is from the first gradient sent to the last result received; in replay,
+    where there are no results, to the last gradient received at a PS. Rates are by worker and by PS.
+    `exact` says whether every element of every sum is exact and every sum counts its workers right, `wrong` what is
+    not; None where no sums were checked.
+    """
+
+    job: int
+    number: int
+    started_s: float
+    communication_time_s: float
+    sending_rate_bps: Mapping[str, float]
+    sent_bytes: Mapping[str, int]
+    ps_ingress_bytes: Mapping[str, int]
+    retransmissions: int = 0
+    exact: bool | None = None
+    wrong: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What traffic of one run measured.
+
+    Figures of several jobs have the definitions of `planner.core.evaluate.Prediction`: the rate of the slowest job, the
+    PS ingress of all, the time of the slowest. `of_job` gives those of one.
+
+    `late_s`: by worker, how much of its rate (in seconds' worth) it could not keep up with.
+    `problems`: what went wrong at the endpoints, each with how often. `strangers`: packets that came to an endpoint
+    which has no part in their tree.
+    """
+
+    mode: str
+    iterations: tuple[Iteration, ...]
+    late_s: Mapping[str, float] = field(default_factory=dict)
+    problems: Mapping[str, int] = field(default_factory=dict)
+    strangers: int = 0
+
+    @property
+    def exact(self) -> bool | None:
+        """Every worker ended every iteration with the exact sum; None where no sums came back."""
+        verdicts = [iteration.exact for iteration in self.iterations if iteration.exact is not None]
+        return all(verdicts) if verdicts else None
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """What is wrong with the sums, with job and iteration."""
+        return tuple(f"job {i.job}, iteration {i.number}: {what}" for i in self.iterations for what in i.wrong)
+
+    @cached_property
+    def jobs(self) -> dict[int, tuple[Iteration, ...]]:
+        """The iterations of each job, by its number."""
+        numbers = dict.fromkeys(iteration.job for iteration in self.iterations)
+        return {number: tuple(i for i in self.iterations if i.job == number) for number in numbers}
+
+    @property
+    def sending_rate_bps(self) -> float:
+        """Mean over iterations and workers; of several jobs the least."""
+        return min(fmean(rate for i in own for rate in i.sending_rate_bps.values()) for own in self.jobs.values())
+
+    @property
+    def total_rate_bps(self) -> float:
+        """Of all workers together, mean over the iterations of each job."""
+        return sum(fmean(sum(i.sending_rate_bps.values()) for i in own) for own in self.jobs.values())
+
+    @property
+    def sent_bytes(self) -> float:
+        """Per iteration, by all workers; of several jobs the sum."""
+        return sum(fmean(sum(i.sent_bytes.values()) for i in own) for own in self.jobs.values())
+
+    @property
+    def ps_ingress_bytes(self) -> float:
+        """Per iteration, over all PSs; of several jobs the sum."""
+        return sum(fmean(sum(i.ps_ingress_bytes.values()) for i in own) for own in self.jobs.values())
+
+    @property
+    def communication_time_s(self) -> float:
+        """Mean over iterations; of several jobs the longest."""
+        return max(fmean(i.communication_time_s for i in own) for own in self.jobs.values())
+
+    @property
+    def retransmissions(self) -> int:
+        return sum(i.retransmissions for i in self.iterations)
+
+    def of_job(self, number: int) -> Measured:
+        """The same of one job only."""
+        return Measured(self.mode, tuple(i for i in self.iterations if i.job == number), self.late_s, self.problems)
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        """One row per iteration, job and host."""
+        for i in self.iterations:
+            common = {"job": i.job, "iteration": i.number, "communication_time_s": i.communication_time_s}
+            for host, rate in i.sending_rate_bps.items():
+                yield common | {"host": host, "role": "worker", "bytes": i.sent_bytes[host], "rate_bps": rate}
+            for host, ingress in i.ps_ingress_bytes.items():
+                rate = 8 * ingress / i.communication_time_s
+                yield common | {"host": host, "role": "ps", "bytes": ingress, "rate_bps": rate}
+
+
+def rate_bps(frames: int, frame_bytes: int, duration_s: float, of_last: int | None = None) -> float:
+    """The rate of frames of which the first left at the start and the last at the end of `duration_s`.
+
+    Of streams side by side, `of_last` is how many frames that one sent which ended last: its pace says when one more
+    would have been due.
+    """
+    own = frames if of_last is None else of_last
+    return 8 * frame_bytes * frames * (own - 1) / own / duration_s if own > 1 and duration_s > 0 else 0.0
+
+
+# ---- switches ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """Gradient packets that a switch received and sent."""
+
+    packets_in: int
+    packets_out: int
+
+    @property
+    def ratio(self) -> float:
+        """Packets received for each one sent; 1 without aggregation."""
+        return self.packets_in / self.packets_out if self.packets_out else inf
+
+
+def aggregated(events: Mapping[int, int]) -> Aggregated:
+    """From what a switch counted during a run. Results leave it by multicast, gradients do not."""
+    sent = events[Event.SENT_UNICAST]
+    return Aggregated(sent + events[Event.ABSORBED] + events[Event.DUPLICATE], sent)
+
+
+def gradient_bytes_on_links(measured: Measured, switches: Iterable[Aggregated], wire_bytes: int) -> int:
+    """The volume of gradients on all links (InArt's network throughput): what workers and switches sent."""
+    by_workers = sum(sum(i.sent_bytes.values()) for i in measured.iterations)
+    return by_workers + wire_bytes * sum(switch.packets_out for switch in switches)
+
+
+# ---- links -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LinkSample:
+    """Bytes that have left each interface so far, at `at_s`."""
+
+    at_s: float
+    sent_bytes: Mapping[str, int]
+
+
+def link_rows(samples: Sequence[LinkSample]) -> Iterator[dict[str, object]]:
+    """The load of each interface between two samples, one row each."""
+    for earlier, later in pairwise(samples):
+        for interface, sent in later.sent_bytes.items():
+            grown = sent - earlier.sent_bytes.get(interface, 0)
+            rate = 8 * grown / (later.at_s - earlier.at_s)
+            yield {"at_s": later.at_s, "interface": interface, "bytes": grown, "rate_bps": rate}

@@ -1,0 +1,107 @@
+"""All counters of a network at one moment, by which its packets are accounted for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traffic.measure.counters import Interface, interfaces, queue_drops
+from traffic.sockets.backlog import backlog_drops
+from traffic.sockets.ports import HostPort
+from traffic.wire.packet import Event
+
+
+@dataclass(frozen=True)
+class SwitchCounters:
+    """What a switch's program counted: events by number, packets by port.
+
+    `lost`: on demand, instead of being sent. `rejected`: of those received, by the port that does not admit them.
+    """
+
+    events: Mapping[int, int]
+    received: Mapping[int, int]
+    sent: Mapping[int, int]
+    replicated: Mapping[int, int]
+    lost: Mapping[int, int] = field(default_factory=dict)
+    rejected: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All counters at one moment. Interfaces are called as in `Watched`."""
+
+    at_s: float
+    backlog: tuple[int, ...]
+    interfaces: Mapping[str, Interface]
+    queues: Mapping[str, int]
+    switches: Mapping[str, SwitchCounters] = field(default_factory=dict)
+
+
+class CounterReader(Protocol):
+    """What a running switch offers (`switch.target.RunningSwitch`)."""
+
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of a counter, by default of all."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The network that is watched. `ports[switch][number]` is an interface of the root namespace, in `peers` its node.
+
+    Interfaces go by their names, those of hosts by `host:interface`.
+    """
+
+    hosts: Sequence[HostPort]
+    switches: Mapping[str, CounterReader] = field(default_factory=dict)
+    ports: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    peers: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+
+    def links(self) -> dict[str, Interface]:
+        """The counters of all interfaces of the network."""
+        own = interfaces()
+        found = {name: own[name] for ports in self.ports.values() for name in ports.values()}
+        return found | {f"{h.name}:{h.interface}": interfaces(h.pid)[h.interface] for h in self.hosts}
+
+    def queues(self) -> dict[str, int]:
+        """The drops of all queues of the network."""
+        own = queue_drops()
+        found = {name: own.get(name, 0) for ports in self.ports.values() for name in ports.values()}
+        return found | {f"{h.name}:{h.interface}": queue_drops(h.pid).get(h.interface, 0) for h in self.hosts}
+
+    def snapshot(self) -> Snapshot:
+        """All counters of the network now."""
+        return Snapshot(
+            at_s=time.monotonic(),
+            backlog=backlog_drops(),
+            interfaces=self.links(),
+            queues=self.queues(),
+            switches={name: switch_counters(switch, self.ports[name]) for name, switch in self.switches.items()},
+        )
+
+
+def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCounters:
+    """What a switch with these ports, by number, has counted so far."""
+
+    def packets(name: str, indices: Sequence[int]) -> dict[int, int]:
+        # A counter has an element for every port that a switch may have; BMv2 is asked for each by itself.
+        counted = switch.read_counter(name, 1 + max(indices, default=0))[0]
+        return {index: int(counted[index]) for index in indices}
+
+    return SwitchCounters(
+        events=packets("InaIngress.events", list(Event)),
+        received=packets("InaIngress.received", list(ports)),
+        sent=packets("InaEgress.sent", list(ports)),
+        replicated=packets("InaEgress.replicated", list(ports)),
+        lost=packets("InaEgress.lost", list(ports)),
+        rejected=packets("InaIngress.rejected", list(ports)),
+    )
+
+
+def difference(then: Mapping[int, int], now: Mapping[int, int]) -> dict[int, int]:
+    """What each count has grown by."""
+    return {key: count - then.get(key, 0) for key, count in now.items()}

@@ -1,0 +1,71 @@
+"""How fast hosts send, seen from outside: the counters of their interfaces, sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from traffic.measure.counters import interfaces
+from traffic.sockets.ports import HostPort, IntArray
+
+
+@dataclass(frozen=True)
+class Sending:
+    """What left a host's interface: from when, how much, how fast."""
+
+    begun_at: float
+    sent_bytes: int
+    rate_bps: float
+
+
+@dataclass
+class Series:
+    """Samples of one counter since `before`: only those that differ from the one before them."""
+
+    before: int
+    since: float
+    samples: list[tuple[float, int]] = field(default_factory=list)
+
+
+class Egress:
+    """Samples hosts while they send."""
+
+    def __init__(self, hosts: Sequence[HostPort], period_s: float = 0.02) -> None:
+        self.hosts, self.period_s = hosts, period_s
+        self.series: dict[int, Series] = {}
+        self.due_at = 0.0
+
+    def begin(self, hosts: IntArray, now: float) -> None:
+        """Forget what these hosts have sent so far."""
+        for host in hosts.tolist():
+            self.series[host] = Series(self.sent(host), now)
+
+    def sent(self, host: int) -> int:
+        port = self.hosts[host]
+        return interfaces(port.pid)[port.interface].sent_bytes
+
+    def sample(self, now: float) -> None:
+        """Read all counters, at most once per period."""
+        if now < self.due_at:
+            return
+        self.due_at = now + self.period_s
+        for host, series in self.series.items():
+            sent = self.sent(host)
+            if sent != (series.samples[-1][1] if series.samples else series.before):
+                series.samples.append((now, sent))
+
+    def of(self, host: int) -> Sending:
+        return sending(self.series[host])
+
+
+def sending(series: Series) -> Sending:
+    """The slope from the first sample to the last at which the host was still sending."""
+    if not series.samples:
+        return Sending(series.since, 0, 0.0)
+    total = series.samples[-1][1] - series.before
+    # The last change may have happened any time before it was seen; the one before was seen in full flow.
+    steady = series.samples[:-1] if len(series.samples) > 2 else [(series.since, series.before), series.samples[-1]]
+    (first_at, first), (last_at, last) = steady[0], steady[-1]
+    slope = (last - first) / (last_at - first_at) if last_at > first_at else 0.0
+    begun_at = first_at - (first - series.before) / slope if slope else first_at
+    return Sending(begun_at, total, 8 * slope)

@@ -1,0 +1,350 @@
+"""Open-loop traffic, as InArt drives its emulation: tcpreplay sends each worker's pcap at the planned rate.
+
+Nothing is sent again and nothing comes back; the PSs sum what arrives, so that what was lost shows.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.utils import RawPcapWriter
+
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from topo.errors import MachineError, RunError, writing
+from topo.live.priority import ahead_of_others, send_ahead
+from traffic.endpoints.gradient import Gradients, RandomGradients
+from traffic.endpoints.memory import Memory
+from traffic.endpoints.mismatches import Held, wrong_sums
+from traffic.endpoints.server import Servers
+from traffic.endpoints.streams import Layout, lay_out
+from traffic.endpoints.worker import number
+from traffic.measure.figures import Iteration, Measured
+from traffic.runs.closed_loop import Progress
+from traffic.runs.egress import Egress
+from traffic.sockets.batches import head_of, pick, ragged
+from traffic.sockets.packet_sockets import SocketPorts, network_namespace
+from traffic.sockets.ports import FloatArray, HostPort, IntArray
+from traffic.wire.packet import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind
+from traffic.wire.scapy_layers import INA, Values
+
+PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
+PCAP_RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("packet", PACKET)])
+BURSTS_PER_S = 1000
+"""tcpreplay's packet costs little more than a system call, its sleep before each one ten times that."""
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """`quiet_s`: so long after the last packet nothing more is expected."""
+
+    quiet_s: float = 0.5
+    tick_s: float = 0.002
+
+
+def run_replay(
+    hosts: Sequence[HostPort],
+    problem: Problem,
+    plan: Plan,
+    *,
+    options: ReplayOptions | None = None,
+    gradients: Gradients | None = None,
+    progress: Progress | None = None,
+) -> Measured:
+    """Replay all iterations of all jobs on a network in which the plan's entries are installed.
+
+    Raises `MachineError` without tcpreplay, `RunError` where it fails.
+    """
+    check_tcpreplay()
+    layout = lay_out(problem, plan, hosts)
+    with ExitStack() as stack:
+        stack.enter_context(ahead_of_others())
+        ports = stack.enter_context(SocketPorts(layout.hosts))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
+        replay = Replay(layout, ports, folder, gradients or RandomGradients(), options or ReplayOptions())
+        stack.callback(replay.end)
+        return replay.run(progress or (lambda _: None))
+
+
+def check_tcpreplay() -> None:
+    """Raise `MachineError` where tcpreplay is missing."""
+    if shutil.which("tcpreplay") is None:
+        raise MachineError("tcpreplay is not installed: install the package 'tcpreplay', or choose reliable traffic")
+
+
+class Senders:
+    """One tcpreplay per worker of a job, held at a barrier until `go`."""
+
+    def __init__(self, layout: Layout, pcaps: dict[int, tuple[Path, float]]) -> None:
+        self.layout = layout
+        self.processes: dict[int, subprocess.Popen[bytes]] = {}
+        waiting, self.barrier = os.pipe()
+        try:
+            for host, (pcap, rate_fps) in pcaps.items():
+                self.processes[host] = start(layout.hosts[host], pcap, rate_fps, waiting)
+                send_ahead(self.processes[host].pid)
+        except BaseException:
+            self.end()
+            raise
+        finally:
+            os.close(waiting)
+
+    def go(self) -> None:
+        """Closing the pipe wakes all that read from it."""
+        os.close(self.barrier)
+        self.barrier = -1
+
+    def over(self) -> bool:
+        """Whether all have sent everything; `RunError` where one failed."""
+        for host, process in self.processes.items():
+            if process.poll():
+                said = process.stderr.read().decode().strip() if process.stderr else ""
+                raise RunError(f"tcpreplay of worker '{self.layout.hosts[host].name}' failed: {said}")
+        return all(process.poll() == 0 for process in self.processes.values())
+
+    def end(self) -> None:
+        if self.barrier >= 0:
+            os.close(self.barrier)
+            self.barrier = -1
+        for process in self.processes.values():
+            process.kill()
+            process.communicate()
+
+
+def start(host: HostPort, pcap: Path, rate_fps: float, barrier: int) -> subprocess.Popen[bytes]:
+    """tcpreplay in the host's namespace. Its timer sleeps; the default one would spin a whole core."""
+    command = [
+        "tcpreplay", "--quiet", "--no-flow-stats", "--timer=nano", f"--intf1={host.interface}",
+        f"--pps={rate_fps:.6f}", f"--pps-multi={ceil(rate_fps / BURSTS_PER_S)}", str(pcap),
+    ]  # fmt: skip
+    with network_namespace(host.pid):
+        return subprocess.Popen(
+            ["sh", "-c", 'read -r _; exec "$@"', "sh", *command],
+            stdin=barrier, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+
+@dataclass
+class JobState:
+    """A job's iteration: prepared at `senders`, sent from `begun_at` on."""
+
+    index: int
+    senders: Senders
+    start_at: float
+    iteration: int = 0
+    active: bool = False
+    sent_everything_at: float | None = None
+
+
+class Replay:
+    """One run, in one thread: it counts and sums at the PSs while tcpreplay sends."""
+
+    def __init__(
+        self, layout: Layout, ports: SocketPorts, folder: Path, gradients: Gradients, options: ReplayOptions
+    ) -> None:
+        self.layout, self.ports, self.folder, self.options = layout, ports, folder, options
+        self.gradients = gradients
+        self.memory = Memory(layout)
+        self.servers = Servers(layout)
+        self.templates = scapy_templates(layout)
+        self.egress = Egress(layout.hosts)
+        self.jobs: list[JobState] = []
+        self.iterations: list[Iteration] = []
+        self.missing: dict[str, int] = {}
+
+    def run(self, progress: Progress) -> Measured:
+        self.jobs = [JobState(i, self.prepare(i, 0), 0.0) for i in range(len(self.layout.problem.jobs))]
+        self.started_at = self.ports.now()
+        for job in self.jobs:
+            job.start_at = self.started_at + self.problem_job(job).arrival_s
+        total = sum(job.iterations for job in self.layout.problem.jobs)
+        while self.jobs:
+            now = self.ports.now()
+            self.take_in(now)
+            self.jobs = [job for job in self.jobs if not self.is_over(job, now)]
+            progress(len(self.iterations) / total)
+            self.ports.sleep(max(0.0, now + self.options.tick_s - self.ports.now()))
+        return self.measured()
+
+    def end(self) -> None:
+        for job in self.jobs:
+            job.senders.end()
+
+    def problem_job(self, job: JobState) -> Job:
+        return self.layout.problem.jobs[job.index]
+
+    def take_in(self, now: float) -> None:
+        packets = self.ports.receive()
+        gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
+        if gradient.any():
+            self.servers.receive(packets.where(gradient), now)
+            self.servers.waiting.clear()
+        self.egress.sample(now)
+
+    # -- iterations
+
+    def prepare(self, job_index: int, iteration: int) -> Senders:
+        """Write the pcaps of an iteration and line the senders up."""
+        self.memory.load(job_index, self.gradients, iteration)
+        streams = self.layout.streams_of(job_index)
+        pcaps = {}
+        for host in np.unique(self.layout.streams.host[streams]).tolist():
+            mine = streams[self.layout.streams.host[streams] == host]
+            path = self.folder / f"job{job_index}-{self.layout.hosts[host].name}.pcap"
+            packets, due_s, rate_fps = self.schedule(mine, iteration)
+            write_pcap(path, packets, due_s)
+            pcaps[host] = path, rate_fps
+        return Senders(self.layout, pcaps)
+
+    def schedule(self, streams: IntArray, iteration: int) -> tuple[NDArray[np.void], FloatArray, float]:
+        """One worker's packets, its streams spread evenly over the time; when each is due, and frames per second."""
+        of = self.layout.streams
+        counts = of.count[streams]
+        duration_s = float((counts / of.rate_fps[streams]).max())
+        owner, fragment = ragged(np.zeros_like(counts), counts)
+        due_s = (fragment + 0.5) / counts[owner] * duration_s
+        order = np.argsort(due_s, kind="stable")
+        stream, fragment = streams[owner[order]], fragment[order]
+        packets = np.empty(len(stream), PACKET)
+        seq = iteration * of.count[stream] + fragment
+        heads = pick(self.templates, stream)
+        number(self.layout, heads, np.arange(len(heads)), stream, seq)
+        packets["head"] = heads
+        packets["values"] = self.memory.gradients[of.first_row[stream] + fragment]
+        return packets, due_s[order], len(packets) / duration_s
+
+    def is_over(self, job: JobState, now: float) -> bool:
+        """Take a job one step on; whether it has done all iterations."""
+        if not job.active:
+            if now >= job.start_at:
+                self.begin(job, now)
+            return False
+        if job.sent_everything_at is None and job.senders.over():
+            job.sent_everything_at = now
+        if not self.is_quiet(job, now):
+            return False
+        self.finish(job)
+        if job.iteration == self.problem_job(job).iterations:
+            return True
+        job.senders = self.prepare(job.index, job.iteration)
+        job.start_at = self.ports.now() + self.problem_job(job).compute_s
+        return False
+
+    def is_quiet(self, job: JobState, now: float) -> bool:
+        """Everything was sent, and has arrived or will not come any more."""
+        if job.sent_everything_at is None:
+            return False
+        trees = self.layout.trees_of(job.index).tolist()
+        whole = all(self.servers.done[self.servers.rows(tree)].all() for tree in trees)
+        last = max(job.sent_everything_at, float(self.servers.last_arrival_at[trees].max()))
+        # The counters of the interfaces are sampled once more before the iteration is measured.
+        return now > last + (self.egress.period_s * 2 if whole else self.options.quiet_s)
+
+    def begin(self, job: JobState, now: float) -> None:
+        self.servers.begin(job.index, job.iteration)
+        self.servers.ingress_frames[self.layout.trees_of(job.index)] = 0
+        self.egress.begin(self.workers_of(job.index), now)
+        job.active, job.sent_everything_at = True, None
+        job.senders.go()
+
+    def finish(self, job: JobState) -> None:
+        self.iterations.append(self.measure(job))
+        job.senders.end()
+        job.active = False
+        job.iteration += 1
+
+    # -- what is measured
+
+    def workers_of(self, job_index: int) -> IntArray:
+        return np.unique(self.layout.streams.host[self.layout.streams_of(job_index)])
+
+    def measure(self, job: JobState) -> Iteration:
+        hosts = self.workers_of(job.index).tolist()
+        sent = {self.layout.hosts[host].name: self.egress.of(host) for host in hosts}
+        trees = self.layout.trees_of(job.index)
+        begun = min(sending.begun_at for sending in sent.values())
+        wrong = tuple(filter(None, (wrong_sums(self.held(job.index)), self.servers.miscounts.take(job.index))))
+        return Iteration(
+            job=self.problem_job(job).number,
+            number=job.iteration,
+            started_s=begun - self.started_at,
+            communication_time_s=float(self.servers.last_arrival_at[trees].max()) - begun,
+            sending_rate_bps={name: sending.rate_bps for name, sending in sent.items()},
+            sent_bytes={name: sending.sent_bytes for name, sending in sent.items()},
+            ps_ingress_bytes=self.ingress(trees),
+            exact=self.is_complete(job.index) and not wrong,
+            wrong=wrong,
+        )
+
+    def ingress(self, trees: IntArray) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for tree in trees.tolist():
+            name = self.layout.hosts[self.layout.trees.server[tree]].name
+            frames = int(self.servers.ingress_frames[tree])
+            found[name] = found.get(name, 0) + frames * self.layout.problem.fragment.wire_bytes
+        return found
+
+    def is_complete(self, job_index: int) -> bool:
+        """Whether the PSs have summed every fragment; what is incomplete is a problem with a name."""
+        complete = True
+        for tree in self.layout.trees_of(job_index).tolist():
+            part = self.layout.parts[tree]
+            incomplete = int((~self.servers.done[self.servers.rows(tree)]).sum())
+            if incomplete:
+                what = f"PS {part.tree.server}, job {part.job.number}, tree {part.tree.number}: incomplete fragments"
+                self.missing[what] = self.missing.get(what, 0) + incomplete
+            complete &= not incomplete
+        return complete
+
+    def held(self, job_index: int) -> Iterator[Held]:
+        """The sums of complete fragments at the PSs; those of others are not compared."""
+        for tree in self.layout.trees_of(job_index).tolist():
+            part, rows, expected = self.layout.parts[tree], self.servers.rows(tree), self.memory.expected_of(tree)
+            sums = np.where(self.servers.done[rows][:, None], self.servers.sums[rows], expected)
+            yield Held(f"PS {part.tree.server}", part, sums, expected)
+
+    def measured(self) -> Measured:
+        iterations = tuple(sorted(self.iterations, key=lambda i: (i.job, i.number)))
+        return Measured("replay", iterations, problems=dict(self.ports.problems()) | self.missing)
+
+
+# ---- pcaps -------------------------------------------------------------------------------------
+
+
+def scapy_templates(layout: Layout) -> Frames:
+    """One head per stream, made of scapy's layers; sequence number and slot are filled in later."""
+    heads: list[Frames] = []
+    for host, tree, label in zip(layout.streams.host, layout.streams.tree, layout.streams.label, strict=True):
+        source, server, part = layout.hosts[host], layout.hosts[layout.trees.server[tree]], layout.parts[tree]
+        packet = (
+            Ether(src=source.mac, dst=server.mac)
+            / IP(src=source.ipv4, dst=server.ipv4, id=0)
+            / UDP(sport=UDP_PORT, dport=UDP_PORT, chksum=0)
+            / INA(kind=Kind.GRADIENT, job=part.job.number, tree=part.tree.number, label=int(label), workers=1)
+            / Values()
+        )
+        heads.append(head_of(np.frombuffer(bytes(packet), FRAME)))
+    return np.concatenate(heads, dtype=BARE_FRAME)
+
+
+def write_pcap(path: Path, packets: NDArray[np.void], due_s: FloatArray) -> None:
+    """A pcap of packets with their times; scapy writes its head, NumPy all records at once."""
+    records = np.empty(len(packets), PCAP_RECORD)
+    records["seconds"], records["micros"] = due_s, due_s % 1 * 1e6
+    records["kept"] = records["length"] = packets.itemsize
+    records["packet"] = packets
+    with writing(path), RawPcapWriter(str(path), linktype=1, endianness="<") as writer:
+        writer.write_header(None)
+        writer.f.write(records.tobytes())

@@ -1,0 +1,195 @@
+"""The packet format, read from the P4 program: its constants, header fields and whole frames for NumPy.
+
+The headers are those of the compiled program, the constants those of its source; nothing of the
+format is written down a second time. (Scapy layers of the same format are in `traffic.wire.scapy_layers`.)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from functools import cache
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.problem import FragmentFormat
+from topo.errors import InputError
+
+SOURCE = Path(__file__).resolve().parents[2] / "p4" / "ina.p4"
+PROGRAM = SOURCE.parent / "build" / "ina.json"
+
+Frames = NDArray[np.void]
+
+_CONSTANT = re.compile(r"^const bit<\d+> (\w+) = (0x[0-9a-fA-F]+|\d+);", re.MULTILINE)
+
+
+# ---- what the program says ---------------------------------------------------------------------
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Turn an error of reading one of the kit's own files into an `InputError` that says how to get it back."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        undo = f"git checkout p4/{file.relative_to(SOURCE.parent)}"
+        raise InputError(f"{file} cannot be read ({error}): undo that ({undo}), or run `make p4`") from error
+
+
+@cache
+def constants() -> dict[str, int]:
+    """Every `const bit<n> NAME = number;` of the P4 source."""
+    with reading(SOURCE):
+        return {name: int(value, 0) for name, value in _CONSTANT.findall(SOURCE.read_text())}
+
+
+def constant(name: str) -> int:
+    """The value of one constant of the P4 source."""
+    if name not in constants():
+        raise InputError(f"{SOURCE.name} defines no constant '{name}', which the packet format needs: define it there")
+    return constants()[name]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A header field of `bits` bits."""
+
+    name: str
+    bits: int
+
+
+@cache
+def header(name: str) -> tuple[Field, ...]:
+    """The fields of header type `name` in the compiled program."""
+    with reading(PROGRAM):
+        types: list[dict[str, Any]] = json.loads(PROGRAM.read_text())["header_types"]
+    for header_type in types:
+        if header_type["name"] == name:
+            return tuple(Field(field, bits) for field, bits, *_ in header_type["fields"])
+    raise InputError(f"{PROGRAM.name} has no header type '{name}': compile the P4 program that defines it")
+
+
+UDP_PORT = constant("INA_UDP_PORT")
+
+
+class Kind(IntEnum):
+    """What an INA packet carries."""
+
+    GRADIENT = constant("KIND_GRADIENT")
+    RESULT = constant("KIND_RESULT")
+    NOTICE = constant("KIND_NOTICE")
+
+
+class Flag(IntFlag):
+    """What happened to an INA packet on its way."""
+
+    ECN = constant("FLAG_ECN")
+    COLLISION = constant("FLAG_COLLISION")
+    OVERFLOW = constant("FLAG_OVERFLOW")
+    PARTIAL = constant("FLAG_PARTIAL")
+    RETRANSMITTED = constant("FLAG_RETRANSMITTED")
+    DIRECT = constant("FLAG_DIRECT")
+
+
+class Event(IntEnum):
+    """Index of an outcome in the counter `InaIngress.events`."""
+
+    MALFORMED = constant("EVENT_MALFORMED")
+    REJECTED = constant("EVENT_REJECTED")
+    UNROUTABLE = constant("EVENT_UNROUTABLE")
+    ABSORBED = constant("EVENT_ABSORBED")
+    DUPLICATE = constant("EVENT_DUPLICATE")
+    SENT_UNICAST = constant("EVENT_SENT_UNICAST")
+    SENT_MULTICAST = constant("EVENT_SENT_MULTICAST")
+    ADDED = constant("EVENT_ADDED")
+    COMPLETED = constant("EVENT_COMPLETED")
+    FLUSHED = constant("EVENT_FLUSHED")
+    COLLISION = constant("EVENT_COLLISION")
+    RECLAIMED = constant("EVENT_RECLAIMED")
+    EVICTED = constant("EVENT_EVICTED")
+    NOTIFIED = constant("EVENT_NOTIFIED")
+    ANSWERED = constant("EVENT_ANSWERED")
+    RELEASED = constant("EVENT_RELEASED")
+    LOST = constant("EVENT_LOST")
+    HELD = constant("EVENT_HELD")
+    OVERTAKEN = constant("EVENT_OVERTAKEN")
+    DOUBLED = constant("EVENT_DOUBLED")
+
+
+TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.LOST, Event.HELD)
+"""Each packet that a switch receives ends in exactly one of these."""
+
+
+# ---- frames ------------------------------------------------------------------------------------
+
+
+def packed_dtype(name: str) -> np.dtype[np.void]:
+    """The big-endian structured type of header type `name`.
+
+    Fields that share a byte become one item whose name joins theirs (`version_ihl`); a field that no
+    integer type fits is an array of bytes.
+    """
+    items: list[tuple[Any, ...]] = []
+    names: list[str] = []
+    bits = 0
+    for field in header(name):
+        names.append(field.name)
+        bits += field.bits
+        if bits % 8 == 0:
+            items.append(("_".join(names), *_item(bits // 8)))
+            names, bits = [], 0
+    return np.dtype(items)
+
+
+def _item(size: int) -> tuple[Any, ...]:
+    return (f">u{size}",) if size in (1, 2, 4, 8) else ("u1", (size,))
+
+
+# A packet without values (a notice), and one with them (a gradient or a result).
+BARE_FRAME = np.dtype([(part, packed_dtype(f"{part}_t")) for part in ("ethernet", "ipv4", "udp", "ina")])
+FRAME = np.dtype([*BARE_FRAME.descr, ("values", ">i4", (len(header("values_t")),))])
+FRAGMENT = FragmentFormat(values=len(header("values_t")), wire_bytes=FRAME.itemsize)
+
+
+def new_frames(
+    count: int, *, src_mac: str, dst_mac: str, src_ip: str, dst_ip: str, dtype: np.dtype[np.void] = FRAME
+) -> Frames:
+    """`count` frames of `dtype` from one host to another; the INA header and the values are zero."""
+    frames = np.zeros(count, dtype)
+    frames["ethernet"]["dst"] = mac_bytes(dst_mac)
+    frames["ethernet"]["src"] = mac_bytes(src_mac)
+    frames["ethernet"]["ethertype"] = constant("ETHERTYPE_IPV4")
+    udp_length = dtype.itemsize - dtype.fields["udp"][1]  # type: ignore[index]
+    frames["udp"]["src_port"] = frames["udp"]["dst_port"] = UDP_PORT
+    frames["udp"]["length"] = udp_length
+    ipv4 = frames["ipv4"]
+    ipv4["version_ihl"] = 0x45
+    ipv4["total_length"] = udp_length + ipv4.dtype.itemsize
+    ipv4["ttl"] = 64
+    ipv4["protocol"] = constant("PROTOCOL_UDP")
+    ipv4["src"] = int(IPv4Address(src_ip))
+    ipv4["dst"] = int(IPv4Address(dst_ip))
+    if count:
+        ipv4["checksum"] = ipv4_checksum(ipv4[0].tobytes())
+    return frames
+
+
+def mac_bytes(address: str) -> NDArray[np.uint8]:
+    """The six bytes of a MAC address written with colons."""
+    return np.frombuffer(bytes.fromhex(address.replace(":", "")), np.uint8)
+
+
+def ipv4_checksum(ip_header: bytes) -> int:
+    """The Internet checksum of an IPv4 header whose checksum field is 0."""
+    total = int(np.frombuffer(ip_header, ">u2").sum(dtype=np.int64))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
