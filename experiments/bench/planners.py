@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.run.progress import working
+from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from planner.methods import METHODS, Options
+from planner.registry import METHODS
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_capacity, with_ina, with_pipelines

@@ -13,10 +13,11 @@ from rich.table import Table
 from experiments.papers.aro.efficiency import large
 from experiments.papers.aro.setting import MJMT, SJMT, Setting
 from experiments.run.progress import working
+from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.methods import METHODS, Options
 from planner.methods.aro.published.model import MU
+from planner.registry import METHODS
 from topo.errors import SolverError
 
 SOON_S = 2.0

@@ -13,9 +13,10 @@ from rich.console import Console
 
 from experiments.cli.one_switch import app as switch_app
 from experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem, parse_scale
+from planner.core.method import Options
 from planner.core.policies import POLICIES
 from planner.core.problem import Job, Problem
-from planner.methods import BROKEN, METHODS, Options, find_method
+from planner.registry import BROKEN, METHODS, find_method
 from topo.errors import InputError
 from topo.files.fabrics import parse_rate
 from topo.live.running import find_network

@@ -9,8 +9,8 @@ from rich.console import Console
 from experiments.run.planning import draw_fabric, print_plan, write_plan
 from experiments.run.progress import working
 from planner.core.design import Design
+from planner.core.method import Options
 from planner.core.problem import Job
-from planner.methods import Options
 from planner.methods.atro.bound import most_workers_bound
 from planner.methods.atro.cluster import Cluster
 from planner.methods.atro.network import design

@@ -34,12 +34,13 @@ from experiments.run.progress import Report, Stage, bar, working
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import print_report
 from planner.core.evaluate import evaluate
+from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
 from planner.install.plan_entries import entries
-from planner.methods import Options, find_method
-from planner.methods.inart.replan import replan_beside
+from planner.registry import find_method
+from planner.replan import replan_beside
 from planner.trees.headroom import as_run
 from planner.trees.under_policy import with_policy
 from switch.targets import Target, choose_target

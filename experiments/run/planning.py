@@ -12,11 +12,12 @@ from experiments.run.tables import NamedTable
 from planner.core.check import check
 from planner.core.evaluate import Prediction, evaluate
 from planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
+from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan
 from planner.core.problem import Problem
 from planner.core.solving import SolverOutcome
 from planner.install.plan_entries import entries
-from planner.methods import Options, find_method
+from planner.registry import find_method
 from planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
 from topo.errors import writing
 from topo.fabric.fabric import Fabric

@@ -11,7 +11,7 @@ import pytest
 import planner.own
 from experiments.papers.common import method_styles as styles
 from experiments.papers.common import own_planners as own
-from planner.methods import METHODS
+from planner.registry import METHODS
 
 NAME = "racks-in-turn"
 

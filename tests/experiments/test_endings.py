@@ -37,12 +37,12 @@ def ended(body: str, *arguments: str, tmp_path: Path) -> Answer:
     """What `inakit` says when its commands are `body`."""
     script = f"""
 import os, signal, sys, threading, time
-import experiments.cli.commands, experiments.main
+import experiments.cli.commands, experiments.cli.main
 from topo.live.signals import interrupts_held
 def app():
 {"".join(f"    {line}{os.linesep}" for line in body.splitlines())}
 experiments.cli.app = app
-experiments.main.main()
+experiments.cli.main.main()
 """
     return inakit(*arguments, at=tmp_path, entry=script)
 

@@ -17,7 +17,7 @@ from planner.core.check import check
 from planner.core.evaluate import evaluate
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
-from planner.methods import METHODS
+from planner.registry import METHODS
 from switch.targets import TARGETS
 from topo.errors import MachineError
 from traffic.measure.verdict import OVERLOADED, VALID

@@ -21,9 +21,9 @@ from experiments.papers.inart import replanned as inart_replan
 from experiments.papers.inart import runs as inart_runs
 from experiments.papers.inart import testbed as inart_testbed
 from experiments.papers.inart.setting import LBMM, SETTINGS, drawn_problem
-from planner.methods import find_method
-from planner.methods.inart.replan import rate_bps, rate_left_bps
 from planner.methods.inart.residual import background_of_flows, residual
+from planner.registry import find_method
+from planner.replan import rate_bps, rate_left_bps
 
 VIEWS = [
     (inart_emulated, "fig8", "fig10"),

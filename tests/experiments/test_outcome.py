@@ -12,7 +12,7 @@ from planner.core.evaluate import evaluate
 from planner.core.files import load_jobs
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.methods import find_method
+from planner.registry import find_method
 from planner.trees.headroom import as_run
 from topo.files.fabrics import load_fabric
 from traffic.measure.fidelity import Excuses

@@ -25,8 +25,9 @@ from experiments.papers.goat.testbed import compared as on_goats_testbed
 from experiments.papers.inart import setting as inart
 from experiments.papers.inart.emulated import emulated as in_inarts_network
 from experiments.papers.inart.testbed import compared as on_inarts_testbed
+from planner.core.method import Options
 from planner.core.plan import Plan
-from planner.methods import METHODS, Options
+from planner.registry import METHODS
 
 TAKES_PART = ["aro fig7", "aro fig8", "aro fig9", "aro fig10", "atro fig3", "atro fig4", "atro fig5"]
 TAKES_PART += [f"goat fig{number}" for number in (10, 11, 12, 13)]

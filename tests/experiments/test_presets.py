@@ -12,7 +12,7 @@ from rich.console import Console
 from experiments.emulate.presets import PRESETS, comparison, find_preset
 from experiments.run.scenario import FabricChoice
 from planner.core.evaluate import evaluate
-from planner.methods import find_method
+from planner.registry import find_method
 from planner.trees.headroom import with_room_for_results
 from topo.errors import InputError
 from topo.fabric.variations import with_aggregators

@@ -20,11 +20,11 @@ from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Result, Trial
 from experiments.papers.figures import FIGURES, find_figure
 from planner.core.solving import SolverOptions
-from planner.methods import METHODS
 from planner.methods.aro.accelerated import accelerated
 from planner.methods.aro.single.recognise import leaf_spine as recognise
 from planner.methods.aro.task import tasks_of
 from planner.methods.aro.variants import LiteralOptions
+from planner.registry import METHODS
 
 LITTLE = Setting(workers=16, leaves=4, share=0.7)
 FILES = {".csv", ".png", ".svg"}

@@ -11,8 +11,8 @@ import pytest
 from planner_cases import first_is_server, single
 
 from planner.core.problem import Problem
-from planner.methods import METHODS
 from planner.methods.aro.method import AroOptions
+from planner.registry import METHODS
 from planner.trees.unfolding import unfold
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric

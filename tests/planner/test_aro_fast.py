@@ -12,15 +12,16 @@ import pytest
 from aro_cases import UNIT, random_fabric
 from planner_cases import first_is_server, papers_setting, single
 
+from planner.core.method import Options
 from planner.core.problem import Problem
 from planner.core.solving import SolverOptions
-from planner.methods import METHODS, Options
 from planner.methods.aro.decoupling import task_graph
 from planner.methods.aro.single.flow import Demand, FlowTest
 from planner.methods.aro.single.one_task import best_choice, best_routing
 from planner.methods.aro.single.recognise import leaf_spine as closed_form
 from planner.methods.aro.single.search import Steps, flows_within, least_t
 from planner.methods.aro.task import tasks_of
+from planner.registry import METHODS
 from topo.errors import SolverError
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric

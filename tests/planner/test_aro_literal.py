@@ -15,13 +15,13 @@ from planner.core.loads import flow_counts
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.core.solving import SolverOptions
-from planner.methods import METHODS
 from planner.methods.aro.decoupling import TaskGraph, task_graph
 from planner.methods.aro.published.model import Form, build, task_graphs
 from planner.methods.aro.published.pruning import excluding, first_stage, locations, pre_pruned, take, unevenness
 from planner.methods.aro.single.flows_to_paths import generate_routes
 from planner.methods.aro.task import tasks_of
 from planner.methods.aro.variants import VARIANTS, LiteralOptions, check_rates, optimise, routes, solve_literal
+from planner.registry import METHODS
 from planner.trees.from_paths import plan_from_paths
 from topo.errors import InputError, SolverError
 from topo.fabric.clos import Cable, fat_tree, leaf_spine, wire

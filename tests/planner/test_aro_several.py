@@ -12,10 +12,11 @@ from planner_cases import FRAGMENT, job, single
 
 from experiments.papers.aro.efficiency import large
 from planner.core.check import check
+from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.methods import METHODS, Options
 from planner.methods.aro.several.several_tasks import several
+from planner.registry import METHODS
 from topo.fabric.clos import leaf_spine
 from topo.fabric.variations import with_ina, with_pipelines
 

@@ -10,13 +10,13 @@ from planner_cases import FRAGMENT
 
 from planner.core.check import check
 from planner.core.solving import SolverOptions
-from planner.methods import METHODS
 from planner.methods.atro import compact, fast
 from planner.methods.atro import model as literal
 from planner.methods.atro.bound import most_workers_bound
 from planner.methods.atro.cluster import Cluster, Wiring, check_wiring
 from planner.methods.atro.construct import construct, most_constructed
 from planner.methods.atro.network import design
+from planner.registry import METHODS
 from topo.errors import InputError, PlanError, SolverError
 from topo.fabric.up_down import is_up_down
 

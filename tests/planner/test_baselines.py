@@ -10,10 +10,11 @@ import pytest
 from planner_cases import job, papers_setting
 
 from planner.core.evaluate import evaluate
+from planner.core.method import Options
 from planner.core.plan import ROOT_LABEL
 from planner.core.problem import Problem
-from planner.methods import METHODS, Options
 from planner.methods.grid import GridOptions
+from planner.registry import METHODS
 from topo.fabric.clos import fat_tree
 from topo.fabric.variations import with_ina, with_pipelines
 

@@ -12,8 +12,8 @@ from planner_cases import first_is_server, job, single
 from planner.core.check import check
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Problem
-from planner.methods import METHODS
 from planner.methods.aro.variants import VARIANTS
+from planner.registry import METHODS
 from topo.errors import PlanError
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric

@@ -8,7 +8,7 @@ from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from planner.install.circuit_entries import CircuitEntries
 from planner.install.plan_entries import entries
-from planner.methods import find_method
+from planner.registry import find_method
 from switch.entries import Entries, SwitchEntries, TableEntry
 from topo.errors import PlanError
 from topo.fabric.circuits import Interconnect, optical_ports

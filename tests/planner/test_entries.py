@@ -18,6 +18,7 @@ from planner_cases import first_is_server, job, single
 from planner.core import policies
 from planner.core.evaluate import evaluate
 from planner.core.loads import flow_counts
+from planner.core.method import Options
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Problem
 from planner.core.solving import SolverOutcome
@@ -29,7 +30,7 @@ from planner.install.plan_entries import (
     SLOTS_PER_PIPELINE,
     entries,
 )
-from planner.methods import METHODS, Options
+from planner.registry import METHODS
 from switch.entries import Entries, SwitchEntries
 from topo.errors import PlanError
 from topo.fabric.clos import fat_tree, leaf_spine

@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import pytest
 
+from planner.core.method import Options
 from planner.core.problem import FragmentFormat, Job, Problem
 from planner.install.background_entries import Flow, background_routes, flow_links, with_background
 from planner.install.fault_entries import LinkFaults, doubled_by_hosts, with_faults
 from planner.install.plan_entries import entries
-from planner.methods import Options, find_method
+from planner.registry import find_method
 from switch.control.fits_program import check_entries
 from switch.entries import SwitchEntries
 from switch.program.read import read_program

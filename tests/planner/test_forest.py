@@ -20,8 +20,8 @@ from experiments.papers.aro.setting import MJMT, SJMT, Setting
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.methods import METHODS
 from planner.methods.forest.method import ForestOptions
+from planner.registry import METHODS
 from topo.errors import InputError
 from topo.fabric.clos import Cable, fat_tree, wire
 from topo.fabric.variations import with_aggregators, with_ina, with_pipelines

@@ -12,9 +12,9 @@ from planner.core.plan import ROOT_LABEL, Plan
 from planner.core.problem import Problem
 from planner.core.shares import fragment_ranges
 from planner.install.plan_entries import entries
-from planner.methods import METHODS
 from planner.methods.goat.method import GoatOptions
 from planner.methods.goat.partition import partition
+from planner.registry import METHODS
 from topo.errors import InputError
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.generators import goat_testbed

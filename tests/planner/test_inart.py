@@ -21,12 +21,12 @@ from planner.core.problem import Problem
 from planner.core.shares import fragment_ranges
 from planner.core.solving import SolverOptions
 from planner.install.plan_entries import entries
-from planner.methods import METHODS
 from planner.methods.inart.method import InartOptions
 from planner.methods.inart.relaxation import relax, relax_whole
 from planner.methods.inart.rounding import Rounding, round_apart, round_together
 from planner.methods.inart.several_trees import InartForestOptions
 from planner.methods.inart.split import split_model, split_routes
+from planner.registry import METHODS
 from planner.trees.headroom import with_room_for_results
 from planner.trees.summed_once import Task, Way, tasks_of, tree_of
 from topo.errors import InputError

@@ -12,11 +12,11 @@ from test_solve import each_solver, installed
 
 from planner.core.problem import Problem
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from planner.methods import METHODS
 from planner.methods.aro.variants import LiteralOptions
 from planner.methods.atro import fast
 from planner.methods.atro import model as literal
 from planner.methods.atro.cluster import Cluster
+from planner.registry import METHODS
 from topo.errors import SolverError
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 from planner_cases import first_is_server, single
 
+from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.methods import METHODS, Options, find_method
 from planner.methods.aro.method import AroOptions
 from planner.methods.atp import AtpOptions
+from planner.registry import METHODS, find_method
 from planner.trees.from_paths import plan_from_paths
 from topo.errors import InputError
 from topo.fabric.clos import fat_tree, leaf_spine

@@ -12,12 +12,13 @@ import pytest
 from planner_cases import first_is_server
 
 import planner.own
-from planner.methods import METHODS, Options
+from planner.core.method import Options
 from planner.own_planners import Own, own_methods
+from planner.registry import METHODS
 from topo.errors import InakitError, InputError, PlanError
 from topo.fabric.clos import leaf_spine
 
-HEAD = """from planner.methods import Method, Options
+HEAD = """from planner.core.method import Method, Options
 from planner.methods.ecmp import plan_random
 from planner.core.plan import Plan
 from planner.core.solving import SolverOutcome

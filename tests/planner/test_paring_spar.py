@@ -11,8 +11,9 @@ from planner.core.check import check
 from planner.core.loads import flow_counts
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.methods import METHODS, paring, spar
+from planner.methods import paring, spar
 from planner.methods.paring import ParingOptions
+from planner.registry import METHODS
 from planner.trees.overlay import OverlayOptions
 from topo.errors import InputError, PlanError
 from topo.fabric.clos import fat_tree, leaf_spine

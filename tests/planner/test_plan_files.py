@@ -12,7 +12,7 @@ from planner_cases import first_is_server
 from planner.core.files import load_entries, load_jobs, load_plan, save_entries, save_jobs, save_plan
 from planner.core.problem import Job
 from planner.install.plan_entries import entries
-from planner.methods import METHODS
+from planner.registry import METHODS
 from topo.errors import InputError
 from topo.fabric.clos import fat_tree
 from topo.fabric.variations import with_pipelines

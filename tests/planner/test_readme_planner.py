@@ -18,9 +18,10 @@ from planner_cases import first_is_server, job
 import planner.own
 from planner.core.check import check
 from planner.core.evaluate import evaluate
+from planner.core.method import Method, Options
 from planner.core.problem import Problem
-from planner.methods import METHODS, Method, Options
 from planner.own_planners import own_methods
+from planner.registry import METHODS
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.variations import with_ina, with_pipelines
 

@@ -19,10 +19,10 @@ from planner.core.problem import Problem
 from planner.core.shares import fragment_ranges
 from planner.core.slots import assign_slots
 from planner.install.background_entries import Flow
-from planner.methods import METHODS
 from planner.methods.inart.method import InartOptions
-from planner.methods.inart.replan import congested, follow, rate_bps, rate_left_bps, replan, replan_beside
 from planner.methods.inart.residual import Background, background_of_flows, background_of_plan, residual
+from planner.registry import METHODS
+from planner.replan import congested, follow, rate_bps, rate_left_bps, replan, replan_beside
 from planner.trees.headroom import with_room_for_results
 from topo.errors import InputError
 from topo.fabric.clos import fat_tree, leaf_spine

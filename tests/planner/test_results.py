@@ -10,7 +10,7 @@ import pytest
 from planner.core.evaluate import evaluate
 from planner.core.files import load_jobs
 from planner.core.problem import Problem
-from planner.methods import find_method
+from planner.registry import find_method
 from planner.trees.headroom import as_run
 from topo.errors import InputError
 from topo.files.fabrics import load_fabric

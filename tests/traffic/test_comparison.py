@@ -11,7 +11,7 @@ from planner.core.evaluate import Prediction, evaluate
 from planner.core.files import load_jobs
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.methods import find_method
+from planner.registry import find_method
 from planner.trees.headroom import as_run
 from planner.trees.under_policy import with_policy
 from topo.files.fabrics import load_fabric

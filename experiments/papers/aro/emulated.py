@@ -24,12 +24,13 @@ from experiments.run.report import VERDICT_STYLES
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from experiments.run.tables import NamedTable
 from planner.core.evaluate import evaluate
+from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from planner.methods import METHODS, Options
 from planner.methods.aro.method import without_pipelines
 from planner.methods.atro.cluster import Cluster
 from planner.methods.atro.network import design
+from planner.registry import METHODS
 from planner.trees.headroom import with_room_for_results
 from traffic.measure.verdict import VALID
 from traffic.wire.packet import FRAGMENT

@@ -16,12 +16,13 @@ from math import floor
 from experiments.papers.aro.setting import CAPACITY_BPS, Setting
 from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.sweep import Result, Trial
+from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.core.solving import SolverOptions
-from planner.methods import METHODS, Options
 from planner.methods.aro.accelerated import accelerated
 from planner.methods.aro.variants import LiteralOptions
+from planner.registry import METHODS
 from topo.errors import SolverError
 
 LEVELS = 100

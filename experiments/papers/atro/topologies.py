@@ -24,9 +24,10 @@ from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.panels import LINES, VIOLINS, Panel, Place, Printed
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.sweep import Measured, Request, Result, Trial, sweep
+from planner.core.method import Options
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOptions
-from planner.methods import METHODS, Options, paring, spar
+from planner.methods import paring, spar
 from planner.methods.aro.decoupling import task_graph
 from planner.methods.aro.single.flow import Demand, FlowTest
 from planner.methods.aro.single.one_task import best_flows
@@ -34,6 +35,7 @@ from planner.methods.aro.task import tasks_of
 from planner.methods.atro.cluster import Cluster
 from planner.methods.atro.fast import optimise
 from planner.methods.paring import ParingOptions
+from planner.registry import METHODS
 from planner.trees.overlay import OverlayOptions
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric

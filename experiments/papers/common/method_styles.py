@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from planner.methods import OWN
+from planner.registry import OWN
 from topo.errors import unknown_name
 
 RED, NAVY, SKY, MINT, MUSTARD, PLUM, INK = "#B61100", "#2C23A3", "#19ABF3", "#2CE0A2", "#D0B200", "#8D0A6C", "#302D11"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from planner.methods import OWN
+from planner.registry import OWN
 
 SCHEDULES = (
     "it compares schedulers of optical circuits (planner/aoi), which get a Scheduling and give a Schedule, while a \

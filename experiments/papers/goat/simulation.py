@@ -23,11 +23,12 @@ from experiments.papers.common.statements import Statement
 from experiments.papers.common.sweep import Measured, Request, Result, Trial, sweep
 from experiments.papers.goat.networks import NETWORKS, Drawn, draw
 from planner.core.loads import flow_counts
+from planner.core.method import Options
 from planner.core.problem import Job, Problem
-from planner.methods import METHODS, Options
 from planner.methods.goat.arrival import FloatArray, Gradient, Sharing, simulate
 from planner.methods.goat.gina import value
 from planner.methods.goat.krgs import KrgsOptions, schedule
+from planner.registry import METHODS
 from traffic.measure.verdict import VALID
 from traffic.wire.packet import FRAGMENT
 

@@ -10,8 +10,8 @@ import numpy as np
 from experiments.papers.common.own_planners import own_planners
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.methods import METHODS
 from planner.methods.goat.method import GoatOptions
+from planner.registry import METHODS
 from planner.trees.under_policy import with_policy
 from traffic.endpoints.streams import Layout
 from traffic.endpoints.worker import WorkerOptions

@@ -17,8 +17,8 @@ from planner.core.loads import sending_rate_bps
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOptions
-from planner.methods import METHODS
 from planner.methods.inart.split import split_routes, with_shares
+from planner.registry import METHODS
 from planner.trees.summed_once import Way, tasks_of, tree_of
 from topo.fabric.generators import inart_testbed
 from traffic.measure.verdict import VALID

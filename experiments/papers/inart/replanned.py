@@ -22,9 +22,9 @@ from experiments.run.record import RunRecord
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.background_entries import Flow
-from planner.methods import find_method
-from planner.methods.inart.replan import rate_left_bps
 from planner.methods.inart.residual import background_of_flows, residual
+from planner.registry import find_method
+from planner.replan import rate_left_bps
 from traffic.measure.verdict import VALID
 
 PLANNER = "inart-forest"

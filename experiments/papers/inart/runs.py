@@ -22,7 +22,7 @@ from experiments.run.outcome import measured_figures, planned_figures
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.methods.inart.replan import rate_bps, with_rate
+from planner.replan import rate_bps, with_rate
 from planner.trees.headroom import with_room_for_results
 from traffic.measure.figures import Iteration
 from traffic.measure.verdict import VALID

@@ -17,10 +17,10 @@ from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOptions
-from planner.methods import METHODS
 from planner.methods.inart.method import InartOptions
 from planner.methods.inart.relaxation import relax
 from planner.methods.inart.several_trees import InartForestOptions, plan_trees
+from planner.registry import METHODS
 from planner.trees.summed_once import tasks_of
 from topo.fabric.clos import fat_tree
 from topo.fabric.fabric import Fabric

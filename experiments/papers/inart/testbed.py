@@ -28,7 +28,7 @@ from experiments.papers.inart import runs as inart_runs
 from experiments.papers.inart.runs import conclusion, gradient_bytes, in_iterations, verdict
 from experiments.papers.inart.setting import MODELS
 from planner.core.problem import Job, Problem
-from planner.methods import find_method
+from planner.registry import find_method
 from topo.fabric.generators import inart_testbed
 from traffic.wire.packet import FRAGMENT
 

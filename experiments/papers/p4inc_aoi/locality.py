@@ -27,7 +27,7 @@ from planner.core.plan import Plan
 from planner.core.policies import DEFAULT_POLICY
 from planner.core.problem import Job, Problem
 from planner.core.shares import fragment_ranges
-from planner.methods import find_method
+from planner.registry import find_method
 from planner.trees.headroom import with_room_for_results
 from planner.trees.under_policy import with_policies
 from topo.fabric.fabric import Fabric

@@ -16,10 +16,10 @@ from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan
 from planner.core.problem import Problem
 from planner.install.background_entries import Flow
-from planner.methods import find_method
 from planner.methods.inart.method import plan_routes
 from planner.methods.inart.residual import Background, background_of_flows, residual
 from planner.methods.inart.several_trees import plan_trees
+from planner.registry import find_method
 from planner.trees.headroom import with_room_for_results
 from planner.trees.summed_once import Task
 from planner.trees.unfolding import unfold

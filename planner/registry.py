@@ -1,0 +1,61 @@
+"""Every planning method by name. A new one is a module of `planner.methods` and a line here."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from planner.core.method import Method, Options
+from planner.methods import atp, ecmp, grid, lbmm, paring, spar
+from planner.methods.aro import method as aro
+from planner.methods.aro import variants as aro_literal
+from planner.methods.forest import method as forest
+from planner.methods.goat import method as goat
+from planner.methods.inart import method as inart
+from planner.methods.inart import several_trees as inart_forest
+from planner.own_planners import own_methods
+from planner.trees import overlay
+from topo.errors import unknown_name
+
+METHODS: dict[str, Method[Any]] = {
+    "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
+    "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
+    "forest": Method("several trees per task, each with a share of the gradient", forest.ForestOptions, forest.plan),
+    "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
+    "geryon": Method("atp's routes without aggregation (Geryon)", Options, atp.plan_geryon),
+    "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
+    "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
+    "inart-forest": Method(
+        "inart with several trees per PS, near its relaxation", inart_forest.InartForestOptions, inart_forest.plan
+    ),
+    "atp-tor": Method("atp without its second level at the PS's ToR", Options, atp.plan_tor),
+    "random": Method("each task through one INA switch drawn at random (ARO's RANDOM)", Options, ecmp.plan_random),
+    "aggtree": Method("each flow by the least used uplink of its ToR (AggTree)", Options, ecmp.plan_aggtree),
+    "aggtree-balanced": Method("aggtree that minds all links of a path", Options, ecmp.plan_balanced),
+    "goat": Method("sub-models, each summed by switches with memory for it (GOAT)", goat.GoatOptions, goat.plan),
+    "grid": Method("an aggregator for each worker by linear program, summed once (GRID)", grid.GridOptions, grid.plan),
+    "grid-capped": Method("grid whose switches leave to the PS what is too much", grid.GridOptions, grid.plan_capped),
+    "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
+    "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
+    "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
+    **{
+        name: Method(variant.summary, aro_literal.LiteralOptions, partial(aro_literal.plan_variant, name))
+        for name, variant in aro_literal.VARIANTS.items()
+    },
+}
+
+_own = own_methods(METHODS)
+OWN = _own.methods
+"""Those of `planner.own`, which every comparison has as well."""
+BROKEN = _own.broken
+"""By name, what is wrong with those of `planner.own` that cannot be used."""
+METHODS |= OWN
+
+
+def find_method(name: str) -> Method[Any]:
+    """The method of that name. Raises `InputError`, for an unknown name with the nearest one that there is."""
+    if name in BROKEN:
+        raise BROKEN[name]
+    if name not in METHODS:
+        raise unknown_name("planner", name, METHODS)
+    return METHODS[name]
