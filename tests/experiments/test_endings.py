@@ -41,7 +41,7 @@ import experiments.cli.commands, experiments.cli.main
 from topo.live.signals import interrupts_held
 def app():
 {"".join(f"    {line}{os.linesep}" for line in body.splitlines())}
-experiments.cli.app = app
+experiments.cli.commands.app = app
 experiments.cli.main.main()
 """
     return inakit(*arguments, at=tmp_path, entry=script)
@@ -88,7 +88,7 @@ def test_what_nohup_ignores_stays_ignored() -> None:
 def test_a_signal_that_comes_in_a_callback_of_c_is_not_lost() -> None:
     """Python drops what a callback raises; the signal comes again."""
     callback = "import ctypes; call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT)); call()"
-    script = f"import os, signal, time\nfrom topo.signals import signals_unwind\nwith signals_unwind():\n  {callback}\n"
+    script = f"import os, signal, time\nfrom topo.live.signals import signals_unwind\nwith signals_unwind():\n  {callback}\n"
     done = subprocess.run(
         [sys.executable, "-c", script + "  time.sleep(60)"], capture_output=True, text=True, timeout=30, check=False
     )

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.root
 IMPATIENT = f"""
 from functools import partial
 import experiments.run.dilation
-experiments.dilation.ReliableOptions = partial(experiments.dilation.ReliableOptions, stall_s=2.0)
+experiments.run.dilation.ReliableOptions = partial(experiments.run.dilation.ReliableOptions, stall_s=2.0)
 {ENTRY}
 """
 """The command, which gives a run up after 2 s without a result, not after 10."""
