@@ -12,7 +12,7 @@ from switch.program.read import parse_program
 from topo.errors import InputError
 
 Handle = Mapping[str, Any]
-"""`target` is a name of `switch.target.TARGETS`, `program` and `sha256` its P4 program; the rest is its own."""
+"""`target` is a name of `switch.targets.TARGETS`, `program` and `sha256` its P4 program; the rest is its own."""
 
 
 def make_handle(target: str, program: Path, **own: Any) -> Handle:

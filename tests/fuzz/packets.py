@@ -18,10 +18,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-import switch.fast
 from switch.control.commands import read_commands
 from switch.fast.compile.generate import Generated, generate
-from switch.fast.load.build import include_options
+from switch.fast.load.build import C_FOLDER, include_options
 from switch.fast.load.state import SwitchState
 from switch.program.read import read_program
 from switch.testing.random_packets import Draw
@@ -54,7 +53,7 @@ def compile_fuzzer(generated: Generated, tables: Recorded, memory: bytes, scratc
     state.write_bytes(memory + b"".join(records))
     named = "".join(f"&{symbol}, " for symbol in symbols)
     defined = [f'-DPROGRAM="{source}"', f'-DSTATE="{state}"', f"-DTABLES={named}"]
-    headers = ["-I", str(Path(switch.fast.__file__).parent), *include_options()]
+    headers = ["-I", str(C_FOLDER), *include_options()]
     subprocess.run([*CLANG, *defined, *headers, "-o", str(result), str(HERE / "packets.c")], check=True)
     return result
 

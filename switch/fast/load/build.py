@@ -17,7 +17,9 @@ from pathlib import Path
 
 from topo.errors import MachineError, RunError, writing
 
-HERE = Path(__file__).parents[1] / "c"
+C_FOLDER = Path(__file__).parents[1] / "c"
+"""Where the headers are that the generated C includes."""
+
 HEADERS = ("runtime.h", "hashes.h", "kernel.h", "process.h")
 
 
@@ -46,7 +48,7 @@ def build(source: str, compiler: Compiler) -> Path:
 
 def fingerprint(source: str, compiler: Compiler) -> str:
     """A hash of the text, the headers, and how they are compiled."""
-    parts = [source, *((HERE / header).read_text() for header in HEADERS), *include_options(), repr(compiler)]
+    parts = [source, *((C_FOLDER / header).read_text() for header in HEADERS), *include_options(), repr(compiler)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
@@ -63,7 +65,7 @@ def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
     with writing(wanted.parent), tempfile.TemporaryDirectory(dir=wanted.parent) as scratch:
         text, result = Path(scratch) / "program.c", Path(scratch) / f"program{compiler.suffix}"
         text.write_text(source)
-        command = [find(compiler), *compiler.options, *include_options(), "-I", str(HERE), "-o", str(result), str(text)]
+        command = [find(compiler), *compiler.options, *include_options(), "-I", str(C_FOLDER), "-o", str(result), str(text)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             complaint = "\n".join(done.stderr.splitlines()[:20])
