@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from switch.entries import SwitchEntries, TableEntry
-from switch.target import PROGRAM, RunningSwitch
+from switch.running_switch import PROGRAM, RunningSwitch
 from switch.targets import Target
 from topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect, Port, circuit
 

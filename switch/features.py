@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from switch.control.fits_program import PARTS
+from switch.control.entry_check import PARTS
 from switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from switch.fast.compile.calculations import ALGORITHMS as COMPILED_ALGORITHMS
 from switch.fast.compile.expressions import OPERATORS as COMPILED_OPERATORS
-from switch.fast.compile.hashes import ALGORITHMS as COMPILED_ALGORITHMS
+from switch.fast.compile.header_expressions import REWRITTEN
 from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
-from switch.fast.compile.rewrite import REWRITTEN
 from switch.fast.layout.layout import STANDARD
 from switch.interpret.stages.actions import HANDLERS
 from switch.interpret.stages.expressions import ON_STACKS, OPERATORS
+from switch.interpret.stages.hash_functions import ALGORITHMS
 from switch.interpret.stages.parser import PARSER_OPERATIONS
-from switch.interpret.state.hashes import ALGORITHMS
 from switch.program.read import read_program
-from switch.target import PROGRAM
+from switch.running_switch import PROGRAM
 
 
 @dataclass(frozen=True)

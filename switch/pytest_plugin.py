@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from switch.testing.under_test import PacketTest
+    from switch.testing.packet_test import PacketTest
 
 PORTS = range(8)
 
@@ -37,7 +37,7 @@ def p4_switch(request: pytest.FixtureRequest) -> Iterator[Callable[[str | PathLi
     """Makes switches: `p4_switch("program.json")` runs the program with ports 0 to 7 until the test ends."""
     from switch.program.read import read_program  # noqa: PLC0415
     from switch.standalone.devices import open_device  # noqa: PLC0415, every run of pytest loads this file
-    from switch.testing.under_test import PacketTest  # noqa: PLC0415
+    from switch.testing.packet_test import PacketTest  # noqa: PLC0415
 
     with ExitStack() as stack:
 

@@ -1,6 +1,6 @@
 """The switch targets by name, from which the command line chooses.
 
-A target is a Mininet switch class whose running nodes speak `switch.target.RunningSwitch`.
+A target is a Mininet switch class whose running nodes speak `switch.running_switch.RunningSwitch`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from switch.handle import Handle
 from switch.program.program import Program
 from switch.program.sources import check_sources
-from switch.target import PROGRAM, SwitchView
+from switch.running_switch import PROGRAM, SwitchView
 from topo.errors import MachineError, unknown_name
 
 

@@ -60,7 +60,7 @@ def compare(
     seed: Annotated[int, typer.Option(help="decides packets and entries")] = 0,
 ) -> None:
     """Give random packets that the program's parser knows to two targets: do they send the same? (exit code 1: no)"""
-    from switch.testing.compare import compare  # noqa: PLC0415
+    from switch.testing.target_comparison import compare  # noqa: PLC0415
 
     names = tuple(name.strip() for name in targets.split(","))
     if len(names) != 2:

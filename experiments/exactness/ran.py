@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from switch.target import SwitchView
+from switch.running_switch import SwitchView
 from traffic.faults.endpoint_faults import FaultyPorts
 from traffic.measure.figures import Measured
 from traffic.wire.packet import Event

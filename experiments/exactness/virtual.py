@@ -21,7 +21,7 @@ from planner.core.problem import Problem
 from planner.install.fault_entries import doubled_by_hosts, with_faults
 from planner.install.plan_entries import entries
 from switch.entries import SwitchEntries
-from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.in_process import InProcessSwitch
 from switch.program.read import read_program
 from topo.fabric.addresses import addresses
 from traffic.endpoints.gradient import Gradients

@@ -12,7 +12,7 @@ from experiments.faults.faults_file import FaultPlan
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from switch.program.sources import check_sources
-from switch.target import PROGRAM
+from switch.running_switch import PROGRAM
 from switch.targets import TARGETS, choose_target
 from topo.errors import unknown_name
 from traffic.endpoints.gradient import Gradients

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from switch.entries import MulticastGroup, TableEntry
 from switch.handle import program_of
 from switch.program.program import Program
-from switch.target import SwitchView
+from switch.running_switch import SwitchView
 from switch.targets import TARGETS
 from topo.errors import MachineError, unknown_name
 from topo.live.running import SwitchFacts

@@ -18,7 +18,7 @@ from switch.bmv2.process import Process, free_port
 from switch.bmv2.runtime import Runtime
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.handle import Handle, make_handle
-from switch.target import PROGRAM
+from switch.running_switch import PROGRAM
 from topo.errors import RunError
 from topo.fabric.fabric import Switch
 from topo.live.ledger import Ledger

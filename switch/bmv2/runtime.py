@@ -34,7 +34,7 @@ from p4utils.utils.sswitch_thrift_API import SimpleSwitchThriftAPI
 from sswitch_runtime.ttypes import MirroringSessionConfig
 from thrift.Thrift import TApplicationException
 
-from switch.control.fits_program import action_call, check_entries, default_call
+from switch.control.entry_check import action_call, check_entries, default_call
 from switch.entries import (
     DefaultAction,
     KeyPart,

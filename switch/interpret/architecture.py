@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from switch.entries import MirrorSession, MulticastGroup
 from switch.interpret.stages.actions import DROP_PORT
-from switch.interpret.stages.control import pipeline_of
 from switch.interpret.stages.deparser import deparser_of
 from switch.interpret.stages.parser import parser_of
+from switch.interpret.stages.pipelines import pipeline_of
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import NO_SESSION, Packet, Places
-from switch.program.checked_types import MALFORMED
+from switch.program.malformed import MALFORMED
 from switch.program.program import Field
 from topo.errors import RunError
 

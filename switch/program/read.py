@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from switch.entries import KeyPart, Lpm, Range, Ternary
-from switch.program.checked_types import MALFORMED, MOST, check_types
+from switch.program.malformed import MALFORMED, MOST, check_types
 from switch.program.program import (
     Action,
     ActionCall,

@@ -16,7 +16,7 @@ from typing import Any
 from scapy.error import Scapy_Exception
 from scapy.utils import RawPcapNgReader, RawPcapReader, RawPcapWriter
 
-from switch.control.commands import read_commands
+from switch.control.simple_switch_cli import read_commands
 from switch.entries import SwitchEntries
 from switch.program.read import read_program
 from switch.standalone.devices import Device, open_device

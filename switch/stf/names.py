@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from switch.control.commands import number
-from switch.control.fits_program import BY_PRIORITY
+from switch.control.entry_check import BY_PRIORITY
+from switch.control.simple_switch_cli import number
 from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
 from switch.program.program import Action, MatchKey, Program, Table
 from switch.stf.script import Add, SetDefault

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from switch.control.commands import Filler
+from switch.control.simple_switch_cli import Filler
 from switch.entries import SwitchEntries
 from switch.program.program import Program
 from switch.program.read import read_program

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 
-from switch.control.fits_program import numbers_of
+from switch.control.entry_check import numbers_of
 from switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
 from switch.program.program import (
     ActionParameter,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from small import Setting
 
-from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.in_process import InProcessSwitch
 from switch.program.program import Program
 from traffic.wire.packet import Event
 

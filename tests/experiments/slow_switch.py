@@ -14,7 +14,7 @@ from switch.fast.load.build import EBPF, build
 from switch.fast.load.kernel import Compiled, KernelSwitch
 from switch.fast.load.node import FastSwitch
 from switch.program.read import read_program
-from switch.target import PROGRAM
+from switch.running_switch import PROGRAM
 from switch.targets import TARGETS, Target, missing_for_fast
 
 PACKETS_PER_S = 20_000

@@ -18,10 +18,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from switch.control.commands import read_commands
+from switch.control.simple_switch_cli import read_commands
 from switch.fast.compile.generate import Generated, generate
 from switch.fast.load.build import C_FOLDER, include_options
-from switch.fast.load.state import SwitchState
+from switch.fast.load.shared_state import SwitchState
 from switch.program.read import read_program
 from switch.testing.random_packets import Draw
 

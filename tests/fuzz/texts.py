@@ -19,10 +19,10 @@ from typing import Any
 import atheris
 
 with atheris.instrument_imports(include=["switch"]):
-    from switch.control.commands import read_commands
+    from switch.control.simple_switch_cli import read_commands
     from switch.entries import SwitchEntries
     from switch.fast.compile.generate import generate
-    from switch.interpret.switch import InterpretedSwitch
+    from switch.interpret.interpreted_switch import InterpretedSwitch
     from switch.program.read import parse_program, read_program
     from switch.stf.names import Names
     from switch.stf.script import Add, SetDefault, parse_script

@@ -16,7 +16,7 @@ from shared import AT, SERVERS, SLOTS, SUMS, WORKERS, two_jobs
 from planner.core.plan import ROOT_LABEL
 from planner.core.policies import POLICIES
 from switch.entries import SwitchEntries, TableEntry
-from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.in_process import InProcessSwitch
 from switch.program.read import read_program
 from topo.fabric.addresses import addresses
 from traffic.faults.hostile import on_wire

@@ -13,7 +13,7 @@ from veths import PATIENCE_S, Veths, veth_pairs
 from switch.bmv2.process import Process, free_port
 from switch.bmv2.runtime import Runtime
 from switch.entries import SwitchEntries
-from switch.target import PROGRAM
+from switch.running_switch import PROGRAM
 
 
 class Reference:

@@ -12,10 +12,10 @@ from planner.install.background_entries import Flow, background_routes, flow_lin
 from planner.install.fault_entries import LinkFaults, doubled_by_hosts, with_faults
 from planner.install.plan_entries import entries
 from planner.registry import find_method
-from switch.control.fits_program import check_entries
+from switch.control.entry_check import check_entries
 from switch.entries import SwitchEntries
 from switch.program.read import read_program
-from switch.target import PROGRAM
+from switch.running_switch import PROGRAM
 from topo.errors import InputError
 from topo.fabric.addresses import addresses
 from topo.fabric.generators import named_fabric

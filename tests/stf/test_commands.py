@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from targets import PROGRAMS
 
-from switch.control.commands import number, read_commands
+from switch.control.simple_switch_cli import number, read_commands
 from switch.entries import (
     DefaultAction,
     Lpm,

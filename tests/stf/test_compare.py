@@ -11,12 +11,12 @@ from targets import PROGRAMS
 from typer.testing import CliRunner
 
 from experiments.cli.commands import app
-from switch.control.fits_program import check_entries
-from switch.interpret.switch import InterpretedSwitch
+from switch.control.entry_check import check_entries
+from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program
 from switch.standalone.devices import InProcess
-from switch.testing.compare import Pair, compare, compare_devices
 from switch.testing.random_packets import Draw
+from switch.testing.target_comparison import Pair, compare, compare_devices
 from topo.errors import InputError
 
 ROUTER = PROGRAMS / "router.json"

@@ -11,7 +11,7 @@ from scapy.layers.l2 import Ether
 from targets import PROGRAMS
 
 from switch.entries import MirrorSession, SwitchEntries
-from switch.testing.under_test import PacketTest
+from switch.testing.packet_test import PacketTest
 
 Make = Callable[[Path], PacketTest]
 NEAR, FAR, NEXT = "02:00:00:00:00:01", "02:00:00:00:00:09", "02:00:00:00:00:02"

@@ -15,7 +15,7 @@ from planner.install.circuit_entries import CircuitEntries
 from switch.circuit_switch import CIRCUIT_PROGRAM, TABLE, CircuitSwitch, circuit_class
 from switch.entries import Entries, SwitchEntries, TableEntry
 from switch.targets import choose_target
-from switch.testing.compare import compare
+from switch.testing.target_comparison import compare
 from topo.errors import FabricError
 from topo.fabric.circuits import circuit, optical_ports
 from topo.fabric.generators import units

@@ -37,7 +37,7 @@ from fast_helpers import (
 
 from switch.entries import SwitchEntries
 from switch.fast.layout.layout import FRONT_BITS
-from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.in_process import InProcessSwitch
 from switch.fast.load.kernel import KernelSwitch, compile_program
 from traffic.wire.packet import Event
 

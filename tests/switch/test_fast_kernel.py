@@ -36,7 +36,7 @@ from fast_helpers import (
 )
 
 from switch.entries import SwitchEntries
-from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.in_process import InProcessSwitch
 from switch.fast.load.kernel import KernelSwitch, compile_program, steer
 from switch.program.read import read_program
 from switch.targets import choose_target

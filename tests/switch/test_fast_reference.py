@@ -22,7 +22,7 @@ from fast_helpers import (
     shown_when_wrong,
 )
 
-from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.in_process import InProcessSwitch
 from switch.program.read import read_program
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fast_helpers import PROGRAMS, control_entries, control_packets, packet
 
+from switch.either_switch import EitherSwitch
 from switch.entries import DefaultAction, SwitchEntries
-from switch.inprocess import EitherSwitch
 from switch.program.read import read_program
 from topo.errors import MachineError, UnsupportedError
 
@@ -26,7 +26,7 @@ def test_without_a_compiler_programs_are_interpreted(monkeypatch: pytest.MonkeyP
     def missing(*_given: object) -> None:
         raise MachineError("clang is not installed")
 
-    monkeypatch.setattr("switch.inprocess.InProcessSwitch", missing)
+    monkeypatch.setattr("switch.either_switch.InProcessSwitch", missing)
     assert either("control").inject(1, packet(either("control").program, key=7)) is not None
 
 

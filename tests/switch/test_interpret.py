@@ -26,7 +26,7 @@ from switch.entries import (
     Ternary,
     ValueSetMember,
 )
-from switch.interpret.switch import InterpretedSwitch
+from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
 from switch.program.read import parse_program, program_of, read_program
 from topo.errors import InputError, RunError, UnsupportedError

@@ -14,7 +14,7 @@ from fast_helpers import ETHERNET, PROGRAMS, Packets, by_port, control_packets, 
 from test_interpret import ENTRIES, PARSED, fields_of
 
 from switch.entries import MirrorSession, MulticastGroup, SwitchEntries, ValueSetMember
-from switch.interpret.switch import InterpretedSwitch
+from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
 from switch.program.read import read_program
 from switch.standalone.devices import OnInterfaces, open_device

@@ -9,7 +9,7 @@ import pytest
 
 from switch.program.read import read_program
 from switch.program.sources import check_sources, compile_by
-from switch.target import PROGRAM
+from switch.running_switch import PROGRAM
 from switch.targets import choose_target
 from topo.errors import InputError
 
@@ -84,7 +84,7 @@ def test_where_the_compiler_is_found_it_is_said(p4: Path, tmp_path: Path) -> Non
 def test_whoever_reads_or_runs_the_program_is_told(p4: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(p4 / "ina.p4", "\n")
     program = p4 / "build" / "ina.json"
-    monkeypatch.setattr("switch.target.PROGRAM", program)
+    monkeypatch.setattr("switch.running_switch.PROGRAM", program)
     monkeypatch.setattr("experiments.exactness.worlds.PROGRAM", program)
     for use in (lambda: read_program(program), lambda: choose_target("fast"), check_process):
         with pytest.raises(InputError, match=r"p4/ina\.p4 has changed"):

@@ -13,9 +13,9 @@ import pytest
 from fast_helpers import CONTROL, entry, ina_program, small_tree
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries
-from switch.fast.load.in_memory import InProcessSwitch
+from switch.fast.load.in_process import InProcessSwitch
 from switch.handle import Handle, program_of
-from switch.target import PROGRAM, SwitchView
+from switch.running_switch import PROGRAM, SwitchView
 from switch.targets import TARGETS, choose_target
 from topo.errors import InputError, RunError
 from topo.fabric.generators import named_fabric

@@ -43,7 +43,7 @@ class Snapshot:
 
 
 class CounterReader(Protocol):
-    """What a running switch offers (`switch.target.RunningSwitch`)."""
+    """What a running switch offers (`switch.running_switch.RunningSwitch`)."""
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of the first `count` elements of a counter, by default of all."""

@@ -11,7 +11,7 @@ from rich.console import Console
 
 @dataclass(frozen=True)
 class Request:
-    """How a figure is wanted: `quick` is its cheaper variant, `switch` a target of `switch.target`."""
+    """How a figure is wanted: `quick` is its cheaper variant, `switch` a target of `switch.targets`."""
 
     results: Path = Path("results")
     quick: bool = False

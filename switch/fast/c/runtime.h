@@ -126,7 +126,7 @@ struct entry_groups {
 
 #define MAX_GROUPS 65536
 
-/* ---- tables: an array in front of each hash table, see fronts.py ---- */
+/* ---- tables: an array in front of each hash table, see front_arrays.py ---- */
 
 static INLINE u32 place_of(const u64 *words, u32 count, u32 bits) {
     u64 place = 0;

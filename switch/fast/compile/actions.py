@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from switch.fast.compile import hashes, headers
+from switch.fast.compile import calculations, headers
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import WORD, constant, truncated, unsigned_word
+from switch.fast.layout.field_usage import may_change, written_by
 from switch.fast.layout.layout import DROP_PORT, STANDARD
-from switch.fast.layout.usage import may_change, written_by
 from switch.program.program import (
     Action,
     Argument,
@@ -190,7 +190,7 @@ def hash_field(
         raise UnsupportedError("a hash with a base or size that may not fit 64 bits")
     with context.out.block(""):
         context.out.line(f"u64 size = {high.text};")
-        text = f"({hashes.call(context, calculation)} % (size ? size : 1) + {low.text})"
+        text = f"({calculations.call(context, calculation)} % (size ? size : 1) + {low.text})"
         context.assign(field, unsigned_word(text, WORD))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from switch.fast.compile.context import Context
+from switch.fast.layout.field_usage import statements_of, written_by
 from switch.fast.layout.layout import DROP_PORT, LOST, PORTS, STARTED
-from switch.fast.layout.usage import statements_of, written_by
 from switch.program.program import Field
 
 INSTANCE_NORMAL = 0

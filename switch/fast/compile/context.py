@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from switch.fast.compile.expressions import WORD, Expressions, Value, truncated
-from switch.fast.compile.rewrite import Last, plain
+from switch.fast.compile.header_expressions import Last, plain
 from switch.fast.layout.emitter import Emitter
 from switch.fast.layout.layout import Layout
 from switch.fast.layout.records import Record

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from switch.fast.compile.calculations import emit_update
 from switch.fast.compile.context import Context
 from switch.fast.compile.expressions import WIDE
-from switch.fast.compile.hashes import emit_update
 from switch.fast.compile.parser import Places
 from switch.fast.layout.bits import store, whole_bytes
 from switch.program.program import Field, Header

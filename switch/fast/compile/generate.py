@@ -7,14 +7,14 @@ from typing import cast
 
 from switch.fast.compile.actions import emit_action
 from switch.fast.compile.architecture import declare_saved, emit_architecture
+from switch.fast.compile.calculations import emit_calculations, hashed_bytes
 from switch.fast.compile.context import Context
-from switch.fast.compile.control import declare_entries, emit_pipeline, emit_search
 from switch.fast.compile.deparser import emit_deparser
-from switch.fast.compile.hashes import emit_calculations, hashed_bytes
 from switch.fast.compile.parser import ParserGenerator
+from switch.fast.compile.pipelines import declare_entries, emit_pipeline, emit_search
 from switch.fast.compile.refusals import check, refusal
 from switch.fast.layout.layout import MAX_REPLICAS, PORTS, Layout, declare_memory
-from switch.program.checked_types import MALFORMED, not_p4c
+from switch.program.malformed import MALFORMED, not_p4c
 from switch.program.program import Program
 from topo.errors import UnsupportedError
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 from switch.fast.compile.actions import PRIMITIVES, assign
+from switch.fast.compile.calculations import emit_verification
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import WIDE, WORD, word_text
-from switch.fast.compile.hashes import emit_verification
 from switch.fast.compile.headers import make_valid
 from switch.fast.layout.bits import load, whole_bytes
-from switch.fast.layout.usage import written_by
+from switch.fast.layout.field_usage import written_by
 from switch.program.program import (
     Argument,
     Constant,

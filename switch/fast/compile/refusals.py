@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.fast.layout.usage import used_fields
+from switch.fast.layout.field_usage import used_fields
 from switch.program.program import Program, Table, Unknown
 from topo.errors import UnsupportedError
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from switch.entries import TableEntry
 from switch.fast.layout.emitter import Emitter, Names
-from switch.fast.layout.fronts import Front
-from switch.fast.layout.placement import headers_stay
+from switch.fast.layout.field_usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
+from switch.fast.layout.front_arrays import Front
+from switch.fast.layout.headers_in_place import headers_stay
 from switch.fast.layout.records import LONGEST_BYTES, Record, make_record, rounded_up
-from switch.fast.layout.usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
 from switch.program.program import Action, Counter, Field, Header, Program, Register, Table
 from topo.errors import UnsupportedError
 

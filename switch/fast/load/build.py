@@ -65,7 +65,8 @@ def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
     with writing(wanted.parent), tempfile.TemporaryDirectory(dir=wanted.parent) as scratch:
         text, result = Path(scratch) / "program.c", Path(scratch) / f"program{compiler.suffix}"
         text.write_text(source)
-        command = [find(compiler), *compiler.options, *include_options(), "-I", str(C_FOLDER), "-o", str(result), str(text)]
+        options = [*compiler.options, *include_options(), "-I", str(C_FOLDER)]
+        command = [find(compiler), *options, "-o", str(result), str(text)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             complaint = "\n".join(done.stderr.splitlines()[:20])

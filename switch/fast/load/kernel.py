@@ -25,7 +25,7 @@ from switch.fast.load.attach import IngressFilter
 from switch.fast.load.build import EBPF, build
 from switch.fast.load.libbpf import BpfObject, failure, map_info, map_items, update_map, verified_instructions
 from switch.fast.load.needs import explanation, lacking, needs_of
-from switch.fast.load.state import SwitchState
+from switch.fast.load.shared_state import SwitchState
 from switch.program.program import Program
 from topo.errors import InputError, MachineError, RunError
 from topo.live.processors import cpu_mask, switch_processors

@@ -15,7 +15,7 @@ from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.load.kernel import Compiled, KernelSwitch, compile_program
 from switch.handle import Handle, make_handle
 from switch.program.read import read_program
-from switch.target import PROGRAM
+from switch.running_switch import PROGRAM
 from topo.errors import RunError
 from topo.fabric.fabric import Switch
 

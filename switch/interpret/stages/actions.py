@@ -7,7 +7,7 @@ from collections.abc import Callable
 from switch.interpret.stages.expressions import header_of, value_of
 from switch.interpret.stages.externs import EXTERNS
 from switch.interpret.stages.fields import byte_size, cut_to, store
-from switch.interpret.stages.stacks import STACKS, header_copy
+from switch.interpret.stages.headers import STACKS, header_copy
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run
 from switch.program.program import Action, Argument, Constant, Expression, Extern, Field, HeaderReference, Primitive

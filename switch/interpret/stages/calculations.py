@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from switch.interpret.stages.expressions import value_of
 from switch.interpret.stages.fields import packer, store
+from switch.interpret.stages.hash_functions import ALGORITHMS
 from switch.interpret.state.context import Context
-from switch.interpret.state.hashes import ALGORITHMS
 from switch.interpret.state.packet import Packet, Run, Value
 from switch.program.program import Calculation, Checksum, Field, HeaderReference, Literal, Payload
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from switch.interpret.state.packet import Places
-from switch.interpret.state.state import State
+from switch.interpret.state.switch_state import State
 from switch.interpret.state.trace import Trace
 from switch.program.program import Program, Source
 from topo.errors import UnsupportedError

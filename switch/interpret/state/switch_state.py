@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
 
-from switch.control.fits_program import action_call, check_entries, default_call, profile_calls
+from switch.control.entry_check import action_call, check_entries, default_call, profile_calls
 from switch.entries import MirrorSession, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
 from switch.interpret.state.meters import MeterState
 from switch.interpret.state.tables import Installed, TableState

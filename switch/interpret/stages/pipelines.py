@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from switch.interpret.stages.action_profiles import call_of
 from switch.interpret.stages.actions import action_of
 from switch.interpret.stages.expressions import value_of
 from switch.interpret.stages.fields import store
-from switch.interpret.stages.profiles import call_of
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run, Value
 from switch.interpret.state.tables import Installed

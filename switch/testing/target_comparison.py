@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
-from switch.control.commands import read_commands
+from switch.control.simple_switch_cli import read_commands
 from switch.entries import SwitchEntries
 from switch.program.program import Program
 from switch.program.read import read_program

@@ -14,10 +14,10 @@ from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_n
 from switch.interpret.architecture import SimpleSwitch
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Places
-from switch.interpret.state.state import Clock, Digest, State
+from switch.interpret.state.switch_state import Clock, Digest, State
 from switch.interpret.state.tables import Installed
 from switch.interpret.state.trace import Lines, Trace
-from switch.program.checked_types import MALFORMED, not_p4c
+from switch.program.malformed import MALFORMED, not_p4c
 from switch.program.program import Program
 
 Packets = list[tuple[int, bytes]]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.compile.generate import generate
 from switch.fast.load.build import LIBRARY, build
-from switch.fast.load.state import SwitchState
+from switch.fast.load.shared_state import SwitchState
 from switch.program.program import Program
 from topo.errors import RunError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.fast.layout.usage import parts_of, statements_of
+from switch.fast.layout.field_usage import parts_of, statements_of
 from switch.program.program import Argument, Conditional, HeaderReference, ParserState, Payload, Pipeline, Program
 
 IN_PLACE_OPERATIONS = frozenset(("extract", "set", "verify"))

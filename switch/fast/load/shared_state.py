@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.fits_program import BY_PRIORITY, action_call, check_entries
+from switch.control.entry_check import BY_PRIORITY, action_call, check_entries
 from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary, group_of_nodes
 from switch.fast.layout.layout import (
     GROUP_BYTES,
