@@ -18,7 +18,7 @@ from planner.core.policies import POLICIES
 from planner.core.problem import Job, Problem
 from planner.registry import BROKEN, METHODS, find_method
 from topo.errors import InputError
-from topo.files.fabrics import parse_rate
+from topo.files.quantities import parse_rate
 from topo.live.running import find_network
 from traffic.measure.verdict import VALID
 

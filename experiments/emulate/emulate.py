@@ -46,7 +46,7 @@ from planner.trees.under_policy import with_policy
 from switch.targets import Target, choose_target
 from topo.errors import InputError, unknown_name
 from topo.fabric.circuits import Interconnect, patch_panel
-from topo.files.document import document_of
+from topo.files.fabric_records import document_of
 from topo.live.network import check_machine
 from traffic.endpoints.gradient import Gradients
 from traffic.measure.figures import Measured

@@ -31,13 +31,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.core.files import parse
 from planner.core.problem import Problem
 from planner.install.background_entries import Flow
 from planner.install.fault_entries import Faults, LinkFaults
 from topo.errors import InputError, unknown_name
-from topo.files.document import RATE, duration, rate
-from topo.files.reader import Reader, of_type
+from topo.files.quantities import RATE, duration, rate
+from topo.files.reader import FileKind, Section, of_type, read_file
 from traffic.faults.endpoint_faults import Stragglers
 from traffic.faults.hostile import ATTACKS, Attack, possible_attacks
 from traffic.runs.replay import check_tcpreplay
@@ -51,6 +50,8 @@ LINK = "two neighbours such as [leaf1, h3], or a switch and a port number such a
 WHOLE = "a whole number that is not negative"
 HOST = "the name of a host"
 FRAME = range(64, 1515)
+
+FILE = FileKind("faults file", max_bytes=64 << 20)
 
 KEYS = ("version", "seed", "links", "events", "stragglers", "background", "hostile")
 LINK_KEYS = ("link", "one_way", "drop", "reorder", "duplicate")
@@ -106,7 +107,7 @@ class FaultPlan:
 
 def load_faults(path: Path, problem: Problem) -> FaultPlan:
     """The faults of a YAML file, for a problem. Raises `InputError` that names file, key, value and way out."""
-    reader = Reader(path, "", parse(path), KEYS)
+    reader = Section(read_file(path, FILE), KEYS)
     reader.take("version", version, "1")
     return FaultPlan(
         document=reader.document,
@@ -206,7 +207,7 @@ def link_of(problem: Problem) -> Callable[[object], Link]:
 # ---- links -------------------------------------------------------------------------------------
 
 
-def link_faults(reader: Reader, problem: Problem) -> Faults:
+def link_faults(reader: Section, problem: Problem) -> Faults:
     """What befalls each direction; a later line overrides what an earlier one says of it."""
     found: dict[Link, LinkFaults] = {}
     for line in reader.each("links", LINK_KEYS):
@@ -220,7 +221,7 @@ def link_faults(reader: Reader, problem: Problem) -> Faults:
     return {link: faults for link, faults in found.items() if faults}
 
 
-def directions(line: Reader, problem: Problem) -> tuple[Link, ...]:
+def directions(line: Section, problem: Problem) -> tuple[Link, ...]:
     """All directions, or one or both of a link."""
     one_way = line.get("one_way", of_type(bool), "true or false", default=False)
     if line.document.get("link") == "all":
@@ -229,7 +230,7 @@ def directions(line: Reader, problem: Problem) -> tuple[Link, ...]:
     return (link,) if one_way else (link, link[::-1])
 
 
-def possible(line: Reader, link: Link, problem: Problem) -> dict[str, float]:
+def possible(line: Section, link: Link, problem: Problem) -> dict[str, float]:
     """No overtaking on the way to a host: `all` leaves it out, and so does a line of both directions."""
     if "reorder" not in line or link[1] not in problem.fabric.host_names:
         return {}
@@ -272,7 +273,7 @@ KINDS: dict[str, Kind] = {
 }  # fmt: skip
 
 
-def event_of(line: Reader, problem: Problem) -> Event:
+def event_of(line: Section, problem: Problem) -> Event:
     named = [name for name in KINDS if name in line]
     if len(named) != 1:
         raise line.error("", f"{len(named)} kinds of event: expected exactly one of {', '.join(KINDS)}")
@@ -285,7 +286,7 @@ def event_of(line: Reader, problem: Problem) -> Event:
     return Event(moment_of(line, problem), name, nodes, lasting_s)
 
 
-def moment_of(line: Reader, problem: Problem) -> Moment:
+def moment_of(line: Section, problem: Problem) -> Moment:
     if not isinstance(line.document.get("at"), dict):
         return Moment(line.take("at", not_negative, f"{TIME}; or {{iteration: 1}}"))
     place = line.part("at", ("iteration", "job"))
@@ -299,7 +300,7 @@ def moment_of(line: Reader, problem: Problem) -> Moment:
 # ---- the rest ----------------------------------------------------------------------------------
 
 
-def stragglers_of(part: Reader) -> Stragglers:
+def stragglers_of(part: Section) -> Stragglers:
     return Stragglers(
         spread=part.take("spread", not_negative, "a standard deviation such as 0.2"),
         mean=part.get("mean", mean, "a share of the planned rate, greater than 0 and at most 1", 1.0),
@@ -307,7 +308,7 @@ def stragglers_of(part: Reader) -> Stragglers:
     )
 
 
-def flow_of(line: Reader, problem: Problem) -> Flow:
+def flow_of(line: Section, problem: Problem) -> Flow:
     host = choice("host", problem.fabric.host_names)
     flow = Flow(
         source=line.take("from", host, HOST),
@@ -320,7 +321,7 @@ def flow_of(line: Reader, problem: Problem) -> Flow:
     return flow
 
 
-def attack_of(line: Reader, problem: Problem) -> Attack:
+def attack_of(line: Section, problem: Problem) -> Attack:
     numbers = [job.number for job in problem.jobs]
     host = line.take("host", choice("host", problem.fabric.host_names), HOST)
     job = line.take("job", whole, WHOLE)

@@ -25,7 +25,8 @@ from topo.fabric.variations import (
     with_pipelines,
     with_scale,
 )
-from topo.files.fabrics import load_fabric, parse_rate
+from topo.files.fabrics import load_fabric
+from topo.files.quantities import parse_rate
 from traffic.wire.packet import FRAGMENT
 
 DEFAULT_GRADIENT_BYTES = 548_000

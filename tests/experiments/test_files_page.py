@@ -12,7 +12,7 @@ from experiments.faults.faults_file import load_faults
 from planner.core.files import load_jobs
 from planner.core.problem import Job, Problem
 from planner.registry import METHODS
-from topo.files.document import LinkRecord, SwitchRecord
+from topo.files.fabric_records import LinkRecord, SwitchRecord
 from topo.files.fabrics import load_fabric
 from traffic.wire.packet import FRAGMENT
 

@@ -13,7 +13,8 @@ from topo.errors import FabricError, InputError
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from topo.fabric.generators import FABRICS, named_fabric, with_capacities, with_ina, with_pipelines
 from topo.fabric.up_down import up_down_paths
-from topo.files.fabrics import MAX_FILE_BYTES, load_fabric, load_graphml, parse_rate, save_fabric
+from topo.files.fabrics import MAX_FILE_BYTES, load_fabric, load_graphml, save_fabric
+from topo.files.quantities import parse_rate
 
 names = st.text(string.ascii_letters + string.digits + "_-", max_size=8)
 rates = st.one_of(
@@ -63,7 +64,7 @@ def test_named_fabrics_round_trip(name: str, tmp_path: Path) -> None:
 
 
 def test_short_form(tmp_path: Path) -> None:
-    """The example of topo.files.document: ports and pipelines are filled in."""
+    """The example of topo.files.fabric_records: ports and pipelines are filled in."""
     path = tmp_path / "fabric.yml"
     path.write_text(
         """

@@ -1,4 +1,4 @@
-"""GraphML in the words of `topo.files.document`: which nodes are hosts, what links carry, and what had to be assumed.
+"""GraphML in the words of a fabric file: which nodes are hosts, what links carry, and what had to be assumed.
 
 Nodes and edges may carry the keys of the YAML format as attributes. Of the names that others use, these are known: a
 node's `type` (host or server), an edge's `LinkSpeedRaw` in bit/s, and its `LinkSpeed` with `LinkSpeedUnits`, which are
@@ -15,7 +15,8 @@ from typing import Any
 
 import networkx as nx
 
-from topo.files.document import RATE_UNITS, LinkRecord, SwitchRecord, rate, rate_text
+from topo.files.fabric_records import LinkRecord, SwitchRecord
+from topo.files.quantities import RATE_UNITS, rate, rate_text
 
 HOST_TYPES = frozenset(("host", "server", "worker", "ps", "endhost", "end-host", "end_host"))
 """What a node's `type` says of one that is no switch, in small letters."""
@@ -36,7 +37,7 @@ class Reading:
         self.silent = self.parallel = 0
 
     def document(self) -> dict[str, Any]:
-        """The graph as `topo.files.document.fabric_of` reads it; attributes that it does not know are left out."""
+        """The graph in the words of a fabric file (`FabricRecord`); attributes that it does not know are left out."""
         links = list(self.links())
         hosts = [plain_name(node) for node in self.hosts]
         switches = {plain_name(node): known_keys(self.graph.nodes[node], SwitchRecord) for node in self.switches}
@@ -125,4 +126,5 @@ def plain_name(text: str) -> str:
 
 
 def known_keys(data: dict[str, Any], record: type[SwitchRecord | LinkRecord]) -> dict[str, Any]:
+    """Those attributes of a node or edge that a fabric file knows, too."""
     return {key: value for key, value in data.items() if key in record.model_fields}

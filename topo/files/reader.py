@@ -1,11 +1,25 @@
-"""Strict reading of parsed YAML: keys are known and values as expected, or one message says which is not."""
+"""The one strict reader of files in YAML or JSON: fabrics, jobs, faults, plans, table entries, schedules.
+
+Whoever reads a file gets a whole value, or one error with the file, the place in it, the value, and what is expected:
+
+    fabric.yml line 6: links[0].capacity: '20X': expected a rate in bit/s greater than 0, such as 20M or 100G
+
+A file is read in two steps. `read_file` gives its plain lists and dictionaries as a `ParsedFile`, which makes all error
+messages. Then either `topo.files.validation` turns the whole document into a value of a declared type (fabrics, jobs,
+plans), or a `Section` takes it key by key, for a file whose names must be looked up elsewhere (faults name links of a
+fabric). What only programs write is not read here: BMv2 JSON by `switch.program.read`, and states of running networks.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+import yaml
 
 from topo.errors import InputError
 
@@ -13,26 +27,148 @@ Value = TypeVar("Value")
 Convert = Callable[[Any], Value]
 """Gives the value, or raises `ValueError` or `TypeError` for one that is not as expected."""
 
+Place = tuple[str | int, ...]
+"""The keys and list positions that lead to a part of a document: ('links', 3, 'capacity')."""
 
-class Reader:
-    """A mapping of the file `path`, at the place `where` in it (`links[3]`). Raises `InputError`."""
 
-    def __init__(self, path: Path, where: str, document: object, keys: tuple[str, ...]) -> None:
-        self.path, self.where, self.keys = path, where, keys
+@dataclass(frozen=True)
+class FileKind:
+    """How files of a kind are called in error messages, how large they may be, and what a mistake in them raises.
+
+    `tells_lines` says whether messages give the line of a wrong key.
+    """
+
+    name: str
+    max_bytes: int
+    error: type[InputError] = InputError
+    tells_lines: bool = False
+
+
+@dataclass(frozen=True)
+class ParsedFile:
+    """The document of a file in plain lists and dictionaries; `tree` knows its lines, where it was YAML."""
+
+    path: Path
+    kind: FileKind
+    document: Any
+    tree: yaml.Node | None = None
+
+    def error(self, place: Place, message: str) -> InputError:
+        """The error for a mistake at a place of this file; `()` is the whole document."""
+        line = f" line {line_of(self.tree, place)}" if self.kind.tells_lines else ""
+        where = f"{place_text(place)}: " if place else ""
+        return self.kind.error(f"{self.path}{line}: {where}{message}")
+
+
+def read_file(path: Path, kind: FileKind) -> ParsedFile:
+    """Parse JSON where the name ends in `.json`, else YAML. Raises the error of `kind`."""
+    text = read_text(path, kind)
+    try:
+        if path.suffix == ".json":
+            return ParsedFile(path, kind, json.loads(text))
+        loader = PlainLoader(text)
+        tree = loader.get_single_node()
+        return ParsedFile(path, kind, loader.construct_document(tree) if tree else None, tree)
+    except yaml.MarkedYAMLError as error:
+        line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise kind.error(f"{path}{line}: {error.problem}") from error
+    except RecursionError as error:
+        raise kind.error(f"{path}: nested too deeply for a {kind.name}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise kind.error(f"{path}: not {'JSON' if path.suffix == '.json' else 'YAML'}: {error}") from error
+
+
+def read_text(path: Path, kind: FileKind) -> str:
+    """The text of a file that is not larger than its kind may be. Raises the error of `kind`."""
+    try:
+        if path.stat().st_size > kind.max_bytes:
+            raise kind.error(f"{path}: larger than {kind.max_bytes >> 20} MiB, which no {kind.name} is")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise kind.error(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise kind.error(f"{path}: not text in UTF-8") from error
+
+
+class PlainLoader(yaml.SafeLoader):
+    """Safe YAML without aliases, which can make a short file a giant one, and without keys given twice."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Compose a node as PyYAML does. Raises `MarkedYAMLError` for an alias or a key that is given twice."""
+        if self.check_event(yaml.AliasEvent):
+            alias = self.get_event()  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem=f"alias '*{alias.anchor}': write it out", problem_mark=alias.start_mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        if isinstance(node, yaml.MappingNode):
+            refuse_repeated_keys(node)
+        return node
+
+
+def refuse_repeated_keys(node: yaml.MappingNode) -> None:
+    """Raise `MarkedYAMLError` if a key of the mapping is given twice or is no word."""
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise yaml.MarkedYAMLError(problem="a key is a word, not a list", problem_mark=key.start_mark)
+        if key.value in seen:
+            raise yaml.MarkedYAMLError(problem=f"key '{key.value}' is given twice", problem_mark=key.start_mark)
+        seen.add(key.value)
+
+
+def line_of(tree: yaml.Node | None, place: Place) -> int:
+    """The line, from 1, of the key or list item at `place`, or of the nearest thing around it."""
+    line = tree.start_mark.line if tree else 0
+    for key in place:
+        if isinstance(tree, yaml.MappingNode):
+            found = [(name, value) for name, value in tree.value if name.value == str(key)]
+        elif isinstance(tree, yaml.SequenceNode) and isinstance(key, int):
+            found = [(value, value) for value in tree.value[key : key + 1]]
+        else:
+            break
+        for name, value in found:
+            line, tree = name.start_mark.line, value
+    return line + 1
+
+
+def place_text(place: Place) -> str:
+    """A place as messages write it: `links[3].capacity`."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place).lstrip(".")
+
+
+def nearest_name(name: str, known: Collection[str]) -> str | None:
+    """The known name that `name` most resembles; None where it resembles none."""
+    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
+
+
+def nearest_or_all(key: str, known: Collection[str]) -> str:
+    """The way out for an unknown key: the key that it resembles, else all that there are."""
+    near = nearest_name(key, known)
+    return f"did you mean '{near}'?" if near else f"expected one of {', '.join(known)}"
+
+
+class Section:
+    """A mapping at `place` of a file, none of whose keys is unknown; its values are taken key by key.
+
+    Raises the error of the file's kind for every mistake.
+    """
+
+    def __init__(self, file: ParsedFile, keys: tuple[str, ...], place: Place = ()) -> None:
+        self.file, self.place = file, place
+        document = file.document
+        for step in place:
+            document = document[step]
         if not isinstance(document, dict):
             raise self.error("", f"{document!r:.60}: expected the keys {', '.join(keys)}")
         self.document: dict[str, Any] = document
         for key in document:
             if key not in keys:
-                near = difflib.get_close_matches(str(key), keys, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else f"expected one of {', '.join(keys)}"
-                raise self.error(str(key), f"unknown key; {hint}")
+                raise self.error(str(key), f"unknown key; {nearest_or_all(str(key), keys)}")
 
     def __contains__(self, key: str) -> bool:
         return key in self.document
 
     def take(self, key: str, convert: Convert[Value], expected: str) -> Value:
-        """The value of a key that must be there."""
+        """The value of a key that must be there; `expected` says in words what `convert` accepts."""
         if key not in self.document:
             raise self.error("", f"key '{key}' is missing: expected {expected}")
         value = self.document[key]
@@ -47,26 +183,23 @@ class Reader:
         """The value of a key that may be missing."""
         return self.take(key, convert, expected) if key in self.document else default
 
-    def each(self, key: str, keys: tuple[str, ...]) -> Iterator[Reader]:
-        """The mappings of a list, which may be missing."""
+    def each(self, key: str, keys: tuple[str, ...]) -> Iterator[Section]:
+        """The mappings of the list under a key, which may be missing; `keys` are those that each may have."""
         listed: list[Any] = self.get(key, of_type(list), "a list", [])
-        for position, document in enumerate(listed):
-            yield Reader(self.path, f"{self.place(key)}[{position}]", document, keys)
+        for position in range(len(listed)):
+            yield Section(self.file, keys, (*self.place, key, position))
 
-    def part(self, key: str, keys: tuple[str, ...]) -> Reader:
-        """The mapping under a key."""
-        return Reader(self.path, self.place(key), self.document[key], keys)
-
-    def place(self, key: str) -> str:
-        return f"{self.where}.{key}".strip(".")
+    def part(self, key: str, keys: tuple[str, ...]) -> Section:
+        """The mapping under a key, which may have `keys`."""
+        return Section(self.file, keys, (*self.place, key))
 
     def error(self, key: str, message: str) -> InputError:
-        where = self.place(key)
-        return InputError(f"{self.path}: {where}: {message}" if where else f"{self.path}: {message}")
+        """The error for a mistake at a key of this section, or, without a key, in the section as a whole."""
+        return self.file.error((*self.place, key) if key else self.place, message)
 
 
 def of_type(kind: type[Value]) -> Convert[Value]:
-    """A value of exactly this type; true is no number."""
+    """A conversion that accepts values of exactly this type: true is no number."""
 
     def convert(value: object) -> Value:
         if type(value) is not kind:

@@ -25,7 +25,7 @@ from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.plan_entries import entries
 from switch.targets import Target, choose_target
-from topo.files.document import document_of
+from topo.files.fabric_records import document_of
 from topo.live.network import DEFAULT_QUEUE_PACKETS, check_machine
 from traffic.measure.fidelity import Excuses
 from traffic.runs.closed_loop import Interference, Progress, ReliableOptions, run_reliable

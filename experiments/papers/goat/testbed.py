@@ -14,7 +14,7 @@ from planner.methods.goat.method import GoatOptions
 from planner.registry import METHODS
 from planner.trees.under_policy import with_policy
 from traffic.endpoints.streams import Layout
-from traffic.endpoints.worker import WorkerOptions
+from traffic.endpoints.worker_options import WorkerOptions
 from traffic.faults.endpoint_faults import with_shares
 from traffic.runs.closed_loop import Loop, ReliableOptions
 from traffic.sockets.ports import Ports

@@ -7,7 +7,7 @@
     jobs:
       - {number: 1, workers: {unit1: 2}, server: unit1, gradient_bytes: 102000000}
 
-The keys are the fields of `DataCenter`, `PlacedJob` and `Schedule`; mistakes are told as in `planner.core.files`.
+The keys are the fields of `DataCenter`, `PlacedJob` and `Schedule`; mistakes are told as in files of jobs and plans.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from planner.core.files import parse, to_json, validate
-from planner.core.solving import SolverOutcome
-from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
+from planner.core.files import FILE, to_json
+from planner.methods.p4inc_aoi.problem.schedule import Schedule
+from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
 from topo.errors import writing
+from topo.files.reader import read_file
+from topo.files.validation import validate
 
 
 @dataclass(frozen=True)
 class SchedulingFile:
+    """What a file of a scheduling problem says."""
+
     version: Literal[1]
     center: DataCenter
     jobs: tuple[PlacedJob, ...]
@@ -33,30 +36,30 @@ class SchedulingFile:
 
 @dataclass(frozen=True)
 class ScheduleFile:
+    """What a file of a schedule says."""
+
     version: Literal[1]
     schedule: Schedule
 
 
-SCHEDULING_TYPES = (SchedulingFile, DataCenter, Unit, PlacedJob)
-SCHEDULE_TYPES = (ScheduleFile, Schedule, Slot, Circuit, Grant, SolverOutcome)
-
-
 def load_scheduling(path: Path) -> Scheduling:
-    """Raises `InputError`."""
-    found = validate(path, parse(path), SchedulingFile, SCHEDULING_TYPES)
+    """The data centre and its jobs of a file. Raises `InputError`."""
+    found = validate(read_file(path, FILE), SchedulingFile)
     return Scheduling(found.center, found.jobs, found.horizon)
 
 
 def save_scheduling(problem: Scheduling, path: Path) -> None:
+    """Write JSON that `load_scheduling` reads back as an equal problem."""
     with writing(path):
         path.write_text(to_json(SchedulingFile(1, problem.center, problem.jobs, problem.horizon)))
 
 
 def load_schedule(path: Path) -> Schedule:
     """A schedule, not yet checked against any problem. Raises `InputError`."""
-    return validate(path, parse(path), ScheduleFile, SCHEDULE_TYPES).schedule
+    return validate(read_file(path, FILE), ScheduleFile).schedule
 
 
 def save_schedule(schedule: Schedule, path: Path) -> None:
+    """Write JSON that `load_schedule` reads back as an equal schedule."""
     with writing(path):
         path.write_text(to_json(ScheduleFile(1, schedule)))
