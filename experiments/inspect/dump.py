@@ -15,7 +15,8 @@ from rich.console import Console
 
 from experiments.inspect.contents import Contents, Selection, Values, as_document, attach, read, short
 from switch.entries import MulticastGroup, TableEntry
-from switch.program.program import Program, Table
+from switch.program.pipelines import Table
+from switch.program.program import Program
 from topo.live.running import RunningNetwork, SwitchFacts
 from traffic.wire.packet import Event
 

@@ -49,7 +49,9 @@ from switch.entries import (
     group_of_nodes,
 )
 from switch.handle import Handle
-from switch.program.program import ActionCall, MatchKey, Program
+from switch.program.actions import ActionCall
+from switch.program.pipelines import MatchKey
+from switch.program.program import Program
 from switch.program.read import read_program
 from topo.errors import InputError, RunError
 

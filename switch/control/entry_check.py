@@ -20,7 +20,9 @@ from switch.entries import (
     Ternary,
     ValueSetMember,
 )
-from switch.program.program import ActionCall, MatchKey, Program, Table
+from switch.program.actions import ActionCall
+from switch.program.pipelines import MatchKey, Table
+from switch.program.program import Program
 from topo.errors import InputError, unknown_name
 
 MAX_GROUP = 65535

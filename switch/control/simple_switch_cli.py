@@ -25,7 +25,8 @@ from switch.entries import (
     Ternary,
     group_of_nodes,
 )
-from switch.program.program import MatchKey, Program
+from switch.program.pipelines import MatchKey
+from switch.program.program import Program
 from topo.errors import InputError, unknown_name
 
 MAC_ADDRESS = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}")

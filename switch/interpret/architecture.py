@@ -15,8 +15,8 @@ from switch.interpret.stages.parser import parser_of
 from switch.interpret.stages.pipelines import pipeline_of
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import NO_SESSION, Packet, Places
+from switch.program.headers import Field
 from switch.program.malformed import MALFORMED
-from switch.program.program import Field
 from topo.errors import RunError
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6

@@ -12,58 +12,31 @@ from pathlib import Path
 from typing import Any
 
 from switch.entries import KeyPart, Lpm, Range, Ternary
-from switch.program.malformed import MALFORMED, MOST, check_types
-from switch.program.program import (
-    Action,
-    ActionCall,
-    ActionParameter,
-    ActionProfile,
-    Argument,
-    Arguments,
+from switch.program.actions import Action, ActionCall, ActionParameter, Argument, Arguments, Primitive, Text
+from switch.program.calculations import Calculation, Checksum, FieldList, Literal, Payload
+from switch.program.expressions import (
     Boolean,
-    Calculation,
-    Checksum,
-    Conditional,
     Constant,
-    ConstEntry,
-    Counter,
-    DirectCounter,
     ElementField,
     Expression,
-    Extern,
-    Field,
-    FieldList,
-    Header,
     HeaderReference,
     LastField,
-    Literal,
     Lookahead,
-    MatchKey,
-    Meter,
-    Node,
     Operation,
     Parameter,
-    Parser,
-    ParserState,
-    Payload,
-    Pipeline,
-    Primitive,
-    Program,
-    Register,
-    Source,
-    Stack,
     StackReference,
-    Table,
-    Text,
-    Transition,
-    Union,
     UnionReference,
-    UnionStack,
     UnionStackReference,
     Unknown,
     Validity,
-    ValueSet,
 )
+from switch.program.externs import ActionProfile, Counter, DirectCounter, Extern, Meter, Register, ValueSet
+from switch.program.headers import Field, Header, Stack, Union, UnionStack
+from switch.program.malformed import MALFORMED, MOST, check_types
+from switch.program.parser import Parser, ParserState, Transition
+from switch.program.pipelines import Conditional, ConstEntry, MatchKey, Node, Pipeline, Table
+from switch.program.program import Program
+from switch.program.source import Source
 from switch.program.sources import check_sources, not_json
 from topo.errors import InputError
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from switch.control.entry_check import BY_PRIORITY
 from switch.control.simple_switch_cli import number
 from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
-from switch.program.program import Action, MatchKey, Program, Table
+from switch.program.actions import Action
+from switch.program.pipelines import MatchKey, Table
+from switch.program.program import Program
 from switch.stf.script import Add, SetDefault
 from topo.errors import InputError, unknown_name
 

@@ -13,21 +13,12 @@ from random import Random
 
 from switch.control.entry_check import numbers_of
 from switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
-from switch.program.program import (
-    ActionParameter,
-    Expression,
-    Field,
-    Header,
-    HeaderReference,
-    Lookahead,
-    MatchKey,
-    ParserState,
-    Primitive,
-    Program,
-    StackReference,
-    Table,
-    Transition,
-)
+from switch.program.actions import ActionParameter, Primitive
+from switch.program.expressions import Expression, HeaderReference, Lookahead, StackReference
+from switch.program.headers import Field, Header
+from switch.program.parser import ParserState, Transition
+from switch.program.pipelines import MatchKey, Table
+from switch.program.program import Program
 from topo.errors import InputError
 
 PORTS = range(5)

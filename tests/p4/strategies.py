@@ -27,7 +27,7 @@ from scenarios import (
 from sequences import PORTS, Step
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.program.program import Table
+from switch.program.pipelines import Table
 from switch.program.read import read_program
 from traffic.wire.packet import PROGRAM, Flag, Kind
 

@@ -17,16 +17,11 @@ from fast_helpers import ETHERNET, PARSED, PROGRAMS, control_entries, lists_entr
 from switch.entries import KeyPart, Lpm, TableEntry, Ternary
 from switch.fast.compile.actions import runs_of_one_index
 from switch.fast.load.in_process import InProcessSwitch
-from switch.program.program import (
-    Constant,
-    Counter,
-    Field,
-    HeaderReference,
-    Primitive,
-    Program,
-    Register,
-    StackReference,
-)
+from switch.program.actions import Primitive
+from switch.program.expressions import Constant, HeaderReference, StackReference
+from switch.program.externs import Counter, Register
+from switch.program.headers import Field
+from switch.program.program import Program
 from switch.program.read import read_program
 from topo.errors import InputError
 

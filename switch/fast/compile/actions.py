@@ -10,18 +10,11 @@ from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import WORD, constant, truncated, unsigned_word
 from switch.fast.layout.field_usage import may_change, written_by
 from switch.fast.layout.layout import DROP_PORT, STANDARD
-from switch.program.program import (
-    Action,
-    Argument,
-    Calculation,
-    Counter,
-    ElementField,
-    Expression,
-    Field,
-    HeaderReference,
-    Primitive,
-    Register,
-)
+from switch.program.actions import Action, Argument, Primitive
+from switch.program.calculations import Calculation
+from switch.program.expressions import ElementField, Expression, HeaderReference
+from switch.program.externs import Counter, Register
+from switch.program.headers import Field
 from topo.errors import UnsupportedError
 
 Handler = Callable[..., None]

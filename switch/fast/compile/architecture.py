@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.fast.compile.context import Context
 from switch.fast.layout.field_usage import statements_of, written_by
 from switch.fast.layout.layout import DROP_PORT, LOST, PORTS, STARTED
-from switch.program.program import Field
+from switch.program.headers import Field
 
 INSTANCE_NORMAL = 0
 INSTANCE_REPLICATION = 5

@@ -9,7 +9,9 @@ from itertools import groupby
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import WORD, unsigned_word, word_text
 from switch.fast.layout.bits import store
-from switch.program.program import Calculation, Checksum, Field, HeaderReference, Literal, Payload
+from switch.program.calculations import Calculation, Checksum, Literal, Payload
+from switch.program.expressions import HeaderReference
+from switch.program.headers import Field
 from topo.errors import UnsupportedError
 
 

@@ -10,7 +10,10 @@ from switch.fast.compile.header_expressions import Last, plain
 from switch.fast.layout.emitter import Emitter
 from switch.fast.layout.layout import Layout
 from switch.fast.layout.records import Record
-from switch.program.program import Expression, Field, Parameter, Program, Source
+from switch.program.expressions import Expression, Parameter
+from switch.program.headers import Field
+from switch.program.program import Program
+from switch.program.source import Source
 from topo.errors import UnsupportedError
 
 

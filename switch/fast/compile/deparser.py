@@ -7,7 +7,7 @@ from switch.fast.compile.context import Context
 from switch.fast.compile.expressions import WIDE
 from switch.fast.compile.parser import Places
 from switch.fast.layout.bits import store, whole_bytes
-from switch.program.program import Field, Header
+from switch.program.headers import Field, Header
 
 
 def emit_deparser(context: Context, places: Places) -> None:

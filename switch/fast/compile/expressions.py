@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switch.program.program import Boolean, Constant, Expression, Field, Operation, Parameter, Unknown, Validity
+from switch.program.expressions import Boolean, Constant, Expression, Operation, Parameter, Unknown, Validity
+from switch.program.headers import Field
 from topo.errors import UnsupportedError
 
 WORD = 64

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
-from switch.program.program import (
+from switch.program.expressions import (
     Constant,
     ElementField,
     Expression,
-    Field,
     HeaderReference,
     LastField,
     Operation,
-    Program,
     StackReference,
     UnionReference,
     Validity,
 )
+from switch.program.headers import Field
+from switch.program.program import Program
 from topo.errors import UnsupportedError
 
 REWRITTEN = ("dereference_header_stack", "valid_union")

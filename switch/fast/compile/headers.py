@@ -7,16 +7,9 @@ from typing import TypeVar
 
 from switch.fast.compile.context import Context
 from switch.fast.layout.layout import Variable
-from switch.program.program import (
-    Argument,
-    Constant,
-    Expression,
-    Field,
-    HeaderReference,
-    Operation,
-    StackReference,
-    UnionReference,
-)
+from switch.program.actions import Argument
+from switch.program.expressions import Constant, Expression, HeaderReference, Operation, StackReference, UnionReference
+from switch.program.headers import Field
 from topo.errors import UnsupportedError
 
 MOST_SWAPPED = 256  # bytes: half of what eBPF has for all variables of a function

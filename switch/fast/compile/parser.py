@@ -17,22 +17,19 @@ from switch.fast.compile.expressions import WIDE, WORD, word_text
 from switch.fast.compile.headers import make_valid
 from switch.fast.layout.bits import load, whole_bytes
 from switch.fast.layout.field_usage import written_by
-from switch.program.program import (
-    Argument,
+from switch.program.actions import Argument, Primitive
+from switch.program.expressions import (
     Constant,
     Expression,
-    Field,
-    Header,
     HeaderReference,
     LastField,
     Lookahead,
-    ParserState,
-    Primitive,
     StackReference,
-    Transition,
     UnionStackReference,
     Unknown,
 )
+from switch.program.headers import Field, Header
+from switch.program.parser import ParserState, Transition
 from topo.errors import UnsupportedError
 
 MAX_PARSER_STATES = 256

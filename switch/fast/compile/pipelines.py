@@ -6,7 +6,9 @@ from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import WIDE, WORD, word_text
 from switch.fast.layout.layout import TableLayout
 from switch.fast.layout.records import WORD_BYTES, Record
-from switch.program.program import Action, ActionCall, Conditional, MatchKey, Node, Pipeline, Table, Unknown
+from switch.program.actions import Action, ActionCall
+from switch.program.expressions import Unknown
+from switch.program.pipelines import Conditional, MatchKey, Node, Pipeline, Table
 from topo.errors import UnsupportedError
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from switch.fast.layout.field_usage import used_fields
-from switch.program.program import Program, Table, Unknown
+from switch.program.expressions import Unknown
+from switch.program.pipelines import Table
+from switch.program.program import Program
 from topo.errors import UnsupportedError
 
 MAX_FIELD_BITS = 128

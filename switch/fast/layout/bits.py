@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from switch.program.program import Field
+from switch.program.headers import Field
 from topo.errors import UnsupportedError
 
 WORD_BYTES = 8

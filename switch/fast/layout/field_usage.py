@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from switch.program.program import (
-    Action,
-    Argument,
-    Arguments,
-    Boolean,
-    Conditional,
-    ElementField,
-    Expression,
-    Field,
-    HeaderReference,
-    Node,
-    Operation,
-    Pipeline,
-    Primitive,
-    Program,
-    Table,
-)
+from switch.program.actions import Action, Argument, Arguments, Primitive
+from switch.program.expressions import Boolean, ElementField, Expression, HeaderReference, Operation
+from switch.program.headers import Field
+from switch.program.pipelines import Conditional, Node, Pipeline, Table
+from switch.program.program import Program
 
 # The position of the argument that each primitive writes.
 WRITES = {"assign": 0, "modify_field_with_hash_based_offset": 0, "register_read": 0, "set": 0}

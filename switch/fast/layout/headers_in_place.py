@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from switch.fast.layout.field_usage import parts_of, statements_of
-from switch.program.program import Argument, Conditional, HeaderReference, ParserState, Payload, Pipeline, Program
+from switch.program.actions import Argument
+from switch.program.calculations import Payload
+from switch.program.expressions import HeaderReference
+from switch.program.parser import ParserState
+from switch.program.pipelines import Conditional, Pipeline
+from switch.program.program import Program
 
 IN_PLACE_OPERATIONS = frozenset(("extract", "set", "verify"))
 

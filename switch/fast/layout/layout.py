@@ -17,7 +17,11 @@ from switch.fast.layout.field_usage import extracted_headers, parser_statements,
 from switch.fast.layout.front_arrays import Front
 from switch.fast.layout.headers_in_place import headers_stay
 from switch.fast.layout.records import LONGEST_BYTES, Record, make_record, rounded_up
-from switch.program.program import Action, Counter, Field, Header, Program, Register, Table
+from switch.program.actions import Action
+from switch.program.externs import Counter, Register
+from switch.program.headers import Field, Header
+from switch.program.pipelines import Table
+from switch.program.program import Program
 from topo.errors import UnsupportedError
 
 PORTS = 512

@@ -27,7 +27,7 @@ from switch.fast.layout.layout import (
 )
 from switch.fast.layout.records import Record
 from switch.interpret.state.tables import rank, test_of
-from switch.program.program import ConstEntry, MatchKey, Table
+from switch.program.pipelines import ConstEntry, MatchKey, Table
 from topo.errors import InputError, UnsupportedError
 
 Memory = NDArray[np.uint8]

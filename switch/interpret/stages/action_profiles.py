@@ -8,7 +8,8 @@ from switch.interpret.stages.calculations import calculation_of
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet
 from switch.interpret.state.tables import Installed
-from switch.program.program import ActionCall, Table
+from switch.program.actions import ActionCall
+from switch.program.pipelines import Table
 
 Choice = Callable[[Packet, Installed], ActionCall]
 

@@ -10,7 +10,10 @@ from switch.interpret.stages.fields import byte_size, cut_to, store
 from switch.interpret.stages.headers import STACKS, header_copy
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run
-from switch.program.program import Action, Argument, Constant, Expression, Extern, Field, HeaderReference, Primitive
+from switch.program.actions import Action, Argument, Primitive
+from switch.program.expressions import Constant, Expression, HeaderReference
+from switch.program.externs import Extern
+from switch.program.headers import Field
 from topo.errors import RunError
 
 Handler = Callable[..., Run]

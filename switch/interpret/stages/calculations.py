@@ -9,7 +9,9 @@ from switch.interpret.stages.fields import packer, store
 from switch.interpret.stages.hash_functions import ALGORITHMS
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run, Value
-from switch.program.program import Calculation, Checksum, Field, HeaderReference, Literal, Payload
+from switch.program.calculations import Calculation, Checksum, Literal, Payload
+from switch.program.expressions import HeaderReference
+from switch.program.headers import Field
 
 Bits = tuple[int, int]
 """A number, and of how many bits it is."""

@@ -10,13 +10,11 @@ from collections.abc import Callable
 
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Value
-from switch.program.program import (
+from switch.program.expressions import (
     Boolean,
     Constant,
     ElementField,
     Expression,
-    Field,
-    Header,
     HeaderReference,
     LastField,
     Operation,
@@ -25,6 +23,7 @@ from switch.program.program import (
     UnionReference,
     Validity,
 )
+from switch.program.headers import Field, Header
 from topo.errors import RunError
 
 WIDEST_SHIFT = 1 << 16

@@ -9,7 +9,10 @@ from switch.interpret.stages.expressions import value_of
 from switch.interpret.stages.fields import store
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run
-from switch.program.program import Argument, Arguments, Calculation, Counter, Expression, Meter, Register, Text
+from switch.program.actions import Argument, Arguments, Text
+from switch.program.calculations import Calculation
+from switch.program.expressions import Expression
+from switch.program.externs import Counter, Meter, Register
 
 WORD = (1 << 64) - 1
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from switch.interpret.stages.expressions import element_place, header_of, last_place
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Value, has_variable
-from switch.program.program import Argument, ElementField, Field, Header, LastField
+from switch.program.actions import Argument
+from switch.program.expressions import ElementField, LastField
+from switch.program.headers import Field, Header
 
 Store = Callable[[Packet, int], None]
 Cut = Callable[[int], int]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from switch.interpret.stages.expressions import elements, value_of
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run, block_size
-from switch.program.program import Expression, Header, StackReference, UnionReference, UnionStackReference
+from switch.program.expressions import Expression, StackReference, UnionReference, UnionStackReference
+from switch.program.headers import Header
 
 Copy = Callable[[Packet, int, int], None]
 

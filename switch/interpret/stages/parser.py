@@ -10,21 +10,18 @@ from switch.interpret.stages.expressions import elements, value_of
 from switch.interpret.stages.fields import byte_size, store, unpack_variable, unpacker
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run, Value
-from switch.program.program import (
-    Argument,
+from switch.program.actions import Argument, Primitive
+from switch.program.expressions import (
     Expression,
-    Field,
-    Header,
     HeaderReference,
     LastField,
     Lookahead,
-    ParserState,
-    Primitive,
     StackReference,
-    Transition,
     UnionStackReference,
     Unknown,
 )
+from switch.program.headers import Field, Header
+from switch.program.parser import ParserState, Transition
 from topo.errors import RunError
 
 ACCEPT = -1

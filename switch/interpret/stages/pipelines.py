@@ -12,7 +12,9 @@ from switch.interpret.stages.fields import store
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run, Value
 from switch.interpret.state.tables import Installed
-from switch.program.program import Action, Conditional, MatchKey, Pipeline, Table, Unknown, Validity
+from switch.program.actions import Action
+from switch.program.expressions import Unknown, Validity
+from switch.program.pipelines import Conditional, MatchKey, Pipeline, Table
 
 END = -1
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from switch.interpret.state.packet import Places
 from switch.interpret.state.switch_state import State
 from switch.interpret.state.trace import Trace
-from switch.program.program import Program, Source
+from switch.program.program import Program
+from switch.program.source import Source
 from topo.errors import UnsupportedError
 
 ELSEWHERE = "write it with what v1model.p4 declares, or run the program on BMv2 (SWITCH=bmv2)"

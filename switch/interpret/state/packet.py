@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from switch.program.program import Field, Header, Program
+from switch.program.headers import Field, Header
+from switch.program.program import Program
 
 STANDARD = "standard_metadata"
 NO_SESSION = -1

@@ -10,7 +10,9 @@ from switch.control.entry_check import action_call, check_entries, default_call,
 from switch.entries import MirrorSession, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
 from switch.interpret.state.meters import MeterState
 from switch.interpret.state.tables import Installed, TableState
-from switch.program.program import ActionCall, Counter, Program, Register
+from switch.program.actions import ActionCall
+from switch.program.externs import Counter, Register
+from switch.program.program import Program
 from topo.errors import InputError, UnsupportedError
 
 Clock = Callable[[], int]

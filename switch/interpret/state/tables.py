@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from switch.entries import KeyPart, Lpm, Range, TableEntry, Ternary
-from switch.program.program import ActionCall, MatchKey, Table
+from switch.program.actions import ActionCall
+from switch.program.pipelines import MatchKey, Table
 from topo.errors import InputError
 
 REMEMBERED = 4096

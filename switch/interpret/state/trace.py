@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from switch.interpret.state.packet import Packet, Places, Run, Value
 from switch.interpret.state.tables import Installed
-from switch.program.program import ActionCall, Conditional, Field, ParserState, Primitive, Table
+from switch.program.actions import ActionCall, Primitive
+from switch.program.headers import Field
+from switch.program.parser import ParserState
+from switch.program.pipelines import Conditional, Table
 
 
 class Trace:

@@ -1,0 +1,62 @@
+"""What a program hashes, checks, reports and keeps: calculations, checksums and lists of fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switch.program.expressions import Expression, HeaderReference
+from switch.program.headers import Field
+from switch.program.source import Source
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number of a known width, as a part of what is hashed."""
+
+    value: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Payload:
+    """All of the packet behind the headers that were parsed, as a part of what is hashed."""
+
+
+HashInput = Field | Literal | HeaderReference | Payload
+"""One part of what is hashed; the parts stand side by side, bit after bit."""
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """A hash function with what it is computed over; fields of headers that are not valid are left out."""
+
+    name: str
+    algorithm: str
+    input: tuple[HashInput, ...]
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """A checksum field, `target`, for the packets for which `condition` holds (None: for all).
+
+    With `verify` it is compared after the parser, with `update` it is set before the deparser.
+    """
+
+    name: str
+    target: Field
+    calculation: Calculation
+    verify: bool
+    update: bool
+    condition: Expression | None
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class FieldList:
+    """Fields that a digest reports, or that a copy of the packet keeps."""
+
+    number: int
+    name: str
+    fields: tuple[Field | Literal, ...]
+    source: Source | None = None
