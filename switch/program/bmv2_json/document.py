@@ -1,0 +1,88 @@
+"""A whole document of BMv2 JSON, as p4c's backend `p4c-bm2-ss` writes it, to a `Program`.
+
+Above each reader of this folder stands the piece of JSON that it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from switch.program.bmv2_json.arguments import read_expression
+from switch.program.bmv2_json.declarations import (
+    Declarations,
+    read_declarations,
+    read_direct_counters,
+    read_value_sets,
+)
+from switch.program.bmv2_json.hash_inputs import read_field_list, read_profiles
+from switch.program.bmv2_json.match_tables import read_pipeline
+from switch.program.bmv2_json.parse_states import read_parser
+from switch.program.bmv2_json.primitives import read_action, read_primitive
+from switch.program.bmv2_json.source_info import Json, read_source
+from switch.program.calculations import Checksum
+from switch.program.expressions import Unknown
+from switch.program.program import Program
+
+
+def read_document(document: Json) -> Program:
+    """The program in a document, whose values may still have other types than `Program` declares."""
+    declared = read_declarations(document)
+    actions = {node["id"]: read_action(declared, node) for node in document["actions"]}
+    pipelines = {node["name"]: read_pipeline(declared, actions, node) for node in document["pipelines"]}
+    direct = {node["name"] for node in document["meter_arrays"] if node["is_direct"]}
+    deparser = document["deparsers"][0]
+    return Program(
+        name=document.get("program", "?"),
+        headers=declared.headers,
+        errors=dict(document["errors"]),
+        parser=read_parser(declared, document["parsers"][0]),
+        ingress=pipelines["ingress"],
+        egress=pipelines["egress"],
+        deparser=tuple(deparser["order"]),
+        actions=tuple(actions.values()),
+        registers=declared.registers,
+        counters=declared.counters,
+        aliases={name: declared.fields[tuple(target)] for name, target in document["field_aliases"]},
+        extras=tuple(read_extras(document)),
+        stacks=declared.stacks,
+        unions=declared.unions,
+        union_stacks=declared.union_stacks,
+        direct_counters={each.name: each for each in read_direct_counters(document)},
+        meters={name: meter for name, meter in declared.meters.items() if name not in direct},
+        direct_meters={name: meter for name, meter in declared.meters.items() if name in direct},
+        calculations=declared.calculations,
+        checksums=tuple(read_checksum(declared, node) for node in document["checksums"]),
+        digests={node["id"]: read_field_list(node, declared.fields) for node in document["learn_lists"]},
+        field_lists={node["id"]: read_field_list(node, declared.fields) for node in document.get("field_lists", [])},
+        profiles={each.name: each for node in document["pipelines"] for each in read_profiles(node, declared.fields)},
+        value_sets={each.name: each for each in read_value_sets(document)},
+        externs=declared.externs,
+        deparser_statements=tuple(read_primitive(declared, node) for node in deparser.get("primitives", [])),
+    )
+
+
+# {"target": ["ipv4", "checksum"], "calculation": "calc", "verify": true, "update": false, "if_cond": {...}}
+def read_checksum(declared: Declarations, node: Json) -> Checksum:
+    """One checksum; documents without `verify` and `update` mean both."""
+    return Checksum(
+        node["name"],
+        declared.fields[tuple(node["target"])],
+        declared.calculations[node["calculation"]],
+        verify=node.get("verify", True),
+        update=node.get("update", True),
+        condition=read_expression(declared, node["if_cond"]) if node.get("if_cond") else None,
+        source=read_source(node),
+    )
+
+
+def read_extras(document: Json) -> Iterable[Unknown]:
+    """What no part of a `Program` holds; p4c writes none of it, but older compilers did."""
+    for checksum in document["checksums"]:
+        if checksum["type"] != "generic":
+            yield Unknown("checksum type", checksum["type"], read_source(checksum))
+    for pipeline in document["pipelines"]:
+        for call in pipeline.get("action_calls", []):
+            yield Unknown("call of an action outside of a table", call["name"], read_source(call))
+    for header_type in document["header_types"]:
+        if header_type.get("length_exp"):
+            yield Unknown("header with an expression for its length", header_type["name"])
