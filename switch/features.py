@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from switch.control.entry_check import PARTS
+from switch.control.match_rules import KEY_TYPES
 from switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
 from switch.fast.compile.calculations import ALGORITHMS as COMPILED_ALGORITHMS
 from switch.fast.compile.expressions import OPERATORS as COMPILED_OPERATORS
 from switch.fast.compile.header_expressions import REWRITTEN
 from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
-from switch.fast.layout.layout import STANDARD
 from switch.interpret.stages.actions import HANDLERS
 from switch.interpret.stages.expressions import ON_STACKS, OPERATORS
 from switch.interpret.stages.hash_functions import ALGORITHMS
 from switch.interpret.stages.parser import PARSER_OPERATIONS
 from switch.program.read import read_program
+from switch.program.v1model import STANDARD_METADATA
 from switch.running_switch import PROGRAM
 
 
@@ -34,14 +34,14 @@ class Features:
 
 def features() -> list[Features]:
     """Every construct that has a handler, by kind."""
-    fields = read_program(PROGRAM).headers[STANDARD].fields
+    fields = read_program(PROGRAM).headers[STANDARD_METADATA].fields
     standard = [field.name for field in fields if not field.name.startswith("_")]  # p4c pads
     return [
         split("primitives", COMPILED_PRIMITIVES, HANDLERS),
         split("parser", COMPILED_PARSER_OPERATIONS, PARSER_OPERATIONS),
         split("operators", [*COMPILED_OPERATORS, *REWRITTEN], OPERATORS | ON_STACKS),
         split("hashes", COMPILED_ALGORITHMS, ALGORITHMS),
-        split("keys", PARTS, PARTS),
+        split("keys", KEY_TYPES, KEY_TYPES),
         split("standard_metadata", standard, standard),
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from switch.control.match_rules import KEY_TYPES, by_priority
 from switch.entries import (
     REPLICA,
     DefaultAction,
@@ -23,21 +24,12 @@ from switch.entries import (
 from switch.program.actions import ActionCall
 from switch.program.pipelines import MatchKey, Table
 from switch.program.program import Program
+from switch.program.v1model import PORTS
 from topo.errors import InputError, unknown_name
 
 MAX_GROUP = 65535
 MAX_REPLICA = 65535
 MAX_SESSION = (1 << 15) - 1
-
-PARTS: dict[str, type] = {
-    "exact": int,
-    "valid": int,
-    "lpm": Lpm,
-    "ternary": Ternary,
-    "range": Range,
-}
-"""What may stand in a key, by how that part of it matches."""
-BY_PRIORITY = {"ternary", "range"}
 
 
 def check_entries(program: Program, entries: SwitchEntries) -> None:
@@ -111,7 +103,7 @@ def check_key(table: Table, entry: TableEntry | ProfileEntry) -> None:
         raise InputError(f"{what}: {len(entry.key)} given, {len(table.key)} expected ({names})")
     for value, part in zip(entry.key, table.key, strict=True):
         check_part(what, part, value)
-    prioritised = any(part.match in BY_PRIORITY for part in table.key)
+    prioritised = by_priority(table)
     if prioritised != (entry.priority is not None):
         rule = "needs a priority, for its keys can overlap" if prioritised else "takes no priority: its keys never tie"
         raise InputError(f"{what}: the entry {entry.key} {rule}")
@@ -119,7 +111,7 @@ def check_key(table: Table, entry: TableEntry | ProfileEntry) -> None:
 
 def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
     """`value` must be of the kind that `part` matches by, and its numbers must fit."""
-    expected = PARTS[part.match]
+    expected = KEY_TYPES[part.match]
     if not isinstance(value, expected):
         kind = "a number" if expected is int else expected.__name__
         raise InputError(f"{what}: '{part.name}' matches {part.match}, which takes {kind}, not {value!r}")
@@ -165,15 +157,15 @@ def check_group(group: MulticastGroup) -> None:
                 f"0 to {MAX_REPLICA} are possible, but for {REPLICA}, which is that of its ports"
             )
     for port in (*group.ports, *(port for _, port in group.more)):
-        if not 0 <= port < 512:
-            raise InputError(f"multicast group {group.group}: port {port}; ports are 0 to 511")
+        if not 0 <= port < PORTS:
+            raise InputError(f"multicast group {group.group}: port {port}; ports are 0 to {PORTS - 1}")
 
 
 def check_mirror(mirror: MirrorSession) -> None:
     if not 0 <= mirror.session <= MAX_SESSION:
         raise InputError(f"mirror session {mirror.session}: sessions are 0 to {MAX_SESSION}")
-    if mirror.port is not None and not 0 <= mirror.port < 512:
-        raise InputError(f"mirror session {mirror.session}: port {mirror.port}; ports are 0 to 511")
+    if mirror.port is not None and not 0 <= mirror.port < PORTS:
+        raise InputError(f"mirror session {mirror.session}: port {mirror.port}; ports are 0 to {PORTS - 1}")
 
 
 def check_rates(program: Program, rates: MeterRates) -> None:

@@ -9,7 +9,6 @@ from collections import deque
 from typing import NamedTuple
 
 from switch.entries import MirrorSession, MulticastGroup
-from switch.interpret.stages.actions import DROP_PORT
 from switch.interpret.stages.deparser import deparser_of
 from switch.interpret.stages.parser import parser_of
 from switch.interpret.stages.pipelines import pipeline_of
@@ -17,10 +16,17 @@ from switch.interpret.state.context import Context
 from switch.interpret.state.packet import NO_SESSION, Packet, Places
 from switch.program.headers import Field
 from switch.program.malformed import MALFORMED
+from switch.program.v1model import (
+    DROP_PORT,
+    EGRESS_CLONE,
+    INGRESS_CLONE,
+    NORMAL,
+    RECIRCULATED,
+    REPLICATED,
+    RESUBMITTED,
+)
 from topo.errors import RunError
 
-NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
-"""standard_metadata.instance_type"""
 MAX_PASSES = 4096
 """So many passes through the switch, for one packet that came in, are a loop."""
 

@@ -19,11 +19,12 @@ from scapy.utils import RawPcapNgReader, RawPcapReader, RawPcapWriter
 from switch.control.simple_switch_cli import read_commands
 from switch.entries import SwitchEntries
 from switch.program.read import read_program
+from switch.program.v1model import DROP_PORT
 from switch.standalone.devices import Device, open_device
 from topo.errors import InputError, writing
 
 ETHERNET = 1
-PORTS = range(511)
+PORTS = range(DROP_PORT)
 
 Timed = tuple[float, int, bytes]
 """Seconds, port and packet."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from switch.control.entry_check import BY_PRIORITY
+from switch.control.match_rules import by_priority
 from switch.control.simple_switch_cli import number
 from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
 from switch.program.actions import Action
@@ -38,7 +38,7 @@ class Names:
         key = tuple(key_part(part, given[part.name]) if part.name in given else anything(part) for part in table.key)
         action, params = self.call(table, add.action, add.params)
         priority = None
-        if any(part.match in BY_PRIORITY for part in table.key):
+        if by_priority(table):
             priority = LOWEST_PRIORITY - (add.priority or 0)
         return TableEntry(table.name, key, action.name, params, priority)
 

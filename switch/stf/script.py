@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from switch.program.v1model import DROP_PORT
 from topo.errors import InputError
 
 HEX = re.compile(r"(?:[0-9A-F]{2})*")
 PATTERN = re.compile(r"[0-9A-F*]*")
 ACTION = re.compile(r"(?P<before>.*?)(?P<name>\S+?)\s*\((?P<arguments>[^)]*)\)\s*(?:=\s*\S+\s*)?")
-MAX_PORT = 510
 PASSED_ON = ("mc_", "mirroring_", "meter_", "register_", "counter_")
 
 
@@ -166,8 +166,8 @@ def parse_expect(rest: str) -> Expect:
 
 def port_and_digits(rest: str) -> tuple[int, str]:
     port, *digits = rest.split()
-    if not (port.isdecimal() and int(port) <= MAX_PORT):
-        raise ValueError(f"port {port}: ports are 0 to {MAX_PORT}")
+    if not (port.isdecimal() and int(port) < DROP_PORT):
+        raise ValueError(f"port {port}: ports are 0 to {DROP_PORT - 1}")
     return int(port), "".join(digits).upper()
 
 

@@ -17,8 +17,9 @@ from switch.entries import Entries, SwitchEntries, TableEntry
 from switch.targets import choose_target
 from switch.testing.target_comparison import compare
 from topo.errors import FabricError
-from topo.fabric.circuits import circuit, optical_ports
+from topo.fabric.circuits import circuit
 from topo.fabric.generators import units
+from topo.fabric.optical_links import optical_ports
 from topo.live.netlink import inside
 from topo.live.network import Network
 

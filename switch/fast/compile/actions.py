@@ -9,12 +9,12 @@ from switch.fast.compile import calculations, headers
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import WORD, constant, truncated, unsigned_word
 from switch.fast.layout.field_usage import may_change, written_by
-from switch.fast.layout.layout import DROP_PORT, STANDARD
 from switch.program.actions import Action, Argument, Primitive
 from switch.program.calculations import Calculation
 from switch.program.expressions import ElementField, Expression, HeaderReference
 from switch.program.externs import Counter, Register
 from switch.program.headers import Field
+from switch.program.v1model import DROP_PORT, STANDARD_METADATA
 from topo.errors import UnsupportedError
 
 Handler = Callable[..., None]
@@ -114,7 +114,7 @@ def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]
 
 # {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
 def mark_to_drop(context: Context, standard: Argument) -> None:
-    if standard != HeaderReference(STANDARD):
+    if standard != HeaderReference(STANDARD_METADATA):
         raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
     context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
     context.assign(context.layout.intrinsic["mcast_grp"], constant(0))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from switch.fast.compile.context import Context
 from switch.fast.layout.field_usage import statements_of, written_by
-from switch.fast.layout.layout import DROP_PORT, LOST, PORTS, STARTED
+from switch.fast.layout.layout import LOST, STARTED
 from switch.program.headers import Field
-
-INSTANCE_NORMAL = 0
-INSTANCE_REPLICATION = 5
+from switch.program.v1model import DROP_PORT, NORMAL, PORTS, REPLICATED
 
 
 def emit_architecture(context: Context) -> None:
@@ -90,7 +88,7 @@ def emit_replicate(context: Context) -> None:
         out.line("const struct key_groups key = {{number}};")
         out.line("const struct entry_groups *group = find_groups(&key);")
         out.line("if (!group) return drop(packet);")
-        set_standard(context, "instance_type", str(INSTANCE_REPLICATION))
+        set_standard(context, "instance_type", str(REPLICATED))
         emit_saving(context)
         with out.block("for (u32 i = 0; i < MAX_REPLICAS && i < group->count; i++)"):
             emit_restoring(context)
@@ -150,7 +148,7 @@ def emit_receive(context: Context) -> None:
         out.line("if (group) return replicate(packet, group);")
         out.line(f"if (spec == {DROP_PORT} || spec >= {PORTS}) return drop(packet);")
         out.line("CHECKED(spec);")
-        set_standard(context, "instance_type", str(INSTANCE_NORMAL))
+        set_standard(context, "instance_type", str(NORMAL))
         out.comment("simple_switch has one queue for each port; a packet of another priority is lost.")
         out.line(f"if ({standard(context, 'priority')}) return drop(packet);")
         rid = standard(context, "egress_rid")

@@ -13,9 +13,10 @@ from switch.fast.compile.deparser import emit_deparser
 from switch.fast.compile.parser import ParserGenerator
 from switch.fast.compile.pipelines import declare_entries, emit_pipeline, emit_search
 from switch.fast.compile.refusals import check, refusal
-from switch.fast.layout.layout import MAX_REPLICAS, PORTS, Layout, declare_memory
+from switch.fast.layout.layout import MAX_REPLICAS, Layout, declare_memory
 from switch.program.malformed import MALFORMED, not_p4c
 from switch.program.program import Program
+from switch.program.v1model import PORTS
 from topo.errors import UnsupportedError
 
 KEPT = "_generated"

@@ -22,10 +22,9 @@ from switch.program.externs import Counter, Register
 from switch.program.headers import Field, Header
 from switch.program.pipelines import Table
 from switch.program.program import Program
+from switch.program.v1model import PORTS, STANDARD_METADATA
 from topo.errors import UnsupportedError
 
-PORTS = 512
-DROP_PORT = 511
 MAX_REPLICAS = 128
 MOST_VARIABLE_BYTES = 512
 DIRECT_BITS = 12  # a table with one key of at most so many bits is an array
@@ -38,8 +37,6 @@ LOST = "lost packets"  # that could not be made as their headers say
 GROUPS = "groups"
 GROUP_BITS = 8
 GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
-
-STANDARD = "standard_metadata"
 
 COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
 
@@ -118,12 +115,12 @@ class Layout:
         wanted = ("ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp",
                   "egress_rid", "parser_error", "priority", "checksum_error")  # fmt: skip
         clocks = filter(self.timed, CLOCKS)
-        found = {name: self.program.find_field(STANDARD, name) for name in (*wanted, *clocks)}
+        found = {name: self.program.find_field(STANDARD_METADATA, name) for name in (*wanted, *clocks)}
         return {name: field for name, field in found.items() if field is not None}
 
     def timed(self, name: str) -> bool:
         """Whether the program uses a metadata field that the switch fills from its clock."""
-        return self.program.find_field(STANDARD, name) in used_fields(self.program)
+        return self.program.find_field(STANDARD_METADATA, name) in used_fields(self.program)
 
     @cached_property
     def rebuilt(self) -> bool:

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.compile.generate import Generated, generate
-from switch.fast.layout.layout import ARRIVALS, DROP_PORT, GROUPS
+from switch.fast.layout.layout import ARRIVALS, GROUPS
 from switch.fast.load.attach import IngressFilter
 from switch.fast.load.build import EBPF, build
 from switch.fast.load.libbpf import BpfObject, failure, map_info, map_items, update_map, verified_instructions
 from switch.fast.load.needs import explanation, lacking, needs_of
 from switch.fast.load.shared_state import SwitchState
 from switch.program.program import Program
+from switch.program.v1model import DROP_PORT
 from topo.errors import InputError, MachineError, RunError
 from topo.live.processors import cpu_mask, switch_processors
 

@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.entry_check import BY_PRIORITY, action_call, check_entries
+from switch.control.entry_check import action_call, check_entries
+from switch.control.match_rules import by_priority, rank, test_of
 from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary, group_of_nodes
 from switch.fast.layout.layout import (
     GROUP_BYTES,
@@ -26,7 +27,6 @@ from switch.fast.layout.layout import (
     TableLayout,
 )
 from switch.fast.layout.records import Record
-from switch.interpret.state.tables import rank, test_of
 from switch.program.pipelines import ConstEntry, MatchKey, Table
 from topo.errors import InputError, UnsupportedError
 
@@ -199,7 +199,7 @@ class SwitchState(StateReader):
     def list_entries(self, table: TableLayout, rule: Record, entries: Sequence[TableEntry]) -> None:
         """Put entries where they win; the last place is written first, so that packets find all that were there."""
         listed = {self.identity(entry): entry for entry in (*self.lists[table.table.name], *entries)}
-        ordered = sorted(listed.values(), key=rank)
+        ordered = sorted(listed.values(), key=lambda entry: rank(entry.key, entry.priority))
         view = self.layout.view(self.memory, table.table.name).view(np.uint8).reshape(table.table.size, -1)
         for place, entry in reversed(list(enumerate(ordered))):
             call = action_call(self.program, entry)
@@ -219,10 +219,6 @@ def const_entry(table: Table, entry: ConstEntry) -> TableEntry:
     """An entry that the program gives."""
     priority = entry.priority if by_priority(table) else None
     return TableEntry(table.name, entry.key, entry.call.action.name, entry.call.values, priority)
-
-
-def by_priority(table: Table) -> bool:
-    return any(part.match in BY_PRIORITY for part in table.key)
 
 
 def key_part(part: MatchKey, mask: int, least: int, most: int) -> KeyPart:

@@ -14,10 +14,10 @@ from switch.program.actions import Action, Argument, Primitive
 from switch.program.expressions import Constant, Expression, HeaderReference
 from switch.program.externs import Extern
 from switch.program.headers import Field
+from switch.program.v1model import DROP_PORT
 from topo.errors import RunError
 
 Handler = Callable[..., Run]
-DROP_PORT = 511
 LOW_16 = (1 << 16) - 1
 SESSIONS = (1 << 15) - 1
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from switch.program.headers import Field, Header
 from switch.program.program import Program
 
-STANDARD = "standard_metadata"
 NO_SESSION = -1
 
 

@@ -6,17 +6,16 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from switch.entries import KeyPart, Lpm, Range, TableEntry, Ternary
+from switch.control.match_rules import Test, matches, rank, test_of
+from switch.entries import KeyPart
 from switch.program.actions import ActionCall
-from switch.program.pipelines import MatchKey, Table
+from switch.program.pipelines import Table
 from topo.errors import InputError
 
 REMEMBERED = 4096
 """So many keys that were looked up are remembered with what they found."""
 
 Key = tuple[int, ...]
-Test = tuple[int, int, int]
-"""Mask, least and greatest: what part & mask must be."""
 
 Identity = tuple[tuple[Test, ...], int | None]
 """What no two entries of a table have in common: the ends and mask of each part of the key, and the priority."""
@@ -65,7 +64,7 @@ class TableState:
         if self.table.match == "exact":
             self.exact[tuple(least for _, least, _ in tests)] = entry
             return
-        insort(self.ordered, (tests, entry), key=lambda each: rank(each[1]))
+        insort(self.ordered, (tests, entry), key=lambda each: rank(each[1].key, each[1].priority))
         self.found.clear()
 
     def at(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
@@ -99,29 +98,3 @@ class TableState:
             raise InputError(
                 f"table '{name}' is full: the program gives it {self.table.size} entries; raise its size there"
             )
-
-
-def test_of(part: MatchKey, value: KeyPart) -> Test:
-    """The test that one part of an entry's key stands for."""
-    ones = (1 << part.bits) - 1
-    match value:
-        case Lpm(number, prefix):
-            mask = ones ^ ones >> prefix
-            return mask, number & mask, number & mask
-        case Ternary(number, mask):
-            return mask, number & mask, number & mask
-        case Range(low, high):
-            return ones, low, high
-        case _:
-            return ones, value, value
-
-
-def matches(tests: list[Test], key: Key) -> bool:
-    return all(least <= part & mask <= most for (mask, least, most), part in zip(tests, key, strict=True))
-
-
-def rank(entry: Installed | TableEntry) -> int:
-    """Entries of low rank are found first."""
-    if entry.priority is not None:
-        return entry.priority
-    return -sum(part.prefix for part in entry.key if isinstance(part, Lpm))

@@ -1,0 +1,58 @@
+"""How the key of a packet is compared with entries, and which entry wins where several match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from switch.entries import KeyPart, Lpm, Range, Ternary
+from switch.program.pipelines import MatchKey, Table
+
+KEY_TYPES: dict[str, type] = {
+    "exact": int,
+    "valid": int,
+    "lpm": Lpm,
+    "ternary": Ternary,
+    "range": Range,
+}
+"""What may stand in the key of an entry, by how that part of the key matches."""
+
+BY_PRIORITY = {"ternary", "range"}
+"""Kinds of matches whose keys can overlap without one being longer: their entries need a priority."""
+
+Test = tuple[int, int, int]
+"""Mask, least and greatest: a part of a packet's key matches where least <= part & mask <= greatest."""
+
+
+def by_priority(table: Table) -> bool:
+    """Whether entries of the table need a priority."""
+    return any(part.match in BY_PRIORITY for part in table.key)
+
+
+def test_of(part: MatchKey, value: KeyPart) -> Test:
+    """The test that one part of an entry's key stands for."""
+    ones = (1 << part.bits) - 1
+    match value:
+        case Lpm(number, prefix):
+            mask = ones ^ ones >> prefix
+            return mask, number & mask, number & mask
+        case Ternary(number, mask):
+            return mask, number & mask, number & mask
+        case Range(low, high):
+            return ones, low, high
+        case _:
+            return ones, value, value
+
+
+def matches(tests: Sequence[Test], key: Sequence[int]) -> bool:
+    """Whether a packet's key passes the tests of all parts of an entry's key."""
+    return all(least <= part & mask <= most for (mask, least, most), part in zip(tests, key, strict=True))
+
+
+def rank(key: Sequence[KeyPart], priority: int | None) -> int:
+    """A number by which entries are ordered: of those that match, the one with the lowest rank wins.
+
+    It is the entry's priority; without one, longer prefixes go first.
+    """
+    if priority is not None:
+        return priority
+    return -sum(part.prefix for part in key if isinstance(part, Lpm))

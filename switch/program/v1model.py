@@ -1,0 +1,15 @@
+"""What v1model.p4 and BMv2's simple_switch fix for every program: metadata, ports, how a packet came to a pipeline."""
+
+from __future__ import annotations
+
+STANDARD_METADATA = "standard_metadata"
+"""The instance that holds the metadata of the switch itself."""
+
+PORTS = 512
+"""A port number has 9 bits."""
+
+DROP_PORT = 511
+"""A packet whose `egress_spec` is this one is dropped; it is the number of no port."""
+
+NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
+"""The values of `standard_metadata.instance_type`."""
