@@ -11,8 +11,9 @@ from planner.install.plan_entries import entries
 from planner.registry import find_method
 from switch.entries import Entries, SwitchEntries, TableEntry
 from topo.errors import PlanError
-from topo.fabric.circuits import Interconnect, optical_ports
+from topo.fabric.circuits import Interconnect
 from topo.fabric.generators import units, with_pipelines
+from topo.fabric.optical_links import optical_ports
 from traffic.wire.packet import FRAGMENT
 
 SERVERS = 2

@@ -14,7 +14,7 @@ from topo.fabric.fabric import Fabric
 from topo.fabric.generators import FABRICS, aro_figure1, fat_tree, leaf_spine, named_fabric, units, with_pipelines
 from topo.picture.draw import Picture, draw
 from topo.picture.labels import overlap
-from topo.picture.positions import SWITCH_HEIGHT, Layout
+from topo.picture.positions import SWITCH_HEIGHT, NodePositions
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def test_svg_and_png(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fabric", [*map(named_fabric, FABRICS), fat_tree(6)], ids=lambda fabric: fabric.name)
 def test_nodes_do_not_overlap(fabric: Fabric) -> None:
-    layout = Layout(fabric)
+    layout = NodePositions(fabric)
     for row in layout.rows:
         widths = {node: 0.4 if node in fabric.host_names else layout.switch_width(node) for node in row}
         for a, b in combinations(row, 2):
@@ -70,7 +70,7 @@ def test_nodes_do_not_overlap(fabric: Fabric) -> None:
 
 def test_cables_end_in_the_column_of_their_pipeline() -> None:
     fabric = with_pipelines(fat_tree(4), 4)
-    layout = Layout(fabric)
+    layout = NodePositions(fabric)
     ends = [layout.end("agg2_1", peer)[0] for peer in fabric.neighbors["agg2_1"]]
     assert ends == sorted(set(ends))
     assert ends == [pytest.approx(layout.pipeline_x("agg2_1", pipeline)) for pipeline in range(4)]

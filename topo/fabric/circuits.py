@@ -1,27 +1,26 @@
 """An all-optical interconnect (AOI) as data: a circuit switch, optical ports at its fibres, circuits between them.
 
-A circuit joins two optical ports, both ways, at the rate of a port; a port has one circuit at most. What changes
-is dark for the time of a reconfiguration.
+A circuit joins two optical ports, both ways, at the rate of a port; a port has one circuit at most. A port whose
+circuit changes carries nothing for the time of a reconfiguration.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
 from topo.errors import FabricError, unknown_name
-from topo.fabric.fabric import Fabric, Link, Switch
 
 INTERCONNECT = "aoi"
-"""What the circuit switch is called."""
+"""The name of the circuit switch, as a node of a network."""
 
 Port = tuple[str, int]
-"""A node, and the number of a port of it."""
+"""A node, and the number of one of its ports."""
 Circuit = tuple[Port, Port]
-"""The lower port comes first; see `circuit`."""
+"""The two ports that are joined, the lower one first; `circuit` makes one."""
 
 
 def circuit(one: Port, other: Port) -> Circuit:
@@ -31,7 +30,7 @@ def circuit(one: Port, other: Port) -> Circuit:
 
 @dataclass(frozen=True)
 class Fibre:
-    """From an optical port of a node to the circuit switch; `rate_bps` each way."""
+    """A fibre from an optical port of a node to the circuit switch; it carries `rate_bps` each way."""
 
     node: str
     port: int
@@ -40,12 +39,13 @@ class Fibre:
 
     @property
     def end(self) -> Port:
+        """The optical port that the fibre is at."""
         return self.node, self.port
 
 
 @dataclass(frozen=True)
 class Interconnect:
-    """A circuit switch: `fibres[n]` is at its port n + 1. `circuits` are those of the beginning.
+    """A circuit switch: `fibres[n]` is at its port n + 1, and `circuits` exist at the beginning.
 
     Constructing one checks it. Raises `FabricError`.
     """
@@ -83,11 +83,12 @@ class Interconnect:
                 raise FabricError(f"optical port {named(end)} is in {count} circuits: a port can be in one")
 
     def check_node(self, node: str) -> None:
+        """Raise `FabricError` unless the node has optical ports."""
         if node not in self.ports:
             raise FabricError(str(unknown_name("unit with optical ports", node, self.ports)))
 
     def between(self, pairs: Iterable[tuple[str, str]], before: Collection[Circuit] = ()) -> frozenset[Circuit]:
-        """Circuits between pairs of nodes, a pair for each; as many as possible of those `before` stay what they are.
+        """One circuit for each of the pairs of nodes; as many as possible of the circuits `before` are kept.
 
         Raises `FabricError` for a node that is not there, or that has fewer ports than circuits are wanted.
         """
@@ -102,6 +103,7 @@ class Interconnect:
         return frozenset(kept | new)
 
     def check_pairs(self, wanted: Counter[tuple[str, str]]) -> None:
+        """Raise `FabricError` unless every node exists, is joined to others only, and has ports enough."""
         for pair in wanted:
             for node in pair:
                 self.check_node(node)
@@ -113,6 +115,7 @@ class Interconnect:
 
     @staticmethod
     def kept(wanted: Counter[tuple[str, str]], before: Collection[Circuit]) -> Iterator[Circuit]:
+        """The circuits of `before` that are among the wanted ones, each pair as often as it is wanted."""
         left = Counter(wanted)
         for each in sorted(before):
             if left[nodes_of(each)] > 0:
@@ -126,6 +129,7 @@ def nodes_of(each: Circuit) -> tuple[str, str]:
 
 
 def named(end: Port) -> str:
+    """An optical port as error messages write it."""
     return f"{end[1]} of '{end[0]}'"
 
 
@@ -134,67 +138,3 @@ def listed(ports: Iterable[int]) -> str:
     numbers = sorted(ports)
     contiguous = len(numbers) > 1 and all(b == a + 1 for a, b in pairwise(numbers))
     return f"{numbers[0]}-{numbers[-1]}" if contiguous else ", ".join(map(str, numbers))
-
-
-# ---- from a fabric -----------------------------------------------------------------------------
-
-
-def patch_panel(fabric: Fabric, reconfiguration_s: float = 0.0) -> Interconnect:
-    """All optical links of a fabric through one circuit switch: a circuit each. Raises `FabricError` without any."""
-    optical = [link for link in fabric.links if link.optical]
-    if not optical:
-        raise FabricError(f"fabric '{fabric.name}' has no optical link: nothing would go through the circuit switch")
-    fibres = [fibre for link in optical for fibre in (
-        Fibre(link.a, link.a_port, link.capacity_ab_bps, link.delay_s),
-        Fibre(link.b, link.b_port, link.capacity_ba_bps, link.delay_s),
-    )]  # fmt: skip
-    circuits = (circuit((link.a, link.a_port), (link.b, link.b_port)) for link in optical)
-    return Interconnect(tuple(fibres), reconfiguration_s, frozenset(circuits))
-
-
-def optical_ports(
-    fabric: Fabric, ports: Mapping[str, int], rate_bps: float, reconfiguration_s: float = 0.0
-) -> Interconnect:
-    """An interconnect without circuits yet, to which each switch has so many `ports`, behind its others.
-
-    The fabric's optical links are then what circuits may come to be, and no matter how many there are.
-    """
-    for unit in ports:
-        if unit not in fabric.switch_by_name:
-            raise FabricError(str(unknown_name("switch", unit, fabric.switch_by_name)))
-    fibres = (
-        Fibre(unit, last_electrical_port(fabric, unit) + number, rate_bps)
-        for unit, count in ports.items()
-        for number in range(1, count + 1)
-    )
-    return Interconnect(tuple(fibres), reconfiguration_s)
-
-
-def last_electrical_port(fabric: Fabric, node: str) -> int:
-    """The highest port of a node's links that are not optical; 0 without any."""
-    ends = ((link.a, link.a_port) if link.a == node else (link.b, link.b_port) for link in electrical(fabric))
-    return max((port for name, port in ends if name == node), default=0)
-
-
-def electrical(fabric: Fabric) -> tuple[Link, ...]:
-    """The links that are not optical."""
-    return tuple(link for link in fabric.links if not link.optical)
-
-
-def with_ports(switch: Switch, ports: Iterable[int]) -> Switch:
-    """The switch with these ports too, in its last pipeline: a fabric does not know all of an interconnect's."""
-    more = tuple(sorted(set(ports) - set(switch.ports)))
-    return replace(switch, pipelines=(*switch.pipelines[:-1], switch.pipelines[-1] + more))
-
-
-def cables(fabric: Fabric, interconnect: Interconnect | None) -> tuple[Link, ...]:
-    """What is plugged in: every link; or, with an interconnect, a fibre for each optical port in their stead."""
-    if interconnect is None:
-        return fabric.links
-    if INTERCONNECT in fabric.tiers:
-        raise FabricError(f"a node is called '{INTERCONNECT}', as the circuit switch is: give it another name")
-    fibres = (
-        Link(fibre.node, INTERCONNECT, fibre.port, number, fibre.rate_bps, fibre.rate_bps, fibre.delay_s, optical=True)
-        for number, fibre in enumerate(interconnect.fibres, start=1)
-    )
-    return (*electrical(fabric), *fibres)

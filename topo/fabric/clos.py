@@ -18,7 +18,7 @@ DEFAULT_CAPACITY_BPS = 20e6
 
 @dataclass(frozen=True)
 class Cable:
-    """A link to be, before ports are numbered. `down_bps` is the capacity from `b` to `a`, if it differs."""
+    """A link whose ports are not numbered yet. `down_bps` is the capacity from `b` to `a`, if it differs."""
 
     a: str
     b: str
@@ -55,7 +55,8 @@ def leaf_spine(
 ) -> Fabric:
     """Every leaf joined to every spine. `oversubscription` is a leaf's host capacity over its uplink capacity.
 
-    Without it all links have `capacity_bps`; with it, host links have, and uplinks what the ratio asks for.
+    Host links have `capacity_bps`. Without `oversubscription` uplinks have it too; with it they have what the ratio
+    leaves them.
     """
     require_positive(leaves=leaves, spines=spines, hosts_per_leaf=hosts_per_leaf)
     uplink_bps = uplink_capacity(hosts_per_leaf, spines, capacity_bps, oversubscription)
@@ -69,7 +70,7 @@ def leaf_spine(
 
 
 MOST_PORTS = 128
-"""Of a fat-tree's switches, so that a slip of the keyboard does not fill the memory."""
+"""The largest k of a fat-tree: a mistyped k must not fill the memory."""
 
 
 def fat_tree(
@@ -101,6 +102,7 @@ def fat_tree(
 
 
 def fat_tree_tiers(k: int) -> dict[str, int]:
+    """The switches of a k-ary fat-tree with their tiers: edge 1, aggregation 2, core 3."""
     pods = [(pod, i) for pod in range(1, k + 1) for i in range(1, k // 2 + 1)]
     edges = {f"edge{pod}_{i}": 1 for pod, i in pods}
     aggregations = {f"agg{pod}_{i}": 2 for pod, i in pods}
@@ -108,7 +110,7 @@ def fat_tree_tiers(k: int) -> dict[str, int]:
 
 
 def fat_tree_uplinks(k: int) -> Iterator[tuple[str, str]]:
-    """Aggregation switch i of every pod reaches the i-th group of k/2 core switches."""
+    """The links between switches, lower end first: in every pod, aggregation switch i reaches the i-th k/2 cores."""
     half = k // 2
     for pod in range(1, k + 1):
         for edge in range(1, half + 1):
@@ -127,6 +129,7 @@ def uplink_capacity(hosts: int, uplinks: int, capacity_bps: float, oversubscript
 
 
 def require_positive(**sizes: int) -> None:
+    """Raise `FabricError` for a size below 1; the keyword says what it is the size of."""
     for what, size in sizes.items():
         if size < 1:
             raise FabricError(f"{what} = {size}: at least 1 is expected")

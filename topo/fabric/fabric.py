@@ -20,7 +20,7 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 @dataclass(frozen=True)
 class Host:
-    """A server: a worker, a parameter server, or neither, as a job says."""
+    """A server. Jobs say which hosts are workers and which are parameter servers."""
 
     name: str
 
@@ -41,7 +41,7 @@ class Switch:
     aggregation_rate_bps: float | None = None
 
     def pipeline_of(self, port: int) -> int:
-        """The pipeline that `port` belongs to."""
+        """The pipeline that `port` belongs to. Raises `FabricError` for a port that the switch does not have."""
         for number, ports in enumerate(self.pipelines):
             if port in ports:
                 return number
@@ -67,13 +67,13 @@ class Link:
     optical: bool = False
 
     def peer_of(self, node: str) -> str:
-        """The other end."""
+        """The node at the other end of the cable from `node`."""
         return self.b if node == self.a else self.a
 
 
 @dataclass(frozen=True)
 class Fabric:
-    """Hosts, switches and links. Constructing one checks it; a `Fabric` that exists is sound."""
+    """Hosts, switches and links. Constructing one checks it and raises `FabricError` where something is wrong."""
 
     name: str
     hosts: tuple[Host, ...]
@@ -88,10 +88,12 @@ class Fabric:
 
     @cached_property
     def switch_by_name(self) -> dict[str, Switch]:
+        """Every switch by its name, in the order of `switches`."""
         return {switch.name: switch for switch in self.switches}
 
     @cached_property
     def host_names(self) -> frozenset[str]:
+        """The names of all hosts."""
         return frozenset(host.name for host in self.hosts)
 
     @cached_property
@@ -145,6 +147,7 @@ def contiguous_pipelines(ports: int, pipelines: int) -> tuple[tuple[int, ...], .
 
 
 def check_names(fabric: Fabric) -> None:
+    """Raise `FabricError` unless names are well formed and no two nodes have the same."""
     names = [host.name for host in fabric.hosts] + [switch.name for switch in fabric.switches]
     for name in names:
         if not NAME.fullmatch(name):
@@ -155,6 +158,7 @@ def check_names(fabric: Fabric) -> None:
 
 
 def check_switches(fabric: Fabric) -> None:
+    """Raise `FabricError` unless tiers, slots, rates and pipelines of all switches can exist."""
     for switch in fabric.switches:
         if switch.tier < 1:
             raise FabricError(f"switch '{switch.name}': tier {switch.tier}; 1 is the lowest, hosts hang from it")
@@ -178,6 +182,7 @@ def check_switches(fabric: Fabric) -> None:
 
 
 def check_links(fabric: Fabric) -> None:
+    """Raise `FabricError` unless every link joins two different nodes, at free ports, at a finite rate."""
     used: set[tuple[str, int]] = set()
     pairs: set[frozenset[str]] = set()
     for link in fabric.links:
@@ -195,6 +200,7 @@ def check_links(fabric: Fabric) -> None:
 
 
 def check_end(fabric: Fabric, name: str, node: str, port: int, used: set[tuple[str, int]]) -> None:
+    """Raise `FabricError` unless one end of a link is at a port that exists and is not in `used`; add it there."""
     if node not in fabric.tiers:
         raise FabricError(f"{name}: no host or switch is called '{node}'")
     if (node, port) in used:
@@ -207,6 +213,7 @@ def check_end(fabric: Fabric, name: str, node: str, port: int, used: set[tuple[s
 
 
 def check_hosts(fabric: Fabric) -> None:
+    """Raise `FabricError` unless every host has a link, and that to a switch."""
     for host in fabric.hosts:
         peers = fabric.neighbors[host.name]
         if not peers:

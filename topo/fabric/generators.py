@@ -1,4 +1,4 @@
-"""Where fabrics come from: the papers' testbeds and figures, and `FABRICS`, which maps name to factory.
+"""The fabrics of the papers' testbeds and figures, and `FABRICS`, the registry of all fabrics by name.
 
 The generators of other modules can be imported from here too: `leaf_spine`, `fat_tree`, and the `with_...` variations.
 """
@@ -49,10 +49,10 @@ __all__ = [
 def inart_testbed(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
     """InArt's testbed (section 5.2.1, Fig. 1): switches v1, v2; workers w1..w6; `ps1`, `ps2` are its S1, S2.
 
-    Section 2.1 places them. ATP, which aggregates at a worker's own ToR, sums W1..W4 on V1 and W5, W6 on
-    V2, so those are their racks. V1 sums for S1, and W4's gradient reaches V2 on its way to S2: S1 is with
-    V1, S2 with V2. Links and switches process 6 units, a PS 4: the PS's limit is the capacity of the link
-    into it, two thirds of the others'. Then LBMM reaches 4/3 units, ATP 2, InArt 2.5.
+    The placement follows from section 2.1. ATP aggregates at a worker's own ToR and sums W1..W4 on V1 and W5, W6 on
+    V2, so those are their racks. V1 sums for S1, and W4's gradient reaches V2 on its way to S2, so S1 is under
+    V1 and S2 under V2. Links and switches process 6 units and a PS 4; the PS's limit is here the capacity of the link
+    into it, two thirds of the others'. With that LBMM reaches 4/3 units, ATP 2 and InArt 2.5.
     """
     workers = {"v1": ("w1", "w2", "w3", "w4"), "v2": ("w5", "w6")}
     cables = [Cable(worker, switch, capacity_bps) for switch, rack in workers.items() for worker in rack]
@@ -66,9 +66,9 @@ def inart_testbed(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
 def goat_testbed(workers_per_switch: int = 4, capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
     """GOAT's testbed (section V-B, Fig. 2a): workers under s1 and s2, the PS under s3.
 
-    The three switches form a triangle. The example's overhead says so: GOAT's 13 transmissions are five
-    out of S1, five out of S2 and three out of S3, so that S1 and S2 exchange A3, A4, B1, B2 without S3.
-    Fig. 2a has two workers per switch, the testbed four.
+    The three switches form a triangle, which follows from the overhead in the paper's example: GOAT's 13
+    transmissions are five from S1, five from S2 and three from S3, so S1 and S2 exchange A3, A4, B1 and B2 directly,
+    not through S3. Fig. 2a has two workers per switch, the testbed four.
     """
     names = [f"w{i}" for i in range(1, 2 * workers_per_switch + 1)]
     cables = [Cable(name, "s1" if i < workers_per_switch else "s2", capacity_bps) for i, name in enumerate(names)]
@@ -80,13 +80,13 @@ def goat_testbed(workers_per_switch: int = 4, capacity_bps: float = DEFAULT_CAPA
 def aro_figure1(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
     """ARO's Figure 1: leaves l0..l3, spines s0, s1, workers w0..w4, `ps` under l0; INA on l1, l2 and s1.
 
-    Section II fixes the placement. GRID brings all to L1, for which "W2, W3, and W4" must climb a spine
-    (Fig. 3b): W0, W1 are under L1. In Fig. 1b W0..W3 pass several aggregators, and of those only L1, L2
-    and S1 exist: W2, W3 are under L2, and W4, which meets S1 alone, is under L3. The states follow:
+    The placement follows from section II. GRID brings all flows to L1, for which "W2, W3, and W4" must climb a spine
+    (Fig. 3b), so W0 and W1 are under L1. In Fig. 1b W0..W3 pass several aggregators, and of those only L1, L2
+    and S1 exist, so W2 and W3 are under L2, and W4, which passes S1 only, is under L3. Rates in parts of a link's:
 
-    - no INA: five flows on l0-ps, 1/5 of a link's rate;
-    - Fig. 1b, all leaves through s1, which sums the sums of l1, l2 and w4: 1;
-    - Fig. 3c (AggTree), l1 and l3 through s0, l2 through s1: three flows on l0-ps, 1/3.
+    - without INA five flows share l0-ps: 1/5;
+    - in Fig. 1b all leaves send through s1, which sums the sums of l1 and l2 and the flow of w4: 1;
+    - in Fig. 3c (AggTree) l1 and l3 send through s0, and l2 through s1: three flows share l0-ps: 1/3.
     """
     racks = {"l0": ("ps",), "l1": ("w0", "w1"), "l2": ("w2", "w3"), "l3": ("w4",)}
     cables = [Cable(host, leaf, capacity_bps) for leaf, rack in racks.items() for host in rack]
@@ -97,10 +97,11 @@ def aro_figure1(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
 
 
 def aro_figure3a(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
-    """ARO's Figure 3a: the network of Figure 1 with INA on the four leaves, as ATP has it.
+    """ARO's Figure 3a: the network of Figure 1 with INA on the four leaves, where ATP has it.
 
-    With l1 through s0, and l2 and l3 through s1, the sum of l2 and w4 share s1-l0: 1/2, although l0 then sums
-    all three. No plan does better here, for three flows into l0 share two spines.
+    With l1 through s0, and l2 and l3 through s1, the sum of l2 and the flow of w4 share the link s1-l0, so that the
+    rate is 1/2 of a link's, although l0 then sums all three flows. No plan does better, because three flows into l0
+    share two spines.
     """
     fabric = with_ina(aro_figure1(capacity_bps), ("l0", "l1", "l2", "l3"))
     return replace(fabric, name="aro-figure3a")
@@ -109,10 +110,11 @@ def aro_figure3a(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
 def pipelines_trap(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
     """A leaf-spine where the faster spine's uplinks arrive in different pipelines.
 
-    `ps` is under leaf1; leaf2, leaf3, leaf4 have two workers each and sum them. spine1 has the full
-    capacity but receives each of those leaves in a pipeline of its own; spine2 has 4/5 of it and receives
-    all in one. Whoever ignores pipelines sums at spine1 and expects 1; its three sums stay apart and
-    share leaf1-ps: 1/3. The best is to sum at spine2: 4/5. leaf1 has no INA, so that nothing repairs the choice.
+    `ps` is under leaf1; leaf2, leaf3 and leaf4 have two workers each and sum their gradients. spine1 has the full
+    capacity but receives each of those leaves in a pipeline of its own; spine2 has 4/5 of the capacity and receives
+    all of them in one pipeline. A planner that ignores pipelines sums at spine1 and expects the rate 1 of a link, but
+    the three sums stay apart and share leaf1-ps: 1/3. The best plan sums at spine2: 4/5. leaf1 has no INA, so that no
+    switch repairs a wrong choice.
     """
     leaves = ("leaf1", "leaf2", "leaf3", "leaf4")
     racks = {"leaf1": ("ps",), "leaf2": ("w1", "w2"), "leaf3": ("w3", "w4"), "leaf4": ("w5", "w6")}
@@ -133,9 +135,9 @@ def units(
 ) -> Fabric:
     """P4INC-AOI's data centre (section III): units `u1`, ..., each a switch and its servers `u1h1`, ...
 
-    Between them optical links of `port_bps`: circuits that stay what they are, with nearer units first as far as
-    `ports` of each reach (2 make a ring; by default there is a circuit between every two). `topo.fabric.circuits` has
-    an interconnect for them, whose circuits change.
+    Units are joined by optical links of `port_bps`, that is by circuits that never change. Each unit has at most
+    `ports` of them, to the nearest units on a ring first: 2 make a ring, and by default every two units are joined.
+    `topo.fabric.optical_links` gives them an interconnect, whose circuits change.
     """
     require_positive(units=units, servers=servers, ports=1 if ports is None else ports)
     names = [f"u{number}" for number in range(1, units + 1)]
@@ -146,7 +148,7 @@ def units(
 
 @dataclass(frozen=True)
 class Pool:
-    """The servers of a unit, and the rate of each."""
+    """How many servers a unit has, and the capacity of each one's link."""
 
     servers: int
     capacity_bps: float
@@ -178,7 +180,7 @@ def nearest_pairs(names: Sequence[str], most: int) -> list[tuple[str, str]]:
 
 
 def with_port_groups(fabric: Fabric, groups: dict[str, tuple[tuple[int, ...], ...]]) -> Fabric:
-    """The named switches with these ports in their pipelines; and INA off on leaf1."""
+    """The fabric with these ports in the pipelines of the named switches, and without INA on leaf1."""
     switches = (replace(s, pipelines=groups.get(s.name, s.pipelines), ina=s.name != "leaf1") for s in fabric.switches)
     return replace(fabric, switches=tuple(switches))
 

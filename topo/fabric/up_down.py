@@ -18,7 +18,7 @@ Path = tuple[str, ...]
 
 
 class Move(IntEnum):
-    """What a hop does. On an up-down path, moves never decrease."""
+    """The direction of a hop between tiers. On an up-down path, moves never decrease."""
 
     UP = 0
     CROSS = 1
@@ -30,7 +30,7 @@ State = tuple[str, Move]
 
 
 def move(fabric: Fabric, node: str, peer: str) -> Move:
-    """What the hop from `node` to `peer` does."""
+    """The direction of the hop from `node` to `peer`."""
     rise = fabric.tiers[peer] - fabric.tiers[node]
     return Move.UP if rise > 0 else Move.DOWN if rise < 0 else Move.CROSS
 
@@ -52,7 +52,8 @@ def is_up_down(fabric: Fabric, path: Sequence[str]) -> bool:
 def up_down_paths(fabric: Fabric, src: str, dst: str) -> list[Path]:
     """All shortest up-down paths from `src` to `dst` (hosts or switches), in the order of the links.
 
-    Empty when there is none; `[(src,)]` when they are the same node.
+    The list is empty where there is no path, and `[(src,)]` where both are the same node. Raises `FabricError` for a
+    node that the fabric does not have.
     """
     for node in (src, dst):
         if node not in fabric.tiers:
@@ -63,7 +64,7 @@ def up_down_paths(fabric: Fabric, src: str, dst: str) -> list[Path]:
 
 
 def walk(fabric: Fabric, path: Path, state: State, hops: dict[State, int]) -> Iterator[Path]:
-    """Every way of going on from `state` that comes one hop nearer each time."""
+    """Every continuation of `path` on which each hop comes one nearer to the destination of `hops`."""
     if hops[state] == 0:
         yield path
         return
@@ -73,7 +74,7 @@ def walk(fabric: Fabric, path: Path, state: State, hops: dict[State, int]) -> It
 
 
 def hops_to(fabric: Fabric, dst: str) -> dict[State, int]:
-    """The least number of hops to `dst` from every state that reaches it."""
+    """The smallest number of hops to `dst` from every state that reaches it."""
     hops = {(dst, last): 0 for last in Move}
     queue = deque(hops)
     while queue:
@@ -86,6 +87,7 @@ def hops_to(fabric: Fabric, dst: str) -> dict[State, int]:
 
 
 def successors(fabric: Fabric, state: State) -> Iterator[State]:
+    """The states that one hop from `state` leads to without climbing again."""
     node, last = state
     for peer in fabric.neighbors[node]:
         step = move(fabric, node, peer)
@@ -94,7 +96,7 @@ def successors(fabric: Fabric, state: State) -> Iterator[State]:
 
 
 def predecessors(fabric: Fabric, state: State, dst: str) -> Iterator[State]:
-    """The states from which one hop leads to `state`. A host is where a path ends, never on its way."""
+    """The states from which one hop leads to `state`. No path passes through a host, it only ends at one."""
     node, step = state
     if node in fabric.host_names and node != dst:
         return

@@ -19,13 +19,13 @@ def with_name(fabric: Fabric, name: str) -> Fabric:
 
 
 def with_capacity(fabric: Fabric, capacity_bps: float) -> Fabric:
-    """Every link with the same capacity both ways."""
+    """Every link with the same capacity in both directions."""
     links = (replace(link, capacity_ab_bps=capacity_bps, capacity_ba_bps=capacity_bps) for link in fabric.links)
     return replace(fabric, links=tuple(links))
 
 
 def with_capacities(fabric: Fabric, low_bps: float, high_bps: float, seed: int) -> Fabric:
-    """Heterogeneous capacities: each link uniform in [low, high], the same both ways; `seed` decides."""
+    """Heterogeneous capacities: each link's is drawn uniformly from [low, high] and holds in both directions."""
     if not 0 < low_bps <= high_bps:
         raise FabricError(f"capacities from {low_bps:g} to {high_bps:g} bit/s: 0 < low <= high is expected")
     draw = random.Random(seed)
@@ -59,9 +59,9 @@ def with_delay(fabric: Fabric, delay_s: float) -> Fabric:
 def with_ina(
     fabric: Fabric, names: Collection[str] | None = None, *, share: float | None = None, seed: int = 0
 ) -> Fabric:
-    """INA on the switches in `names` only, or on a random `share` of all switches, rounded; `seed` decides.
+    """INA on the switches in `names` only, or on a random `share` of all switches, which `seed` decides.
 
-    `names=()` switches INA off everywhere; neither argument switches it on everywhere.
+    `names=()` switches INA off everywhere; without both arguments it is on everywhere. Raises `FabricError`.
     """
     if names is not None and share is not None:
         raise FabricError("INA by names and by share at once: give one of them")
@@ -76,6 +76,7 @@ def with_ina(
 
 
 def share_count(switches: int, share: float | None) -> int:
+    """How many of so many switches a share is, rounded; all of them without a share."""
     if share is None:
         return switches
     if not 0 <= share <= 1:

@@ -18,24 +18,30 @@ def cpu_groups(process: int | str = "self", proc: Path = PROC, cgroups: Path = C
 
 
 def bases(number: str, controllers: str, cgroups: Path) -> list[Path]:
-    """Where a hierarchy is mounted: version 2 is number 0, alone or as `unified`; of version 1 each controller."""
+    """The folders where a hierarchy may be mounted.
+
+    Hierarchy 0 is version 2, mounted alone or as `unified`; version 1 has a hierarchy per set of controllers.
+    """
     if number == "0":
         return [cgroups, cgroups / "unified"]
     return [path for path in (cgroups / controllers, cgroups / "cpu") if path.is_dir()][:1]
 
 
 def has_quota(proc: Path = PROC, cgroups: Path = CGROUPS) -> bool:
-    """Whether a group around this process may run for a part of each period only."""
+    """Whether a group around this process limits it to a part of each period."""
     return bool(quotas(proc, cgroups))
 
 
 def quotas(proc: Path = PROC, cgroups: Path = CGROUPS) -> tuple[str, ...]:
-    """The quotas of the groups around this process, as the kernel writes them: microseconds, and of which period."""
+    """The quotas of the groups around this process, as the kernel writes them: "microseconds period"."""
     return tuple(quota for folder in cpu_groups("self", proc, cgroups) for quota in quota_of(folder))
 
 
 def quota_of(folder: Path) -> Iterator[str]:
-    """`cpu.max` of version 2 is "max 100000" without a quota, `cpu.cfs_quota_us` of version 1 is -1."""
+    """The quota of a group, if it has one.
+
+    Without a quota, `cpu.max` of version 2 is "max 100000" and `cpu.cfs_quota_us` of version 1 is -1.
+    """
     for line in (*lines(folder / "cpu.max"), *lines(folder / "cpu.cfs_quota_us")):
         if line.split()[0] not in {"max", "-1"}:
             period = lines(folder / "cpu.cfs_period_us")
@@ -43,7 +49,7 @@ def quota_of(folder: Path) -> Iterator[str]:
 
 
 def lines(path: Path) -> list[str]:
-    """Of a file; none where it is not there."""
+    """The lines of a file; none where the file cannot be read."""
     try:
         return path.read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a run created, written down before it is created, so that it can be removed whatever happens.
+"""The ledger of a run: all that it creates on the machine is written down first, so that it can always be removed.
 
 A run's folder `/run/inakit/<id>/` holds `owner` (the run's process) and `created`, one `kind value` a line:
 
@@ -53,7 +53,7 @@ class Ledger:
 
     @property
     def id(self) -> str:
-        """Four letters and digits, by which the run's interfaces begin."""
+        """Four letters and digits, with which the names of the run's interfaces begin."""
         return self.folder.name
 
     def record(self, kind: str, value: object) -> None:
@@ -76,7 +76,7 @@ class Ledger:
 
 
 def claim_folder() -> Path:
-    """A new folder that names its owner from the moment it can be seen."""
+    """A new folder under a free id, which contains its owner from the moment at which others can see it."""
     draft = ROOT / f".{os.getpid()}"
     draft.mkdir(exist_ok=True)
     (draft / "owner").write_text(f"{os.getpid()} {start_time(os.getpid())}\n")
@@ -88,7 +88,7 @@ def claim_folder() -> Path:
 
 
 def clean_dead_runs() -> list[str]:
-    """Remove what runs left whose process is gone; return their ids. Living runs are not touched."""
+    """Remove what was left by runs whose process is gone, and return their ids. Running ones are not touched."""
     dead = [folder for folder in run_folders() if not owner_lives(folder)]
     for folder in dead:
         remove_run(folder)
@@ -96,11 +96,13 @@ def clean_dead_runs() -> list[str]:
 
 
 def run_folders() -> Iterator[Path]:
+    """The ledgers' folders of all runs of this machine, in the order of their ids."""
     if ROOT.is_dir():
         yield from (folder for folder in sorted(ROOT.iterdir()) if (folder / "owner").is_file())
 
 
 def owner_lives(folder: Path) -> bool:
+    """Whether the process that owns a ledger still runs."""
     try:
         pid, started = (folder / "owner").read_text().split()
     except FileNotFoundError:
@@ -111,6 +113,7 @@ def owner_lives(folder: Path) -> bool:
 
 
 def remove_run(folder: Path) -> None:
+    """Remove all that a ledger records, kind by kind in the order of `REMOVERS`, and the ledger."""
     created = folder / "created"
     lines = created.read_text().splitlines() if created.exists() else []
     values: dict[str, list[str]] = {kind: [] for kind in REMOVERS}
@@ -128,7 +131,10 @@ def interface_names() -> set[str]:
 
 
 def start_time(pid: int) -> int | None:
-    """The process's start in clock ticks since boot, which tells it from a later one; None when it is gone."""
+    """When the process started, in clock ticks since boot; None when it is gone.
+
+    A later process with the same id has another start time.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -138,7 +144,10 @@ def start_time(pid: int) -> int | None:
 
 
 def kill_processes(values: list[str]) -> None:
-    """Kill those that still are the process recorded, and wait until they are dead; reaping is their parents'."""
+    """Kill the recorded processes ("pid start-time") and wait until they are dead; their parents reap them.
+
+    A process that only has the id of a recorded one is spared.
+    """
     with ExitStack() as stack:
         doomed = [process for value in values if (process := open_process(stack, *value.split())) is not None]
         for process in doomed:
@@ -151,7 +160,7 @@ def kill_processes(values: list[str]) -> None:
 
 
 def open_process(stack: ExitStack, pid: str, started: str) -> int | None:
-    """A descriptor of the process, which cannot turn into another's; None when it is gone."""
+    """A descriptor of the process, which keeps its meaning when the id is used again; None when it is gone."""
     try:
         descriptor = os.pidfd_open(int(pid))
     except ProcessLookupError:
@@ -161,6 +170,7 @@ def open_process(stack: ExitStack, pid: str, started: str) -> int | None:
 
 
 def delete_interfaces(**selector: object) -> None:
+    """Delete the interfaces of the root namespace that netlink finds by these keywords, if there are any."""
     with IPRoute() as netlink:
         try:
             netlink.link("del", **selector)
@@ -170,16 +180,19 @@ def delete_interfaces(**selector: object) -> None:
 
 
 def delete_groups(values: list[str]) -> None:
+    """Delete all interfaces of these device groups."""
     for group in values:
         delete_interfaces(group=int(group))
 
 
 def delete_named(values: list[str]) -> None:
+    """Delete those of these interfaces of the root namespace that still exist."""
     for name in interface_names().intersection(values):
         delete_interfaces(ifname=name)
 
 
 def delete_paths(values: list[str]) -> None:
+    """Delete these files, and folders with all that is in them, where they still exist."""
     for path in map(Path, values):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -193,4 +206,4 @@ REMOVERS: dict[str, Callable[[list[str]], None]] = {
     "interface": delete_named,
     "path": delete_paths,
 }
-"""How each kind is removed, in this order: processes first, for they hold the rest."""
+"""How each kind is removed, in this order: processes first, because they hold the rest open."""

@@ -26,7 +26,7 @@ from topo.fabric.addresses import Address
 SMALLEST_FRAME = 60
 LARGEST_FRAME = 1514
 BURST_S = 0.01
-"""A shaper may send this much time's worth of bytes at once: it makes up for late timers on a busy machine."""
+"""A shaper may send the bytes of this much time at once, which makes up for late timers on a busy machine."""
 CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
 OFFLOADS = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
@@ -39,7 +39,7 @@ HTB_ROOT, HTB_CLASS, QUEUE = 0x50000, 0x50001, 0x100000
 
 @dataclass(frozen=True)
 class End:
-    """One end of a veth pair. `pid` is a process in the namespace it lives in; None is the root namespace."""
+    """One end of a veth pair. `pid` is a process in the namespace of this end; None is the root namespace."""
 
     interface: str
     mac: str
@@ -64,6 +64,7 @@ def inside(pid: int | None) -> Iterator[IPRoute]:
 
 
 def enter_namespace(path: str) -> None:
+    """Move the calling thread to the network namespace at a path such as `/proc/17/ns/net`."""
     target = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         set_namespace(target)
@@ -72,6 +73,7 @@ def enter_namespace(path: str) -> None:
 
 
 def set_namespace(descriptor: int) -> None:
+    """Move the calling thread to the network namespace of an open file. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.setns(descriptor, CLONE_NEWNET):
         code = ctypes.get_errno()
@@ -79,27 +81,28 @@ def set_namespace(descriptor: int) -> None:
 
 
 def create_pair(a: End, b: End, group: int) -> None:
-    """A veth pair, each end created in its namespace, both in the device group `group`."""
+    """Create a veth pair, each end in its namespace, both in the device group `group`."""
     first, second = (link_request(end, group) for end in (a, b))
     with inside(None) as netlink:
         netlink.link("add", kind="veth", num_tx_queues=1, num_rx_queues=1, peer=second, **first)
 
 
 def link_request(end: End, group: int) -> dict[str, object]:
+    """One end of a veth pair as netlink's request takes it."""
     namespace = {} if end.pid is None else {"net_ns_pid": end.pid}
     return {"ifname": end.interface, "address": end.mac, "group": group, **namespace}
 
 
 def index_of(interface: str) -> int:
-    """The index of `interface` in the calling thread's namespace."""
+    """The kernel's number of `interface` in the calling thread's namespace."""
     return socket.if_nametoindex(interface)
 
 
 def shape(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, delay_s: float = 0.0) -> None:
-    """Send from interface `index` at `rate_bps` at most (bits of L2 frames), after a queue and a delay.
+    """Let interface `index` send at most `rate_bps` (bits of L2 frames), after a queue and a delay.
 
-    HTB's quantum is set rather than derived from the rate: for one class it is without effect, and the
-    derived value makes the kernel warn above 16 Mbit/s. Raises `MachineError` when the kernel lacks a qdisc.
+    HTB's quantum is set explicitly: it has no effect with a single class, and the value that the kernel would derive
+    from the rate makes it warn above 16 Mbit/s. Raises `MachineError` when the kernel lacks a qdisc.
     """
     add_qdisc(netlink, "htb", index, handle=HTB_ROOT, default=HTB_CLASS & 0xFFFF)
     set_rate(netlink, index, rate_bps, "add-class")
@@ -108,13 +111,16 @@ def shape(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, del
 
 
 def let_pass(netlink: IPRoute, index: int, rate_bps: float, queue_packets: int, delay_s: float, *, up: bool) -> None:
-    """Let a shaper, made with these values, send again; or, not `up`, drop whatever comes to it from now on."""
+    """Let a shaper that `shape` made with these values send again, or, with `up` false, drop all that comes to it."""
     kind, options = queue(rate_bps, queue_packets, delay_s)
     netlink.tc("change", kind, index, **(options if up else options | {"limit": 0}))
 
 
 def queue(rate_bps: float, queue_packets: int, delay_s: float) -> tuple[str, dict[str, float]]:
-    """The qdisc in which packets wait for a shaper, and its options. What a delay has under way needs room too."""
+    """The qdisc in which packets wait for a shaper, and its options.
+
+    With a delay the queue is longer by the packets that are under way during it.
+    """
     place = {"handle": QUEUE, "parent": HTB_CLASS}
     if delay_s > 0:
         under_way = math.ceil(rate_bps * delay_s / (8 * SMALLEST_FRAME))
@@ -123,7 +129,7 @@ def queue(rate_bps: float, queue_packets: int, delay_s: float) -> tuple[str, dic
 
 
 def set_rate(netlink: IPRoute, index: int, rate_bps: float, command: str = "change-class") -> None:
-    """Let a shaper send at another rate. What waits in its queue stays there."""
+    """Let a shaper send at another rate. Packets that wait in its queue stay there."""
     rate = round(rate_bps / 8)
     burst = max(2 * LARGEST_FRAME, round(rate * BURST_S))
     netlink.tc(
@@ -133,6 +139,7 @@ def set_rate(netlink: IPRoute, index: int, rate_bps: float, command: str = "chan
 
 
 def add_qdisc(netlink: IPRoute, kind: str, index: int, **options: float) -> None:
+    """Add a qdisc to an interface. Raises `MachineError` when the kernel lacks it."""
     try:
         netlink.tc("add", kind, index, **options)
     except NetlinkError as error:
@@ -142,12 +149,14 @@ def add_qdisc(netlink: IPRoute, kind: str, index: int, **options: float) -> None
 
 
 def missing_qdisc(kind: str) -> MachineError:
+    """The error for a qdisc that the kernel lacks, with what to do about it."""
     if kind == "netem":
         return MachineError("this kernel has no netem, which delays packets: set the delay of every link to 0")
     return MachineError(f"this kernel has no qdisc '{kind}': load the module sch_{kind}")
 
 
 def remove_shaping(netlink: IPRoute, index: int) -> None:
+    """Remove all qdiscs of an interface, if it has any."""
     try:
         netlink.tc("del", index=index, parent=0xFFFFFFFF)
     except NetlinkError as error:
@@ -156,7 +165,7 @@ def remove_shaping(netlink: IPRoute, index: int) -> None:
 
 
 def silence(interface: str) -> None:
-    """No IPv6 and no offloads: frames stay as written."""
+    """Switch off IPv6 and offloads, so that the interface sends frames exactly as written and none of its own."""
     switch_off_ipv6(interface)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for command in OFFLOADS.values():
@@ -166,16 +175,17 @@ def silence(interface: str) -> None:
 
 
 def switch_off_ipv6(interface: str) -> None:
-    """IPv6's discovery would send packets of its own."""
+    """Switch off IPv6, whose discovery would send packets of its own."""
     ipv6 = Path(f"/proc/sys/net/ipv6/conf/{interface}/disable_ipv6")
     if ipv6.exists():
         ipv6.write_text("1")
 
 
 def add_neighbors(index: int, known: Iterable[Address]) -> None:
-    """Permanent neighbour entries in the calling thread's namespace, so that no host ever asks by ARP.
+    """Add permanent neighbour entries in the calling thread's namespace, so that no host ever asks by ARP.
 
-    There are as many as pairs of hosts: messages go out in batches, and only failures are answered.
+    A network has as many entries as pairs of hosts, so messages are sent in batches, and the kernel answers failures
+    only. Raises `OSError` for one.
     """
     messages = [neighbor_request(index, address) for address in known]
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
@@ -188,7 +198,7 @@ def add_neighbors(index: int, known: Iterable[Address]) -> None:
 
 
 def neighbor_request(index: int, address: Address) -> bytes:
-    """RTM_NEWNEIGH: netlink header, ndmsg, and the attributes NDA_DST and NDA_LLADDR."""
+    """The message RTM_NEWNEIGH: netlink header, ndmsg, and the attributes NDA_DST and NDA_LLADDR."""
     attributes = struct.pack("=HH4s", 8, 1, address.ipv4.to_bytes(4, "big"))
     attributes += struct.pack("=HH6s2x", 10, 2, address.mac.to_bytes(6, "big"))
     entry = struct.pack("=BxxxiHBB", socket.AF_INET, index, NUD_PERMANENT, 0, 0) + attributes
@@ -197,10 +207,11 @@ def neighbor_request(index: int, address: Address) -> bytes:
 
 
 def set_address(netlink: IPRoute, index: int, ipv4: str) -> None:
-    """Add `ipv4`, which has a prefix length as in 10.0.0.1/8."""
+    """Give an interface the address `ipv4`, which has a prefix length as in 10.0.0.1/8."""
     address, _, prefix_length = ipv4.partition("/")
     netlink.addr("replace", index=index, address=address, prefixlen=int(prefix_length))
 
 
 def set_up(netlink: IPRoute, index: int) -> None:
+    """Set an interface up."""
     netlink.link("set", index=index, state="up")

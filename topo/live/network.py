@@ -9,7 +9,7 @@ attaches to `self.intfs[port]` in `start(controllers)` and detaches in `stop(del
 `handle()`, what that gives is passed on to other processes (`topo.live.running`).
 
 With an interconnect (`topo.fabric.circuits`) optical ports are joined to one more switch, which `circuit_class` makes
-and which is not among `switches`; the fabric's optical links then exist only as far as it has circuits for them.
+and which is not among `switches`; an optical link of the fabric then exists only while there is a circuit for it.
 
 Leaving the block, by whatever way, removes everything; see `topo.live.ledger` for what happens after `kill -9`.
 """
@@ -32,8 +32,9 @@ from typing import Any, Self
 
 from topo.errors import MachineError
 from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
-from topo.fabric.circuits import INTERCONNECT, Interconnect, cables, with_ports
+from topo.fabric.circuits import INTERCONNECT, Interconnect
 from topo.fabric.fabric import Fabric, Link, Switch
+from topo.fabric.optical_links import cables, with_ports
 from topo.live.ledger import Ledger, clean_dead_runs
 from topo.live.netlink import add_neighbors, index_of, inside, set_rate, set_up
 from topo.live.processors import cpu_mask, endpoint_processor, switch_processors
@@ -48,7 +49,7 @@ except ImportError as missing:
     raise MachineError("Mininet is not installed: install the package 'mininet' of your distribution") from missing
 
 DEFAULT_QUEUE_PACKETS = 400
-"""Some 50 ms at 20 Mbit/s. Deep for its rate, as a switch's buffer is when rates are scaled down thousands of times."""
+"""Some 50 ms at 20 Mbit/s. A real switch's buffer is as deep when rates are scaled down thousands of times."""
 NAME_LIMIT = 15
 """Characters of an interface's name (IFNAMSIZ without its terminator)."""
 HOST_INTERFACE = "eth0"
@@ -131,7 +132,7 @@ class Network:
         return self.interface_at(node, self.fabric.port_numbers[node, peer])
 
     def interface_at(self, node: str, port: int) -> Interface:
-        """The interface of `node` at one of its ports."""
+        """The interface of `node` at port number `port`."""
         mininet_node = self.mininet[node]
         return Interface(mininet_node.intfs[port].name, mininet_node.pid if mininet_node.inNamespace else None)
 
@@ -142,17 +143,17 @@ class Network:
     def set_link(self, node: str, peer: str, *, up: bool) -> None:
         """Let a link carry packets, or drop whatever is sent over it, in both directions.
 
-        What waits in a queue before the link is not lost. Of an interface that is taken down, or away from its
-        switch, BMv2 may never hear again; here it keeps what it has.
+        Packets that wait in a queue before the link are not lost. Interfaces stay up and at their switches, because
+        BMv2 may never receive again from one that was taken down.
         """
         for one, other in ((node, peer), (peer, node)):
             self.mininet[one].intfs[self.fabric.port_numbers[one, other]].let_pass(up=up)
 
     def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
-        """Shape every link as `fabric` says, which differs from this network's in nothing but the capacities.
+        """Shape every link as `fabric` says, which differs from this network's fabric in capacities only.
 
-        Optical ports get the rates of `interconnect`, which differs from the network's in nothing but them; without
-        one they keep theirs.
+        Optical ports get the rates of `interconnect`, which differs from the network's interconnect in rates only;
+        without one they keep theirs.
         """
         self._interconnect = interconnect or self._interconnect
         rates: dict[int | None, list[tuple[str, float]]] = defaultdict(list)
@@ -168,7 +169,7 @@ class Network:
         write_facts(self.ledger.folder, self.facts())
 
     def facts(self) -> RunningNetwork:
-        """What this network, which is up, says of itself to other processes."""
+        """What this network tells other processes about itself while it is up."""
         return RunningNetwork(
             id=self.ledger.id,
             fabric=self.fabric.name,
@@ -196,7 +197,7 @@ class Network:
         )
 
     def popen(self, host: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start `command` in the namespace of `host`; the network ends it, should it still run at the end."""
+        """Start `command` in the namespace of `host`; a command that still runs at the end is killed then."""
         process: subprocess.Popen[bytes] = self.mininet[host].popen(command, **options)
         self.ledger.record("pid", process.pid)
         self._exits.callback(end_process, process)
@@ -212,14 +213,14 @@ class Network:
         self._exits.enter_context(announced(self.ledger.folder, self.facts()))
 
     def _start_switches(self) -> None:
-        """What Mininet's `start` does where there is no controller, a step for each switch."""
+        """Do what Mininet's `start` does where there is no controller, and report a step for each switch."""
         self.mininet.build()
         for switch in self.mininet.switches:
             switch.start([])
             self._step()
 
     def _step(self) -> None:
-        """One more node or link is up."""
+        """Report that one more node or link is up."""
         self._steps += 1
         self._progress(self._steps / (2 * (len(self.addresses) + len(self.fabric.switches)) + len(self.cables) + 2))
 
@@ -284,7 +285,7 @@ class Network:
         return name if len(name) <= NAME_LIMIT else f"{self.ledger.id}-{self.mininet[node].dpid.lstrip('0')}-{port}"
 
     def _mac(self, node: str, port: int) -> str:
-        """A host's is its address; a switch's is made of its number and the port, for tcpdump's readers."""
+        """A host's MAC address, or one made of a switch's number and the port, which tcpdump's readers recognise."""
         if node in self.addresses:
             return self.addresses[node].mac_text
         number = int(self.mininet[node].dpid, 16)
@@ -294,7 +295,7 @@ class Network:
         return f"{self.addresses[node].ipv4_text}/{PREFIX_LENGTH}" if node in self.addresses else None
 
     def _introduce(self, host: RunningHost) -> None:
-        """Tell `host` where all others are, and open its loopback."""
+        """Give `host` the neighbour entries of all others, and set its loopback up."""
         with inside(host.pid) as netlink:
             set_up(netlink, index_of("lo"))
             if host.node.intfs:
@@ -315,14 +316,14 @@ class Network:
 
 
 def ends(link: Link) -> tuple[tuple[str, int, float], tuple[str, int, float]]:
-    """Node, port, and the rate away from it, in bit/s."""
+    """For both ends of a link: the node, its port, and the rate at which it sends into the link, in bit/s."""
     return (link.a, link.a_port, link.capacity_ab_bps), (link.b, link.b_port, link.capacity_ba_bps)
 
 
 def receive_on_endpoint_processor(host: RunningHost) -> None:
-    """Let what a host receives be taken in by the processor that handles it, not by the switch that sent it.
+    """Let the endpoints' processor take in what a host receives; else the processor of the sending switch does.
 
-    Where the kernel cannot steer packets it stays with the switch.
+    Has no effect where the kernel cannot steer packets (RPS).
     """
     queue = Path(f"/proc/{host.pid}/root/sys/class/net/{host.interface}/queues/rx-0/rps_cpus")
     with suppress(OSError):
@@ -361,11 +362,13 @@ def allow_open_files(count: int) -> None:
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child process and reap it."""
     process.kill()
     process.wait()
 
 
 def hang_up(nodes: list[Any]) -> None:
+    """Send SIGHUP to the shells of all nodes, so that they end side by side."""
     for node in nodes:
         if node.shell and node.shell.poll() is None:
             with suppress(ProcessLookupError):

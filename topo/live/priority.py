@@ -1,13 +1,14 @@
-"""Who goes first where the emulation and other work want one processor: the emulation, for the time of a run.
+"""Priorities of threads: for the time of a run the emulation goes before other work that wants the same processor.
 
 The thread of the endpoints sleeps most of the time and must run soon after it wakes. The kernel's softirq threads
 move the switches' packets when that takes longer than an interrupt may. Behind other work of equal priority both would
 wait for milliseconds at a time, which no network does.
 
-In a real-time class a thread goes before all ordinary work, in whatever session or control group that is; a nice value
-counts only within one's own. It cannot stop the machine: the kernel leaves ordinary work 5 % of each second
-(/proc/sys/kernel/sched_rt_runtime_us), and softirq threads go before the endpoints, as interrupts do anyway. Threads
-that a raised thread starts are ordinary again. Where the kernel refuses, the lowest nice value is the next best.
+In a real-time class a thread goes before all ordinary work, whatever session or control group that belongs to; a nice
+value counts only within its own group. Real-time threads cannot stop the machine: the kernel leaves ordinary work 5 %
+of each second (/proc/sys/kernel/sched_rt_runtime_us), and softirq threads go before the endpoints, as interrupts do
+anyway. Threads that a raised thread starts are ordinary again. Where the kernel refuses a real-time class, the lowest
+nice value is the next best.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from pathlib import Path
 from topo.live.control_groups import PROC, has_quota
 
 BESIDE_PRIORITY, ENDPOINTS_PRIORITY, SOFTIRQ_PRIORITY = 1, 2, 3
-"""Of the real-time class SCHED_RR, the lowest that there are. Other threads of this process come behind the endpoints'
-one, but before other work: one that is kept from its processor may hold the interpreter, for which the endpoints wait.
+"""The lowest priorities of the real-time class SCHED_RR. Other threads of this process come after the endpoints'
+thread but before other work: one of them may hold the interpreter, for which the endpoints wait.
 """
 LEAST_NICE = -20
 REAL_TIME_LIMIT = Path("/proc/sys/kernel/sched_rt_runtime_us")
@@ -41,7 +42,7 @@ class Priority:
 
     @classmethod
     def of(cls, thread: int) -> Priority:
-        """Now. Raises `ProcessLookupError` when the thread is gone."""
+        """The present priority of a thread. Raises `ProcessLookupError` when the thread is gone."""
         level = os.sched_getparam(thread).sched_priority
         return cls(os.sched_getscheduler(thread), level, os.getpriority(os.PRIO_PROCESS, thread))
 
@@ -51,9 +52,9 @@ ORDINARY = Priority(os.SCHED_OTHER, 0, 0)
 
 
 def wanted(level: int) -> tuple[Priority, ...]:
-    """What a thread of the emulation is given, the best first. What a thread of these priorities starts is ordinary.
+    """The priorities to try for a thread of the emulation, the best first. Threads that it starts are ordinary.
 
-    A quota does not hold for real-time threads: under one they are not used, so that it is not evaded.
+    Real-time threads are not bound by a quota of a control group, so they are not used under one: it would be evaded.
     """
     nice = Priority(os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, 0, LEAST_NICE)
     real_time = Priority(os.SCHED_RR | os.SCHED_RESET_ON_FORK, level, 0)
@@ -81,7 +82,7 @@ def ahead_of_others() -> Iterator[None]:
 
 
 def other_threads() -> list[tuple[int, Priority]]:
-    """The threads of this process but for the one that asks, and how each is scheduled."""
+    """All threads of this process except the calling one, and the present priority of each."""
     numbers = {int(folder.name) for folder in Path("/proc/self/task").iterdir()} - {threading.get_native_id()}
     found = []
     for number in sorted(numbers):
@@ -92,7 +93,7 @@ def other_threads() -> list[tuple[int, Priority]]:
 
 @contextmanager
 def raised(thread: int, choices: Sequence[Priority], before: Priority) -> Iterator[None]:
-    """Give `thread` the first of the priorities that the kernel allows, and after the block `before`."""
+    """Give `thread` the first of the priorities that the kernel allows, and `before` again after the block."""
     if not any(given(thread, choice) for choice in choices):
         yield
         return
@@ -103,7 +104,7 @@ def raised(thread: int, choices: Sequence[Priority], before: Priority) -> Iterat
 
 
 def send_ahead(process: int) -> None:
-    """Let a process that sends for an endpoint, and ends when that is done, go before other work, as far as allowed."""
+    """Let a helper process that sends for an endpoint go before other work, as far as the kernel allows it."""
     any(given(process, choice) for choice in wanted(ENDPOINTS_PRIORITY))
 
 
@@ -118,7 +119,7 @@ def given(thread: int, priority: Priority) -> bool:
 
 
 def softirq_threads(proc: Path = PROC) -> list[int]:
-    """The kernel's softirq threads, one per processor; none in a container that sees its own processes only."""
+    """The kernel's softirq threads, one per processor; none in a container that sees only its own processes."""
     found = (folder for folder in proc.iterdir() if folder.name.isdigit())
     return sorted(int(folder.name) for folder in found if is_softirq(folder))
 

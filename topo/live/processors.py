@@ -1,8 +1,8 @@
 """Which processors the parts of an emulation run on, so that packets go from one to the next side by side.
 
-A packet is handed from a sender's system call to the switches without a change of processor unless told
-otherwise: then the sender does the switches' work. So the endpoints have the first processor to themselves,
-and the switches share the others. Who goes first on a processor that other work wants too: `topo.live.priority`.
+The kernel hands a packet from a sender's system call to the switches on the same processor unless told otherwise, so
+that the sender would do the switches' work. So the endpoints have the first processor to themselves, and the
+switches share the others. `topo.live.priority` says which thread goes first on a processor that other work wants, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def switch_processors() -> list[int]:
 
 
 def endpoint_processor() -> int:
-    """The processor of the endpoints."""
+    """The processor of the endpoints: the first that this process may use."""
     return min(os.sched_getaffinity(0))
 
 

@@ -1,7 +1,7 @@
 """A running network as other processes find it: what it says of itself, as JSON in its ledger's folder.
 
-The file is there exactly while the network is up. A switch's `handle` is data of its own, which nothing
-here looks into.
+The file exists exactly while the network is up. The `handle` of a switch is passed on as it is: only the switch's own
+target understands it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PortFacts:
 
 @dataclass(frozen=True)
 class SwitchFacts:
-    """A switch of a running network."""
+    """A switch of a running network; `handle` is what its target needs to look into it."""
 
     ports: tuple[PortFacts, ...]
     handle: dict[str, Any]
@@ -49,7 +49,7 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class RunningNetwork:
-    """A network that is up, in this process or another. `id` is that of its ledger."""
+    """A network that is up, in this process or another. `id` is its ledger's, `owner` the process that runs it."""
 
     id: str
     fabric: str
@@ -108,7 +108,7 @@ def running_networks() -> list[RunningNetwork]:
 
 
 def read_facts(path: Path) -> RunningNetwork | None:
-    """None where no network is up (yet, or any more)."""
+    """What a network says of itself in a file; None where the network is not up yet, or not any more."""
     try:
         return JSON.validate_json(path.read_bytes())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: each unwinds the program, but for the parts that are removing what it made."""
+"""Ctrl-C, SIGTERM and SIGHUP: each unwinds the program, except blocks that are removing what the program made."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def code_of(number: int) -> int:
-    """The exit code of a program that a signal has ended, as shells count."""
+    """The exit code that shells report for a program that this signal ended."""
     return 128 + number
 
 
 @dataclass
 class Held:
-    """How many blocks hold signals back, and the signal that has come meanwhile."""
+    """How many blocks hold signals back, and the signal that has arrived meanwhile."""
 
     blocks: int = 0
     waiting: int | None = None
@@ -32,7 +32,7 @@ HELD = Held()
 
 
 def unwind(number: int, _frame: FrameType | None) -> None:
-    """Leave every block of the program, so that each removes what it made; a block that is removing goes on."""
+    """Handle a signal: leave every block, so that each removes what it made. Blocks that are removing finish first."""
     if not HELD.blocks:
         raise ending(number)
     HELD.waiting = number
@@ -41,12 +41,12 @@ def unwind(number: int, _frame: FrameType | None) -> None:
 
 
 def ending(number: int) -> BaseException:
-    """What a signal raises."""
+    """The exception that a signal raises."""
     return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(code_of(number))
 
 
 def raise_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """Python drops what is raised in a destructor or a callback of C, and so may drop a signal's: let it come again."""
+    """Send a signal again whose exception Python dropped, because it was raised in a destructor or a callback of C."""
     dropped = unraisable.exc_value
     number = next((each for each in ENDING if repr(ending(each)) == repr(dropped)), None)
     if number is None:
@@ -59,9 +59,10 @@ def raise_again(unraisable: sys.UnraisableHookArgs) -> None:
 
 @contextmanager
 def signals_unwind() -> Iterator[None]:
-    """Let the signals of `ENDING` unwind the block. A signal that is ignored, as under `nohup`, stays so.
+    """Let the signals of `ENDING` unwind the block. A signal that is ignored, as under `nohup`, stays ignored.
 
-    Within another such block this one changes nothing. Only the main thread may set handlers; others do nothing.
+    Within another such block this one changes nothing, nor does it in a thread that is not the main one, because only
+    the main thread may set handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -82,9 +83,9 @@ def signals_unwind() -> Iterator[None]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold the signals of `ENDING` back until the block is done: removal is never cut short.
+    """Hold the signals of `ENDING` back until the block is done, so that removal is never cut short.
 
-    They are blocked in this thread, and `unwind` keeps those that another thread receives.
+    They are blocked in this thread, and `unwind` keeps those that another thread receives until then.
     """
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     HELD.blocks += 1
@@ -99,6 +100,6 @@ def interrupts_held() -> Iterator[None]:
 
 
 def ignore_signals() -> None:
-    """Nothing is left to unwind: let the program say how it ended, and end."""
+    """Ignore the signals of `ENDING` from now on: nothing is left to unwind, only to say how the program ended."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)

@@ -1,6 +1,6 @@
 """Mininet's host, link and interface, done over netlink instead of one shell command per step.
 
-They are used as Mininet's are, with the same parameters; what netlink does not cover falls back to TCIntf.
+They are used as Mininet's are, with the same parameters; parameters that are not handled here go to Mininet's TCIntf.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class FabricHost(Host):  # type: ignore[misc]
     """A host whose interface already has its addresses when Mininet would configure it."""
 
     def config(self, **_params: Any) -> dict[str, Any]:
+        """Do nothing: its link has already set the interface's addresses."""
         return {}
 
 
@@ -51,7 +52,7 @@ class FabricIntf(TCIntf):  # type: ignore[misc]
         up: bool = True,
         **params: Any,
     ) -> dict[str, Any]:
-        """As Mininet's; `bw` is in Mbit/s, `delay` as in '1ms'."""
+        """Set up the interface with Mininet's parameters: `bw` in Mbit/s, `delay` as '1ms', `ip` as 10.0.0.1/8."""
         with inside(namespace_pid(self.node)) as netlink:
             index = index_of(self.name)
             silence(self.name)
@@ -67,12 +68,12 @@ class FabricIntf(TCIntf):  # type: ignore[misc]
         return super().config(up=None, **params) if any(params.values()) else {}
 
     def let_pass(self, *, up: bool) -> None:
-        """Send again; or, not `up`, drop whatever is sent."""
+        """Send packets again, or, with `up` false, drop whatever is sent."""
         with inside(namespace_pid(self.node)) as netlink:
             let_pass(netlink, index_of(self.name), *self.shaping, up=up)
 
     def delete(self) -> None:
-        """Forget the interface; the kernel's goes with its pair, which the run's ledger removes."""
+        """Forget the interface; the run's ledger removes the kernel's."""
         self.node.delIntf(self)
         self.link = None
 
@@ -85,6 +86,7 @@ class FabricLink(TCLink):  # type: ignore[misc]
         super().__init__(*nodes, cls1=FabricIntf, cls2=FabricIntf, **params)
 
     def makeIntfPair(self, *params: Any, **_options: Any) -> None:  # noqa: N802, Mininet's name
+        """Create the veth pair; the parameters are two names, two MAC addresses, two nodes."""
         name_a, name_b, mac_a, mac_b, node_a, node_b = params
         create_pair(End(name_a, mac_a, namespace_pid(node_a)), End(name_b, mac_b, namespace_pid(node_b)), self.group)
 

@@ -19,7 +19,7 @@ from matplotlib.text import Text
 from topo.errors import InputError, writing
 from topo.fabric.fabric import Fabric
 from topo.picture.labels import Labels, along
-from topo.picture.positions import SWITCH_HEIGHT, Layout, Point
+from topo.picture.positions import SWITCH_HEIGHT, NodePositions, Point
 
 TREE_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#4B4B4B")
 INK, PAPER, CABLE, COMMON = "#20262E", "#FFFFFF", "#C9D1DA", "#E4E8EC"
@@ -33,38 +33,51 @@ FORMATS = (".png", ".svg")
 MAX_LABELS = 120
 INCHES_PER_UNIT = 0.62
 LANE = 0.09
-"""Between two lines on one cable."""
+"""The distance between two lines on one cable, in units of the drawing."""
 MAX_INCHES = 60.0
 DASHES: tuple[Literal["-", "--", ":"], ...] = ("-", "--", ":")
 MOST_JOBS = 3
-"""More jobs of a host are only counted."""
+"""Of a host with more jobs than these, the drawing says only their number."""
 LABEL_POINTS, LABEL_ASIDE, HOST_RADIUS = 5.4, 0.22, 0.13
-"""A label's font, how far it stands from the middle of a cable with loads both ways, and a host's size."""
+"""A label's font size, its distance from the middle of a cable with loads in both directions, and a host's radius."""
 
 DirectedLink = tuple[str, str]
 
 
 class BranchShape(Protocol):
+    """What a drawing needs of a branch of a tree."""
+
     @property
-    def links(self) -> Sequence[DirectedLink]: ...
+    def links(self) -> Sequence[DirectedLink]:
+        """The directed links of the branch's path."""
 
 
 class AggregatorShape(Protocol):
+    """What a drawing needs of an aggregator."""
+
     @property
-    def switch(self) -> str: ...
+    def switch(self) -> str:
+        """The switch that aggregates."""
+
     @property
-    def pipeline(self) -> int: ...
+    def pipeline(self) -> int:
+        """The pipeline of the switch that aggregates."""
 
 
 class TreeShape(Protocol):
-    """What a drawing needs of an aggregation tree."""
+    """What a drawing needs of an aggregation tree: `topo` does not know plans."""
 
     @property
-    def number(self) -> int: ...
+    def number(self) -> int:
+        """The tree's number, for the legend."""
+
     @property
-    def branches(self) -> Sequence[BranchShape]: ...
+    def branches(self) -> Sequence[BranchShape]:
+        """The branches, in any order."""
+
     @property
-    def aggregators(self) -> Sequence[AggregatorShape]: ...
+    def aggregators(self) -> Sequence[AggregatorShape]:
+        """The aggregators, in any order."""
 
 
 def draw(
@@ -78,11 +91,11 @@ def draw(
     jobs: Mapping[str, Sequence[int]] | None = None,
     title: str | None = None,
 ) -> None:
-    """Draw to each of `paths`, whose ending (.png, .svg) says the format.
+    """Draw to each of `paths`, whose ending (.png, .svg) says the format. Raises `InputError`.
 
-    `loads` are bit/s of directed links, shown as width and label; `trees` each have a colour, and a Σ where
-    they aggregate; `roles` maps hosts to 'worker' or 'ps'; `owners` are the jobs of the trees, one for each, and
-    `jobs` those that a host takes part in.
+    `loads` are bit/s of directed links, shown as width and label. Each of `trees` has a colour, and a Σ where it
+    aggregates. `roles` maps hosts to 'worker' or 'ps', `owners[n]` is the number of the job of `trees[n]`, and
+    `jobs` maps hosts to the jobs that they take part in.
     """
     targets = [paths] if isinstance(paths, Path) else list(paths)
     for path in targets:
@@ -99,7 +112,7 @@ def draw(
 
 
 class Picture:
-    """One drawing in the making."""
+    """One drawing: what is to be shown, and the steps that draw it. Positions are in units of `NodePositions`."""
 
     def __init__(
         self,
@@ -111,7 +124,7 @@ class Picture:
         jobs: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         self.fabric = fabric
-        self.layout = Layout(fabric)
+        self.layout = NodePositions(fabric)
         self.loads = loads
         self.trees = trees
         self.roles = roles
@@ -120,6 +133,7 @@ class Picture:
         self.users = users_of_links(trees)
 
     def figure(self, title: str) -> Figure:
+        """The finished figure."""
         width = min(MAX_INCHES, max(6.0, INCHES_PER_UNIT * (self.layout.width + 1)))
         height = width * (self.layout.heights[-1] + 3.2) / (self.layout.width + 1)
         figure = Figure(figsize=(width, height))
@@ -138,6 +152,7 @@ class Picture:
         return figure
 
     def draw_links(self, axes: Axes) -> None:
+        """Draw every cable, and over it what is sent along it."""
         for link in self.fabric.links:
             self.draw_line(axes, link.a, link.b, 0.0, color=CABLE, linewidth=1.1, zorder=1)
         for hop in self.directed:
@@ -145,11 +160,11 @@ class Picture:
 
     @property
     def directed(self) -> list[DirectedLink]:
-        """The directions of links that are used."""
+        """The directed links that trees use or that carry a load."""
         return [hop for hop in self.fabric.capacities_bps if hop in self.users or self.loads.get(hop)]
 
     def draw_flow(self, axes: Axes, hop: DirectedLink) -> None:
-        """One line per tree on the link, side by side, or one for a load of no tree."""
+        """Draw one line per tree on the link, side by side, or a single line for a load that belongs to no tree."""
         trees = self.users.get(hop, [])
         colors = [TREE_COLORS[tree % len(TREE_COLORS)] for tree in trees] or [INK]
         dashes = [dash_of(tree) for tree in trees] or [DASHES[0]]
@@ -163,11 +178,12 @@ class Picture:
             self.draw_arrow(axes, hop, color, shift, width / len(colors))
 
     def draw_line(self, axes: Axes, a: str, b: str, shift: float, **style: object) -> None:
+        """Draw the line of a link from `a` to `b`, moved by `shift` to the right, in matplotlib's `style`."""
         points = self.course(a, b, shift)
         axes.plot([x for x, _ in points], [y for _, y in points], solid_capstyle="round", **style)  # type: ignore[arg-type]
 
     def course(self, a: str, b: str, shift: float) -> list[Point]:
-        """The points of the line from `a` to `b`, moved by `shift` to the right of its direction."""
+        """The points of the line from `a` to `b`, shifted to the right of its direction."""
         (ax, ay), (bx, by) = self.layout.end(a, b), self.layout.end(b, a)
         length = hypot(bx - ax, by - ay) or 1.0
         dx, dy = shift * (by - ay) / length, shift * (ax - bx) / length
@@ -179,6 +195,7 @@ class Picture:
         ]
 
     def point_at(self, hop: DirectedLink, t: float, shift: float = 0.0) -> Point:
+        """The point at share `t` of the line of a link, from its sender."""
         points = self.course(*hop, shift)
         at = t * (len(points) - 1)
         first = min(int(at), len(points) - 2)
@@ -186,6 +203,7 @@ class Picture:
         return ax + (at - first) * (bx - ax), ay + (at - first) * (by - ay)
 
     def draw_arrow(self, axes: Axes, hop: DirectedLink, color: str, shift: float, width: float) -> None:
+        """Draw an arrowhead in the middle of the line of a link, of a size that goes with the line's width."""
         style = {"arrowstyle": "-|>", "mutation_scale": 7 + 2 * width, "color": color, "shrinkA": 0, "shrinkB": 0}
         tail, tip = self.point_at(hop, 0.52, shift), self.point_at(hop, 0.6, shift)
         axes.annotate("", xy=tip, xytext=tail, arrowprops=style, zorder=2.5)
@@ -212,7 +230,7 @@ class Picture:
         return (x - width / 2, y - SWITCH_HEIGHT / 2), (x + width / 2, y + SWITCH_HEIGHT / 2)
 
     def load_text(self, axes: Axes, hop: DirectedLink) -> Text:
-        """The load with its share of the capacity, behind an arrow that says which way it goes."""
+        """The text of a load: an arrow for its direction, the rate, and its share of the capacity."""
         load = self.loads[hop]
         share = load / self.fabric.capacities_bps[hop]
         return axes.text(
@@ -222,14 +240,17 @@ class Picture:
         )  # fmt: skip
 
     def arrow(self, hop: DirectedLink) -> str:
-        """Up, down or sideways, as the link is drawn."""
+        """An arrow in the direction in which the link is drawn: up, down or sideways."""
         (ax, ay), (bx, by) = (self.layout.positions[node] for node in hop)
         if ay == by:
             return "→" if bx > ax else "←"
         return "↑" if by > ay else "↓"
 
     def places(self, hop: DirectedLink) -> Iterator[Point]:
-        """Where the label of a direction may stand: near its sender, or near a host, on its own side of the cable."""
+        """The places where the label of a load may stand, best first: on its own side of the cable, near its sender.
+
+        On the way to a host they are near the host.
+        """
         to_host = hop[1] in self.fabric.host_names
         both_ways = bool(self.loads.get(hop[::-1]))
         for aside in (LABEL_ASIDE, 2 * LABEL_ASIDE, 0.0) if both_ways else (0.0, LABEL_ASIDE, -LABEL_ASIDE):
@@ -237,7 +258,7 @@ class Picture:
                 yield self.point_at(hop, t, aside)
 
     def draw_switch(self, axes: Axes, name: str) -> None:
-        """A box with a column per pipeline; a common switch is grey and has none."""
+        """Draw a box with a column per pipeline; that of a switch without INA is grey and has no columns."""
         x, y = self.layout.positions[name]
         width = self.layout.switch_width(name)
         switch = self.fabric.switch_by_name[name]
@@ -263,7 +284,7 @@ class Picture:
         axes.text(x, y + raised, name, ha="center", va="center", fontsize=fitting(name, width), color=INK, zorder=4)
 
     def draw_sums(self, axes: Axes, switch: str, pipeline: int) -> None:
-        """A Σ in the colour of each tree that aggregates here."""
+        """Draw a Σ in the colour of each tree that aggregates in this pipeline."""
         sums = [
             number
             for number, tree in enumerate(self.trees)
@@ -277,7 +298,7 @@ class Picture:
             )  # fmt: skip
 
     def draw_host(self, axes: Axes, name: str) -> None:
-        """A marker for its role, its name, and the jobs that it takes part in."""
+        """Draw a marker for a host's role, its name, and the jobs that it takes part in."""
         marker, color, _ = ROLES.get(self.roles.get(name, ""), ROLES[""])
         x, y = self.layout.positions[name]
         axes.plot([x], [y], marker=marker, markersize=9, markerfacecolor=color, markeredgecolor=INK,
@@ -288,14 +309,14 @@ class Picture:
         )
 
     def limit(self, axes: Axes) -> None:
-        """Set the limits, after which texts can be measured."""
+        """Set the limits of the axes; only after that can texts be measured."""
         arcs = max((self.layout.arc(link.a, link.b) for link in self.fabric.links), default=0.0)
         axes.set_xlim(-0.4, self.layout.width + 0.4)
         axes.set_ylim(-1.1, self.layout.heights[-1] + SWITCH_HEIGHT / 2 + arcs + 0.3)
         axes.apply_aspect()
 
     def finish(self, axes: Axes, title: str, figure_width: float, missing: int) -> None:
-        """Title and legend."""
+        """Add the title and the legend, which also says how many loads are `missing` a label."""
         axes.set_title(title, fontsize=11, color=INK, loc="left", pad=8)
         handles = self.legend()
         if missing:
@@ -308,7 +329,7 @@ class Picture:
         )  # fmt: skip
 
     def legend(self) -> list[Patch | Line2D]:
-        """What this drawing uses, and nothing else."""
+        """The entries of the legend: only what this drawing shows."""
         present = {self.roles.get(host.name, "") for host in self.fabric.hosts}
         handles: list[Patch | Line2D] = [
             Line2D([], [], marker=marker, color="none", markerfacecolor=color, markeredgecolor=INK, label=label)
@@ -332,12 +353,12 @@ class Picture:
         return handles
 
     def owner(self, number: int) -> str:
-        """Whose tree it is, for the legend."""
+        """The job that a tree belongs to, as the legend's entry begins; nothing where jobs are not known."""
         return f"job {self.owners[number]}, " if self.owners else ""
 
 
 def dash_of(tree: int) -> Literal["-", "--", ":"]:
-    """Trees whose colours repeat differ in their dashes."""
+    """The dashes of a tree, in which trees of the same colour differ."""
     return DASHES[tree // len(TREE_COLORS) % len(DASHES)]
 
 
@@ -349,7 +370,7 @@ def job_names(numbers: Sequence[int]) -> str:
 
 
 def users_of_links(trees: Sequence[TreeShape]) -> dict[DirectedLink, list[int]]:
-    """The places in `trees` of those that use each directed link."""
+    """For each directed link, the positions in `trees` of those that use it."""
     users: dict[DirectedLink, list[int]] = defaultdict(list)
     for number, tree in enumerate(trees):
         for hop in dict.fromkeys(hop for branch in tree.branches for hop in branch.links):
@@ -366,5 +387,5 @@ def short_rate(rate_bps: float) -> str:
 
 
 def fitting(text: str, width: float) -> float:
-    """The font size in which `text` fits into `width`."""
+    """The font size in which `text` fits into `width`, in units of the drawing."""
     return max(4.0, min(8.0, 55 * width / max(len(text), 1)))

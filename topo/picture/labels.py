@@ -1,7 +1,7 @@
-"""Where labels of links' loads stand in a drawing: beside their own direction's line, and upon nothing else.
+"""Places for the labels of links' loads in a drawing: beside the line of their own direction, and upon nothing else.
 
-Places are tried one after another, and measured as they will be drawn. A label that fits nowhere is left out and
-counted.
+Places are tried one after another, where each label is measured as it will be drawn. A label that fits nowhere is left
+out and counted.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Labels:
     left_out: int = 0
 
     def keep_clear(self, texts: Iterable[Text]) -> None:
-        """Nothing stands upon these texts."""
+        """Let no label stand upon these texts."""
         self.taken += [self.extent(text) for text in texts if text.get_text()]
 
     def keep_clear_of_box(self, corner: Point, opposite: Point) -> None:
-        """Nothing stands upon this box, which is given in the units of the drawing."""
+        """Let no label stand upon this box, which is given in the units of the drawing."""
         self.taken.append(Bbox(self.axes.transData.transform([corner, opposite])))
 
     def place(self, text: Text, places: Iterable[Point]) -> bool:
-        """Put a text at the first of `places` where it fits; without one remove it."""
+        """Put a text at the first of `places` where it fits, or remove it where it fits nowhere. Whether it fitted."""
         for place in places:
             text.set_position(place)
             box = self.extent(text)

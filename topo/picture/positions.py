@@ -1,4 +1,4 @@
-"""Where a drawing puts the nodes and cables of a fabric: a row per tier, a column per pipeline of a switch."""
+"""The positions of a fabric's nodes and cables in a drawing: a row per tier, a column per pipeline of a switch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Layout:
+class NodePositions:
     """Positions in the units of the drawing, from the left end of the host row at (0, 0)."""
 
     fabric: Fabric
@@ -41,13 +41,13 @@ class Layout:
         return [row for row in rows if row]
 
     def barycenter(self, node: str, place: dict[str, int]) -> float:
-        """The mean place of the switches below."""
+        """The mean place of the switches below, by which each row is sorted so that few cables cross."""
         below = [place[peer] for peer in self.fabric.neighbors[node] if peer in place and self.fabric.tiers[peer] > 0]
         return sum(below) / len(below) if below else 0.0
 
     @cached_property
     def columns(self) -> dict[str, tuple[float, float]]:
-        """Left and right of every lowest switch's column, which is as wide as its hosts need.
+        """The left and right end of every lowest switch's column, which is as wide as its hosts need.
 
         Hosts of a higher switch have a column too, to the right of those.
         """
@@ -62,16 +62,18 @@ class Layout:
 
     @property
     def lowest(self) -> list[str]:
+        """The row of switches nearest to the hosts."""
         return next(row for row in self.rows if row[0] not in self.fabric.host_names)
 
     @cached_property
     def width(self) -> float:
+        """The width of the widest row."""
         right = max(right for _, right in self.columns.values())
         return max(right, *(MIN_COLUMN * len(row) for row in self.rows if row[0] not in self.fabric.host_names))
 
     @cached_property
     def heights(self) -> list[float]:
-        """The y of every row: cables between switches need room where the rows are wide."""
+        """The y of every row; wide rows are further apart, because their cables need the room."""
         step = max(ROW_HEIGHT, self.width / 9)
         return [0.0, *(HOST_ROW_HEIGHT + step * number for number in range(len(self.rows) - 1))]
 
@@ -84,7 +86,7 @@ class Layout:
         return points
 
     def spread(self, row: list[str]) -> list[float]:
-        """Lowest switches stand in their columns, their hosts beneath them; the switches above are spaced evenly."""
+        """The x of a row's nodes: lowest switches in their columns, hosts beneath, other switches spaced evenly."""
         if row == self.lowest:
             return [sum(self.columns[switch]) / 2 for switch in row]
         if row[0] not in self.fabric.host_names:
@@ -98,6 +100,7 @@ class Layout:
         return places
 
     def switch_width(self, switch: str) -> float:
+        """The width of a switch's box, which is narrower in a crowded row."""
         row = next(row for row in self.rows if switch in row)
         return min(MAX_SWITCH_WIDTH, 0.8 * self.width / len(row))
 
@@ -107,7 +110,7 @@ class Layout:
         return self.positions[switch][0] + self.switch_width(switch) * ((pipeline + 0.5) / count - 0.5)
 
     def end(self, node: str, peer: str) -> Point:
-        """Where the cable to `peer` meets `node`: on the side towards it, in the column of its pipeline."""
+        """The point where the cable to `peer` meets `node`: on the side towards the peer, in its pipeline's column."""
         x, y = self.positions[node]
         if node in self.fabric.host_names:
             return x, y
@@ -118,6 +121,6 @@ class Layout:
         return x, y + (SWITCH_HEIGHT / 2 if rise > 0 else -SWITCH_HEIGHT / 2 if rise < 0 else SWITCH_HEIGHT / 4)
 
     def arc(self, a: str, b: str) -> float:
-        """How far the cable bends: between switches of one row it rises over those in between."""
+        """How high a cable bends over the nodes in between, if it joins two of the same row; else 0."""
         row = next(row for row in self.rows if a in row)
         return ARC_HEIGHT * abs(row.index(a) - row.index(b)) if b in row else 0.0

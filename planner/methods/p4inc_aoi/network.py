@@ -19,9 +19,10 @@ from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Sche
 from planner.trees.from_paths import tree_from_paths
 from planner.trees.under_policy import with_policies
 from topo.errors import InputError
-from topo.fabric.circuits import Interconnect, optical_ports
+from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import Fabric
 from topo.fabric.generators import Pool, joined_units
+from topo.fabric.optical_links import optical_ports
 
 IN_NETWORK = "p4inc-aoi"
 """The slot policy of jobs whose sums a switch makes alone (section VI)."""
