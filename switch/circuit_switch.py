@@ -20,21 +20,24 @@ TABLE = "CircuitIngress.cross_connect"
 
 
 def circuit_class(target: Target, program: Path = CIRCUIT_PROGRAM) -> Callable[..., Any]:
-    """What `topo.live.network.Network` makes its circuit switch with."""
+    """The Mininet class, running `program`, of which `topo.live.network.Network` makes its circuit switch."""
     node_class: Callable[..., Any] = target.node_class()
     return partial(node_class, program=program)
 
 
 @dataclass(frozen=True)
 class Carried:
-    """Packets that came to the circuit switch by an optical port's fibre: `passed` on, or `lost` in the dark."""
+    """Packets that arrived at an optical port: `passed` on through a circuit, or `lost` while the port was dark."""
 
     passed: int
     lost: int
 
 
 class CircuitSwitch:
-    """Runs the cross-connects of `interconnect` on `switch`, which runs p4/circuit.p4. Its first circuits are lit."""
+    """Sets the cross-connects of `interconnect` on `switch`, which runs p4/circuit.p4.
+
+    The interconnect's first circuits are set when the object is made.
+    """
 
     def __init__(self, interconnect: Interconnect, switch: RunningSwitch) -> None:
         self.interconnect, self.switch = interconnect, switch
@@ -45,7 +48,7 @@ class CircuitSwitch:
         self._light(interconnect.circuits)
 
     def connect(self, circuits: Collection[Circuit]) -> int:
-        """Have these circuits and no others; returns how many are new, once they carry packets.
+        """Set up these circuits and take down all others; returns how many are new, once they carry packets.
 
         Circuits that stay carry on; the ports of the others are dark for the time of a reconfiguration. Raises
         `FabricError`, and changes nothing, for circuits that cannot exist at once. May be called by any thread.
@@ -62,7 +65,7 @@ class CircuitSwitch:
         return len(new)
 
     def carried(self) -> dict[Port, Carried]:
-        """What came by every optical port so far."""
+        """What arrived at each optical port so far."""
         passed, lost = (self.switch.read_counter(f"CircuitIngress.{name}")[0] for name in ("passed", "lost"))
         numbers = self.interconnect.port_of.items()
         return {end: Carried(int(passed[number]), int(lost[number])) for end, number in numbers}

@@ -1,4 +1,4 @@
-"""A program in this process: compiled where the generator has C for all that it needs, else interpreted."""
+"""A switch that runs any program in this process, compiled where the generator has C for all of it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Inner = InProcessSwitch | InterpretedSwitch
 class EitherSwitch:
     """A switch that runs any v1model program in this process, as fast as it can.
 
-    It is interpreted where the generator refuses the program, where there is no compiler, and where entries come
-    that compiled code does not take; those have to come before the first packet. `UnsupportedError` otherwise.
+    It is interpreted where the generator refuses the program, where there is no compiler, and where entries come that
+    compiled code does not take. After the first packet such entries are an `UnsupportedError`.
     """
 
     def __init__(self, program: Program, name: str = "switch") -> None:
@@ -36,6 +36,7 @@ class EitherSwitch:
 
     @property
     def compiled(self) -> bool:
+        """Whether compiled code runs; an interpreted switch stays interpreted."""
         return isinstance(self.switch, InProcessSwitch)
 
     def install(self, entries: SwitchEntries) -> None:
@@ -47,7 +48,10 @@ class EitherSwitch:
         self.fill(lambda switch: switch.change(entries))
 
     def fill(self, step: Callable[[Inner], None]) -> None:
-        """Take a step on the switch; on an interpreted one, if compiled code does not take it and may still go."""
+        """Run `step`, which adds or changes entries, on the switch.
+
+        If compiled code refuses it and no packet has passed yet, the switch goes on interpreted.
+        """
         try:
             step(self.switch)
         except UnsupportedError:
@@ -58,7 +62,7 @@ class EitherSwitch:
         self.steps.append(step)
 
     def interpret(self) -> None:
-        """Go on interpreted, filled like the compiled switch."""
+        """Replace compiled code by the interpreter, with the same entries."""
         self.switch = InterpretedSwitch(self.program, self.name)
         for step in self.steps:
             step(self.switch)
@@ -74,7 +78,10 @@ class EitherSwitch:
         return self.switch.inject_all(packets)
 
     def trace(self, port: int, packet: bytes) -> Traced:
-        """Like `inject`, with all that happens on the way; only interpreted programs tell."""
+        """Like `inject`, with all that happens to the packet, line by line.
+
+        Only an interpreted switch keeps a trace: `RunError` if compiled code has processed a packet before.
+        """
         if isinstance(self.switch, InProcessSwitch):
             if self.used:
                 raise RunError(
@@ -90,7 +97,7 @@ class EitherSwitch:
         self.switch.wipe()
 
     def check(self) -> None:
-        """A switch in this process runs as long as the process does."""
+        """Do nothing: a switch in this process runs as long as the process does."""
 
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, ordered by key."""

@@ -1,4 +1,4 @@
-"""Table entries, multicast groups and register presets of switches, neutral of any target.
+"""Table entries, multicast groups and register presets of switches, the same for every target.
 
 Keys and parameters are unsigned integers in the order in which the P4 program names them, so that
 the same entries go to BMv2, to the embedded switch, and into a file that `simple_switch_CLI` reads.
@@ -20,7 +20,7 @@ REPLICA = 1
 
 @dataclass(frozen=True)
 class Lpm:
-    """Matches where the first `prefix` bits are those of `value`; of several entries the longest prefix wins."""
+    """Matches numbers whose first `prefix` bits are those of `value`; of several entries the longest prefix wins."""
 
     value: int
     prefix: int
@@ -31,7 +31,7 @@ class Lpm:
 
 @dataclass(frozen=True)
 class Ternary:
-    """Matches where field & mask == value & mask; a mask of 0 always does."""
+    """Matches fields where field & mask == value & mask; a mask of 0 matches everything."""
 
     value: int
     mask: int
@@ -42,7 +42,7 @@ class Ternary:
 
 @dataclass(frozen=True)
 class Range:
-    """Matches from `low` to `high`, both included."""
+    """Matches numbers from `low` to `high`, both included."""
 
     low: int
     high: int
@@ -70,7 +70,7 @@ class TableEntry:
 
     @property
     def exact_key(self) -> tuple[int, ...]:
-        """The key of an entry all of whose parts match exactly; else `InputError`."""
+        """The key of an entry all of whose parts match exactly; `InputError` for any other."""
         exact = tuple(part for part in self.key if isinstance(part, int))
         if len(exact) < len(self.key):
             raise InputError(f"entry '{self.cli()}': all parts of its key must be numbers, that match exactly")
@@ -84,9 +84,9 @@ class TableEntry:
 
 @dataclass(frozen=True)
 class ProfileEntry:
-    """One entry of a table with an action `profile`: what it runs is one of `actions`, each with its parameters.
+    """One entry of a table with an action `profile`: it runs one of `actions`, each with its parameters.
 
-    Of several actions the profile's selector chooses, by a hash modulo their number.
+    Where there are several, the profile's selector chooses one by a hash modulo their number.
     """
 
     table: str
@@ -96,7 +96,10 @@ class ProfileEntry:
     priority: int | None = None
 
     def cli(self, first_member: int, group: int) -> list[str]:
-        """The lines that `simple_switch_CLI` reads, if so many members and groups of the profile are there before."""
+        """The lines that `simple_switch_CLI` reads.
+
+        `first_member` and `group` are the numbers that the profile's next member and next group get.
+        """
         names = [" ".join([self.profile, action, *map(str, params)]) for action, params in self.actions]
         lines = [f"act_prof_create_member {name}" for name in names]
         key, last = " ".join(map(str, self.key)), "" if self.priority is None else f" {self.priority}"
@@ -110,7 +113,7 @@ class ProfileEntry:
 
 @dataclass(frozen=True)
 class ValueSetMember:
-    """A value that the parser's value set `value_set` has."""
+    """A value that the control plane puts into the parser's value set `value_set`."""
 
     value_set: str
     value: int
@@ -122,7 +125,7 @@ class ValueSetMember:
 
 @dataclass(frozen=True)
 class DefaultAction:
-    """What `table` does on a miss, instead of what its program says."""
+    """The action that `table` runs on a miss, instead of the one that its program gives."""
 
     table: str
     action: str
@@ -150,7 +153,10 @@ class MirrorSession:
 
 @dataclass(frozen=True)
 class MeterRates:
-    """Rates of one cell of a meter, or (`index` None) of all: (units per microsecond, burst), the lowest first."""
+    """The rates of one cell of a meter, or of all cells (`index` None).
+
+    A rate is (units per microsecond, burst); the lowest rate is first.
+    """
 
     meter: str
     index: int | None
@@ -165,9 +171,9 @@ class MeterRates:
 
 @dataclass(frozen=True)
 class MulticastGroup:
-    """Packets sent to `group` leave once by each of `ports`, as replicas with `egress_rid` 1.
+    """A group of ports: a packet sent to `group` leaves once by each of `ports`, with `egress_rid` 1.
 
-    They leave once more for each (egress_rid, port) in `more`.
+    It leaves once more for each (egress_rid, port) in `more`.
     """
 
     group: int
@@ -176,7 +182,7 @@ class MulticastGroup:
 
     @property
     def nodes(self) -> dict[int, tuple[int, ...]]:
-        """The ports by `egress_rid`, as replication engines keep them, which is the order in which replicas leave."""
+        """The ports by `egress_rid`, in the order in which replicas leave."""
         ports = {REPLICA: set(self.ports)}
         for replica, port in self.more:
             ports.setdefault(replica, set()).add(port)
@@ -184,7 +190,7 @@ class MulticastGroup:
 
 
 def group_of_nodes(group: int, nodes: Iterable[tuple[int, int]]) -> MulticastGroup:
-    """The group whose replicas are these (egress_rid, port), ordered."""
+    """The group whose replicas are these (egress_rid, port) pairs, in any order."""
     found = sorted(nodes)
     ports = tuple(port for replica, port in found if replica == REPLICA)
     return MulticastGroup(group, ports, tuple(node for node in found if node[0] != REPLICA))
@@ -229,7 +235,7 @@ class SwitchEntries:
         return "\n".join(lines) + "\n"
 
     def profile_lines(self) -> Iterable[str]:
-        """The commands for tables with action profiles, whose members and groups BMv2 numbers as they come."""
+        """The commands for tables with action profiles; BMv2 numbers members and groups as they come."""
         members: Counter[str] = Counter()
         groups: Counter[str] = Counter()
         for entry in self.profiled:

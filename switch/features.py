@@ -1,6 +1,7 @@
-"""What of v1model runs where, out of the tables that run it: `python -m switch.features` prints it for the README.
+"""Which constructs of v1model run where, read from the tables of handlers themselves.
 
-What is in no table is refused when a program is loaded, with its name and its line of P4.
+`python -m switch.features` prints the table of the README. A construct that is in no table is refused when a program
+is loaded, with its name and its line of P4.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from switch.running_switch import PROGRAM
 
 @dataclass(frozen=True)
 class Features:
-    """Constructs of one kind: those that the generator compiles, for the kernel or a process, and the others."""
+    """Constructs of one kind: those that the generator compiles (for the kernel and a process), and the others."""
 
     kind: str
     compiled: tuple[str, ...]
@@ -47,6 +48,7 @@ def features() -> list[Features]:
 
 
 def split(kind: str, compiled: Iterable[str], handled: Iterable[str]) -> Features:
+    """The features of one kind, out of what is compiled and all that is handled."""
     names = set(compiled)
     return Features(kind, tuple(sorted(names)), tuple(sorted(set(handled) - names)))
 

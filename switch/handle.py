@@ -1,4 +1,4 @@
-"""Handles: by what another process finds a running switch, as data that JSON can carry."""
+"""Handles: data that JSON can carry, by which another process finds a running switch."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Handle = Mapping[str, Any]
 
 
 def make_handle(target: str, program: Path, **own: Any) -> Handle:
-    """The handle of a switch that has just read `program`."""
+    """The handle of a switch that has just read `program`; `own` is what its target needs to find it."""
     return {"target": target, "program": str(program.resolve()), "sha256": fingerprint(program), **own}
 
 
 def program_of(handle: Handle) -> Program:
-    """The program that the switch runs; `InputError` if its file is another one by now."""
+    """The program that the switch runs; `InputError` if its file has changed since the switch read it."""
     path = Path(handle["program"])
     if not path.is_file() or fingerprint(path) != handle["sha256"]:
         raise InputError(
@@ -32,4 +32,5 @@ def program_of(handle: Handle) -> Program:
 
 
 def fingerprint(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -28,6 +28,7 @@ PORTS = range(8)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--p4-target`, which chooses what runs the programs under test."""
     group = parser.getgroup("p4", "switches under test")
     group.addoption("--p4-target", default="fast", help="what runs P4 programs: fast, kernel or bmv2")
 

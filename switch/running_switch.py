@@ -1,4 +1,4 @@
-"""What every running switch offers, whatever runs its program: entries in, tables, registers and counters out."""
+"""What every running switch offers, whatever runs its program: entries in; tables, registers and counters out."""
 
 from __future__ import annotations
 

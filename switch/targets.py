@@ -36,18 +36,19 @@ class Target:
         return loaded
 
     def attach(self, handle: Handle, program: Program) -> SwitchView:
-        """A running switch of another process; `program` is what `program_of` gives for its handle."""
+        """A running switch of another process, for reading; `program` is what `program_of` gives for its handle."""
         view: SwitchView = load(self.view)(handle, program)
         return view
 
 
 def load(name: str) -> Any:
-    """What `module:attribute` names."""
+    """The attribute that `module:attribute` names; targets are imported only when they are used."""
     module, attribute = name.split(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def missing_for_bmv2() -> str | None:
+    """What this machine lacks to run simple_switch under Mininet, or None."""
     if shutil.which("simple_switch") is None:
         return "simple_switch is not installed: run `vagrant up`, or install p4lang's package p4lang-bmv2"
     if importlib.util.find_spec("p4utils") is None:
@@ -56,6 +57,7 @@ def missing_for_bmv2() -> str | None:
 
 
 def missing_for_fast() -> str | None:
+    """What this machine lacks to run programs in the kernel, or None."""
     if os.geteuid() != 0:
         return "root is needed to load programs into the kernel: run with sudo"
     if shutil.which("clang") is None:

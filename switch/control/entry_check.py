@@ -1,4 +1,4 @@
-"""Checks entries against the program that they are for, before anything of them is installed."""
+"""Checks entries against the program that they are for, before any of them is installed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_SESSION = (1 << 15) - 1
 
 
 def check_entries(program: Program, entries: SwitchEntries) -> None:
-    """Raise `InputError` for the first entry, group or preset that the program cannot have."""
+    """Raise `InputError` for the first entry, group, session, rate or preset that the program cannot take."""
     for entry in entries.tables:
         action_call(program, entry)
     for profiled in entries.profiled:
@@ -62,7 +62,7 @@ def action_call(program: Program, entry: TableEntry) -> ActionCall:
 
 
 def profile_calls(program: Program, entry: ProfileEntry) -> tuple[ActionCall, ...]:
-    """The actions of which `entry` runs one, with its key and their parameters checked."""
+    """The actions of which `entry` runs one, with the entry's key and the actions' parameters checked."""
     table = program.table(entry.table)
     if table.profile != entry.profile or table.profile is None:
         has = f"the action profile '{table.profile}'" if table.profile else "no action profile"
@@ -74,6 +74,7 @@ def profile_calls(program: Program, entry: ProfileEntry) -> tuple[ActionCall, ..
 
 
 def check_value(program: Program, member: ValueSetMember) -> None:
+    """Raise `InputError` if the program has no such value set, or the value does not fit it."""
     if member.value_set not in program.value_sets:
         raise unknown_name("parser value set", member.value_set, program.value_sets)
     bits = program.value_sets[member.value_set].bits
@@ -86,6 +87,7 @@ def default_call(program: Program, default: DefaultAction) -> ActionCall:
 
 
 def call(table: Table, name: str, params: tuple[int, ...]) -> ActionCall:
+    """The action of `table` called `name` with these parameters, checked for their number and bits."""
     action = table.action(name)
     check_numbers(
         f"parameters of action '{action.name}' in table '{table.name}'",
@@ -96,7 +98,7 @@ def call(table: Table, name: str, params: tuple[int, ...]) -> ActionCall:
 
 
 def check_key(table: Table, entry: TableEntry | ProfileEntry) -> None:
-    """Each part of the key must match as the table does, and overlapping keys need a priority."""
+    """Check that each part of the key matches as the table does, and that the entry has a priority if it needs one."""
     what = f"key of table '{table.name}'"
     if len(entry.key) != len(table.key):
         names = ", ".join(part.name for part in table.key) or "none"
@@ -110,7 +112,7 @@ def check_key(table: Table, entry: TableEntry | ProfileEntry) -> None:
 
 
 def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
-    """`value` must be of the kind that `part` matches by, and its numbers must fit."""
+    """Check that `value` is of the kind that `part` matches by, and that its numbers fit."""
     expected = KEY_TYPES[part.match]
     if not isinstance(value, expected):
         kind = "a number" if expected is int else expected.__name__
@@ -124,7 +126,7 @@ def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
 
 
 def numbers_of(value: KeyPart) -> tuple[int, ...]:
-    """The numbers of a part of a key that need as many bits as the field."""
+    """Those numbers of a part of a key that need as many bits as the field."""
     match value:
         case Lpm():
             return (value.value,)
@@ -137,7 +139,7 @@ def numbers_of(value: KeyPart) -> tuple[int, ...]:
 
 
 def check_numbers(what: str, numbers: tuple[int, ...], expected: Iterable[tuple[str, int]]) -> None:
-    """Each of `numbers` must fit the bits that are expected in its place."""
+    """Check that each number fits the bits of its place; `expected` are the places' (name, bits)."""
     places = list(expected)
     if len(numbers) != len(places):
         names = ", ".join(name for name, _ in places) or "none"
@@ -148,6 +150,7 @@ def check_numbers(what: str, numbers: tuple[int, ...], expected: Iterable[tuple[
 
 
 def check_group(group: MulticastGroup) -> None:
+    """Raise `InputError` for a multicast group whose number, replicas or ports cannot be."""
     if not 1 <= group.group <= MAX_GROUP:
         raise InputError(f"multicast group {group.group}: groups are 1 to {MAX_GROUP}")
     for replica, _ in group.more:
@@ -162,6 +165,7 @@ def check_group(group: MulticastGroup) -> None:
 
 
 def check_mirror(mirror: MirrorSession) -> None:
+    """Raise `InputError` for a mirror session whose number or port cannot be."""
     if not 0 <= mirror.session <= MAX_SESSION:
         raise InputError(f"mirror session {mirror.session}: sessions are 0 to {MAX_SESSION}")
     if mirror.port is not None and not 0 <= mirror.port < PORTS:
@@ -169,6 +173,7 @@ def check_mirror(mirror: MirrorSession) -> None:
 
 
 def check_rates(program: Program, rates: MeterRates) -> None:
+    """Raise `InputError` for rates of a cell that the meter does not have, or of another number than it takes."""
     meter = program.meter(rates.meter)
     if rates.index is not None and not 0 <= rates.index < meter.size:
         raise InputError(f"meter '{meter.name}' has no cell {rates.index}: it has {meter.size}")
@@ -177,6 +182,7 @@ def check_rates(program: Program, rates: MeterRates) -> None:
 
 
 def check_preset(program: Program, preset: RegisterPreset) -> None:
+    """Raise `InputError` for a register element that is not there, or a value that does not fit it."""
     register = program.register(preset.register)
     if not 0 <= preset.index < register.size:
         raise InputError(f"register '{register.name}' has no element {preset.index}: it has {register.size}")

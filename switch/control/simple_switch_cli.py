@@ -1,7 +1,7 @@
-"""The commands of `simple_switch_CLI`, as entries: the reverse of `SwitchEntries.cli`.
+"""The commands of `simple_switch_CLI` read as entries: the reverse of `SwitchEntries.cli`.
 
-Read are those that fill a switch: `table_add`, `table_set_default`, `mc_*`, `mirroring_add*`, `meter_*set_rates`,
-`register_write`. Every other command is an `InputError`, for nothing is left out in silence.
+Read are the commands that fill a switch: `table_add`, `table_set_default`, `mc_*`, `mirroring_add*`,
+`meter_*set_rates`, `register_reset`, `register_write`. Every other command is an `InputError`: none is skipped.
 """
 
 from __future__ import annotations
@@ -33,23 +33,30 @@ MAC_ADDRESS = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}")
 
 
 def read_commands(path: Path, program: Program) -> SwitchEntries:
-    """What the file of commands installs in a switch that runs `program`; `InputError` with file and line."""
-    filler = Filler(program)
+    """The entries that a file of commands installs in a switch that runs `program`.
+
+    `InputError` names file and line.
+    """
+    reader = CommandReader(program)
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}; expected a text file of simple_switch_CLI's commands") from error
     for number, line in enumerate(lines, start=1):
         try:
-            filler.add(line.partition("#")[0].split())
+            reader.add(line.partition("#")[0].split())
         except InputError as error:
             raise InputError(f"{path}:{number}: {error}") from error
-    return filler.take()
+    return reader.take()
 
 
 @dataclass
-class Filler:
-    """Collects commands. Groups and their nodes are complete only when all commands are there."""
+class CommandReader:
+    """Turns commands into entries, one after the other. A group is complete only when all commands are read.
+
+    `nodes` are the (replica, port) pairs of each multicast node, in the order in which nodes were created; `groups` has
+    the numbers of a group's nodes, `changed` the groups that `take` has not given yet.
+    """
 
     program: Program
     tables: list[TableEntry] = field(default_factory=list)
@@ -62,7 +69,7 @@ class Filler:
     changed: dict[int, None] = field(default_factory=dict)
 
     def add(self, words: Sequence[str]) -> None:
-        """Take one command, as words; an empty line is none."""
+        """Read one command, given as words; without words, do nothing."""
         if not words:
             return
         command, *rest = words
@@ -74,7 +81,7 @@ class Filler:
             raise InputError(f"'{' '.join(words)}': {error}; expected {USAGE[command]}") from error
 
     def take(self) -> SwitchEntries:
-        """Everything that was added since the last call."""
+        """All entries read since the last call."""
         groups = tuple(
             group_of_nodes(group, (replica for node in self.groups[group] for replica in self.nodes[node]))
             for group in self.changed
@@ -93,6 +100,7 @@ class Filler:
         return taken
 
     def table_add(self, words: Sequence[str]) -> None:
+        """Read an entry: its key, the action's parameters, and a priority where the table needs one."""
         table_name, action, *rest = words
         table = self.program.table(table_name)
         key, given = split_at_arrow(rest)
@@ -101,70 +109,80 @@ class Filler:
         count = len(table.action(action).parameters)
         if not count <= len(given) <= count + 1:
             raise ValueError(f"action '{action}' has {count} parameters, {len(given)} values given")
-        parts = tuple(key_part(part, word) for part, word in zip(table.key, key, strict=True))
-        params, priority = tuple(map(number, given[:count])), [int(word) for word in given[count:]]
+        parts = tuple(parse_key_part(part, word) for part, word in zip(table.key, key, strict=True))
+        params, priority = tuple(map(parse_number, given[:count])), [int(word) for word in given[count:]]
         self.tables.append(TableEntry(table_name, parts, action, params, *priority))
 
     def table_set_default(self, words: Sequence[str]) -> None:
+        """Read the action that a table runs on a miss."""
         table, action, *params = words
-        self.defaults.append(DefaultAction(table, action, tuple(map(number, params))))
+        self.defaults.append(DefaultAction(table, action, tuple(map(parse_number, params))))
 
     def create_group(self, words: Sequence[str]) -> None:
+        """Read a new multicast group, which has no nodes yet."""
         (group,) = words
-        self.groups[number(group)] = []
-        self.changed[number(group)] = None
+        self.groups[parse_number(group)] = []
+        self.changed[parse_number(group)] = None
 
     def create_node(self, words: Sequence[str]) -> None:
+        """Read a multicast node: the `egress_rid` of its replicas and their ports."""
         if "|" in words:
             raise ValueError("link aggregation groups are not supported: list the ports themselves")
-        replica, *ports = map(number, words)
+        replica, *ports = map(parse_number, words)
         self.nodes.append([(replica, port) for port in ports])
 
     def associate(self, words: Sequence[str]) -> None:
-        group, node = map(number, words)
+        """Read that a node belongs to a group; both must have been created."""
+        group, node = map(parse_number, words)
         if group not in self.groups or not 0 <= node < len(self.nodes):
             raise ValueError(f"there is no group {group} with a node {node} yet: create both first")
         self.groups[group].append(node)
         self.changed[group] = None
 
     def mirror_to_port(self, words: Sequence[str]) -> None:
-        session, port = map(number, words)
+        """Read a mirror session whose clones leave by one port."""
+        session, port = map(parse_number, words)
         self.mirrors.append(MirrorSession(session, port))
 
     def mirror_to_group(self, words: Sequence[str]) -> None:
-        session, group = map(number, words)
+        """Read a mirror session whose clones leave by a multicast group."""
+        session, group = map(parse_number, words)
         self.mirrors.append(MirrorSession(session, group=group))
 
     def meter_set_rates(self, words: Sequence[str]) -> None:
+        """Read the rates of one cell of a meter."""
         meter, index, *rates = words
-        self.meters.append(MeterRates(meter, number(index), tuple(map(rate, rates))))
+        self.meters.append(MeterRates(meter, parse_number(index), tuple(map(parse_rate, rates))))
 
     def meter_array_set_rates(self, words: Sequence[str]) -> None:
+        """Read the rates of all cells of a meter."""
         meter, *rates = words
-        self.meters.append(MeterRates(meter, None, tuple(map(rate, rates))))
+        self.meters.append(MeterRates(meter, None, tuple(map(parse_rate, rates))))
 
     def register_reset(self, words: Sequence[str]) -> None:
+        """Read that all elements of a register become 0."""
         (register,) = words
         elements = range(self.program.register(register).size)
         self.registers += [RegisterPreset(register, index, 0) for index in elements]
 
     def register_write(self, words: Sequence[str]) -> None:
+        """Read the value of one element of a register."""
         register, index, value = words
-        self.registers.append(RegisterPreset(register, number(index), number(value)))
+        self.registers.append(RegisterPreset(register, parse_number(index), parse_number(value)))
 
 
-COMMANDS: dict[str, Callable[[Filler, Sequence[str]], None]] = {
-    "table_add": Filler.table_add,
-    "table_set_default": Filler.table_set_default,
-    "mc_mgrp_create": Filler.create_group,
-    "mc_node_create": Filler.create_node,
-    "mc_node_associate": Filler.associate,
-    "mirroring_add": Filler.mirror_to_port,
-    "mirroring_add_mc": Filler.mirror_to_group,
-    "meter_set_rates": Filler.meter_set_rates,
-    "meter_array_set_rates": Filler.meter_array_set_rates,
-    "register_reset": Filler.register_reset,
-    "register_write": Filler.register_write,
+COMMANDS: dict[str, Callable[[CommandReader, Sequence[str]], None]] = {
+    "table_add": CommandReader.table_add,
+    "table_set_default": CommandReader.table_set_default,
+    "mc_mgrp_create": CommandReader.create_group,
+    "mc_node_create": CommandReader.create_node,
+    "mc_node_associate": CommandReader.associate,
+    "mirroring_add": CommandReader.mirror_to_port,
+    "mirroring_add_mc": CommandReader.mirror_to_group,
+    "meter_set_rates": CommandReader.meter_set_rates,
+    "meter_array_set_rates": CommandReader.meter_array_set_rates,
+    "register_reset": CommandReader.register_reset,
+    "register_write": CommandReader.register_write,
 }
 
 USAGE = {
@@ -183,31 +201,31 @@ USAGE = {
 
 
 def split_at_arrow(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """What stands before and after `=>`, which may be left out where nothing follows."""
+    """The words before and after `=>`; without an arrow all words are before it."""
     if "=>" not in words:
         return words, ()
     at = words.index("=>")
     return words[:at], words[at + 1 :]
 
 
-def key_part(part: MatchKey, word: str) -> KeyPart:
-    """One part of a key, as its table matches it: `V`, `V/PREFIX`, `V&&&MASK`, `LOW->HIGH`."""
+def parse_key_part(part: MatchKey, word: str) -> KeyPart:
+    """One part of a key, written as its table matches it: `V`, `V/PREFIX`, `V&&&MASK` or `LOW->HIGH`."""
     match part.match:
         case "lpm":
             value, prefix = word.split("/")
-            return Lpm(number(value), int(prefix))
+            return Lpm(parse_number(value), int(prefix))
         case "ternary" if "&&&" in word:
             value, mask = word.split("&&&")
-            return Ternary(number(value), number(mask))
+            return Ternary(parse_number(value), parse_number(mask))
         case "ternary":
-            return Ternary(number(word), (1 << part.bits) - 1)
+            return Ternary(parse_number(word), (1 << part.bits) - 1)
         case "range":
             low, high = word.split("->")
-            return Range(number(low), number(high))
-    return number(word)
+            return Range(parse_number(low), parse_number(high))
+    return parse_number(word)
 
 
-def number(word: str) -> int:
+def parse_number(word: str) -> int:
     """A number in decimal, 0x, 0b or 0o; or an IPv4, IPv6 or MAC address."""
     if MAC_ADDRESS.fullmatch(word):
         return int(word.replace(":", ""), 16)
@@ -216,7 +234,7 @@ def number(word: str) -> int:
     return int(word) if word.isdecimal() else int(word, 0)
 
 
-def rate(word: str) -> tuple[float, int]:
+def parse_rate(word: str) -> tuple[float, int]:
     """RATE:BURST, the rate in units per microsecond."""
     per_microsecond, burst = word.split(":")
     return float(per_microsecond), int(burst)

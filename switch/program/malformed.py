@@ -1,4 +1,7 @@
-"""Checks that data out of a file has the types that its classes declare, and no number that only exhausts memory."""
+"""What is wrong with a program that is not as p4c writes it: exceptions that tell it, and values of wrong types.
+
+Types are checked before anything runs, and so are numbers that would only exhaust memory.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,15 @@ MOST: Mapping[str, int] = {"bits": 1 << 16, "offset": 1 << 24, "size": 1 << 32, 
 
 
 def not_p4c(name: str, error: Exception) -> InputError:
-    """The error for a program in which one of `MALFORMED` was found."""
+    """The error for a program in which one of `MALFORMED` was raised."""
     return InputError(f"program '{name}' is not as p4c writes it: {error!r}; compile the P4 again")
 
 
 def check_types(value: Any, seen: set[int] | None = None) -> None:
-    """Raise `ValueError` for the first field of a dataclass, or of those inside it, that is not as declared."""
+    """Raise `ValueError` for the first value that is not of its declared type, or is too great a number.
+
+    All fields of a dataclass are checked, and those of dataclasses inside it; `seen` are the ids of those done already.
+    """
     seen = set() if seen is None else seen
     if id(value) in seen:
         return
@@ -45,7 +51,7 @@ def hints_of(kind: type[Any]) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any, seen: set[int]) -> bool:
-    """Whether `value` is of the type `hint`; what dataclasses hold is checked as well."""
+    """Whether `value` has the type `hint`; dataclasses inside it are checked too."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return any(fits(value, each, seen) for each in get_args(hint))

@@ -1,7 +1,7 @@
-"""Whether a compiled P4 program is what its sources, as they are now, say.
+"""Whether a compiled P4 program is what its sources say now.
 
 `make p4` writes beside `p4/build/ina.json` a file `ina.sha256`, with the hashes of the program and of every source that
-it is made of. A program without such a file, as a user's own, is not asked.
+it is made of. A program without such a file, like a user's own, is not checked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WHERE_FROM = (
 
 
 def check_sources(program: Path) -> None:
-    """Raise `InputError`, with the file that has changed, unless `program` is what was compiled of its sources."""
+    """Raise `InputError`, with the file that changed, unless `program` was compiled from its sources as they are."""
     if not program.is_file() and recorded(program):
         undo = f"git checkout {shown(program)}"
         raise InputError(f"{shown(program)} is missing: undo that ({undo}), or {compile_by('make p4')}")
@@ -37,7 +37,7 @@ def check_sources(program: Path) -> None:
 
 
 def recorded(program: Path) -> dict[Path, str]:
-    """By file, the hash that was written down when `program` was compiled; nothing for a program without such."""
+    """The hash of each file, written down when `program` was compiled; empty for a program without such a record."""
     hashes = program.with_suffix(".sha256")
     if not hashes.is_file():
         return {}
@@ -46,30 +46,31 @@ def recorded(program: Path) -> dict[Path, str]:
 
 
 def sha256(file: Path) -> str | None:
-    """None for a file that is not there."""
+    """The file's hash in hexadecimal; None for a file that is not there."""
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
 
 
 def has_changed(files: list[Path]) -> str:
+    """The verb that says what happened to these files: "has changed", "have changed", "is gone" and so on."""
     if not all(file.is_file() for file in files):
         return "is gone" if len(files) == 1 else "have changed or gone"
     return "has changed" if len(files) == 1 else "have changed"
 
 
 def compile_by(command: str) -> str:
-    """What to run for a compiled program, and where that command's compiler comes from if it is not here."""
+    """The command that makes a compiled program, and where its compiler comes from if it is not installed here."""
     if shutil.which(COMPILER) is not None:
         return f"run `{command}`, for which {COMPILER} is installed here"
     return f"run `{command}`. {WHERE_FROM}"
 
 
 def shown(file: Path) -> str:
-    """The file from the folder of P4 programs on, as a person finds it."""
+    """The path of a file in messages: from the folder `p4` on, where it is in one."""
     return str(Path(*file.parts[file.parts.index("p4") :])) if "p4" in file.parts else str(file)
 
 
 def not_json(path: Path, text: bytes, error: Exception) -> InputError:
-    """What is wrong with a file that should be BMv2 JSON: it is P4 source, or where it is broken."""
+    """The error for a file that should be BMv2 JSON: it is P4 source, empty, or broken at some line."""
     if path.suffix == ".p4":
         compiled = path.with_suffix(".json")
         command = f"{COMPILER} --std p4-16 -o {compiled} {path}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from switch.control.match_rules import by_priority
-from switch.control.simple_switch_cli import number
+from switch.control.simple_switch_cli import parse_number
 from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
 from switch.program.actions import Action
 from switch.program.pipelines import MatchKey, Table
@@ -142,6 +142,6 @@ def prefix(part: MatchKey, text: str) -> Lpm:
 def value_of(text: str) -> int:
     """A number; `InputError` for anything else."""
     try:
-        return number(text)
+        return parse_number(text)
     except ValueError as error:
         raise InputError(f"'{text}' is no number: expected decimal, 0x, 0o, 0b, or an address") from error

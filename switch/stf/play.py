@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from switch.control.simple_switch_cli import Filler
+from switch.control.simple_switch_cli import CommandReader
 from switch.entries import SwitchEntries
 from switch.program.program import Program
 from switch.program.read import read_program
@@ -61,7 +61,7 @@ class Player:
     def __init__(self, program: Program, device: Device) -> None:
         self.names = Names(program)
         self.device = device
-        self.commands = Filler(program)
+        self.commands = CommandReader(program)
         self.received: dict[int, list[bytes]] = {}
         self.shown: list[str] = []
 

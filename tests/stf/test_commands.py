@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from targets import PROGRAMS
 
-from switch.control.simple_switch_cli import number, read_commands
+from switch.control.simple_switch_cli import parse_number, read_commands
 from switch.entries import (
     DefaultAction,
     Lpm,
@@ -107,7 +107,7 @@ def test_what_is_wrong_is_refused_with_its_line(line: str, reason: str, tmp_path
 
 def test_numbers_are_also_addresses() -> None:
     given = {"010": 10, "0x0A": 10, "0b11": 3, "10.0.0.1": 0x0A000001, "02:00:00:00:00:0a": 0x02000000000A, "::1": 1}
-    assert {text: number(text) for text in given} == given
+    assert {text: parse_number(text) for text in given} == given
 
 
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
