@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import Self
 
 from experiments.calibrate.capacity import Load, Use, planned_load
-from experiments.run.bring_up import brought_up
 from experiments.run.dilation import options_for
-from experiments.run.outcome import watch, watched
+from experiments.run.run import Run, carry_out
+from experiments.worlds.emulated import EmulatedWorld
+from experiments.worlds.world import Wiring
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
@@ -22,14 +23,12 @@ from planner.core.shares import fragment_ranges
 from planner.install.plan_entries import entries
 from switch.targets import Target
 from topo.errors import RunError
-from topo.fabric.circuits import patch_panel
+from topo.fabric.optical_links import patch_panel
 from topo.fabric.variations import with_scale
 from topo.live.processors import endpoint_processor
 from traffic.measure.contention import processor_causes
 from traffic.measure.counters import CpuTime, processor_times
 from traffic.measure.verdict import OVERLOADED, Limits
-from traffic.runs.closed_loop import run_reliable
-from traffic.sockets.ports import host_ports
 
 RUN_S = 2.5
 """How long the gradients of one trial take at the planned rate."""
@@ -79,12 +78,11 @@ class TrialNetwork:
         started = time.monotonic()
         with ExitStack() as stack:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="inakit-")))
-            installed = entries(self.problem, self.plan)
-            self.network = stack.enter_context(
-                brought_up(self.problem.fabric, self.target, installed, folder, panel=self.panel)
-            )
-            self.hosts = host_ports(self.network.hosts.values())
-            self.watched = watched(self.network, self.hosts)
+            fabric, installed = self.problem.fabric, entries(self.problem, self.plan)
+            wiring = Wiring(patch_panel(fabric) if self.panel else None, folder=folder)
+            world = EmulatedWorld(self.target.name)
+            self.network = stack.enter_context(world.up(fabric, installed, wiring, lambda _: None))
+            self.watched = self.network.watched()
             self._exits = stack.pop_all()
         self.setup_s = time.monotonic() - started
         return self
@@ -95,7 +93,7 @@ class TrialNetwork:
     def trial(self, scale: float) -> Trial:
         """Run at `scale` of the fabric's link rates. Raises `RunError` when a switch dies."""
         problem, plan = scaled(self.problem, self.plan, scale, self.run_s)
-        self.network.set_capacities(problem.fabric, patch_panel(problem.fabric) if self.panel else None)
+        self.network.network.set_capacities(problem.fabric, patch_panel(problem.fabric) if self.panel else None)
         self._settle()
         prediction, sampler = evaluate(problem, plan), Sampler(PATIENCE * self.run_s)
         verdict, reasons, waited = self._run(problem, plan, sampler)
@@ -119,10 +117,7 @@ class TrialNetwork:
         options = replace(options, worker=worker, stall_s=options.stall_s / STALLS)
         self.next_seq += longest_tree(problem, plan) + max(tree.reach for s in plan.shards for tree in s.trees)
         try:
-            outcome = watch(
-                self.network, self.hosts, problem, plan,
-                lambda: run_reliable(self.hosts, problem, plan, options=options, progress=sampler),
-            )  # fmt: skip
+            outcome = carry_out(Run(problem, plan, options=options), self.network, sampler)
         except RunError as error:
             for switch in self.network.switches.values():
                 switch.check()

@@ -388,7 +388,7 @@ def exactness(
     """Whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
     from experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
     from experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out  # noqa: PLC0415
-    from experiments.exactness.worlds import chosen_worlds  # noqa: PLC0415
+    from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
 
     chosen = cells(
         split_names(policies) or [*POLICIES],

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,53 +20,33 @@ from experiments.emulate.defaults import (
     tell_choice,
 )
 from experiments.faults.faults_file import FaultPlan, check_faults
-from experiments.faults.injection import Scene, faulty_entries, watch_faulty
-from experiments.inspect.capture import Place, capturing, check_tcpdump, warn_of_losses
-from experiments.run.bring_up import brought_up
-from experiments.run.dilation import options_for
-from experiments.run.outcome import Outcome, planned_figures, watch
+from experiments.inspect.capture import Place, check_tcpdump, warn_of_losses
+from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.pace import Pace, TooSlowError, courses
 from experiments.run.planning import make_plan, tell_room, write_plan
-from experiments.run.progress import Report, Stage, bar, working
+from experiments.run.progress import Report, bar, working
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import print_report
+from experiments.run.run import MODES, Run, run_plan
+from experiments.worlds.emulated import EmulatedWorld
+from experiments.worlds.world import World
 from planner.core.evaluate import evaluate
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
-from planner.install.plan_entries import entries
 from planner.registry import find_method
 from planner.replan import replan_beside
 from planner.trees.headroom import as_run
 from planner.trees.under_policy import with_policy
 from switch.targets import Target, choose_target
 from topo.errors import InputError, unknown_name
-from topo.fabric.circuits import Interconnect, patch_panel
+from topo.fabric.circuits import Interconnect
+from topo.fabric.optical_links import patch_panel
 from topo.files.fabric_records import document_of
 from topo.live.network import check_machine
 from traffic.endpoints.gradient import Gradients
-from traffic.measure.figures import Measured
 from traffic.measure.verdict import OVERLOADED, VALID
-from traffic.runs.closed_loop import run_reliable
-from traffic.runs.replay import check_tcpreplay, run_replay
-from traffic.sockets.ports import HostPort, host_ports
-
-
-@dataclass(frozen=True)
-class Mode:
-    """A way of sending gradients, and what raises `MachineError` where this machine cannot."""
-
-    send: Callable[..., Measured]
-    check_machine: Callable[[], None]
-
-
-def send_reliably(hosts: Sequence[HostPort], problem: Problem, plan: Plan, **given: Any) -> Measured:
-    """A closed loop whose endpoints wait as long as links of these rates need."""
-    return run_reliable(hosts, problem, plan, options=options_for(problem), **given)
-
-
-MODES = {"reliable": Mode(send_reliably, lambda: None), "replay": Mode(run_replay, check_tcpreplay)}
 
 
 @dataclass(frozen=True)
@@ -132,15 +109,15 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     target = check(emulation, planned=plans is not None)
     if plans is None:
         emulation, plans = settled(emulation, make_plans(emulation, console), target, console)
+    world = EmulatedWorld(target.name)
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, target)
-    for name, plan in plans.items():
-        write_plan(folder.path / name, emulation.problem, plan)
+    runs = runs_of(emulation, plans, folder)
     folder.write_record(record)
     with folder.completing(record):
-        for name, plan in plans.items():
+        for name, planned in runs.items():
             try:
-                outcome = measure(emulation, plan, target, folder.path / name, stages(console, name))
+                outcome = measure(emulation, name, planned, world, console)
             except TooSlowError as slow:
                 record.planners[name] |= ended_early(slow, emulation)
             else:
@@ -154,6 +131,23 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     return record
 
 
+def runs_of(emulation: Emulation, plans: Mapping[str, Plan], folder: RunFolder) -> dict[str, Run]:
+    """What is run for each plan, in its folder, to which the plan and its entries are written."""
+    runs = {}
+    for name, plan in plans.items():
+        runs[name] = Run(
+            emulation.problem,
+            plan,
+            emulation.mode,
+            faults=emulation.faults,
+            captures=emulation.captures,
+            folder=folder.path / name,
+            interconnect=emulation.interconnect,
+        )
+        write_plan(folder.path / name, emulation.problem, plan, runs[name].entries)
+    return runs
+
+
 def settled(
     emulation: Emulation, plans: Mapping[str, Plan], target: Target, console: Console
 ) -> tuple[Emulation, Mapping[str, Plan]]:
@@ -165,11 +159,6 @@ def settled(
         return emulation, plans
     chosen = choose_rates(emulation.problem, plans, emulation.switch, target, console, panel=emulation.patch_panel)
     return emulation.at(chosen), {name: plan.with_rates_times(chosen) for name, plan in plans.items()}
-
-
-def stages(console: Console, name: str) -> Stage:
-    """Shows the parts of one planner's run."""
-    return lambda part: bar(console, f"{name}: {part}")
 
 
 def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
@@ -265,34 +254,15 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) 
 
 
 def measure(
-    emulation: Emulation, plan: Plan, target: Target, folder: Path, stage: Stage, gradients: Gradients | None = None
+    emulation: Emulation, name: str, run: Run, world: World, console: Console, gradients: Gradients | None = None
 ) -> Outcome:
-    """Run one plan on a network of its own.
-
-    Raises `TooSlowError` when the machine clearly does not keep up, `RunError` when a switch dies or traffic stalls.
-    """
-    problem, faults = emulation.problem, emulation.faults
-    installed = entries(problem, plan)
-    if faults is not None:
-        installed = faulty_entries(problem, plan, installed, faults)
-    started = time.monotonic()
-    with ExitStack() as stack:
-        with stage(f"setting up {len(problem.fabric.switches)} switches of {target.name}") as progress:
-            network = stack.enter_context(brought_up(
-                problem.fabric, target, installed, folder / "switches",
-                panel=emulation.patch_panel, progress=progress,
-            ))  # fmt: skip
-        setup_s = time.monotonic() - started
-        hosts = host_ports(network.hosts.values())
-        progress = stack.enter_context(stage(f"{emulation.mode} on {target.name}"))
-        pace = emulation.pace(plan, progress)
-        send = partial(MODES[emulation.mode].send, hosts, problem, plan, gradients=gradients, progress=pace or progress)
-        with capturing(network, emulation.captures, folder / "pcap") as captured:
-            if faults is None:
-                outcome = watch(network, hosts, problem, plan, send, pace=pace)
-            else:
-                outcome = watch_faulty(Scene(network, hosts, problem, plan, installed), faults, send, pace)
-        return replace(outcome, captured=captured, setup_s=setup_s)
+    """Run one plan of an emulation, and show how far it is. Raises what `run_plan` raises."""
+    return run_plan(
+        replace(run, gradients=gradients),
+        world,
+        stage=lambda part: bar(console, f"{name}: {part}"),
+        paced=lambda progress: emulation.pace(run.plan, progress),
+    )
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -8,6 +8,7 @@ of its own.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -19,13 +20,16 @@ from rich.table import Table
 
 from experiments.exactness.conditions import CONDITIONS, HEAVY
 from experiments.exactness.networks import case
-from experiments.exactness.worlds import WORLDS
+from experiments.exactness.scales import scale_of
+from experiments.run.outcome import Outcome, switch_events
 from experiments.run.progress import working
+from experiments.run.run import Run, run_plan
+from experiments.worlds.registry import find_world
 from planner.core.policies import POLICIES
 from planner.core.problem import Problem
 from topo.errors import InputError, MachineError, RunError, unknown_name
 from traffic.endpoints.gradient import RandomGradients
-from traffic.wire.packet import FRAGMENT
+from traffic.wire.packet import FRAGMENT, Event
 
 LEVELS = (1, 2, 3)
 GRADIENTS = RandomGradients(1)
@@ -37,7 +41,7 @@ LONG = 1_000_000
 
 @dataclass(frozen=True)
 class Cell:
-    """What is tried, and on which switch of `WORLDS`."""
+    """What is tried, and on which switch: a world of `experiments.worlds.registry`."""
 
     policy: str
     levels: int
@@ -52,7 +56,7 @@ class Cell:
 class Tried:
     """What came of it.
 
-    `again`: gradients sent again, per gradient. `counts`: what befell packets, see `worlds.befallen`. `failure`: why
+    `again`: gradients sent again, per gradient. `counts`: what befell packets, see `befallen`. `failure`: why
     sums are not exact, or nothing can be said of them.
     """
 
@@ -137,19 +141,39 @@ def check_memory(problem: Problem) -> None:
 
 def attempt(cell: Cell, fragments: int | None = None) -> Tried:
     """Run one cell's iteration of so many fragments, by default its world's, to its end."""
-    world = WORLDS[cell.switch]
-    count = max(2, math.ceil((fragments or world.fragments) * weight(cell)))
-    problem, plan = case(cell.policy, cell.levels, fragments=count, slots=world.slots, rate_bps=world.rate_bps)
+    scale = scale_of(cell.switch)
+    count = max(2, math.ceil((fragments or scale.fragments) * weight(cell)))
+    problem, plan = case(cell.policy, cell.levels, fragments=count, slots=scale.slots, rate_bps=scale.rate_bps)
     check_memory(problem)
-    sending_s = 8 * FRAGMENT.wire_bytes * count / world.rate_bps
+    sending_s = 8 * FRAGMENT.wire_bytes * count / scale.rate_bps
     faults = CONDITIONS[cell.condition].faults(problem.fabric, sending_s)
+    run = Run(problem, plan, gradients=GRADIENTS, options=scale.options, faults=faults)
     try:
-        ran = world.run(problem, plan, faults, GRADIENTS, world.options)
+        outcome = run_plan(run, find_world(cell.switch))
     except RunError as error:
         return Tried(cell, count, str(error))
-    (iteration,) = ran.measured.iterations
+    (iteration,) = outcome.measured.iterations
     again = iteration.retransmissions / (count * len(problem.jobs[0].workers))
-    return Tried(cell, count, ran.failure, iteration.communication_time_s, again, ran.counts)
+    return Tried(cell, count, failure_of(outcome), iteration.communication_time_s, again, befallen(outcome))
+
+
+def failure_of(outcome: Outcome) -> str:
+    """Why a run does not show that sums are exact; empty where it does."""
+    if not outcome.measured.exact:
+        return "; ".join(outcome.measured.wrong)
+    not_reached = (outcome.faults or {}).get("not_reached")
+    return f"it ended before {', '.join(not_reached)} could happen: choose more --fragments" if not_reached else ""
+
+
+def befallen(outcome: Outcome) -> dict[str, int]:
+    """What all switches did to packets during a run, by the P4 program's names, and what befell them at hosts."""
+    counted = Counter({event.name.lower(): 0 for event in Event})
+    for _, events in switch_events(outcome.monitor):
+        counted.update({event.name.lower(): events[event] for event in Event})
+    at_hosts = (outcome.faults or {})["counts"]
+    counted["lost"] += at_hosts["lost_on_departure"]
+    counted["doubled"] += at_hosts["doubled_by_hosts"]
+    return dict(counted) | {"unheard": at_hosts["lost_at_silent_hosts"]}
 
 
 def run_matrix(wanted: Sequence[Cell], fragments: int | None, console: Console) -> list[Tried]:

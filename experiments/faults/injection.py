@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from types import TracebackType
 from typing import Any, Self
 
 from experiments.faults.faults_file import Event, FaultPlan, Link
-from experiments.run.outcome import Outcome, watch
-from experiments.run.pace import Pace
+from experiments.worlds.world import Beside, LiveNetwork
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.background_entries import Flow, background_routes, flow_links, with_background
 from planner.install.fault_entries import doubled_by_hosts, with_faults
 from switch.entries import Entries, SwitchEntries
 from topo.errors import RunError
-from topo.live.network import Network
 from traffic.endpoints.streams import Layout, lay_out
 from traffic.faults.background import background
 from traffic.faults.endpoint_faults import FaultyPorts, with_shares
 from traffic.faults.hostile import hostile
 from traffic.measure.fidelity import Excuses, Monitor, difference
-from traffic.measure.figures import Measured
 from traffic.runs.closed_loop import Loop
-from traffic.sockets.ports import HostPort, Ports
+from traffic.sockets.ports import Ports
 from traffic.wire.packet import Event as PacketEvent
-
-QUIET_S = 0.02
-"""A switch that received nothing for so long has nothing left to work on."""
-"""A packet takes longer than `QUIET_S`, and still not so long that a link would be late when it is free again."""
-AT_ONCE = 16
 
 
 def faulty_entries(problem: Problem, plan: Plan, installed: Entries, faults: FaultPlan) -> Entries:
@@ -56,8 +47,7 @@ def flows_of(problem: Problem, faults: FaultPlan) -> tuple[Flow, ...]:
 class Scene:
     """What is interfered with: a network in which `installed`, made by `faulty_entries`, is in the switches."""
 
-    network: Network
-    hosts: list[HostPort]
+    network: LiveNetwork
     problem: Problem
     plan: Plan
     installed: Entries
@@ -71,7 +61,7 @@ class Injection:
         self.pending = list(faults.events)
         self.happened = [str(attack) for attack in faults.hostile]
         self.ports: FaultyPorts
-        self.over = threading.Event()
+        self.beside: Beside
         self._work: list[Future[None]] = []
         # Events of one switch may overlap; its control plane hears one at a time.
         self._turns = {name: threading.Lock() for name in scene.network.switches}
@@ -81,11 +71,11 @@ class Injection:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            stack.enter_context(background(self.scene.hosts, self.faults.background))
-            layout = lay_out(self.scene.problem, self.scene.plan, self.scene.hosts)
-            stack.enter_context(hostile(self.scene.hosts, layout, self.faults.hostile, self.faults.seed))
-            self._executor = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
-            stack.callback(self.over.set)
+            hosts = self.scene.network.hosts
+            stack.enter_context(background(hosts, self.faults.background))
+            layout = lay_out(self.scene.problem, self.scene.plan, hosts)
+            stack.enter_context(hostile(hosts, layout, self.faults.hostile, self.faults.seed))
+            self.beside = stack.enter_context(self.scene.network.beside())
             self._resources = stack.pop_all()
         return self
 
@@ -127,14 +117,14 @@ class Injection:
     def take_down(self, event: Event, _loop: Loop, _now: float) -> None:
         """A link, at an end that is a switch's."""
         near, far = event.nodes if event.nodes[0] in self.scene.network.switches else event.nodes[::-1]
-        self.start(self.without_links, near, [far], event.lasting_s, lambda: None)
+        self.without_links(near, [far], event.lasting_s, lambda: None)
 
     def restart(self, event: Event, loop: Loop, now: float) -> None:
         """A switch loses its registers, a parameter server its sums."""
         name, lasting_s = event.nodes[0], event.lasting_s or 0.0
         if name in self.scene.network.switches:
             peers = self.scene.problem.fabric.neighbors[name]
-            self.start(self.without_links, name, peers, lasting_s, lambda: self.wipe(name))
+            self.without_links(name, peers, lasting_s, lambda: self.wipe(name))
         else:
             self.ports.silence(name, now + lasting_s)
             loop.servers.restart(self.ports.index[name])
@@ -142,17 +132,15 @@ class Injection:
     def pause(self, event: Event, _loop: Loop, now: float) -> None:
         self.ports.silence(event.nodes[0], now + (inf if event.lasting_s is None else event.lasting_s))
 
-    def start(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Beside the run, which does not wait for links."""
-        self._work.append(self._executor.submit(work, *arguments))
-
     def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:
-        """Take links of a switch down, `act`, and take them up again in the end."""
-        with self._turns[node]:
-            self.keep_down(node, peers, 1)
-            act()
-        self.over.wait(lasting_s)
-        self.keep_down(node, peers, -1)
+        """Take links of a switch down, `act`, and take them up again in the end, beside the run."""
+
+        def begin() -> None:
+            with self._turns[node]:
+                self.keep_down(node, peers, 1)
+                act()
+
+        self._work.append(self.beside.during(begin, lasting_s, lambda: self.keep_down(node, peers, -1)))
 
     def keep_down(self, node: str, peers: Sequence[str], more: int) -> None:
         """So many more events than before keep these links down; without any a link is up."""
@@ -178,11 +166,8 @@ class Injection:
 
     def wipe(self, name: str) -> None:
         """A switch's registers as they were at first, once it has nothing more to do: its ports are down."""
+        self.scene.network.settle(name)
         switch = self.scene.network.switches[name]
-        before = -1
-        while (received := int(switch.read_counter("InaIngress.received")[0].sum())) != before:
-            before = received
-            time.sleep(QUIET_S)
         switch.wipe()
         switch.install(SwitchEntries(name, registers=self.scene.installed.of(name).registers))
 
@@ -205,13 +190,11 @@ class Injection:
         if flows or self.faults.stragglers:  # less of a link is left than was planned with, or all wait for the slowest
             hosts |= {worker for job in self.scene.problem.jobs for worker in job.workers}
         return Excuses(
-            frozenset(map(self.interface, links)), frozenset(hosts), rates=True, hostile=bool(self.faults.hostile)
+            frozenset(self.scene.network.interface_name(*link) for link in links),
+            frozenset(hosts),
+            rates=True,
+            hostile=bool(self.faults.hostile),
         )
-
-    def interface(self, link: Link) -> str:
-        """What the monitor calls the interface by which the first node sends to the second."""
-        name = self.scene.network.interface(*link).name
-        return f"{link[0]}:{name}" if link[0] in self.scene.network.hosts else name
 
     def as_json(self, monitor: Monitor) -> dict[str, Any]:
         """What was injected, as it was counted."""
@@ -225,18 +208,6 @@ class Injection:
             "not_reached": [str(event) for event in self.pending],
             "rate_shares": {} if stragglers is None else stragglers.shares(self.scene.problem),
         }
-
-
-def watch_faulty(scene: Scene, faults: FaultPlan, send: Callable[..., Measured], pace: Pace | None = None) -> Outcome:
-    """Send under the monitor's eyes while the faults happen, and judge what is not theirs; `pace` as in `watch`."""
-    injection = Injection(scene, faults)
-
-    def interfered() -> Measured:
-        with injection:
-            return send(interference=injection)
-
-    result = watch(scene.network, scene.hosts, scene.problem, scene.plan, interfered, injection.excuses(), pace)
-    return replace(result, faults=injection.as_json(result.monitor))
 
 
 ACTIONS: Mapping[str, Callable[[Injection, Event, Loop, float], None]] = {

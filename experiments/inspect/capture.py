@@ -18,13 +18,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from rich.console import Console
 
 from topo.errors import InputError, MachineError, RunError, unknown_name, writing
 from topo.fabric.fabric import Fabric
-from topo.live.network import Network
+from topo.live.ledger import Ledger
 from topo.live.running import RunningNetwork
 from topo.live.signals import signals_unwind
 
@@ -206,8 +206,19 @@ def places_of(fabric: Fabric, switch: str, colon: str, port: str) -> list[Place]
     return [(switch, int(port))]
 
 
+class Capturable(Protocol):
+    """A running network of this process (`topo.live.network.Network`)."""
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    def facts(self) -> RunningNetwork:
+        """What it says of itself."""
+        ...
+
+
 @contextmanager
-def capturing(network: Network, places: Sequence[Place], folder: Path) -> Iterator[dict[str, Counts]]:
+def capturing(network: Capturable, places: Sequence[Place], folder: Path) -> Iterator[dict[str, Counts]]:
     """Capture at `places` during the block, to `folder/<switch>-<port>.pcap`; gives the counts when it is over."""
     found: dict[str, Counts] = {}
     running: dict[str, Capture] = {}

@@ -9,15 +9,14 @@ from typing import Any
 from experiments.inspect.capture import Counts
 from experiments.run.pace import Pace
 from experiments.run.record import RunFolder
+from experiments.worlds.world import LiveNetwork
 from planner.core.evaluate import Prediction, evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from topo.live.network import Network
 from traffic.measure.comparison import Figures, Pair, measured_by_job, off_plan, paired, planned_by_job
-from traffic.measure.fidelity import Excuses, Monitor, Watched, difference, judge, turned_away
+from traffic.measure.fidelity import Excuses, Monitor, difference, judge, turned_away
 from traffic.measure.figures import Measured, aggregated, gradient_bytes_on_links, link_rows
 from traffic.measure.verdict import OVERLOADED, VALID
-from traffic.sockets.ports import HostPort
 from traffic.wire.packet import FRAGMENT, Event
 
 WRONG = "WRONG"
@@ -69,8 +68,7 @@ class Outcome:
 
 
 def watch(
-    network: Network,
-    hosts: list[HostPort],
+    network: LiveNetwork,
     problem: Problem,
     plan: Plan,
     send: Callable[[], Measured],
@@ -83,7 +81,7 @@ def watch(
     when a switch has died and, with a `pace`, which `send` tells its progress, `TooSlowError` when the run is clearly
     overloaded.
     """
-    with Monitor(watched(network, hosts)) as monitor:
+    with network.monitor() as monitor:
         if pace is not None:
             pace.monitor = monitor
         try:
@@ -115,14 +113,6 @@ def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: E
 def collisions(monitor: Monitor) -> int:
     """Packets of gradients that found their slot taken, or that took it from a fragment of lower priority."""
     return sum(events[Event.COLLISION] + events[Event.EVICTED] for _, events in switch_events(monitor))
-
-
-def watched(network: Network, hosts: list[HostPort]) -> Watched:
-    """Every host's and every switch port's interface."""
-    cables = {name: network.ports(name) for name in network.switches}
-    ports = {name: {port: network.interface_at(name, port).name for port in found} for name, found in cables.items()}
-    peers = {name: {port: link.peer_of(name) for port, link in found.items()} for name, found in cables.items()}
-    return Watched(hosts, network.switches, ports, peers)
 
 
 def planned_figures(prediction: Prediction) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from planner.core.solving import SolverOutcome
 from planner.install.plan_entries import entries
 from planner.registry import find_method
 from planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
+from switch.entries import Entries
 from topo.errors import writing
 from topo.fabric.fabric import Fabric
 from topo.files.fabrics import load_fabric, save_fabric
@@ -128,9 +129,12 @@ def links_table(problem: Problem, prediction: Prediction, *, with_results: bool)
     return table
 
 
-def write_plan(folder: Path, problem: Problem, plan: Plan) -> None:
-    """`plan.json`, `fabric.yml`, `jobs.yml`, and the entries: one command file per switch, and `entries.json`."""
-    installed = entries(problem, plan)
+def write_plan(folder: Path, problem: Problem, plan: Plan, installed: Entries | None = None) -> None:
+    """`plan.json`, `fabric.yml`, `jobs.yml`, and the entries: one command file per switch, and `entries.json`.
+
+    The entries are made of the plan unless they are there already.
+    """
+    installed = installed or entries(problem, plan)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     save_plan(plan, folder / "plan.json")

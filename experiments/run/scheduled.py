@@ -9,33 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
-from experiments.run.outcome import Outcome, watch
+from experiments.run.outcome import Outcome
+from experiments.run.run import Run, run_plan
+from experiments.worlds.emulated import EmulatedNetwork
+from experiments.worlds.world import LiveNetwork, World
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.circuit_entries import CircuitEntries, Rates
 from planner.install.plan_entries import entries
-from planner.methods.p4inc_aoi.network import fabric_of, interconnect_of, pairs_of, plan_of, problem_of
+from planner.methods.p4inc_aoi.network import interconnect_of, pairs_of, plan_of, problem_of
 from planner.methods.p4inc_aoi.problem.schedule import Schedule, Slot
 from planner.methods.p4inc_aoi.problem.system import Scheduling
-from switch.circuit_switch import CircuitSwitch, circuit_class
 from switch.entries import SwitchEntries
-from switch.targets import Target
 from topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
-from topo.live.network import Network
 from traffic.endpoints.streams import Layout, in_flight
-from traffic.endpoints.worker import WorkerOptions
+from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.fidelity import Excuses
 from traffic.measure.figures import Measured
-from traffic.runs.closed_loop import JobState, Loop, Progress, ReliableOptions, run_reliable
-from traffic.sockets.ports import Ports, host_ports
+from traffic.runs.closed_loop import JobState, Loop, Progress, ReliableOptions
+from traffic.sockets.ports import Ports
 from traffic.wire.packet import FRAGMENT
 
 EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
@@ -103,13 +103,14 @@ class Ran:
 class Conductor:
     """As `traffic.faults.endpoint_faults.Interference`: leads a run through the slots of a course."""
 
-    def __init__(self, course: Course, network: Network, circuits: CircuitSwitch, tables: CircuitEntries) -> None:
-        self.course, self.network, self.circuits, self.tables = course, network, circuits, tables
+    def __init__(self, course: Course, network: EmulatedNetwork, tables: CircuitEntries) -> None:
+        assert network.circuits is not None
+        self.course, self.network, self.circuits, self.tables = course, network, network.circuits, tables
         self.slots = course.schedule.slots
         self.index = {job.number: index for index, job in enumerate(course.problem.jobs)}
         self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
-        self.wanted = circuits.circuits
-        self.connections = 0
+        self.wanted = self.circuits.circuits
+        self.connections = self.lost = 0
         self._executor = ThreadPoolExecutor(1)
         self._work: list[Future[None]] = []
         self._starts: list[tuple[Future[None], JobState]] = []
@@ -120,6 +121,7 @@ class Conductor:
         with self._executor:
             yield
         self.raise_failures()
+        self.lost = sum(each.lost for each in self.circuits.carried().values())
 
     def raise_failures(self) -> None:
         for work in self._work:
@@ -196,28 +198,32 @@ class Conductor:
             yield self.index[number], rate_bps / self.course.trees[number] / (8 * FRAGMENT.wire_bytes)
 
 
-def emulate(course: Course, target: Target, folder: Path, progress: Progress) -> Ran:
-    """Run a course on a network of its own. Raises `InakitError`."""
-    center = course.scheduling.center
-    fabric = fabric_of(center)
-    panel = first_circuits(interconnect_of(center, fabric), course.schedule)
+def run_course(course: Course, world: World, folder: Path, progress: Progress) -> Ran:
+    """Run a course on a network of its own in a world with circuit switches. Raises `InakitError`."""
+    fabric = course.problem.fabric
+    panel = first_circuits(interconnect_of(course.scheduling.center, fabric), course.schedule)
     tables = CircuitEntries(fabric, panel, entries(course.problem, course.plan))
-    with Network(
-        fabric, target.node_class(), run_dir=folder, interconnect=panel, circuit_class=circuit_class(target)
-    ) as network:
-        for unit in tables.first(panel.circuits, course.label_rates(course.schedule.slots[0])).switches:
-            network.switches[unit.switch].install(unit)
-        circuits = CircuitSwitch(panel, network.circuit_switch)
-        conductor = Conductor(course, network, circuits, tables)
-        hosts = host_ports(network.hosts.values())
-        send = partial(
-            run_reliable, hosts, course.problem, course.plan,
-            options=course.options, progress=progress, interference=conductor,
-        )  # fmt: skip
-        with conductor.leading():
-            outcome = watch(network, hosts, course.problem, course.plan, send, EXCUSES)
-        lost = sum(each.lost for each in circuits.carried().values())
-        return Ran(outcome, jct_s(course, outcome.measured), conductor.connections, lost, conductor.behind_s)
+    conductors: list[Conductor] = []
+
+    @contextmanager
+    def led(network: LiveNetwork) -> Iterator[Conductor]:
+        conductors.append(Conductor(course, cast(EmulatedNetwork, network), tables))
+        with conductors[0].leading():
+            yield conductors[0]
+
+    run = Run(
+        course.problem,
+        course.plan,
+        options=course.options,
+        folder=folder,
+        interconnect=panel,
+        led_by=led,
+        excuses=EXCUSES,
+        given=tables.first(panel.circuits, course.label_rates(course.schedule.slots[0])),
+    )
+    outcome = run_plan(run, world, stage=lambda _: nullcontext(progress))
+    (conductor,) = conductors
+    return Ran(outcome, jct_s(course, outcome.measured), conductor.connections, conductor.lost, conductor.behind_s)
 
 
 def first_circuits(panel: Interconnect, schedule: Schedule) -> Interconnect:

@@ -20,16 +20,16 @@ from experiments.emulate.emulate import (
     measure,
     new_record,
     overall,
+    runs_of,
     settled,
-    stages,
 )
 from experiments.run.outcome import WRONG, Outcome
 from experiments.run.pace import TooSlowError
-from experiments.run.planning import write_plan
 from experiments.run.progress import working
 from experiments.run.record import RunFolder, RunRecord
 from experiments.run.report import print_report
 from experiments.train.training_report import Curve, curve_of, training_table, write_curves
+from experiments.worlds.emulated import EmulatedWorld
 from planner.core.problem import Problem
 from topo.errors import InputError, unknown_name
 from traffic.endpoints.gradient import Learner
@@ -120,15 +120,14 @@ def run_training(emulation: Emulation, task: Task, framework: str, console: Cons
     folder = RunFolder(emulation.results, f"train-{emulation.problem.fabric.name}")
     record = new_record(emulation, plans, target)
     record.configuration["training"] = asdict(task.recipe) | {"framework": framework}
-    for name, plan in plans.items():
-        write_plan(folder.path / name, emulation.problem, plan)
+    world, runs = EmulatedWorld(target.name), runs_of(emulation, plans, folder)
     folder.write_record(record)
     curves = [curve_of(ALONE, task, alone.rounded)]
     with folder.completing(record):
-        for name, plan in plans.items():
+        for name, planned in runs.items():
             try:
                 with used.learn(task) as learning:
-                    outcome = measure(emulation, plan, target, folder.path / name, stages(console, name), learning)
+                    outcome = measure(emulation, name, planned, world, console, learning)
                     history = learning.history
             except TooSlowError as slow:
                 record.planners[name] |= ended_early(slow, emulation)

@@ -20,7 +20,8 @@ from topo.fabric.addresses import addresses
 from traffic.endpoints.memory import WHOLE, Memory
 from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import Layout, lay_out
-from traffic.endpoints.worker import WorkerOptions, Workers
+from traffic.endpoints.worker import Workers
+from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import HostPort, Outgoing, Packets
 from traffic.wire.packet import BARE_FRAME, FRAME, Flag, Frames, Kind
@@ -37,18 +38,55 @@ def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:
 
 
 class Stored:
-    """The attributes of an object that make up its state."""
+    """An object whose attributes make up a state: all but those that are `fixed`, and `counters`.
 
-    def __init__(self, owner: object, *, apart_from: Iterable[str]) -> None:
+    Counters are counts and times, which a state does not hold: before each step they are what they were at first.
+    """
+
+    def __init__(self, owner: object, *, fixed: Iterable[str] = (), counters: Sequence[str] = ()) -> None:
         self.owner = owner
-        self.names = sorted(set(vars(owner)) - set(apart_from))
+        self.names = sorted(set(vars(owner)) - set(fixed) - set(counters))
+        self.first = pickle.dumps({name: getattr(owner, name) for name in counters})
 
     def values(self) -> list[Any]:
         return [getattr(self.owner, name) for name in self.names]
 
     def restore(self, values: Sequence[Any]) -> None:
-        for name, value in zip(self.names, values, strict=True):
-            setattr(self.owner, name, value)
+        vars(self.owner).update(pickle.loads(self.first), **dict(zip(self.names, values, strict=True)))
+
+
+class States:
+    """The states of several objects together, told apart by what their attributes hold.
+
+    Pickles cannot tell them apart: those of equal values differ where values share a part in one and not in the other.
+    """
+
+    def __init__(self, stored: Sequence[Stored]) -> None:
+        self.stored = stored
+        self.pickled: dict[bytes, bytes] = {}
+
+    def take(self) -> bytes:
+        """The state that the objects are in now."""
+        values = [stored.values() for stored in self.stored]
+        state = content(values)
+        if state not in self.pickled:
+            self.pickled[state] = pickle.dumps(values)
+        return state
+
+    def restore(self, state: bytes) -> None:
+        """Put the objects into a state that was taken before."""
+        for stored, values in zip(self.stored, pickle.loads(self.pickled[state]), strict=True):
+            stored.restore(values)
+
+
+def content(value: Any) -> bytes:
+    """Bytes that are the same for equal values: arrays, lists of them, whole numbers, dictionaries, None."""
+    if isinstance(value, np.ndarray):
+        return repr(value.shape).encode() + value.tobytes()
+    if isinstance(value, list):
+        return b"[%s]" % b",".join(map(content, value))
+    assert isinstance(value, int | dict | None), f"{value} may look different from an equal one"
+    return repr(value).encode()
 
 
 PATIENT_TRIES = 3
@@ -58,13 +96,33 @@ NEVER = 1 << 40
 
 
 class WorkerNode(Node):
-    """One worker, with what it sends for all of its jobs."""
+    """One worker, with what it sends for all of its jobs.
 
-    FIXED = ("layout", "memory", "options", "stream_of_row", "chosen", "chosen_at", "windows", "gap", "yields",
-             "max_backoff", "active")  # fmt: skip
-    COUNTERS = ("sent", "first_sent_at", "last_sent_at", "last_result_at", "retransmitted", "late_s", "refused",
-                "sent_at", "cut_at", "round_trip", "deviation", "scan_at", "credit", "refilled_at", "order", "sendings",
-                "newest", "newest_order", "begun_at")  # fmt: skip
+    Its state is in `Workers`, in the parts that these are composed of, and in their memory. Of each part, FIXED are the
+    attributes that never change here.
+    """
+
+    FIXED: Mapping[str, tuple[str, ...]] = {
+        "workers": ("layout", "memory", "options", "chosen", "chosen_at", "progress", "buckets", "windows",
+                    "round_trips", "sendings", "retransmission", "counts"),
+        "memory": ("layout", "gradients", "expected"),
+        "progress": ("streams", "start_seq", "active"),
+        "buckets": ("streams", "depth"),
+        "round_trips": ("options",),
+        "retransmission": ("layout", "options", "memory", "progress", "sendings", "round_trips", "windows", "gap",
+                           "yields", "max_backoff"),
+        "sendings": (),
+        "counts": ("miscounts",),
+        "miscounts": ("layout",),
+    }  # fmt: skip
+    COUNTERS: Mapping[str, tuple[str, ...]] = {
+        "progress": ("newest",),
+        "buckets": ("credit", "refilled_at", "late_s"),
+        "round_trips": ("smoothed", "deviation"),
+        "sendings": ("begun_at", "sent_at", "order", "total", "newest_order"),
+        "retransmission": ("scan_at",),
+        "counts": ("sent", "first_sent_at", "last_sent_at", "last_result_at", "retransmitted", "refused"),
+    }
 
     def __init__(self, setting: Setting, host: str) -> None:
         self.host, self.layout, self.slots = host, layout_of(setting), setting.slots
@@ -72,19 +130,23 @@ class WorkerNode(Node):
         self.memory = loaded(setting, self.layout)
         self.fits = all((np.abs(total) < 1 << 31).all() for total in self.memory.expected.values())
         self.workers = Workers(self.layout, self.memory, WorkerOptions(paced=False, first_seq=setting.first_seq))
-        self.workers.gap[:] = NEVER
+        self.progress, self.sendings = self.workers.progress, self.workers.sendings
+        self.retransmission = self.workers.retransmission
+        self.retransmission.gap[:] = NEVER
         # Only where an aggregator may answer what is sent again does it matter how often that was.
         answered = any(policy_of(tree.policy).keeps_sums for _, tree in setting.trees)
         self.tries_told_apart = PATIENT_TRIES if answered else 1
         for job in jobs:
             self.workers.begin(job, 0)
         self.mine = np.array([self.layout.hosts[number].name == host for number in streams.host])
-        self.workers.base[~self.mine] = self.workers.next[~self.mine] = streams.count[~self.mine]
-        self.fragment_of_row = np.arange(len(self.memory.parts)) - streams.first_row[self.workers.stream_of_row]
-        self.counters = pickle.dumps({name: getattr(self.workers, name) for name in self.COUNTERS})
-        self.stored = (
-            Stored(self.workers, apart_from=(*self.FIXED, *self.COUNTERS)),
-            Stored(self.memory, apart_from=("layout", "gradients", "expected")),
+        self.progress.base[~self.mine] = self.progress.next[~self.mine] = streams.count[~self.mine]
+        self.fragment_of_row = np.arange(len(self.memory.parts)) - streams.first_row[self.layout.stream_of_row]
+        parts = {"workers": self.workers, **vars(self.workers), "miscounts": self.workers.counts.miscounts}
+        self.states = States(
+            [
+                Stored(parts[name], fixed=fixed, counters=self.COUNTERS.get(name, ()))
+                for name, fixed in self.FIXED.items()
+            ]
         )
 
     def start(self) -> list[Sent]:
@@ -97,37 +159,37 @@ class WorkerNode(Node):
     def act(self, port: int, packet: bytes) -> list[Sent]:
         if packet == TIMEOUT:
             of_slot = self.workers.heads["ina"]["slot"] % self.slots == port
-            self.workers.sent_at[of_slot] = -np.inf
-            self.workers.begun_at[of_slot & (self.workers.tries >= PATIENT_TRIES)] = -np.inf
-            self.workers.scan_at = 0.0
+            self.sendings.sent_at[of_slot] = -np.inf
+            self.sendings.begun_at[of_slot & (self.sendings.tries >= PATIENT_TRIES)] = -np.inf
+            self.retransmission.look_now()
         else:
             self.workers.receive(arrived(self.layout, self.host, packet), 0.0)
         return self.start()
 
     def snapshot(self) -> bytes:
-        np.minimum(self.workers.tries, self.tries_told_apart, out=self.workers.tries)
+        np.minimum(self.sendings.tries, self.tries_told_apart, out=self.sendings.tries)
         self.workers.heads["ina"]["flags"] = 0  # they are written before a packet is sent again
-        return pickle.dumps([stored.values() for stored in self.stored])
+        return self.states.take()
 
     def restore(self, state: bytes) -> None:
-        vars(self.workers).update(pickle.loads(self.counters))
-        for stored, values in zip(self.stored, pickle.loads(state), strict=True):
-            stored.restore(values)
+        self.states.restore(state)
 
     def unfinished(self, state: bytes) -> bool:
         self.restore(state)
-        return bool((self.workers.base < self.layout.streams.count).any())
+        return bool((self.progress.base < self.layout.streams.count).any())
 
     def awaits(self, state: bytes) -> set[int]:
         self.restore(state)
-        sent = self.workers.next[self.workers.stream_of_row] > self.fragment_of_row
-        lacking = sent & (self.memory.parts != WHOLE) & self.mine[self.workers.stream_of_row]
+        sent = self.progress.next[self.layout.stream_of_row] > self.fragment_of_row
+        lacking = sent & (self.memory.parts != WHOLE) & self.mine[self.layout.stream_of_row]
         return set((self.workers.heads["ina"]["slot"][lacking] % self.slots).tolist())
 
     def mute(self, state: bytes) -> bool:
         """All is sent, and no notice can come, as none does of sums that fit and to a PS that asks for nothing."""
         self.restore(state)
-        return self.fits and self.tries_told_apart == 1 and bool((self.workers.next == self.layout.streams.count).all())
+        return (
+            self.fits and self.tries_told_apart == 1 and bool((self.progress.next == self.layout.streams.count).all())
+        )
 
     def forgets(self, packet: bytes) -> bool:
         """A PS that asks for what is done here gets it."""
@@ -148,7 +210,8 @@ class WorkerNode(Node):
 class ServerNode(Node):
     """A PS, with all trees that end there."""
 
-    FIXED = ("layout", "members", "templates", "hides", "start_seq", "at_once", "chosen", "later")
+    FIXED = ("layout", "members", "templates", "hides", "start_seq", "at_once", "chosen", "later",
+             "miscounts")  # fmt: skip
     COUNTERS = ("ingress_frames", "last_arrival_at", "discarded", "notices", "strangers", "asked_at")
 
     def __init__(self, setting: Setting, host: str) -> None:
@@ -158,7 +221,12 @@ class ServerNode(Node):
         self.expected = np.concatenate([expected_of(memory, tree) for tree in range(len(self.layout.parts))])
         for job in range(len(setting.problem.jobs)):
             self.servers.begin(job, 0)
-        self.stored = Stored(self.servers, apart_from=(*self.FIXED, *self.COUNTERS))
+        self.states = States(
+            [
+                Stored(self.servers, fixed=(*self.FIXED, *self.COUNTERS)),
+                Stored(self.servers.miscounts, fixed=("layout",)),
+            ]
+        )
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
         del port
@@ -171,10 +239,10 @@ class ServerNode(Node):
         return sent
 
     def snapshot(self) -> bytes:
-        return pickle.dumps(self.stored.values())
+        return self.states.take()
 
     def restore(self, state: bytes) -> None:
-        self.stored.restore(pickle.loads(state))
+        self.states.restore(state)
 
     def forgets(self, packet: bytes) -> bool:
         """What was sent again is answered as soon as the sum is complete."""

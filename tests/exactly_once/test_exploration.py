@@ -127,7 +127,7 @@ def test_a_server_that_nobody_tells_what_a_sum_hides_is_noticed(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With ATP a slot keeps the sum of two workers, of whom the PS has one; it must ask the other, or be asked."""
-    monkeypatch.setattr("traffic.endpoints.worker.TIMEOUTS_BY_AGGREGATORS", np.inf)
+    monkeypatch.setattr("traffic.endpoints.retransmission.TIMEOUTS_BY_AGGREGATORS", np.inf)
     monkeypatch.setattr(Servers, "clashes", lambda _, row, __: np.zeros(len(row), np.bool_))
     assert explored(program, "atp", 1).startswith(IN_VAIN)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import pytest
 
-from experiments.exactness.virtual import VirtualNetwork, host_ports_of
+from experiments.worlds.in_process import InProcessNetwork, host_ports_of
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
@@ -87,7 +87,7 @@ def problem_and_plan(trees: list[AggregationTree]) -> tuple[Problem, Plan]:
 
 def packets(problem: Problem, place: Mapping[int, tuple[int, int]]) -> Iterator[tuple[str, bytes]]:
     """The sender and the frame of each fragment, in order; `place[fragment]` is its tree and sequence number there."""
-    hosts = {host.name: host for host in host_ports_of(problem)}
+    hosts = {host.name: host for host in host_ports_of(problem.fabric)}
     for label, fragment in ORDER:
         frame = new_frames(1, src_mac=hosts[WORKERS[label]].mac, dst_mac=hosts["ps"].mac,
                            src_ip=hosts[WORKERS[label]].ipv4, dst_ip=hosts["ps"].ipv4)  # fmt: skip
@@ -99,7 +99,7 @@ def packets(problem: Problem, place: Mapping[int, tuple[int, int]]) -> Iterator[
 
 
 def in_process(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:
-    network = VirtualNetwork(problem, plan)
+    network = InProcessNetwork(problem.fabric, entries(problem, plan))
     for number, (worker, packet) in enumerate(packets(problem, place), start=1):
         network.leave(worker, packet)
         if number % 2 == 0:  # the workers of S1 and S2 send side by side

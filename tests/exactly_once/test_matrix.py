@@ -14,14 +14,24 @@ from mutation import Mutation, mutant, one_more, unassigned
 from rich.console import Console
 
 from experiments.exactness.conditions import CONDITIONS
-from experiments.exactness.matrix import GRADIENTS, LONG, Cell, Tried, attempt, cells, matrix_table, shared_out
+from experiments.exactness.matrix import (
+    GRADIENTS,
+    LONG,
+    Cell,
+    Tried,
+    attempt,
+    cells,
+    failure_of,
+    matrix_table,
+    shared_out,
+)
 from experiments.exactness.networks import case
-from experiments.exactness.virtual import run_virtual
-from experiments.exactness.worlds import chosen_worlds
+from experiments.exactness.scales import chosen_worlds
 from experiments.faults.faults_file import Event, FaultPlan, Moment
+from experiments.run.run import Run, run_plan
+from experiments.worlds.in_process import InProcessWorld
 from planner.core.policies import POLICIES
 from topo.errors import InputError, MachineError
-from traffic.runs.closed_loop import ReliableOptions
 
 needs_compiler = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
@@ -35,7 +45,7 @@ ONE_VALUE_UNCHANGED = unassigned("add", "values", "v3")
 def attempt_with(mutate: Mutation, cell: Cell, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tried:
     """A cell of few fragments on switches that run the P4 program with a mistake."""
     mutant(mutate, folder)
-    monkeypatch.setattr("experiments.exactness.virtual.PROGRAM", folder / "mutant.json")
+    monkeypatch.setattr("experiments.worlds.in_process.PROGRAM", folder / "mutant.json")
     return attempt(cell, 8)
 
 
@@ -69,14 +79,15 @@ def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path, monkeyp
 @needs_compiler
 def test_a_run_that_is_over_too_early_shows_nothing() -> None:
     late = FaultPlan(events=(Event(Moment(1000.0), "restart", ("s1",)),))
-    ran = run_virtual(*case("goat", 1, fragments=8, slots=8, rate_bps=2e6), late, GRADIENTS, ReliableOptions())
-    assert ran.measured.exact
-    assert "it ended before restart s1 could happen" in ran.failure
+    problem, plan = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
+    outcome = run_plan(Run(problem, plan, faults=late), InProcessWorld())
+    assert outcome.measured.exact
+    assert "it ended before restart s1 could happen" in failure_of(outcome)
 
 
 @needs_compiler
 def test_a_run_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.exactness.worlds.STALL_S", 0.5)
+    monkeypatch.setattr("experiments.exactness.scales.STALL_S", 0.5)
     tried = attempt(Cell("goat", 1, "worker paused"), 100)
     assert not tried.exact
     assert "stalled: no result for 0.5 s" in tried.failure

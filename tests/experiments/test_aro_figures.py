@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from tolerance import assert_within
 
-from experiments.emulate.emulate import Emulation, measure
-from experiments.run.progress import unseen
+from experiments.run.run import Run, run_plan
+from experiments.worlds.registry import find_world
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
 from planner.trees.from_paths import plan_from_paths
-from switch.targets import TARGETS
 from topo.fabric.generators import named_fabric, with_capacity
 from traffic.wire.packet import FRAGMENT
 
@@ -58,7 +57,7 @@ def test_the_state_has_the_rate_that_the_paper_gives(state: State, tmp_path: Pat
     problem, plan = planned(state)
     assert plan.shards[0].rate_bps == pytest.approx(state.share * LINK_BPS)
     for _ in range(TRIES):
-        outcome = measure(Emulation(problem, ("state",)), plan, TARGETS["fast"], tmp_path, unseen)
+        outcome = run_plan(Run(problem, plan, folder=tmp_path), find_world("fast"))
         assert outcome.measured.exact
         if outcome.verdict == "VALID":
             assert_within(outcome.measured.sending_rate_bps, state.share * LINK_BPS, 0.05, state.figure, "bit/s")

@@ -11,7 +11,7 @@ from experiments.run.planning import make_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from planner.core.check import check
 from planner.core.evaluate import evaluate
-from traffic.endpoints.worker import WorkerOptions
+from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.figures import Iteration, Measured
 from traffic.runs.closed_loop import ReliableOptions
 

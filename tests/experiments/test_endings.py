@@ -88,7 +88,9 @@ def test_what_nohup_ignores_stays_ignored() -> None:
 def test_a_signal_that_comes_in_a_callback_of_c_is_not_lost() -> None:
     """Python drops what a callback raises; the signal comes again."""
     callback = "import ctypes; call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT)); call()"
-    script = f"import os, signal, time\nfrom topo.live.signals import signals_unwind\nwith signals_unwind():\n  {callback}\n"
+    script = (
+        f"import os, signal, time\nfrom topo.live.signals import signals_unwind\nwith signals_unwind():\n  {callback}\n"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script + "  time.sleep(60)"], capture_output=True, text=True, timeout=30, check=False
     )

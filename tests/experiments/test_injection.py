@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Event as Signal
-from threading import Thread
 from typing import Any
-
-import pytest
 
 from experiments.exactness.networks import case
 from experiments.faults.faults_file import FaultPlan
+from experiments.faults.injection import Injection, Scene
+from experiments.worlds.threads import Threads
 from traffic.faults.endpoint_faults import FaultyPorts
-
-pytestmark = pytest.mark.root
-"""Injection imports Mininet."""
 
 
 class Stage:
@@ -27,35 +25,32 @@ class Stage:
         self.told.append((node if peer == "s1" else peer, up))
 
 
-def injection_at(stage: Stage) -> Any:
-    from experiments.faults.injection import Injection, Scene  # noqa: PLC0415
-
+@contextmanager
+def injection_at(stage: Any) -> Iterator[Injection]:
+    """What is done beside a run on the stage; everything is over when the block ends."""
     problem, plan = case("goat", 1, fragments=2, slots=4, rate_bps=1e6)
-    scene: Any = Scene(stage, [], problem, plan, None)  # type: ignore[arg-type]
-    injection = Injection(scene, FaultPlan())
-    injection.ports = FaultyPorts(None, ["ps", "w1", "w2"], {})  # type: ignore[arg-type]
-    return injection
+    nothing: Any = None
+    injection = Injection(Scene(stage, problem, plan, nothing), FaultPlan())
+    injection.ports = FaultyPorts(nothing, ["ps", "w1", "w2"], {})
+    with Threads.running() as injection.beside:
+        yield injection
 
 
 def test_a_link_is_down_until_its_last_event_is_over() -> None:
     stage, between = Stage(), Signal()
-    injection = injection_at(stage)
-    told = stage.told
-    first = Thread(target=injection.without_links, args=("s1", ["ps", "w1"], None, between.set))
-    first.start()
-    assert between.wait(5)
-    injection.without_links("s1", ["w1", "w2"], 0.0, lambda: None)
-    assert told == [("ps", False), ("w1", False), ("w2", False), ("w2", True)]
-    assert injection.ports.cut_off.tolist() == [True, True, False]
-    injection.over.set()
-    first.join()
+    with injection_at(stage) as injection:
+        injection.without_links("s1", ["ps", "w1"], None, between.set)
+        assert between.wait(5)
+        injection.without_links("s1", ["w1", "w2"], 0.0, lambda: None)
+        injection._work[-1].result(5)
+        assert stage.told == [("ps", False), ("w1", False), ("w2", False), ("w2", True)]
+        assert injection.ports.cut_off.tolist() == [True, True, False]
     assert not injection.ports.cut_off.any()
-    assert told[4:] == [("ps", True), ("w1", True)]
+    assert stage.told[4:] == [("ps", True), ("w1", True)]
 
 
 def test_one_switch_does_one_thing_at_a_time() -> None:
     stage = Stage()
-    injection = injection_at(stage)
     inside: list[str] = []
 
     def act() -> None:
@@ -63,10 +58,8 @@ def test_one_switch_does_one_thing_at_a_time() -> None:
         Signal().wait(0.02)
         inside.append("out")
 
-    works = [Thread(target=injection.without_links, args=("s1", ["w1"], 0.0, act)) for _ in range(4)]
-    for work in works:
-        work.start()
-    for work in works:
-        work.join()
+    with injection_at(stage) as injection:
+        for _ in range(4):
+            injection.without_links("s1", ["w1"], 0.0, act)
     assert inside == ["in", "out"] * 4
     assert stage.told[-1] == ("w1", True)

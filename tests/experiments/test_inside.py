@@ -39,7 +39,7 @@ from switch.entries import Entries
 from switch.targets import choose_target
 from topo.errors import InputError
 from topo.live.network import Network
-from traffic.endpoints.worker import WorkerOptions
+from traffic.endpoints.worker_options import WorkerOptions
 from traffic.runs.closed_loop import ReliableOptions, run_reliable
 from traffic.sockets.ports import host_ports
 from traffic.wire.packet import FRAGMENT, Kind

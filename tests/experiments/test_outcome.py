@@ -15,12 +15,12 @@ from planner.core.problem import Problem
 from planner.registry import find_method
 from planner.trees.headroom import as_run
 from topo.files.fabrics import load_fabric
-from traffic.measure.fidelity import Excuses
+from traffic.measure.fidelity import Excuses, Monitor, Watched
 from traffic.measure.figures import Iteration, Measured
 from traffic.wire.packet import FRAGMENT
 
 CASES = Path(__file__).parent / "cases"
-NO_NETWORK: Any = SimpleNamespace(switches={})
+NO_NETWORK: Any = SimpleNamespace(switches={}, monitor=lambda: Monitor(Watched([])))
 WRONG_SUM = "1 element in 1 fragment is wrong at 1 host (h1); the first: element 5 (tree 1, fragment 0) at h1, ..."
 
 
@@ -45,7 +45,7 @@ def as_planned(problem: Problem, plan: Plan) -> Measured:
 def outcome_of(measured: Measured, excuses: Excuses | None = None) -> Outcome:
     """What comes of a run on a network without a switch, whose endpoints measure this."""
     problem, plan = three_jobs()
-    return watch(NO_NETWORK, [], problem, plan, lambda: measured, excuses)
+    return watch(NO_NETWORK, problem, plan, lambda: measured, excuses)
 
 
 def test_wrong_sums_are_the_first_reason_with_job_and_iteration() -> None:

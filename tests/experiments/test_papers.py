@@ -20,7 +20,7 @@ from planner.core.check import check
 from planner.core.evaluate import evaluate
 from topo.errors import InputError
 from topo.fabric.generators import units
-from traffic.endpoints.worker import WorkerOptions
+from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.verdict import VALID
 from traffic.runs.closed_loop import ReliableOptions
 from traffic.wire.packet import FRAGMENT

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from experiments.run.run import Run, run_plan
+from experiments.worlds.registry import find_world
 from planner.core.problem import Job, Problem
 from planner.methods.atro.cluster import Cluster
 from planner.methods.atro.network import design
 from topo.errors import FabricError
-from topo.fabric.circuits import INTERCONNECT, patch_panel
+from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.generators import leaf_spine
+from topo.fabric.optical_links import patch_panel
 from traffic.wire.packet import FRAGMENT
 
 JOB = Job(1, (), (), 12_800)
@@ -21,14 +24,13 @@ JOB = Job(1, (), (), 12_800)
 @pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Path) -> None:
     """ATRO's: also hosts hang from the circuit switch."""
-    from experiments.emulate.emulate import Emulation, measure  # noqa: PLC0415, needs Mininet
-    from experiments.run.progress import unseen  # noqa: PLC0415
-    from switch.targets import choose_target  # noqa: PLC0415
+    from experiments.emulate.emulate import Emulation  # noqa: PLC0415, needs Mininet
 
     designed = design(Cluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)
     emulation = Emulation(designed.problem, ("atro",), patch_panel=True)
     assert emulation.interconnect == patch_panel(designed.fabric)
-    outcome = measure(emulation, designed.plan, choose_target(target), tmp_path, unseen)
+    run = Run(designed.problem, designed.plan, folder=tmp_path, interconnect=emulation.interconnect)
+    outcome = run_plan(run, find_world(target))
     assert outcome.measured.exact
     peers = {peer for ports in outcome.monitor.watched.peers.values() for peer in ports.values()}
     assert peers == {INTERCONNECT}

@@ -9,8 +9,9 @@ import pytest
 from command import inakit
 from rich.console import Console
 
-from experiments.emulate.emulate import MODES, Emulation, make_plans
+from experiments.emulate.emulate import Emulation, make_plans
 from experiments.run.planning import plan_to_run, print_comparison, print_plan
+from experiments.run.run import MODES
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from planner.core.evaluate import evaluate
 from planner.core.files import load_plan

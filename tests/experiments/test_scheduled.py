@@ -11,7 +11,6 @@ from planner.core.solving import SolverOutcome
 from planner.methods.p4inc_aoi.problem.check_schedule import check
 from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
 from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
-from switch.targets import choose_target
 
 PORT_BPS = 4e6
 CENTER = DataCenter(
@@ -42,11 +41,12 @@ SCHEDULING = Scheduling(CENTER, JOBS)
 @pytest.mark.root
 @pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: str, tmp_path: Path) -> None:
-    from experiments.run.scheduled import Course, emulate  # noqa: PLC0415, needs Mininet
+    from experiments.run.scheduled import Course, run_course  # noqa: PLC0415, needs Mininet
+    from experiments.worlds.registry import find_world  # noqa: PLC0415
 
     check(SCHEDULING, SCHEDULE)
     course = Course.of(SCHEDULING, SCHEDULE)
-    ran = emulate(course, choose_target(target), tmp_path, lambda _: None)
+    ran = run_course(course, find_world(target), tmp_path, lambda _: None)
     measured = ran.outcome.measured
     assert measured.exact
     assert ran.connections == figures(SCHEDULING, SCHEDULE).connections == 3

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 
-from experiments.exactness.virtual import Inline, VirtualNetwork
+from experiments.worlds.in_process import InProcessNetwork
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.install.plan_entries import entries
 from traffic.endpoints.gradient import Gradients, RandomGradients
 from traffic.endpoints.streams import Layout, lay_out
 from traffic.faults.hostile import Attack, hostile_frames
@@ -33,11 +34,11 @@ STALL_S = 5.0
 Filter = Sequence[tuple[int, int, int, int]]
 
 
-class AttackedNetwork(VirtualNetwork):
+class AttackedNetwork(InProcessNetwork):
     """`attackers[host]` are the frames that it sends, without end. Counts what endpoints' sockets refuse."""
 
     def __init__(self, problem: Problem, plan: Plan, accepted: Filter = INA_FILTER) -> None:
-        super().__init__(problem, plan)
+        super().__init__(problem.fabric, entries(problem, plan))
         self.attackers: dict[str, Iterator[bytes]] = {}
         self.accepted, self.refused = accepted, 0
         self.per_round = PER_ROUND
@@ -101,8 +102,9 @@ def run(
     """Run all jobs to their end."""
     layout = lay_out(problem, plan, network.hosts)
     attack(network, layout, attacks, seed)
-    loop = Loop(layout, network, gradients or RandomGradients(), ReliableOptions(stall_s=STALL_S), Inline())
-    return loop.run(lambda _: None)
+    with network.endpoints(layout.hosts) as (ports, executor):
+        loop = Loop(layout, ports, gradients or RandomGradients(), ReliableOptions(stall_s=STALL_S), executor)
+        return loop.run(lambda _: None)
 
 
 def exact_by_job(measured: Measured) -> Mapping[int, bool | None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -24,7 +24,8 @@ from traffic.endpoints.gradient import Gradients, Learner, RandomGradients
 from traffic.endpoints.memory import Memory
 from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import Layout, lay_out
-from traffic.endpoints.worker import WorkerOptions, Workers
+from traffic.endpoints.worker import Workers
+from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.figures import Iteration, Measured, rate_bps
 from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Ports
@@ -32,6 +33,9 @@ from traffic.wire.packet import Kind
 
 NAMED = 5
 """So many of the missing workers are named."""
+
+Endpoints = Callable[[Sequence[HostPort]], AbstractContextManager[tuple[Ports, Executor]]]
+"""Opens the ports of hosts for a run; the executor runs what may take long beside it."""
 
 Progress = Callable[[float], None]
 """Told the fraction of the run that is done, now and then."""
@@ -67,22 +71,30 @@ def run_reliable(
     gradients: Gradients | None = None,
     progress: Progress | None = None,
     interference: Interference | None = None,
+    endpoints: Endpoints | None = None,
 ) -> Measured:
     """Run all iterations of all jobs on a network in which the plan's entries are installed.
+
+    `endpoints` opens the hosts' ports, by default their sockets.
 
     Raises `PlanError` for a plan without a PS at a tree's root, `RunError` when a run stalls.
     """
     layout = lay_out(problem, plan, hosts)
-    with (
-        on_endpoint_processor(),
-        no_collection(),
-        SocketPorts(layout.hosts) as ports,
-        ThreadPoolExecutor(1) as executor,
-    ):
+    with (endpoints or on_sockets)(layout.hosts) as (ports, executor):
         used: tuple[Layout, Ports] = interference.prepare(layout, ports) if interference else (layout, ports)
         loop = Loop(*used, gradients or RandomGradients(), options or ReliableOptions(), executor)
         loop.interference = interference
         return loop.run(progress or (lambda _: None))
+
+
+@contextmanager
+def on_sockets(hosts: Sequence[HostPort]) -> Iterator[tuple[Ports, Executor]]:
+    """Packet sockets of hosts that run on this machine, and a thread for what may take long.
+
+    The calling thread stays on the processor of the endpoints, and collects no garbage.
+    """
+    with on_endpoint_processor(), no_collection(), SocketPorts(hosts) as ports, ThreadPoolExecutor(1) as executor:
+        yield ports, executor
 
 
 @contextmanager
@@ -127,7 +139,7 @@ class Loop:
         self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and number
         self.begun: set[tuple[int, int]] = set()  # of the same
         self.ingress_before = self.servers.ingress_frames.copy()
-        self.retransmitted_before = self.workers.retransmitted.copy()
+        self.retransmitted_before = self.workers.counts.retransmitted.copy()
 
     # -- the loop
 
@@ -210,7 +222,7 @@ class Loop:
     def missing(self, job_index: int) -> str:
         """The first fragment that a worker waits for, and who has not got what."""
         stream = self.workers.first_waiting(job_index)
-        tree, fragment = int(self.layout.streams.tree[stream]), int(self.workers.base[stream])
+        tree, fragment = int(self.layout.streams.tree[stream]), int(self.workers.progress.base[stream])
         part, host = self.layout.parts[tree], self.layout.hosts[self.layout.streams.host[stream]]
         absent = self.servers.absent(tree, fragment)
         where = f"tree {part.tree.number}, fragment {fragment}"
@@ -248,7 +260,7 @@ class Loop:
 
     def watch(self, job: JobState, now: float) -> None:
         """Raise `RunError` when no result has come for too long."""
-        results = int(self.workers.base[self.layout.streams_of(job.index)].sum())
+        results = int(self.workers.progress.base[self.layout.streams_of(job.index)].sum())
         if results != job.results:
             job.results, job.progress_at = results, now
         elif now - job.progress_at > self.options.stall_s:
@@ -263,21 +275,21 @@ class Loop:
 
     def measure(self, job: JobState) -> Iteration:
         """The iteration that has just ended."""
-        workers, number = self.workers, self.layout.problem.jobs[job.index].number
+        counts, number = self.workers.counts, self.layout.problem.jobs[job.index].number
         of = self.layout.streams_of(job.index)
-        begun, ended = workers.first_sent_at[of].min(), workers.last_result_at[of].max()
-        retransmitted = int((workers.retransmitted - self.retransmitted_before)[of].sum())
-        self.retransmitted_before[of] = workers.retransmitted[of]
+        begun, ended = counts.first_sent_at[of].min(), counts.last_result_at[of].max()
+        retransmitted = int((counts.retransmitted - self.retransmitted_before)[of].sum())
+        self.retransmitted_before[of] = counts.retransmitted[of]
         return Iteration(
             job=number,
             number=job.iteration,
             started_s=float(begun - self.started_at),
             communication_time_s=float(ended - begun),
             sending_rate_bps=self.sending_rates(job.index),
-            sent_bytes=self.by_worker(job.index, workers.sent * self.layout.problem.fragment.wire_bytes),
+            sent_bytes=self.by_worker(job.index, counts.sent * self.layout.problem.fragment.wire_bytes),
             ps_ingress_bytes=self.ingress(job.index),
             retransmissions=retransmitted,
-            wrong=tuple(filter(None, (each.miscounts.take(job.index) for each in (self.servers, self.workers)))),
+            wrong=tuple(filter(None, (each.take(job.index) for each in (self.servers.miscounts, counts.miscounts)))),
         )
 
     def by_worker(self, job_index: int, per_stream: IntArray) -> dict[str, int]:
@@ -288,12 +300,12 @@ class Loop:
 
     def sending_rates(self, job_index: int) -> dict[str, float]:
         """What left each worker's sockets, over the time from its first frame to its last."""
-        workers, wire_bytes = self.workers, self.layout.problem.fragment.wire_bytes
+        counts, wire_bytes = self.workers.counts, self.layout.problem.fragment.wire_bytes
         of_job, rates = self.layout.streams_of(job_index), {}
-        for number, (name, frames) in enumerate(self.by_worker(job_index, workers.sent).items()):
+        for number, (name, frames) in enumerate(self.by_worker(job_index, counts.sent).items()):
             of = of_job[self.layout.streams.worker[of_job] == number]
-            duration = workers.last_sent_at[of].max() - workers.first_sent_at[of].min()
-            of_last = int(workers.sent[of[workers.last_sent_at[of].argmax()]])
+            duration = counts.last_sent_at[of].max() - counts.first_sent_at[of].min()
+            of_last = int(counts.sent[of[counts.last_sent_at[of].argmax()]])
             rates[name] = rate_bps(frames, wire_bytes, float(duration), of_last)
         return rates
 
@@ -314,16 +326,16 @@ class Loop:
             ended = sum(1 for job_index, _ in self.iterations if job_index == index)
             done += int(self.layout.streams.count[of].sum()) * ended
             if not self.workers.finished(index):
-                done += int(self.workers.base[of].sum())
+                done += int(self.workers.progress.base[of].sum())
         return done / total
 
     def measured(self) -> Measured:
         late = np.zeros(len(self.layout.hosts))
-        np.maximum.at(late, self.layout.streams.host, self.workers.late_s)
+        np.maximum.at(late, self.layout.streams.host, self.workers.buckets.late_s)
         return Measured(
             mode="reliable",
             iterations=tuple(self.iterations[key] for key in sorted(self.iterations)),
             late_s={host.name: float(s) for host, s in zip(self.layout.hosts, late, strict=True) if s > 0},
             problems=dict(self.ports.problems()),
-            strangers=self.servers.strangers + self.workers.strangers,
+            strangers=self.servers.strangers + self.workers.counts.strangers,
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -13,23 +13,22 @@ from experiments.calibrate.fit import fit, packets
 from experiments.emulate.defaults import rate_words, tell_choice
 from experiments.emulate.emulate import overall
 from experiments.papers.common.figure import Request
-from experiments.run.bring_up import brought_up
 from experiments.run.dilation import as_described, slowed_options, slowed_problem
-from experiments.run.outcome import Outcome, planned_figures, watch
+from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.progress import bar
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import VERDICT_STYLES, shortened
+from experiments.run.run import Run, always, run_plan
+from experiments.worlds.emulated import EmulatedWorld
 from planner.core.evaluate import evaluate
 from planner.core.files import save_plan
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.install.plan_entries import entries
 from switch.targets import Target, choose_target
 from topo.files.fabric_records import document_of
-from topo.live.network import DEFAULT_QUEUE_PACKETS, check_machine
+from topo.live.network import check_machine
 from traffic.measure.fidelity import Excuses
-from traffic.runs.closed_loop import Interference, Progress, ReliableOptions, run_reliable
-from traffic.sockets.ports import host_ports
+from traffic.runs.closed_loop import Interference, Progress, ReliableOptions
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Trial:
     options: ReliableOptions | None = None
     interference: Interference | None = None
     excuses: Excuses | None = None
-    queue_packets: int = DEFAULT_QUEUE_PACKETS
+    queue_packets: int | None = None
     emulate: Callable[[Trial, Target, RunFolder, Progress], Outcome] | None = None
 
 
@@ -131,18 +130,19 @@ def part_of(progress: Progress, number: int, count: int) -> Progress:
 
 def measure(trial: Trial, target: Target, folder: RunFolder, progress: Progress) -> Outcome:
     """One run. Raises `RunError` when a switch dies or the traffic stalls."""
-    installed = entries(trial.problem, trial.plan)
     own = folder.path / trial.name
     own.mkdir()
     save_plan(trial.plan, own / "plan.json")
-    fabric, queue = trial.problem.fabric, trial.queue_packets
-    with brought_up(fabric, target, installed, own / "switches", queue_packets=queue) as network:
-        hosts = host_ports(network.hosts.values())
-        send = partial(
-            run_reliable, hosts, trial.problem, trial.plan,
-            options=trial.options, progress=progress, interference=trial.interference,
-        )  # fmt: skip
-        return watch(network, hosts, trial.problem, trial.plan, send, trial.excuses)
+    run = Run(
+        trial.problem,
+        trial.plan,
+        options=trial.options or ReliableOptions(),
+        folder=own,
+        queue_packets=trial.queue_packets,
+        led_by=None if trial.interference is None else always(trial.interference),
+        excuses=trial.excuses,
+    )
+    return run_plan(run, EmulatedWorld(target.name), stage=lambda _: nullcontext(progress))
 
 
 def new_record(trials: Sequence[Trial], target: Target, scale: float) -> RunRecord:

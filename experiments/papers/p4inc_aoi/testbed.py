@@ -30,7 +30,8 @@ from experiments.papers.p4inc_aoi.testbed_report import (
 )
 from experiments.run.outcome import WRONG, Outcome
 from experiments.run.record import RunFolder
-from experiments.run.scheduled import Course, Ran, emulate
+from experiments.run.scheduled import Course, Ran, run_course
+from experiments.worlds.emulated import EmulatedWorld
 from planner.core.files import save_plan
 from planner.methods.p4inc_aoi.network import scaled
 from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
@@ -86,7 +87,7 @@ class Testbed:
         own = folder.path / trial.name
         own.mkdir()
         save_plan(course.plan, own / "plan.json")
-        self.ran[trial.name] = emulate(course, target, own / "switches", progress)
+        self.ran[trial.name] = run_course(course, EmulatedWorld(target.name), own, progress)
         return self.ran[trial.name].outcome
 
     def row(self, scenario: str) -> Row:

@@ -1,0 +1,59 @@
+"""How much is tried in each world, and how fast: a world of real time carries more than one that is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from experiments.worlds.registry import find_world
+from switch.targets import TARGETS, choose_target
+from traffic.endpoints.worker_options import WorkerOptions
+from traffic.runs.closed_loop import ReliableOptions
+
+STALL_S = 120.0
+"""Neither a pause of seconds is a stall, nor that of 17 packets one comes through."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The size of a cell. `rate_bps` is each worker's; `slots` each switch's: few enough for fragments to collide.
+
+    `fragments` are those of a gradient. `timeouts` are the shortest and the longest (s): short ones, as fit short
+    round trips, end the runs sooner in which most packets are lost.
+    """
+
+    rate_bps: float
+    slots: int
+    fragments: int
+    timeouts: tuple[float, float]
+
+    @property
+    def options(self) -> ReliableOptions:
+        """The closed loop's options."""
+        shortest, longest = self.timeouts
+        return ReliableOptions(WorkerOptions(min_timeout_s=shortest, first_timeout_s=longest), stall_s=STALL_S)
+
+
+SLOW = Scale(rate_bps=0.5e6, slots=32, fragments=200, timeouts=(0.08, 0.25))
+SCALES = {
+    "process": Scale(rate_bps=2e6, slots=32, fragments=400, timeouts=(0.08, 0.25)),
+    "fast": Scale(rate_bps=16e6, slots=256, fragments=2000, timeouts=(0.04, 0.08)),
+    "bmv2": SLOW,
+}
+
+
+def scale_of(world: str) -> Scale:
+    """The scale for a world; that of the slowest one for a world that has none of its own."""
+    return SCALES.get(world, SLOW)
+
+
+def chosen_worlds(names: Iterable[str]) -> list[str]:
+    """The worlds of these names; `auto` is every switch target that this machine has. Raises `InakitError`."""
+    found = dict.fromkeys(each for name in names for each in (present_targets() if name == "auto" else [name]))
+    return [find_world(name).name for name in found]
+
+
+def present_targets() -> list[str]:
+    """The switch targets of this machine. Raises `MachineError` where there is none."""
+    found = [name for name, target in TARGETS.items() if target.missing() is None]
+    return found or [choose_target().name]

@@ -1,0 +1,181 @@
+"""The one place where a plan is run: what is run, in which world, and what came of it.
+
+    run = Run(problem, plan, faults=faults)
+    outcome = run_plan(run, find_world("fast"))
+
+Everything that runs a plan says what is run (`Run`) and where (`experiments.worlds`), and gets an `Outcome`: emulate,
+train, exactness, calibrate, schedules of circuits and the figures of the papers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from experiments.faults.faults_file import FaultPlan
+from experiments.faults.injection import Injection, Scene, faulty_entries
+from experiments.inspect.capture import Place
+from experiments.run.dilation import options_for
+from experiments.run.outcome import Outcome, watch
+from experiments.run.pace import Pace
+from experiments.run.progress import Report, Stage, unseen
+from experiments.worlds.world import Feature, LiveNetwork, Wiring, World
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.plan_entries import entries
+from switch.entries import Entries
+from topo.errors import InputError
+from topo.fabric.circuits import Interconnect
+from traffic.endpoints.gradient import Gradients
+from traffic.measure.fidelity import Excuses
+from traffic.measure.figures import Measured
+from traffic.runs.closed_loop import Interference, ReliableOptions, run_reliable
+from traffic.runs.replay import check_tcpreplay, run_replay
+
+Leader = Callable[[LiveNetwork], AbstractContextManager[Interference]]
+"""Makes what interferes with a run in a network. Its context begins with the run and ends with it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is run: a plan for a problem, and what befalls it. Where it is run is said apart.
+
+    `mode` is one of `MODES`. `gradients` are random unless they are given. `options` are those of the closed loop; by
+    default endpoints wait as long as links of these rates need. `faults` happen on demand. `captures` are the switch
+    ports whose packets are kept as pcap files, in `folder`, as the switches' logs are. With an `interconnect` optical
+    links exist only as its circuits. `queue_packets` is the length of the queue before every link. `led_by` makes
+    what interferes with the run in place of `faults`, and `excuses` is what that accounts for. `given` are table
+    entries in place of those of the plan.
+    """
+
+    problem: Problem
+    plan: Plan
+    mode: str = "reliable"
+    gradients: Gradients | None = None
+    options: ReliableOptions | None = None
+    faults: FaultPlan | None = None
+    captures: tuple[Place, ...] = ()
+    folder: Path | None = None
+    interconnect: Interconnect | None = None
+    queue_packets: int | None = None
+    led_by: Leader | None = None
+    excuses: Excuses | None = None
+    given: Entries | None = None
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The table entries of the plan, made once. Raises `PlanError` for an invalid plan."""
+        return self.given or entries(self.problem, self.plan)
+
+    @cached_property
+    def installed(self) -> Entries:
+        """What the switches get: the entries of the plan, and those of its faults."""
+        if self.faults is None:
+            return self.entries
+        return faulty_entries(self.problem, self.plan, self.entries, self.faults)
+
+    @property
+    def needs(self) -> Iterator[Feature]:
+        """What the run needs and not every world has."""
+        if self.mode == "replay":
+            yield Feature.REPLAY
+        if self.captures:
+            yield Feature.CAPTURES
+        if self.faults is not None and (self.faults.background or self.faults.hostile):
+            yield Feature.TRAFFIC
+        if self.interconnect is not None:
+            yield Feature.CIRCUITS
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A way of sending gradients, and what raises `MachineError` where this machine cannot."""
+
+    send: Callable[[Run, LiveNetwork, Report, Interference | None], Measured]
+    check_machine: Callable[[], None]
+
+
+def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference: Interference | None) -> Measured:
+    """The closed loop, whose endpoints wait as long as links of these rates need."""
+    return run_reliable(
+        network.hosts,
+        run.problem,
+        run.plan,
+        options=run.options or options_for(run.problem),
+        gradients=run.gradients,
+        progress=progress,
+        interference=interference,
+        endpoints=network.endpoints,
+    )
+
+
+def send_replayed(run: Run, network: LiveNetwork, progress: Report, _: Interference | None) -> Measured:
+    """Pcaps at the planned rates."""
+    return run_replay(network.hosts, run.problem, run.plan, gradients=run.gradients, progress=progress)
+
+
+MODES = {"reliable": Mode(send_reliably, lambda: None), "replay": Mode(send_replayed, check_tcpreplay)}
+
+
+def run_plan(
+    run: Run, world: World, *, stage: Stage = unseen, paced: Callable[[Report], Pace | None] = lambda _: None
+) -> Outcome:
+    """Run a plan on a network of its own in a world.
+
+    `stage` shows the parts of the run; `paced` makes, of what shows the progress, what ends a run that is too slow.
+    Raises `InputError` for what the world does not have, `PlanError` for an invalid plan, `TooSlowError` when the
+    machine clearly does not keep up, `RunError` when a switch dies or traffic stalls.
+    """
+    check_world(run, world)
+    installed, started = run.installed, time.monotonic()
+    fabric = run.problem.fabric
+    wiring = Wiring(run.interconnect, run.queue_packets, run.folder and run.folder / "switches")
+    with ExitStack() as stack:
+        with stage(f"setting up {len(fabric.switches)} switches of {world.name}") as progress:
+            network = stack.enter_context(world.up(fabric, installed, wiring, progress))
+        setup_s = time.monotonic() - started
+        progress = stack.enter_context(stage(f"{run.mode} on {world.name}"))
+        return replace(carry_out(run, network, progress, paced(progress)), setup_s=setup_s)
+
+
+def check_world(run: Run, world: World) -> None:
+    """Raise `InputError` for what the run needs and the world does not have."""
+    missing = [need for need in run.needs if need not in world.features]
+    if missing:
+        raise InputError(f"switch '{world.name}' has no {' and no '.join(missing)}: choose fast or bmv2")
+
+
+def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | None = None) -> Outcome:
+    """Run a plan on a network that is up and has its entries, and judge it.
+
+    Raises `RunError` when a switch dies or traffic stalls and, with a `pace`, `TooSlowError`.
+    """
+    send = MODES[run.mode].send
+    injection, leader = None, run.led_by or nobody
+    if run.faults is not None:
+        injection = Injection(Scene(network, run.problem, run.plan, run.installed), run.faults)
+
+    def sending() -> Measured:
+        with injection or leader(network) as interference:
+            return send(run, network, pace or progress, interference)
+
+    with network.capturing(run.captures, run.folder) as captured:
+        excuses = injection.excuses() if injection else run.excuses
+        outcome = watch(network, run.problem, run.plan, sending, excuses, pace)
+    faults = None if injection is None else injection.as_json(outcome.monitor)
+    return replace(outcome, captured=captured, faults=faults)
+
+
+def always(interference: Interference) -> Leader:
+    """The same interference in whichever network."""
+    return lambda _: nullcontext(interference)
+
+
+def nobody(_: LiveNetwork) -> AbstractContextManager[Any]:
+    """Nothing interferes."""
+    return nullcontext()

@@ -1,0 +1,126 @@
+"""The world of emulated networks: Mininet hosts, shaped links, and switches of one target, in real time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.inspect.capture import Counts, Place, capturing
+from experiments.worlds.threads import Threads
+from experiments.worlds.world import Endpoints, Feature, Wiring
+from switch.circuit_switch import CircuitSwitch, circuit_class
+from switch.entries import Entries
+from switch.targets import TARGETS, Target, choose_target
+from topo.fabric.fabric import Fabric
+from topo.live.network import DEFAULT_QUEUE_PACKETS, Network, check_machine
+from traffic.measure.fidelity import Monitor, Watched
+from traffic.runs.closed_loop import on_sockets
+from traffic.sockets.ports import HostPort, host_ports
+
+BUILDING = 0.9
+"""About this share of the time of a set-up goes into nodes and links, the rest into entries."""
+QUIET_S = 0.02
+"""A switch that received nothing for so long has nothing left to work on."""
+
+
+@dataclass(frozen=True)
+class EmulatedWorld:
+    """Emulated networks whose switches are of the target called `name`."""
+
+    name: str
+    features: frozenset[Feature] = frozenset(Feature)
+
+    @property
+    def target(self) -> Target:
+        """The switch target."""
+        return TARGETS[self.name]
+
+    def check(self) -> None:
+        """Raise `MachineError` where the target or Mininet cannot run, `InputError` for a stale P4 program."""
+        choose_target(self.name)
+        check_machine()
+
+    @contextmanager
+    def up(
+        self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
+    ) -> Iterator[EmulatedNetwork]:
+        """The network, up until the block ends. Raises `MachineError` where this machine cannot build it."""
+        with Network(
+            fabric,
+            self.target.node_class(),
+            run_dir=wiring.folder,
+            queue_packets=wiring.queue_packets or DEFAULT_QUEUE_PACKETS,
+            interconnect=wiring.interconnect,
+            circuit_class=circuit_class(self.target) if wiring.interconnect else None,
+            progress=lambda done: progress(BUILDING * done),
+        ) as network:
+            panel = wiring.interconnect
+            circuits = None if panel is None else CircuitSwitch(panel, network.circuit_switch)
+            for number, (name, switch) in enumerate(network.switches.items()):
+                progress(BUILDING + (1 - BUILDING) * number / len(network.switches))
+                switch.install(installed.of(name))
+            yield EmulatedNetwork(network, circuits)
+
+
+class EmulatedNetwork:
+    """A Mininet network that is up. `circuits` runs the cross-connects of its interconnect, if it has one."""
+
+    def __init__(self, network: Network, circuits: CircuitSwitch | None) -> None:
+        self.network, self.circuits = network, circuits
+        self.hosts = host_ports(network.hosts.values())
+        self.switches = network.switches
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric with the capacities that its links have now."""
+        return self.network.fabric
+
+    def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
+        """Packet sockets in the hosts' namespaces."""
+        return on_sockets(hosts)
+
+    def monitor(self) -> Monitor:
+        """Watches every interface, queue and processor."""
+        return Monitor(self.watched())
+
+    def watched(self) -> Watched:
+        """Every host's and every switch port's interface."""
+        network = self.network
+        cables = {name: network.ports(name) for name in network.switches}
+        ports = {
+            name: {port: network.interface_at(name, port).name for port in found} for name, found in cables.items()
+        }
+        peers = {name: {port: link.peer_of(name) for port, link in found.items()} for name, found in cables.items()}
+        return Watched(self.hosts, network.switches, ports, peers)
+
+    @contextmanager
+    def capturing(self, places: Sequence[Place], folder: Path | None) -> Iterator[Mapping[str, Counts]]:
+        """Capture with tcpdump, to `folder/pcap/<switch>-<port>.pcap`."""
+        if not places or folder is None:
+            yield {}
+            return
+        with capturing(self.network, places, folder / "pcap") as captured:
+            yield captured
+
+    def beside(self) -> AbstractContextManager[Threads]:
+        """Threads, which set links while the run goes on."""
+        return Threads.running()
+
+    def set_link(self, a: str, b: str, *, up: bool) -> None:
+        """Set the interfaces of the link up or down."""
+        self.network.set_link(a, b, up=up)
+
+    def settle(self, switch: str) -> None:
+        """Wait until the program has received nothing more for `QUIET_S`."""
+        before = -1
+        while (received := int(self.switches[switch].read_counter("InaIngress.received")[0].sum())) != before:
+            before = received
+            time.sleep(QUIET_S)
+
+    def interface_name(self, node: str, peer: str) -> str:
+        """The interface's name; that of a host begins with the host's."""
+        name = self.network.interface(node, peer).name
+        return f"{node}:{name}" if node in self.network.hosts else name

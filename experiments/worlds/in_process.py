@@ -1,0 +1,319 @@
+"""The world inside this process: the endpoints of a run, real switches running `p4/ina.p4`, and a clock of its own.
+
+A packet takes one round of `ROUND_S` for a link, however long it is: rates and times mean nothing here, sums and
+counts do. What is lost, doubled or overtaken is so by the switches' own fault tables, as in an emulated network, and
+all of it is decided by one seed, so that a run can be had again. It needs no root.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from experiments.inspect.capture import Counts, Place
+from experiments.worlds.world import Endpoints, Feature, Wiring
+from switch.entries import Entries
+from switch.fast.load.in_process import InProcessSwitch
+from switch.program.read import read_program
+from switch.program.sources import check_sources
+from switch.running_switch import PROGRAM
+from topo.fabric.addresses import addresses
+from topo.fabric.fabric import Fabric
+from traffic.measure.counters import Interface
+from traffic.measure.monitor import Monitor
+from traffic.measure.seconds import Second
+from traffic.measure.snapshots import Snapshot, Watched, switch_counters
+from traffic.measure.verdict import Cause, Limits
+from traffic.sockets.batches import head_of
+from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
+from traffic.wire.packet import BARE_FRAME, FRAME
+
+ROUND_S = 0.0005
+AT_ONCE = 512
+"""Packets that one call takes through a switch, so that their copies have room."""
+
+End = tuple[str, int]
+"""A node and one of its ports; a host's is 0."""
+
+
+@dataclass(frozen=True)
+class InProcessWorld:
+    """Networks inside this process, whose switches are the compiled P4 program."""
+
+    name: str = "process"
+    features: frozenset[Feature] = frozenset()
+
+    def check(self) -> None:
+        """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""
+        check_sources(PROGRAM)
+
+    @contextmanager
+    def up(
+        self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
+    ) -> Iterator[InProcessNetwork]:
+        """The network. It has queues without end, and nothing of `wiring` means anything to it."""
+        _ = wiring
+        network = InProcessNetwork(fabric, installed)
+        progress(1.0)
+        yield network
+
+
+class InProcessNetwork:
+    """A network in memory. It is its hosts' `Ports` itself, and what is done beside a run is done in its own time."""
+
+    def __init__(self, fabric: Fabric, installed: Entries) -> None:
+        self.fabric = fabric
+        program = read_program(PROGRAM)
+        self.switches = {switch.switch: InProcessSwitch(program, switch.switch) for switch in installed.switches}
+        for switch in installed.switches:
+            self.switches[switch.switch].install(switch)
+        self.peer_of = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
+        self.hosts = host_ports_of(fabric)
+        self.listening: Sequence[HostPort] = self.hosts
+        self.round = 0
+        self.flights: dict[int, list[tuple[End, bytes]]] = defaultdict(list)
+        self.arrived: list[tuple[str, bytes]] = []
+        self.down: set[tuple[str, str]] = set()
+        self.lasting: list[Lasting] = []
+        self.sent: Counter[End] = Counter()
+        self.received: Counter[End] = Counter()
+
+    # -- as `LiveNetwork`
+
+    def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
+        """The network itself; what may take long is done at once."""
+        self.listening = hosts
+        return nullcontext((self, Inline()))
+
+    def monitor(self) -> Monitor:
+        """Watches the counters of links and switches."""
+        return CountingMonitor(CountedNetwork.of(self))
+
+    def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
+        """None are taken: `InProcessWorld.features` says so."""
+        _ = places, folder
+        return nullcontext({})
+
+    def beside(self) -> AbstractContextManager[InProcessNetwork]:
+        """The network itself. At the end of the block what lasts until then ends."""
+        return self.ending_all()
+
+    @contextmanager
+    def ending_all(self) -> Iterator[InProcessNetwork]:
+        """End everything that lasts when the block ends."""
+        try:
+            yield self
+        finally:
+            self.end_due(inf)
+
+    def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
+        """Call `begin` now and `end` in the round that is `lasting_s` seconds away, at once for 0."""
+        begin()
+        future: Future[None] = Future()
+        last = inf if lasting_s is None else self.round + round(lasting_s / ROUND_S)
+        self.lasting.append(Lasting(last, end, future))
+        self.end_due(self.round)
+        return future
+
+    def end_due(self, now: float) -> None:
+        """End what lasts until this round or an earlier one."""
+        due = [each for each in self.lasting if each.until <= now]
+        for each in due:
+            self.lasting.remove(each)
+            each.end()
+            each.over.set_result(None)
+
+    def set_link(self, a: str, b: str, *, up: bool) -> None:
+        """A link that is down takes no packets, and what comes to its end is lost."""
+        change = self.down.difference_update if up else self.down.update
+        change({(a, b), (b, a)})
+
+    def settle(self, switch: str) -> None:
+        """A switch works on nothing between two rounds."""
+
+    def interface_name(self, node: str, peer: str) -> str:
+        """The node and its port."""
+        return name_of((node, self.fabric.port_numbers.get((node, peer), 0)))
+
+    # -- as `Ports`
+
+    def now(self) -> float:
+        """Seconds since the network came up."""
+        return self.round * ROUND_S
+
+    def sleep(self, seconds: float) -> None:
+        """Let packets move for as many rounds, one at least."""
+        for _ in range(max(1, round(seconds / ROUND_S))):
+            self.advance()
+
+    def problems(self) -> Mapping[str, int]:
+        """Nothing can go wrong here."""
+        return {}
+
+    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
+        """Put all packets on their hosts' links."""
+        for batch in batches:
+            sender = np.repeat(np.arange(len(batch.counts)), batch.counts)
+            for host, row in zip(sender.tolist(), batch.rows.tolist(), strict=True):
+                head = batch.heads[row].tobytes()
+                self.leave(self.listening[host].name, head + batch.values[row].tobytes())
+        return [batch.counts.copy() for batch in batches]
+
+    def receive(self) -> Packets:
+        """What has come to hosts since the last call."""
+        numbers = {host.name: number for number, host in enumerate(self.listening)}
+        arrived = [(numbers[host], packet) for host, packet in self.arrived if host in numbers]
+        self.arrived.clear()
+        whole = [packet.ljust(FRAME.itemsize, b"\0") for _, packet in arrived]
+        frames = np.frombuffer(b"".join(whole), FRAME)
+        heads = head_of(frames) if len(frames) else np.zeros(0, BARE_FRAME)
+        return Packets(heads, frames["values"].astype(np.int32), np.array([host for host, _ in arrived], np.int64))
+
+    # -- the network
+
+    def leave(self, host: str, packet: bytes) -> None:
+        """A host sends a packet."""
+        self.cross(host, self.fabric.tor_of(host), packet)
+
+    def cross(self, node: str, peer: str, packet: bytes) -> None:
+        """Put a packet on a link."""
+        if (node, peer) in self.down:
+            return
+        ports = self.fabric.port_numbers
+        self.sent[node, ports.get((node, peer), 0)] += 1
+        self.flights[self.round + 1].append(((peer, ports.get((peer, node), 0)), packet))
+
+    def advance(self) -> None:
+        """One round: what has crossed a link comes to its end, and through the switch there."""
+        self.round += 1
+        self.end_due(self.round)
+        by_switch: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
+        for (node, port), packet in self.flights.pop(self.round, ()):
+            if self.down and (self.peer_at(node, port), node) in self.down:
+                continue
+            self.received[node, port] += 1
+            if node in self.switches:
+                by_switch[node].append((port, packet))
+            else:
+                self.arrived.append((node, packet))
+        for switch, packets in by_switch.items():
+            for start in range(0, len(packets), AT_ONCE):
+                for port, packet in self.switches[switch].inject_all(packets[start : start + AT_ONCE]):
+                    self.cross(switch, self.peer_of[switch, port], packet)
+
+    def peer_at(self, node: str, port: int) -> str:
+        """The node at the other end of a link."""
+        return self.peer_of[node, port] if node in self.switches else self.fabric.tor_of(node)
+
+    def events(self, switch: str) -> list[int]:
+        """How often each event of the P4 program happened at a switch, by its number."""
+        return [int(count) for count in self.switches[switch].read_counter("InaIngress.events")[0]]
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """What lasts until a round, and the future of its end."""
+
+    until: float
+    end: Callable[[], None]
+    over: Future[None]
+
+
+class Inline(Executor):
+    """Runs what is submitted at once, so that a run is the same every time."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        """Do the work; the future has its result."""
+        future: Future[Any] = Future()
+        future.set_result(work(*args, **named))
+        return future
+
+
+@dataclass(frozen=True)
+class CountedNetwork(Watched):
+    """The counters of a network in memory, named by node and port. Nothing is dropped there."""
+
+    network: InProcessNetwork = field(kw_only=True)
+
+    @classmethod
+    def of(cls, network: InProcessNetwork) -> CountedNetwork:
+        """All of its hosts and switches."""
+        ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
+        peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}
+        for (node, port), peer in network.peer_of.items():
+            if node in ports:
+                ports[node][port], peers[node][port] = name_of((node, port)), peer
+        return cls(network.hosts, network.switches, ports, peers, network=network)
+
+    def links(self) -> dict[str, Interface]:
+        """What every port has sent and received, in packets."""
+        network = self.network
+        ends = [(name, port) for name, ports in self.ports.items() for port in ports]
+        ends += [(host.name, 0) for host in self.hosts]
+        return {
+            name_of(end): Interface(
+                received_bytes=0,
+                received_packets=network.received[end],
+                receive_drops=0,
+                sent_bytes=0,
+                sent_packets=network.sent[end],
+                send_drops=0,
+            )
+            for end in ends
+        }
+
+    def snapshot(self) -> Snapshot:
+        """All counters of the network now, in its own time."""
+        links = self.links()
+        return Snapshot(
+            at_s=self.network.now(),
+            backlog=(),
+            interfaces=links,
+            queues=dict.fromkeys(links, 0),
+            switches={name: switch_counters(switch, self.ports[name]) for name, switch in self.switches.items()},
+        )
+
+
+class CountingMonitor(Monitor):
+    """Counters before and after a run in a network that shares no processor with anybody."""
+
+    def __enter__(self) -> Self:
+        self.before = self.watched.snapshot()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.after = self.watched.snapshot()
+
+    @property
+    def seconds(self) -> Sequence[Second]:
+        """None: no second of this machine matters."""
+        return ()
+
+    def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
+        """Nothing overloads a network that makes its own time."""
+        _ = planned_s, limits
+        return ()
+
+
+def name_of(end: End) -> str:
+    """How a port is called by the monitor."""
+    return f"{end[0]}-{end[1]}"
+
+
+def host_ports_of(fabric: Fabric) -> list[HostPort]:
+    """The hosts of the fabric, as `lay_out` takes them."""
+    found = addresses(fabric)
+    names = [host.name for host in fabric.hosts]
+    return [HostPort(name, 0, "eth0", found[name].mac_text, found[name].ipv4_text) for name in names]

@@ -1,0 +1,38 @@
+"""The worlds by name, from which the command line chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from experiments.worlds.in_process import InProcessWorld
+from experiments.worlds.world import World
+from switch.targets import choose_target
+from topo.errors import unknown_name
+
+
+def emulated(name: str) -> World:
+    """Emulated networks on a switch target. Raises `MachineError` where Mininet is missing."""
+    from experiments.worlds.emulated import EmulatedWorld  # noqa: PLC0415, needs Mininet
+
+    return EmulatedWorld(name)
+
+
+WORLDS: dict[str, Callable[[], World]] = {
+    "process": InProcessWorld,
+    "fast": partial(emulated, "fast"),
+    "bmv2": partial(emulated, "bmv2"),
+}
+
+
+def find_world(name: str) -> World:
+    """The world of that name, which this machine has; `auto` is the switch target that is taken by default.
+
+    Raises `InputError` for an unknown name, `MachineError` for a world that this machine lacks.
+    """
+    name = choose_target(name).name if name == "auto" else name
+    if name not in WORLDS:
+        raise unknown_name("switch", name, [*WORLDS, "auto"])
+    world = WORLDS[name]()
+    world.check()
+    return world

@@ -1,0 +1,129 @@
+"""What every world offers: a network that is up, whose hosts send and receive and whose switches run the P4 program.
+
+A new world is one file beside this one, with a class that has the members of `World`, and one line in
+`experiments.worlds.registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from experiments.inspect.capture import Counts, Place
+from switch.entries import Entries
+from switch.running_switch import RunningSwitch
+from topo.fabric.circuits import Interconnect
+from topo.fabric.fabric import Fabric
+from traffic.measure.monitor import Monitor
+from traffic.sockets.ports import HostPort, Ports
+
+Endpoints = AbstractContextManager[tuple[Ports, Executor]]
+"""While it is entered, the hosts send and receive; the executor runs what may take long beside them."""
+
+
+class Feature(StrEnum):
+    """What a run may need and not every world has."""
+
+    REPLAY = "the mode replay"
+    CAPTURES = "captures of packets"
+    TRAFFIC = "background traffic and hostile hosts"
+    CIRCUITS = "circuit switches"
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """How a fabric is wired up, apart from itself.
+
+    With an `interconnect` its optical links exist only as circuits. `queue_packets` is the length of the queue before
+    every link; None is the world's own. `folder` takes the logs of switches that write some.
+    """
+
+    interconnect: Interconnect | None = None
+    queue_packets: int | None = None
+    folder: Path | None = None
+
+
+class Beside(Protocol):
+    """Does things to a network while a run goes on in it."""
+
+    def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
+        """Call `begin` soon, and `end` after `lasting_s` seconds of the network's time; for None, after the run.
+
+        The run does not wait for either. The future has the error that one of them raised.
+        """
+        ...
+
+
+class LiveNetwork(Protocol):
+    """A network that is up, with table entries in its switches."""
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric, with the capacities that its links have now."""
+        ...
+
+    @property
+    def hosts(self) -> Sequence[HostPort]:
+        """All hosts of the fabric."""
+        ...
+
+    @property
+    def switches(self) -> Mapping[str, RunningSwitch]:
+        """The switches by name, running the program."""
+        ...
+
+    def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
+        """The ports of these hosts, in their order."""
+        ...
+
+    def monitor(self) -> Monitor:
+        """A context manager that watches the network from before the first packet of a run to after its last."""
+        ...
+
+    def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
+        """Keep the packets of switch ports as files in `folder`; gives their counts when the block is over."""
+        ...
+
+    def beside(self) -> AbstractContextManager[Beside]:
+        """What is done beside a run. Leaving the block ends all that lasts until the end of the run."""
+        ...
+
+    def set_link(self, a: str, b: str, *, up: bool) -> None:
+        """Take the link between two nodes down or up. What is on its way there is lost."""
+        ...
+
+    def settle(self, switch: str) -> None:
+        """Return when a switch whose links are down has nothing left to work on."""
+        ...
+
+    def interface_name(self, node: str, peer: str) -> str:
+        """What the monitor calls the interface by which `node` sends to `peer`."""
+        ...
+
+
+class World(Protocol):
+    """Where a plan runs. `features` are what it has of those that not every world has."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def features(self) -> frozenset[Feature]: ...
+
+    def check(self) -> None:
+        """Raise `MachineError` where this machine lacks what the world needs."""
+        ...
+
+    def up(
+        self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
+    ) -> AbstractContextManager[LiveNetwork]:
+        """A network of the fabric with these entries in its switches, up until the block ends.
+
+        `progress` is told the fraction that is set up.
+        """
+        ...
