@@ -13,7 +13,7 @@ from examples import ports_of
 from model import Faults, ModelPorts
 from test_training import SMALL, job_of
 
-from experiments.exactness.virtual import Inline
+from experiments.worlds.in_process import Inline
 from topo.errors import MachineError, RunError
 from traffic.endpoints.streams import lay_out
 from traffic.measure.figures import Measured

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model import Faults, ModelPorts
 
-from experiments.exactness.virtual import Inline
+from experiments.worlds.in_process import Inline
 from planner.core.plan import Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.trees.under_policy import with_policy
 from topo.errors import PlanError, RunError
 from traffic.endpoints.gradient import RandomGradients
 from traffic.endpoints.streams import lay_out
-from traffic.endpoints.worker import WorkerOptions
+from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.figures import Measured
 from traffic.runs.closed_loop import Loop, ReliableOptions
 from traffic.wire.packet import FRAGMENT

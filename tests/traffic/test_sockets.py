@@ -15,7 +15,7 @@ from planner.core.plan import AggregationTree, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from topo.errors import MachineError, RunError
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.endpoints.worker import WorkerOptions
+from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.counters import interfaces, queue_drops
 from traffic.measure.figures import Measured
 from traffic.runs.closed_loop import ReliableOptions, run_reliable

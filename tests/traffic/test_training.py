@@ -9,7 +9,7 @@ import pytest
 from examples import one_job, ports_of
 from model import Faults, ModelPorts
 
-from experiments.exactness.virtual import Inline
+from experiments.worlds.in_process import Inline
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from topo.errors import InputError

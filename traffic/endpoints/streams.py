@@ -95,6 +95,11 @@ class Layout:
         table[self.streams.host, self.streams.tree] = np.arange(len(self.streams.host))
         return table
 
+    @cached_property
+    def stream_of_row(self) -> IntArray:
+        """The stream that each row of the flat arrays belongs to, (rows,)."""
+        return np.repeat(np.arange(len(self.streams.count)), self.streams.count)
+
     def streams_of(self, job_index: int) -> IntArray:
         return np.flatnonzero(self.streams.job == job_index)
 

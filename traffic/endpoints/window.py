@@ -1,25 +1,33 @@
 """Sliding windows of senders: additive increase, multiplicative decrease, as the papers give it.
 
-P4INC-AOI (section VI-B) describes one window per worker, which grows by a fragment per result up to a threshold,
-and halves, threshold included, when a notice with ECN comes; beyond the threshold it grows by a fragment per window.
-ATP, from which it comes, takes three results of newer fragments for a loss and halves then too.
-Where a plan has shared out the links already, a window that was halved grows back as fast as it can.
+P4INC-AOI (section VI-B) describes one window per worker. It grows by a fragment per result up to a threshold, and by a
+fragment per window beyond it; a notice with ECN halves the window and its threshold. ATP, from which this comes, also
+halves when three results of newer fragments tell of a loss. Where a plan has shared out the links already, a window
+that was halved grows back by a fragment per result all the way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.sockets.ports import BoolArray, FloatArray, IntArray
+from traffic.endpoints.streams import Layout, Streams
+from traffic.sockets.ports import FloatArray, IntArray
+
+LEAST_WINDOW = 2
+MAX_BACKOFF = 6
+"""A timeout is doubled at most this often."""
 
 
 @dataclass(frozen=True)
 class WindowRule:
-    """`gap`: so many newer results say that a fragment is lost. `yields`: a loss is a sign of congestion.
+    """What a sender makes of results that overtake others, and how its window recovers.
 
-    `returns`: a halved window grows by a fragment per result all the way, its threshold stays.
+    `gap`: a fragment is taken for lost when so many newer ones have their result. `yields`: such a loss is a sign of
+    congestion, so it halves the window. `returns`: a halved window keeps its threshold, and so grows by a fragment per
+    result all the way.
     """
 
     gap: int
@@ -38,25 +46,66 @@ def rule_of(policy: str) -> WindowRule:
     return RULE_OF_POLICY.get(policy, PLANNED)
 
 
-class Windows:
-    """The windows of all streams, in fragments: from `least` to `limit`, which is what slots and rates allow."""
+def rules_of(layout: Layout) -> list[WindowRule]:
+    """The rule of every stream."""
+    return [rule_of(layout.parts[tree].tree.policy) for tree in layout.streams.tree]
 
-    def __init__(self, limit: IntArray, least: FloatArray, returns: BoolArray) -> None:
-        self.limit, self.least, self.returns = limit, least, returns
+
+def crowds(streams: Streams) -> IntArray:
+    """How many workers each stream's tree has, (streams,)."""
+    crowd: IntArray = np.bincount(streams.tree)[streams.tree]
+    return crowd
+
+
+def fair_shares(streams: Streams, timeout_s: float) -> FloatArray:
+    """How many fragments each worker may send in a timeout, (streams,), so that all together keep to their tree's rate.
+
+    That holds even when nothing is summed on the way. The least share is 1 / 2**`MAX_BACKOFF`, since a timeout that is
+    doubled so often is the longest there is.
+    """
+    fair = streams.rate_fps * timeout_s / crowds(streams)
+    return np.maximum(fair, 1 / (1 << MAX_BACKOFF))
+
+
+def least_windows(streams: Streams, fair: FloatArray) -> FloatArray:
+    """To how few fragments each stream's window may shrink, (streams,)."""
+    return np.minimum(np.maximum(fair, LEAST_WINDOW), streams.in_flight)
+
+
+def backoffs(least: FloatArray, fair: FloatArray) -> IntArray:
+    """How often each stream's timeout may double, (streams,): until its least window sends no more than `fair`."""
+    return np.clip(np.ceil(np.log2(least / fair)), 1, MAX_BACKOFF).astype(np.int64)
+
+
+class Windows:
+    """The windows of all streams, arrays (streams,) in fragments.
+
+    `size` is between `least` and `limit`, which is what slots and rates allow. `cut_at`: when a window was halved last,
+    in seconds of the ports' clock.
+    """
+
+    def __init__(self, limit: IntArray, least: FloatArray, rules: Sequence[WindowRule]) -> None:
+        self.limit, self.least = limit, least
+        self.returns = np.array([rule.returns for rule in rules], np.bool_)
         self.size: FloatArray = limit.astype(np.float64)
         self.threshold: FloatArray = limit.astype(np.float64)
+        self.cut_at = np.zeros(len(limit))
 
     def whole(self) -> IntArray:
+        """The windows in whole fragments, (streams,)."""
         return self.size.astype(np.int64)
 
     def grow(self, streams: IntArray, results: IntArray) -> None:
-        """`results[i]` results have come to `streams[i]`."""
+        """Let windows grow: `results[i]` results have come to `streams[i]`."""
         size, threshold = self.size[streams], self.threshold[streams]
         steady = size >= threshold
         grown = np.where(steady, size + results / size, np.minimum(size + results, threshold))
         self.size[streams] = np.minimum(grown, self.limit[streams])
 
-    def halve(self, streams: IntArray) -> None:
-        self.size[streams] = np.maximum(self.size[streams] / 2, self.least[streams])
-        lasting = streams[~self.returns[streams]]
+    def shrink(self, streams: IntArray, now: float, timeouts: FloatArray) -> None:
+        """Halve the windows of congested streams, each at most once in its timeout; `timeouts` are those of all."""
+        cut = streams[now - self.cut_at[streams] > timeouts[streams]]
+        self.cut_at[cut] = now
+        self.size[cut] = np.maximum(self.size[cut] / 2, self.least[cut])
+        lasting = cut[~self.returns[cut]]
         self.threshold[lasting] = self.size[lasting]

@@ -1,0 +1,32 @@
+"""Round-trip times of all streams, and the timeouts that follow from them (RFC 6298)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traffic.endpoints.worker_options import WorkerOptions
+from traffic.sockets.ports import FloatArray, IntArray
+
+
+class RoundTrips:
+    """Arrays over streams, (streams,), in seconds: `smoothed` round trips, NaN before the first, and `deviation`."""
+
+    def __init__(self, count: int, options: WorkerOptions) -> None:
+        self.options = options
+        self.smoothed = np.full(count, np.nan)
+        self.deviation = np.zeros(count)
+
+    def add(self, streams: IntArray, samples: FloatArray) -> None:
+        """Take in one measured round trip for each of `streams`, which are all different."""
+        smooth = np.where(np.isnan(self.smoothed[streams]), samples, self.smoothed[streams])
+        self.deviation[streams] += (np.abs(samples - smooth) - self.deviation[streams]) / 4
+        self.smoothed[streams] = smooth + (samples - smooth) / 8
+
+    def timeouts(self) -> FloatArray:
+        """How long a fragment of each stream waits for its result, (streams,).
+
+        A round trip contains the wait for other workers, so it may be of any length; `first_timeout_s` bounds it.
+        """
+        longest = self.options.first_timeout_s
+        measured = np.clip(self.smoothed + 4 * self.deviation, self.options.min_timeout_s, longest)
+        return np.where(np.isnan(self.smoothed), longest, measured)

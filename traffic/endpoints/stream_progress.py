@@ -1,0 +1,70 @@
+"""How far each stream is in the fragments of its iteration."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traffic.endpoints.memory import WHOLE
+from traffic.endpoints.streams import Streams
+from traffic.sockets.batches import ragged
+from traffic.sockets.ports import IntArray
+
+LOOK_AHEAD = 64
+"""How many results `advance` looks at in one NumPy step."""
+
+
+class StreamProgress:
+    """Arrays over streams, (streams,). Fragments are counted from the first of the iteration.
+
+    `base`: the first fragment without a result. `next`: the first fragment that has not been sent yet. `newest`: the
+    last fragment with a result, -1 for none. `first_seq`: the sequence number of fragment 0. `active`: the iteration
+    goes on, so the gradients in memory are the stream's. An iteration that has not begun looks like one that is over.
+    """
+
+    def __init__(self, streams: Streams, start_seq: int) -> None:
+        count = len(streams.host)
+        self.streams, self.start_seq = streams, start_seq
+        self.base = streams.count.copy()
+        self.next = streams.count.copy()
+        self.newest = np.full(count, -1, np.int64)
+        self.first_seq = np.full(count, start_seq, np.int64)
+        self.active = np.zeros(count, np.bool_)
+
+    def begin(self, streams: IntArray, iteration: int) -> None:
+        """Put `streams` at the start of an iteration; sequence numbers go on from the last one."""
+        self.base[streams] = self.next[streams] = 0
+        self.newest[streams] = -1
+        self.first_seq[streams] = self.start_seq + iteration * self.streams.count[streams]
+        self.active[streams] = True
+
+    def end(self, streams: IntArray) -> None:
+        """Note that the iteration of `streams` is over."""
+        self.active[streams] = False
+
+    def finished(self, streams: IntArray) -> bool:
+        """Whether all of `streams` have every result of the iteration."""
+        return bool((self.base[streams] == self.streams.count[streams]).all())
+
+    def first_unfinished(self, streams: IntArray) -> int:
+        """The first of `streams` that lacks a result; one of them must."""
+        return int(streams[self.base[streams] < self.streams.count[streams]][0])
+
+    def on_the_way(self) -> tuple[IntArray, IntArray]:
+        """Stream and number of every fragment from `base` to `next`, sorted; some have their result already."""
+        return ragged(self.base, self.next - self.base)
+
+    def advance(self, streams: IntArray, parts: NDArray[np.uint8]) -> None:
+        """Move the base of `streams` to their first fragment without a result.
+
+        `parts`: which parts of each row's result have come, as in `WorkerMemory`.
+        """
+        first_row = self.streams.first_row
+        while streams.size:
+            ahead = self.base[streams, None] + np.arange(LOOK_AHEAD)
+            inside = ahead < self.next[streams, None]
+            rows = first_row[streams, None] + np.where(inside, ahead, 0)
+            whole = inside & (parts[rows] == WHOLE)
+            run = np.where(whole.all(axis=1), LOOK_AHEAD, np.argmin(whole, axis=1))
+            self.base[streams] += run
+            streams = streams[run == LOOK_AHEAD]
