@@ -1,4 +1,4 @@
-"""Loads the planners of `planner/own`. What is wrong with one is that planner's error; the others work."""
+"""Loads the planners of `planner/own`. A mistake in one of them is that planner's error, and the others still work."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Own:
 
 
 def own_methods(taken: Container[str] = ()) -> Own:
-    """Every module of `planner/own`, by its name, in which `_` becomes `-`; `taken` are names of other planners."""
+    """Every module of `planner/own`, by its name with `-` for `_`. `taken` are names of other planners."""
     own = Own()
     for folder, module in ((Path(path), module) for path in planner.own.__path__ for module in iter_modules([path])):
         name = module.name.replace("_", "-")
@@ -56,7 +56,7 @@ def own_methods(taken: Container[str] = ()) -> Own:
 
 
 def load(module: str, file: Path) -> Method[Any]:
-    """The module's `METHOD`. Raises `InputError`."""
+    """The module's `METHOD`. Raises `InputError` where the module has none, or something else under that name."""
     with blamed_on(file):
         found = getattr(import_module(f"{planner.own.__name__}.{module}"), "METHOD", None)
     if found is None:
@@ -87,7 +87,7 @@ def blamed_on(file: Path, function: Callable[..., Any] | None = None) -> Iterato
 
 
 def line_of(error: BaseException, file: Path, function: Callable[..., Any] | None) -> str:
-    """ " line 7": the last one of `file` that was at work, or where `function` begins."""
+    """The place of an error, such as ` line 7`: the last line of `file` that ran, or the first line of `function`."""
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename) == file:
         return f" line {error.lineno}"
     lines = [line for frame, line in walk_tb(error.__traceback__) if Path(frame.f_code.co_filename) == file]
@@ -98,15 +98,16 @@ def line_of(error: BaseException, file: Path, function: Callable[..., Any] | Non
 
 
 def first_line(error: BaseException) -> str:
-    """What the exception says, as one line."""
+    """What the exception says, on one line."""
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     return " ".join(said.split()) or "it says no more"
 
 
 def kind(value: object) -> str:
+    """A value's type, and the first 40 characters of the value."""
     return f"{type(value).__name__} {value!r:.40}"
 
 
 def shown(file: Path) -> str:
-    """The file as a person finds it: from the project's folder on."""
+    """The file's path as a user knows it: from the project's folder on."""
     return str(Path(*file.parts[file.parts.index("own") - 1 :])) if "own" in file.parts else str(file)

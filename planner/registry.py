@@ -46,14 +46,14 @@ METHODS: dict[str, Method[Any]] = {
 
 _own = own_methods(METHODS)
 OWN = _own.methods
-"""Those of `planner.own`, which every comparison has as well."""
+"""The planners of `planner.own`, which take part in every comparison."""
 BROKEN = _own.broken
-"""By name, what is wrong with those of `planner.own` that cannot be used."""
+"""For each module of `planner.own` that cannot be used, by its planner's name, the error."""
 METHODS |= OWN
 
 
 def find_method(name: str) -> Method[Any]:
-    """The method of that name. Raises `InputError`, for an unknown name with the nearest one that there is."""
+    """The method of that name. Raises `InputError`: for an unknown name with the nearest name that there is."""
     if name in BROKEN:
         raise BROKEN[name]
     if name not in METHODS:

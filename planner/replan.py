@@ -1,7 +1,8 @@
-"""InArt's second phase again: when an event changes what is left of the network, new routes for the same split (4.1).
+"""InArt's second phase repeated: new routes for the same split, when an event changes what is left of the network
+(4.1).
 
-A PS keeps the part of the model that it has, for moving it costs consistency; routes and aggregation points may change
-from one iteration to the next.
+A PS keeps the part of the model that it has, because moving parts would break consistency. Routes and aggregation
+points may change from one iteration to the next.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SECOND_PHASES: Mapping[str, Callable[[Problem, list[Task], Any, str], Plan]] = {
     "inart-equal": plan_routes,
     "inart-forest": plan_trees,
 }
-"""By method, what plans for a split that is given."""
+"""By method, the function that plans routes for a split that is given."""
 
 Event = Callable[[Fabric, Plan], bool]
 """Whether a plan has to be made again, given what is left of the fabric."""
@@ -44,7 +45,7 @@ def follow(
 ) -> Iterator[Plan]:
     """The plan after each change of the background traffic: the one before, unless the change is an event.
 
-    An event is, if nothing else is given, that the network is `congested`.
+    By default it is an event when the network is `congested`.
     """
     current = plan
     for background in changes:
@@ -55,12 +56,13 @@ def follow(
 
 
 def congested(fabric: Fabric, plan: Plan) -> bool:
-    """Whether the plan's rates are more than the fabric, or what is left of it, can carry and sum."""
+    """Whether the plan's rates are higher than what the fabric can carry and sum."""
     return rate_left_bps(fabric, plan) < rate_bps(plan) * (1 - TOLERANCE)
 
 
 def replan(problem: Problem, plan: Plan, options: Options) -> Plan:
-    """What the plan's method makes of its split on `problem`'s fabric; or its own trees, if those are better there.
+    """The better of two plans for `problem`'s fabric: the method's new routes for the plan's split, or the plan's own
+    trees.
 
     Raises `InputError` for a plan of other PSs, or of a method that does not plan in two phases.
     """
@@ -73,9 +75,9 @@ def replan(problem: Problem, plan: Plan, options: Options) -> Plan:
 
 
 def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: Options) -> Plan:
-    """The plan made again for what plain traffic leaves of the network; there its results have room as well.
+    """The plan made again for what plain traffic leaves of the network, with rates that leave room for results.
 
-    Raises `InputError` where the traffic would follow the new routes of a worker or a PS, and so be elsewhere.
+    Raises `InputError` where the traffic would follow the new routes of a worker or a PS, and so take other links.
     """
     known = list(flows)
     background = background_of_flows(problem, plan, known)
@@ -87,7 +89,10 @@ def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: 
 
 
 def tasks_of_plan(problem: Problem, plan: Plan) -> list[Task]:
-    """Every PS of the plan and its share, from which anything else may be chosen again."""
+    """A task for every PS of the plan, with its share of the gradient; routes are left open.
+
+    Raises `InputError` for a PS that the problem does not have.
+    """
     shares: Counter[tuple[int, str]] = Counter()
     for shard in sorted(plan.shards, key=lambda shard: (shard.job, shard.number)):
         shares[shard.job, shard.trees[0].root] += shard.share  # type: ignore[assignment]
@@ -99,7 +104,7 @@ def tasks_of_plan(problem: Problem, plan: Plan) -> list[Task]:
 
 
 def with_rate(plan: Plan, rate_bps: float) -> Plan:
-    """The plan with another sending rate of every worker."""
+    """The plan where every worker sends at `rate_bps`, divided over the shards by their shares."""
     return replace(plan, shards=tuple(replace(shard, rate_bps=shard.share * rate_bps) for shard in plan.shards))
 
 
@@ -114,12 +119,12 @@ def can_sum(fabric: Fabric, plan: Plan) -> bool:
 
 
 def shares_of(plan: Plan) -> Iterator[tuple[AggregationTree, float]]:
-    """Every tree, and its part of the gradient."""
+    """Every tree with its share of the gradient. A shard's trees divide its share evenly."""
     for shard in plan.shards:
         yield from ((tree, shard.share / len(shard.trees)) for tree in shard.trees)
 
 
 def rate_bps(plan: Plan) -> float:
-    """The sending rate of a worker. Where there are several jobs they have the same."""
+    """The sending rate of a worker of the first job. InArt gives all jobs the same rate."""
     job = plan.shards[0].job
     return sum(shard.rate_bps for shard in plan.shards if shard.job == job)

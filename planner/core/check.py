@@ -60,10 +60,12 @@ def check(problem: Problem, plan: Plan) -> None:
 
 
 def broken(rule: str, where: str, why: str) -> PlanError:
+    """The error that names the rule of the table above, the place in the plan that breaks it, and why."""
     return PlanError(f"rule {rule} broken at {where}: {why}")
 
 
 def check_jobs(problem: Problem, plan: Plan) -> None:
+    """Check rules job and share: the plan has shards of the problem's jobs and no others, and their shares sum to 1."""
     planned = {shard.job for shard in plan.shards}
     known = {job.number for job in problem.jobs}
     for number in sorted(planned ^ known):
@@ -80,6 +82,7 @@ def check_jobs(problem: Problem, plan: Plan) -> None:
 
 
 def check_shard(shard: Shard) -> None:
+    """Check that a shard has a tree, a share in (0, 1], and a finite rate that is not negative."""
     where = f"job {shard.job}, shard {shard.number}"
     if not 0 < shard.share <= 1 + TOLERANCE:
         raise broken("share", where, f"share {shard.share:g} is not in (0, 1]")
@@ -90,7 +93,7 @@ def check_shard(shard: Shard) -> None:
 
 
 class TreeCheck:
-    """The rules of one tree. Each method checks one, and may rely on those before it."""
+    """Checks the rules of one tree. Each method checks one rule, and may rely on the rules checked before it."""
 
     def __init__(self, problem: Problem, shard: Shard, tree: AggregationTree) -> None:
         self.fabric = problem.fabric
@@ -100,6 +103,7 @@ class TreeCheck:
         self.branches = {branch.label: branch for branch in tree.branches}
 
     def run(self) -> None:
+        """Check all rules of the tree. Raises `PlanError` for the first one that is broken."""
         self.check_labels()
         self.check_workers()
         self.check_root()
@@ -114,9 +118,11 @@ class TreeCheck:
             self.check_way(branch.label)
 
     def broken(self, rule: str, what: str, why: str) -> PlanError:
+        """The error for a broken rule, which names the job and the number of the tree."""
         return broken(rule, f"job {self.job.number}, tree {self.tree.number}, {what}", why)
 
     def check_labels(self) -> None:
+        """Check that labels are unique and in range, and that every sender has exactly one branch."""
         used = Counter([*self.tree.workers, *(a.label for a in self.tree.aggregators)])
         for label, count in used.items():
             if count > 1:
@@ -132,6 +138,7 @@ class TreeCheck:
             raise self.broken("label", "label 0", "the root has no branch")
 
     def check_workers(self) -> None:
+        """Check that each worker of the job has one label in the tree, and that no other host has one."""
         hosts = Counter(self.tree.workers.values())
         for host in sorted(set(hosts) | set(self.job.workers)):
             expected = 1 if host in self.job.workers else 0
@@ -139,6 +146,7 @@ class TreeCheck:
                 raise self.broken("worker", f"host {host}", f"it has {hosts[host]} labels, not {expected}")
 
     def check_root(self) -> None:
+        """Check that the tree ends at a PS of its job, or at the switch of the aggregator labelled 0."""
         root = self.tree.root
         if 0 not in self.aggregators:
             if root not in self.job.servers:
@@ -150,6 +158,7 @@ class TreeCheck:
             self.check_fallback(self.tree.fallback)
 
     def check_fallback(self, path: tuple[str, ...]) -> None:
+        """Check that the path from a root in the network follows links of the fabric to a PS of the job."""
         what = f"fallback {'->'.join(path)}"
         if path[0] != self.tree.root or not self.tree.in_network_root:
             raise self.broken("fallback", what, f"it does not begin at a root in the network, {self.tree.root}")
@@ -160,6 +169,7 @@ class TreeCheck:
                 raise self.broken("fallback", f"{what}, link {link_name(link)}", "the fabric has no such link")
 
     def check_aggregator(self, aggregator: Aggregator) -> None:
+        """Check an aggregator's switch, pipeline and slots, and that each of its children has it as parent."""
         what = f"label {aggregator.label} on {aggregator.switch}"
         switch = self.fabric.switch_by_name.get(aggregator.switch)
         if switch is None or not switch.ina:
@@ -184,7 +194,10 @@ class TreeCheck:
                 raise self.broken("parent", what, f"child {child} {why}")
 
     def check_one_per_pipeline(self) -> None:
-        """Where trees share slots, one fragment would find the same slot for two aggregators."""
+        """Check that a tree whose slots are shared has one aggregator per pipeline.
+
+        With two of them, a fragment would find the same slot for both.
+        """
         if not policy_of(self.tree.policy).shared:
             return
         for (switch, pipeline), count in Counter((a.switch, a.pipeline) for a in self.tree.aggregators).items():
@@ -193,6 +206,7 @@ class TreeCheck:
                 raise self.broken("ina", f"switch {switch}", why)
 
     def check_parent(self, branch: Branch) -> None:
+        """Check that a branch's parent is the root, or an aggregator that lists the branch's label as a child."""
         what = f"label {branch.label}"
         parent = self.aggregators.get(branch.parent)
         if parent is None and branch.parent != 0:
@@ -201,6 +215,7 @@ class TreeCheck:
             raise self.broken("parent", what, f"aggregator {parent.label} does not list it as a child")
 
     def check_path(self, branch: Branch) -> None:
+        """Check that a branch follows links of the fabric over switches, from its label's node to its parent's."""
         what, path = f"label {branch.label}", branch.path
         if len(path) < 2:
             raise self.broken("path", what, "its path has no link")
@@ -215,11 +230,13 @@ class TreeCheck:
                 raise self.broken("path", what, f"it passes host {node}")
 
     def node_of(self, label: int) -> str:
+        """The node of a label: an aggregator's switch, a worker's host, or the root."""
         if label in self.aggregators:
             return self.aggregators[label].switch
         return self.tree.workers.get(label, self.tree.root)
 
     def check_pipeline(self, branch: Branch) -> None:
+        """Check that a branch enters its aggregator's switch by the pipeline in which the aggregator sums."""
         parent = self.aggregators.get(branch.parent)
         if parent is None:
             return
@@ -230,6 +247,7 @@ class TreeCheck:
             raise self.broken("pipeline", what, why)
 
     def check_way(self, label: int) -> None:
+        """Check that a label comes to the root, by up-down routing and without passing a node twice."""
         way = [self.node_of(label)]
         passed: set[int] = set()
         here = label
@@ -245,6 +263,7 @@ class TreeCheck:
                 raise self.broken("forwarding", f"label {label}", f"its way to the root passes {node} {count} times")
 
     def check_up_down(self, label: int, way: list[str]) -> None:
+        """Check that the nodes of a way first climb, then cross, then descend."""
         tiers = self.fabric.tiers
         falls = [(tiers[a] > tiers[b]) - (tiers[a] < tiers[b]) for a, b in pairwise(way)]
         for position, (before, after) in enumerate(pairwise(falls)):
@@ -255,13 +274,16 @@ class TreeCheck:
 
 
 def link_name(link: tuple[str, ...] | list[str]) -> str:
+    """A link or a path as messages show it, such as `h1->leaf1`."""
     return "->".join(link)
 
 
 SHARING = "all trees that share slots"
+"""The owner of a segment of slots whose policy lets all trees share it."""
 
 
 def check_overlap(plan: Plan) -> None:
+    """Check that no two trees own the same slot, unless both share their slots."""
     segments: dict[tuple[str, int], list[tuple[str, Aggregator]]] = defaultdict(list)
     for shard in plan.shards:
         for tree in shard.trees:
@@ -277,6 +299,7 @@ def check_overlap(plan: Plan) -> None:
 
 
 def check_capacity(fabric: Fabric, plan: Plan) -> None:
+    """Check that gradients load no link, and no switch's aggregators, beyond their capacity in bit/s."""
     links: Counter[tuple[str, str]] = Counter()
     switches: dict[str, float] = defaultdict(float)
     loads: dict[tuple[str, str], float] = defaultdict(float)
@@ -298,7 +321,7 @@ def check_capacity(fabric: Fabric, plan: Plan) -> None:
 
 
 def rated_trees(plan: Plan) -> Iterator[tuple[AggregationTree, float]]:
-    """Every tree with the rate of each of its flows: a shard's trees divide its rate evenly."""
+    """Every tree with the rate of each of its flows in bit/s. A shard's trees divide its rate evenly."""
     for shard in plan.shards:
         for tree in shard.trees:
             yield tree, shard.rate_bps / len(shard.trees)

@@ -1,7 +1,8 @@
-"""What a method that decides more than the plan gives: the problem that it chose, and the plan for it.
+"""The result of a method that also changes the problem: the new problem, and the plan for it.
 
-Planners go from a `Problem` to a `Plan`. ATRO also chooses the fabric, PARING the hosts that work, SPAR the switches
-that aggregate: each returns another problem, on which every planner plans and which the emulator runs.
+A planner goes from a `Problem` to a `Plan`. ATRO also chooses the fabric, PARING chooses the hosts that work, and SPAR
+chooses the switches that aggregate. Each of them returns another problem, which every planner can plan for and the
+emulator can run.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from topo.fabric.fabric import Fabric
 
 @dataclass(frozen=True)
 class Design:
-    """A problem, and a plan for it."""
+    """A problem that a method has chosen, and the plan for it."""
 
     problem: Problem
     plan: Plan
 
     @property
     def fabric(self) -> Fabric:
+        """The fabric of the chosen problem."""
         return self.problem.fabric
 
     @property
     def rate_bps(self) -> float:
-        """What every worker of the first job sends at."""
+        """The sending rate of each worker of the first job, over all its shards."""
         number = self.problem.jobs[0].number
         return sum(shard.rate_bps for shard in self.plan.shards if shard.job == number)

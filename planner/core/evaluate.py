@@ -1,7 +1,7 @@
 """What a plan should measure: rates, loads, bytes and times, by the papers' definitions.
 
-Everything follows from the trees and the shards' rates; no packet header beyond `wire_bytes` is counted, no
-loss, and no time for results (they take the same ways back at the same rate, behind the gradients).
+Everything follows from the trees and the shards' rates. Bytes are those of whole frames (`wire_bytes`). Losses are not
+counted, nor any time for results, which take the same ways back at the same rate behind the gradients.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ DirectedLink = tuple[str, str]
 
 @dataclass(frozen=True)
 class JobPrediction:
-    """One job while all jobs send: the rate of each of its workers, its PSs' ingress, the time of a gradient.
+    """One job while all jobs send: the rate of each of its workers, the ingress of its PSs, the time of a gradient.
 
-    Bytes are of one iteration. Before other jobs arrive, or when they are done, a job is no faster: it keeps its pace.
-    `way_s` is the longest way of a fragment to a root and of its result back; each link of it first sends a frame of
-    every flow that shares it. The communication time does not contain it.
+    Bytes are of one iteration. A job has the same rate before other jobs arrive and after they are done. `way_s` is the
+    time of a fragment's longest way to a root, plus that of its result's longest way back, where each link first sends
+    a frame of every flow that shares it. The communication time does not contain `way_s`.
     """
 
     sending_rate_bps: float
@@ -44,18 +44,18 @@ class Aggregation:
 
     @property
     def ratio(self) -> float:
-        """Packets received for each one sent; 1 without aggregation."""
+        """Packets received for each packet sent; 1 without aggregation."""
         return self.packets_in / self.packets_out if self.packets_out else inf
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the evaluator says of a plan. Bytes are of one iteration of every job.
+    """What is expected of a plan. Bytes are of one iteration of every job.
 
     - `link_loads_bps`: gradients on every directed link; `result_loads_bps`: results on the way back
     - `worker_rates_bps[job, worker]`: what the worker sends (InArt's gradient sending rate, ARO's throughput)
-    - `ps_ingress_bps`, by PS, and `ps_ingress_bytes`: what PSs receive (InArt's ingress traffic amount of PSs,
-      GOAT's aggregation overhead of the PS)
+    - `ps_ingress_bps`, by PS, and `ps_ingress_bytes`: what PSs receive (InArt's ingress traffic amount of PSs, GOAT's
+      aggregation overhead of the PS)
     - `aggregated_bytes`: what workers send less what PSs receive (GOAT's in-network aggregation amount)
     - `overhead_bytes`: gradients summed over links (GOAT's communication overhead)
     - `network_throughput_bps`: the same per time, the sum of the link loads (InArt's network throughput)
@@ -77,24 +77,27 @@ class Prediction:
 
     @property
     def sent_bytes(self) -> int:
+        """The bytes that all workers together send in one iteration."""
         return sum(job.sent_bytes for job in self.jobs.values())
 
     @property
     def ps_ingress_bytes(self) -> int:
+        """The bytes that all PSs together receive in one iteration."""
         return sum(job.ps_ingress_bytes for job in self.jobs.values())
 
     @property
     def communication_time_s(self) -> float:
-        """Of the slowest job."""
+        """The communication time of the slowest job."""
         return max(job.communication_time_s for job in self.jobs.values())
 
     @property
     def aggregated_bytes(self) -> int:
+        """The sent bytes that reach no PS because switches sum them (GOAT's in-network aggregation amount)."""
         return self.sent_bytes - self.ps_ingress_bytes
 
     @property
     def loads_with_results_bps(self) -> dict[DirectedLink, float]:
-        """Gradients and results together, as they are when results flow back while gradients still come.
+        """Gradients and results together on every directed link, when results flow back while gradients still come.
 
         With one PS no link carries both. With several the sum may exceed a capacity (ARO, footnote 3).
         """
@@ -102,12 +105,13 @@ class Prediction:
 
     @property
     def network_throughput_bps(self) -> float:
+        """The sum of the gradients' rates over all links (InArt's network throughput)."""
         return sum(self.link_loads_bps.values())
 
 
 @dataclass(frozen=True)
 class Load:
-    """A tree with the rate of each of its flows and the packets that each sends in an iteration."""
+    """A tree, the rate of each of its flows, and the packets that each flow sends in an iteration."""
 
     job: int
     tree: AggregationTree
@@ -116,16 +120,17 @@ class Load:
 
     @property
     def arrivals(self) -> int:
-        """Flows that end at the root."""
+        """The number of flows that end at the root."""
         return sum(branch.parent == ROOT_LABEL for branch in self.tree.branches)
 
     def time_s(self, wire_bytes: int) -> float:
+        """The seconds that a flow takes to send its packets; infinite if it has packets and no rate."""
         bits = self.packets * wire_bytes * 8
         return bits / self.rate_bps if self.rate_bps else inf if bits else 0.0
 
 
 def evaluate(problem: Problem, plan: Plan) -> Prediction:
-    """Predict `plan`. It must have passed `check`."""
+    """What `plan` should measure on the problem's fabric. The plan must have passed `check`."""
     loads = list(tree_loads(problem, plan))
     wire = problem.fragment.wire_bytes
     return Prediction(
@@ -140,6 +145,7 @@ def evaluate(problem: Problem, plan: Plan) -> Prediction:
 
 
 def tree_loads(problem: Problem, plan: Plan) -> Iterator[Load]:
+    """Every tree of the plan with its rate and its packets. A shard's trees divide its rate evenly."""
     ranges = fragment_ranges(problem, plan)
     for shard in plan.shards:
         for tree in shard.trees:
@@ -147,7 +153,11 @@ def tree_loads(problem: Problem, plan: Plan) -> Iterator[Load]:
 
 
 def predict_job(problem: Problem, number: int, of_all: list[Load]) -> JobPrediction:
-    """fragments x wire bytes x 8 / rate for each tree; they send at once, so the slowest takes the job's time."""
+    """The prediction for one job, given the trees of all jobs.
+
+    A tree takes fragments x wire bytes x 8 / rate. A job's trees send at the same time, so its slowest tree is its
+    communication time.
+    """
     loads, wire_bytes = [load for load in of_all if load.job == number], problem.fragment.wire_bytes
     hops_s = link_times(problem, of_all)
     received = sum(load.packets * load.arrivals for load in loads if not load.tree.in_network_root)
@@ -161,7 +171,7 @@ def predict_job(problem: Problem, number: int, of_all: list[Load]) -> JobPredict
 
 
 def link_times(problem: Problem, loads: list[Load]) -> dict[DirectedLink, float]:
-    """How long each link takes for one frame of every flow that gradients or results send over it, and its delay."""
+    """By link, the seconds for one frame of every gradient and result flow on it, plus the link's delay."""
     flows: Counter[DirectedLink] = Counter()
     for load in loads:
         flows.update(link for branch in load.tree.branches for link in branch.links)
@@ -172,7 +182,7 @@ def link_times(problem: Problem, loads: list[Load]) -> dict[DirectedLink, float]
 
 
 def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float]) -> float:
-    """The longest of the workers' ways to the root, and of the ways that results take back from there."""
+    """The seconds of the longest way from a worker to the root, plus those of the longest way of a result back."""
     up = max(sum(hops_s[link] for link in pairwise(tree.way(label))) for label in tree.workers)
     back = 0.0
     for worker in tree.workers.values():
@@ -185,6 +195,7 @@ def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float]) -> float:
 
 
 def link_loads(loads: list[Load]) -> dict[DirectedLink, float]:
+    """The bit/s of gradients on every directed link."""
     rates: dict[DirectedLink, float] = defaultdict(float)
     for load in loads:
         for branch in load.tree.branches:
@@ -194,7 +205,10 @@ def link_loads(loads: list[Load]) -> dict[DirectedLink, float]:
 
 
 def result_loads(loads: list[Load]) -> dict[DirectedLink, float]:
-    """Multicast: one copy on every link of the way back, however many flows came by it."""
+    """The bit/s of results on every directed link.
+
+    Results are multicast: one copy on every link of the way back, however many flows came by it.
+    """
     rates: dict[DirectedLink, float] = defaultdict(float)
     for load in loads:
         for node, parent in load.tree.result_parents.items():
@@ -203,6 +217,7 @@ def result_loads(loads: list[Load]) -> dict[DirectedLink, float]:
 
 
 def worker_rates(loads: list[Load]) -> dict[tuple[int, str], float]:
+    """By (job, worker), the bit/s that the worker sends over all its trees."""
     rates: dict[tuple[int, str], float] = defaultdict(float)
     for load in loads:
         for worker in load.tree.workers.values():
@@ -211,6 +226,7 @@ def worker_rates(loads: list[Load]) -> dict[tuple[int, str], float]:
 
 
 def ingress_rates(loads: list[Load]) -> dict[str, float]:
+    """By PS, the bit/s of gradients that it receives. A root in the network is no PS."""
     rates: dict[str, float] = defaultdict(float)
     for load in loads:
         if not load.tree.in_network_root:
@@ -219,7 +235,10 @@ def ingress_rates(loads: list[Load]) -> dict[str, float]:
 
 
 def switch_aggregation(loads: list[Load]) -> dict[str, Aggregation]:
-    """A flow enters the switches behind its sender and leaves those before its end."""
+    """By switch, the gradient packets of one iteration in and out.
+
+    A flow enters every node of its path but the first, and leaves every node but the last.
+    """
     received: Counter[str] = Counter()
     sent: Counter[str] = Counter()
     for load in loads:

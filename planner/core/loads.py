@@ -16,7 +16,7 @@ def flow_counts(trees: Iterable[AggregationTree]) -> Counter[tuple[str, str]]:
 
 
 def aggregated_flows(trees: Iterable[AggregationTree]) -> Counter[str]:
-    """Flows that each switch's aggregators take in."""
+    """By switch, the number of flows that its aggregators take in."""
     counts: Counter[str] = Counter()
     for tree in trees:
         for aggregator in tree.aggregators:
@@ -30,10 +30,10 @@ def equal_rate_bps(fabric: Fabric, trees: Iterable[AggregationTree]) -> float:
 
 
 def sending_rate_bps(fabric: Fabric, trees: Iterable[tuple[AggregationTree, float]]) -> float:
-    """The highest sending rate in bit/s, of which each tree's flows have the share beside it.
+    """The highest sending rate in bit/s, where each tree's flows have the share of it that stands beside the tree.
 
-    ARO's constraint (10) with one r: the least capacity per share, of links and, where a switch has an
-    `aggregation_rate_bps`, of its aggregators (InArt's switch capacity constraint).
+    This is ARO's constraint (10) with one rate r: the least capacity per share, of all links and of the aggregators of
+    every switch that has an `aggregation_rate_bps` (InArt's switch capacity constraint).
     """
     links: dict[tuple[str, str], float] = defaultdict(float)
     switches: dict[str, float] = defaultdict(float)

@@ -16,7 +16,7 @@ from topo.errors import InputError, PlanError
 
 @dataclass(frozen=True)
 class Options:
-    """What every method understands. Heuristics do not mind `solver`, `time_limit_s` and `gap`.
+    """The options that every method takes. Heuristics ignore `solver`, `time_limit_s` and `gap`.
 
     `window` is the most fragments that a worker has on their way in a tree.
     """
@@ -37,6 +37,7 @@ class Options:
 
     @property
     def for_solver(self) -> SolverOptions:
+        """Those of the options that a solver takes."""
         return SolverOptions(self.solver, self.time_limit_s, self.gap, self.seed)
 
 
@@ -52,7 +53,7 @@ class Method(Generic[OptionsT]):
     function: Callable[[Problem, OptionsT], Plan]
 
     def plan(self, problem: Problem, options: Options | None = None) -> Plan:
-        """The method's plan, checked. Plain `Options` go to any method, a subclass only to its own."""
+        """The method's plan, checked. Plain `Options` fit every method, options of a subclass only their own method."""
         plan: object = self.function(problem, self.own(options or Options()))
         if not isinstance(plan, Plan):
             given = f"{type(plan).__name__} {plan!r:.40}"
@@ -61,6 +62,7 @@ class Method(Generic[OptionsT]):
         return plan
 
     def own(self, options: Options) -> OptionsT:
+        """The options in this method's own type. Raises `InputError` for options of another method."""
         if isinstance(options, self.options):
             return options
         if type(options) is Options:

@@ -15,8 +15,9 @@ from planner.core.solving import SolverOutcome
 ROOT_LABEL = 0
 
 MOST_BITS = 64
+"""The bits of a slot's bitmap."""
 SHARED_WINDOW = 256
-"""Fragments of a tree on their way at once where no segment of slots bounds them."""
+"""The most fragments of a tree on their way at once where no segment of slots limits them."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +69,17 @@ class AggregationTree:
 
     @cached_property
     def branch_of(self) -> dict[int, Branch]:
+        """The branch of every label but the root's."""
         return {branch.label: branch for branch in self.branches}
 
     @cached_property
     def aggregator_of(self) -> dict[int, Aggregator]:
+        """The aggregator of every label that has one."""
         return {aggregator.label: aggregator for aggregator in self.aggregators}
 
     @cached_property
     def workers_below(self) -> dict[int, tuple[int, ...]]:
-        """The workers' labels that each label stands for."""
+        """For each label, the labels of the workers whose gradients it stands for. The root stands for all."""
         below: dict[int, list[int]] = {label: [] for label in (*self.workers, *self.aggregator_of, ROOT_LABEL)}
         for worker in self.workers:
             label = worker
@@ -87,15 +90,16 @@ class AggregationTree:
         return {label: tuple(found) for label, found in below.items()}
 
     def summands(self, aggregator: Aggregator) -> tuple[int, ...]:
-        """The label that each bit of an aggregator's bitmap stands for: its children.
+        """The label that each bit of an aggregator's bitmap stands for.
 
-        Where trees share slots, a sum may come up in pieces: then it is every worker below, if 64 bits are enough.
+        These are the aggregator's children. Where trees share slots, a sum may arrive in pieces: then they are all
+        workers below the aggregator, if 64 bits are enough for them.
         """
         workers = self.workers_below[aggregator.label]
         return workers if policy_of(self.policy).shared and len(workers) <= MOST_BITS else aggregator.children
 
     def bits(self, aggregator: Aggregator) -> dict[int, int]:
-        """The bits of every label that may come to an aggregator; 0 for one that is only part of a summand."""
+        """The bits of every label that may come to an aggregator; 0 for a label that is only a part of a summand."""
         place = {label: position for position, label in enumerate(self.summands(aggregator))}
         return {
             label: sum(1 << place[part] for part in {label, *self.workers_below[label]} if part in place)
@@ -103,7 +107,7 @@ class AggregationTree:
         }
 
     def labels_below(self, aggregator: Aggregator) -> tuple[int, ...]:
-        """Children, their children, and so on."""
+        """The labels of the aggregator's children, of their children, and so on."""
         found = list(aggregator.children)
         for label in found:  # grows while it is walked
             if label in self.aggregator_of:
@@ -112,11 +116,12 @@ class AggregationTree:
 
     @property
     def in_network_root(self) -> bool:
+        """Whether the root is a switch, which itself sends the results to the workers."""
         return ROOT_LABEL in self.aggregator_of
 
     @property
     def server(self) -> str | None:
-        """The PS: the root, or what stands by for a root in the network, if anything does."""
+        """The PS: the root, or the host that stands by for a root in the network. None where nothing stands by."""
         if self.in_network_root:
             return self.fallback[-1] if self.fallback else None
         return self.root
@@ -131,10 +136,10 @@ class AggregationTree:
 
     @cached_property
     def result_parents(self) -> dict[str, str]:
-        """The tree of results: every node but the root, and the one that it gets them from.
+        """The tree by which results come back: for every node but the root, the node that it gets them from.
 
-        Gradients may split over several links and meet again; results come back by one of them, so that
-        each worker gets each once: `parents[node]` is the next hop towards the root with the fewest hops.
+        Gradients may split over several links and meet again; results come back by one of them, so that each worker
+        gets each result once. A node's parent is its next hop on a way to the root with the fewest hops.
         """
         before: dict[str, list[str]] = {}
         for branch in self.branches:
@@ -156,12 +161,12 @@ class AggregationTree:
 
     @property
     def slots(self) -> int | None:
-        """The smallest of the aggregators' slot pools; None without one."""
+        """The slots of the aggregator that has the fewest; None for a tree without aggregators."""
         return min((aggregator.slots for aggregator in self.aggregators), default=None)
 
     @property
     def window(self) -> int | None:
-        """Fragments that may be on their way at once; None where slots do not limit them."""
+        """The most fragments that a worker may have on their way; None where slots do not limit them."""
         policy, slots = policy_of(self.policy), self.slots
         if slots is None:
             return None
@@ -169,7 +174,10 @@ class AggregationTree:
 
     @property
     def reach(self) -> int:
-        """When a fragment so much newer is sent, all have the result of the older one: `window`, for an aggregator."""
+        """A fragment so much later in sequence is sent only when all workers have the earlier one's result.
+
+        An aggregator's table entry holds it as its parameter `window`.
+        """
         return (self.window or 0) * policy_of(self.policy).versions
 
 
@@ -197,10 +205,10 @@ class Plan:
     outcome: SolverOutcome
 
     def with_rates_times(self, factor: float) -> Plan:
-        """The plan with every rate times `factor`: the best trees at one scale are the best at all."""
+        """The plan with every rate times `factor`. The best trees at one scale are the best at every scale."""
         return replace(self, shards=tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in self.shards))
 
     @property
     def jobs_sharing_slots(self) -> frozenset[int]:
-        """The numbers of the jobs of which fragments may find their slot taken, by the policy of a tree."""
+        """The numbers of the jobs whose fragments may find their slot taken, because a tree's policy shares slots."""
         return frozenset(s.job for s in self.shards for tree in s.trees if policy_of(tree.policy).shared)

@@ -1,6 +1,6 @@
-"""What a tree's aggregators do with their slots: one entry for each protocol of the papers.
+"""What a tree's aggregators do with their slots: one policy for each protocol of the papers.
 
-A policy is table entries, nothing else: `bits` goes into the entry of every child (the POLICY constants of
+A policy consists of table entries, nothing else: `bits` goes into the entry of every child (the POLICY constants of
 `p4/ina.p4`), and workers compute slots and windows from the rest.
 """
 
@@ -18,10 +18,12 @@ ROOT, HOLD, SHADOW, EVICT, NOTIFY = 0x01, 0x02, 0x04, 0x08, 0x10
 class SlotPolicy:
     """How fragments share slots.
 
-    `shared`: every tree may use every slot of a pipeline, found by hashing, and what finds it busy goes on
-    unaggregated; else each tree owns a segment. `versions`: so many windows of fragments fit a segment.
-    `needs_root`: the root is a switch, nothing partial leaves an aggregator. `until_result`: a slot is not free when
-    its sum leaves, but when the result comes back.
+    - `bits`: the policy bits of `p4/ina.p4`
+    - `shared`: every tree may use every slot of a pipeline, a fragment finds its slot by a hash, and one that finds it
+      busy goes on unaggregated; otherwise each tree owns a segment
+    - `versions`: how many windows of fragments fit a segment
+    - `needs_root`: the root is a switch, and nothing partial leaves an aggregator
+    - `until_result`: a slot becomes free when the result comes back, not when its sum leaves
     """
 
     bits: int = 0
@@ -32,7 +34,10 @@ class SlotPolicy:
 
     @property
     def keeps_sums(self) -> bool:
-        """Aggregators answer what is sent again with a sum that they keep, which hides whose it was."""
+        """Whether an aggregator answers a fragment that is sent again with a sum that it keeps.
+
+        Such an answer does not show whose fragment was missing.
+        """
         return bool(self.bits & SHADOW) or self.until_result
 
 
@@ -46,14 +51,14 @@ POLICIES = {
 }
 """By the method whose paper describes them: SwitchML's shadow copies below a PS; GOAT's exclusive segments (section
 III); ATP's slots by hash, first come first served; ESA's preemption by priority; SwitchML's pool with two versions;
-P4INC-AOI's segments with a shadow copy (section VI-B; its workers number fragments so that none of a job collide,
-as a segment used in order does)."""
+P4INC-AOI's segments with a shadow copy (section VI-B, whose workers number fragments so that no two of a job collide,
+as fragments that use a segment in order do not)."""
 
 DEFAULT_POLICY = "shadow-copy"
 
 
 def policy_of(name: str) -> SlotPolicy:
-    """The policy of that name. Raises `InputError` with the nearest one for an unknown name."""
+    """The policy of that name. Raises `InputError` with the nearest name for an unknown one."""
     if name not in POLICIES:
         raise unknown_name("slot policy", name, POLICIES)
     return POLICIES[name]

@@ -1,4 +1,4 @@
-"""What a planner is asked: a fabric, and the jobs that train on it."""
+"""What a planner is given: a fabric, and the jobs that train on it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class FragmentFormat:
     wire_bytes: int
 
     def count(self, gradient_bytes: int) -> int:
-        """Fragments of a gradient of 32-bit integers (the last one is padded with zeros)."""
+        """The fragments of a gradient of 32-bit integers. The last fragment is padded with zeros."""
         return -(-gradient_bytes // (4 * self.values))
 
 
 @dataclass(frozen=True)
 class Job:
-    """A data-parallel training job. Numbers from 1; `weight` is ARO's beta_s.
+    """A data-parallel training job. Job numbers count from 1; `weight` is ARO's beta_s.
 
-    `model` says what layers the gradient consists of: a table of `planner.core.models`, whose sizes are those of the
-    gradient in proportion. Without it the gradient is of one piece.
+    `model` is a table of `planner.core.models` and says what layers the gradient consists of: they divide the gradient
+    in proportion to their sizes. Without a model the gradient is of one piece.
     """
 
     number: int
@@ -48,7 +48,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Problem:
-    """A fabric and its jobs. Constructing one checks it."""
+    """A fabric and its jobs. Constructing one checks it, and raises `InputError` for a mistake."""
 
     fabric: Fabric
     jobs: tuple[Job, ...]

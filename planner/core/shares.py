@@ -10,9 +10,10 @@ from planner.core.problem import Problem
 
 
 def fragment_ranges(problem: Problem, plan: Plan) -> dict[tuple[int, int], range]:
-    """`[job, tree]`: the fragments of one iteration's gradient that the tree carries, in whole fragments.
+    """By (job, tree number), the fragments of one iteration's gradient that the tree carries.
 
-    Shards follow one another by their numbers, as long as their shares; a shard's trees divide it evenly.
+    Shards follow one another by their numbers, each as long as its share in whole fragments; a shard's trees divide it
+    evenly.
     """
     ranges: dict[tuple[int, int], range] = {}
     for job in problem.jobs:
@@ -25,6 +26,9 @@ def fragment_ranges(problem: Problem, plan: Plan) -> dict[tuple[int, int], range
 
 
 def split(total: int, shares: Sequence[float]) -> list[range]:
-    """0 to `total` cut in consecutive ranges as long as `shares`, which sum to 1, to within one."""
+    """The integers from 0 to `total` cut into consecutive ranges, whose lengths have these shares of it to within one.
+
+    The shares sum to 1.
+    """
     bounds = [0, *(round(total * end) for end in accumulate(shares))]
     return [range(low, high) for low, high in pairwise(bounds)]

@@ -12,19 +12,22 @@ from topo.errors import InputError
 from topo.fabric.fabric import Fabric
 
 DEFAULT_WINDOW = 256
-"""Fragments on their way at once: at 20 Mbit/s and 326 B a packet, 33 ms of data, well beyond any round trip here."""
+"""Fragments on their way at once. At 20 Mbit/s and 326 B a packet these are 33 ms of data, more than any round trip of
+an emulated network."""
 
 Pipeline = tuple[str, int]
+"""A switch's name, and the number of one of its pipelines."""
 
 
 def assign_slots(
     fabric: Fabric, trees: Sequence[AggregationTree], window: int = DEFAULT_WINDOW
 ) -> tuple[AggregationTree, ...]:
-    """The trees with segments that do not overlap: in each pipeline one after another.
+    """The trees with segments of slots that do not overlap: in each pipeline one after another.
 
-    A tree's aggregators all get what its windows need, since it can use no more: the least equal share of a pipeline
-    that it passes, at most `window` for each version. Trees whose policy shares slots all have every slot that the
-    others leave. Raises `InputError` when a pipeline has fewer slots than its trees need.
+    All aggregators of a tree get the same number of slots, since the tree can use no more than the fewest that one of
+    them has: the least of its equal shares of the pipelines that it passes, and at most `window` for each version.
+    Trees whose policy shares slots all have every slot that the segments leave. Raises `InputError` when a pipeline has
+    fewer slots than its trees need.
     """
     exclusive = [tree for tree in trees if not policy_of(tree.policy).shared]
     sharing = {pipeline_of(a) for tree in trees if policy_of(tree.policy).shared for a in tree.aggregators}
@@ -47,7 +50,7 @@ def assign_slots(
 
 
 def take(taken: Counter[Pipeline], aggregator: Aggregator, slots: int) -> Aggregator:
-    """The aggregator with the next slots of its pipeline."""
+    """The aggregator with the next slots of its pipeline, which are taken from then on."""
     first = taken[pipeline_of(aggregator)]
     taken[pipeline_of(aggregator)] += slots
     return replace(aggregator, first_slot=first, slots=slots)
@@ -61,6 +64,7 @@ def rest(fabric: Fabric, taken: Counter[Pipeline], aggregator: Aggregator) -> Ag
 
 
 def too_few(fabric: Fabric, tree: AggregationTree, versions: int) -> InputError:
+    """The error for a tree whose share of a pipeline has no slot for each version that its policy needs."""
     available = {a.switch: fabric.switch_by_name[a.switch].aggregator_slots for a in tree.aggregators}
     switch = min(available, key=lambda name: available[name])
     return InputError(
@@ -70,10 +74,12 @@ def too_few(fabric: Fabric, tree: AggregationTree, versions: int) -> InputError:
 
 
 def pipeline_of(aggregator: Aggregator) -> Pipeline:
+    """The pipeline in which an aggregator sums."""
     return aggregator.switch, aggregator.pipeline
 
 
 def fair_share(fabric: Fabric, pipeline: Pipeline, users: int) -> int:
+    """The slots of each of so many users of a pipeline. Raises `InputError` where there are more users than slots."""
     available = fabric.switch_by_name[pipeline[0]].aggregator_slots
     if available < users:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What is asked of a solver, and what its answer is called: optimal, feasible with a gap, infeasible, error."""
+"""What is asked of a solver, and the names of its answers: optimal, feasible with a gap, infeasible, error."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SolverOutcome:
-    """How a plan was found: status is optimal, feasible (with `gap`), or heuristic.
+    """How a plan was found: the status is optimal, feasible (with a `gap`), or heuristic.
 
-    `gap` is relative, of what the method optimises: for one task that is 1 / rate, for several the rates' worth.
+    `gap` is relative to what the method optimises: 1 / rate for one task, the worth of the rates for several (ARO's
+    Eqs. (2) and (3)).
     """
 
     status: str

@@ -1,4 +1,4 @@
-"""Traffic between hosts beside that of the jobs: which links it takes, and the entries that let it pass."""
+"""Plain traffic between hosts beside that of the jobs: which links it takes, and the entries that let it pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Flow:
 def background_routes(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> Routes:
     """The routes of the plan's entries, and those that the flows need besides.
 
-    A flow takes a shortest up-down path, up to where its destination has a route already. Raises `InputError`.
+    A flow takes a shortest up-down path up to where its destination has a route already. Raises `InputError` for a host
+    that the fabric does not have, and for a flow without a path.
     """
     routes = unicast_routes(problem.fabric, [tree for shard in plan.shards for tree in shard.trees])
     for flow in flows:
@@ -42,7 +43,7 @@ def background_routes(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> Ro
 
 
 def with_background(problem: Problem, installed: Entries, routes: Routes) -> Entries:
-    """The entries with all of `routes`."""
+    """The entries, and those of `routes` that are not among them."""
     rows = list(route_rows(problem.fabric, routes))
     names = dict.fromkeys([*(entries.switch for entries in installed.switches), *(switch for switch, _ in rows)])
     grown = (with_rows(installed.of(name), [row for switch, row in rows if switch == name]) for name in names)
@@ -50,10 +51,10 @@ def with_background(problem: Problem, installed: Entries, routes: Routes) -> Ent
 
 
 def with_rows(entries: SwitchEntries, rows: Iterable[TableEntry]) -> SwitchEntries:
-    """The entries, and the rows that are not among them."""
+    """One switch's entries, and those of the rows that are not among them."""
     return replace(entries, tables=tuple(dict.fromkeys((*entries.tables, *rows))))
 
 
 def flow_links(problem: Problem, routes: Routes, flow: Flow) -> tuple[tuple[str, str], ...]:
-    """The directed links that a flow takes."""
+    """The directed links that a flow takes by these routes."""
     return tuple(pairwise(unicast_path(problem.fabric, flow.source, flow.destination, routes)))

@@ -23,26 +23,27 @@ Lines = dict[str, list[int]]
 """By peer, the ports of a unit that have a circuit to it."""
 Key = tuple[int, ...]
 Rates = Mapping[Key, float]
-"""What comes to the circuits under each (job, tree, label)."""
+"""The rate of what comes to the circuits under each (job, tree, label)."""
 
 
 class CircuitEntries:
-    """The entries of a plan on the circuits of `interconnect`. Keys stay what they are; actions follow the circuits.
+    """The entries of a plan on the circuits of `interconnect`. Keys stay as they are; actions follow the circuits.
 
     `entries` are for `fabric`, whose optical links stand for the circuits that there may be. Where several circuits
-    join two units, each label takes the one with the least load, the highest rates first. What has no circuit leaves by
-    an optical port that has none, to be lost in the dark; where all are lit, to a unit that turns it away.
+    join two units, each label takes the one with the least load, the highest rates first. A packet for which there is
+    no circuit leaves by an optical port that has none and is lost; where all ports have one, it comes to a unit that
+    does not admit it.
     """
 
     def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: Entries) -> None:
         self.units = [Unit(fabric, interconnect, each) for each in entries.switches]
 
     def first(self, circuits: Collection[Circuit], rates: Rates | None = None) -> Entries:
-        """Everything to install, for these circuits; without `rates` all labels have the same."""
+        """All entries and groups to install for these circuits. Without `rates` all labels have the same rate."""
         return Entries(tuple(unit.first(circuits, rates) for unit in self.units))
 
     def changes(self, circuits: Collection[Circuit], rates: Rates | None = None) -> Iterator[SwitchEntries]:
-        """What is other with these circuits than it was: for each unit, new groups and changed entries."""
+        """What these circuits change: for each unit concerned, the new groups and the changed entries."""
         for unit in self.units:
             changed = unit.change(circuits, rates)
             if changed.tables or changed.groups:
@@ -50,7 +51,7 @@ class CircuitEntries:
 
 
 class Unit:
-    """One switch's entries."""
+    """One switch's entries, and what was installed of them last."""
 
     def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: SwitchEntries) -> None:
         self.name, self.entries = entries.switch, entries
@@ -63,11 +64,13 @@ class Unit:
         self.rows: dict[tuple[str, Key], TableEntry] = {}
 
     def first(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
+        """All entries and groups of the switch for these circuits."""
         self.numbers, self.rows = {}, {}
         changed = self.change(circuits, rates)
         return replace(self.entries, tables=changed.tables, groups=changed.groups)
 
     def change(self, circuits: Collection[Circuit], rates: Rates | None) -> SwitchEntries:
+        """The entries that differ from those given last, and the groups that are new."""
         lines, known = self.lines(circuits), len(self.numbers)
         dealt = self.deal(lines, rates)
         found = (row for each in self.entries.tables for row in self.on_ports(each, lines, dealt))
@@ -78,6 +81,7 @@ class Unit:
         return SwitchEntries(self.name, changed, groups)
 
     def lines(self, circuits: Collection[Circuit]) -> Lines:
+        """The unit's ports by the peer to which their circuit leads."""
         found: Lines = defaultdict(list)
         for one, other in sorted(circuits):
             for (node, port), (peer, _) in ((one, other), (other, one)):
@@ -86,7 +90,7 @@ class Unit:
         return found
 
     def deal(self, lines: Lines, rates: Rates | None) -> dict[Key, int]:
-        """The port by which each label leaves to another unit."""
+        """By the key of each label, the port by which it leaves to another unit."""
         rows = [row for row in self.entries.tables if row.table == FORWARD and row.params[0] in self.peer_at]
         rate = {row.exact_key: 1.0 if rates is None else rates.get(row.exact_key, 0.0) for row in rows}
         loads: defaultdict[int, float] = defaultdict(float)
@@ -98,12 +102,12 @@ class Unit:
         return found
 
     def dark(self, lines: Lines) -> int:
-        """An optical port without a circuit, if there is one."""
+        """The last optical port without a circuit; where every port has one, the very last."""
         lit = {port for ports in lines.values() for port in ports}
         return next((port for port in reversed(self.optical) if port not in lit), self.optical[-1])
 
     def on_ports(self, entry: TableEntry, lines: Lines, dealt: Mapping[Key, int]) -> Iterator[TableEntry]:
-        """What becomes of an entry."""
+        """The entries that one of the fabric's entries becomes on these circuits."""
         if entry.table == PIPELINE and entry.exact_key[0] in self.peer_at:
             yield from (replace(entry, key=(port,)) for port in self.checked(entry.params))
         elif entry.table == ADMISSION and entry.exact_key[0] in self.peer_at:
@@ -118,19 +122,21 @@ class Unit:
             yield entry
 
     def checked(self, pipeline: Sequence[int]) -> tuple[int, ...]:
-        """The optical ports, if all are in this pipeline."""
+        """The optical ports. Raises `PlanError` unless all of them are in this pipeline."""
         rows = (row for row in self.entries.tables if row.table == PIPELINE and row.exact_key[0] in self.peer_at)
         if any(row.params != pipeline for row in rows):
             raise PlanError(f"the optical ports of '{self.name}' are in several pipelines: circuits need them in one")
         return self.optical
 
     def port(self, linked: int, lines: Lines, turn: int) -> int | None:
-        """The port of a circuit to whom `linked` leads in the fabric, if there is one."""
+        """A port with a circuit to the unit to which `linked` leads in the fabric, if there is one. `turn` picks one of
+        several.
+        """
         ports = lines.get(self.peer_at[linked], [])
         return ports[turn % len(ports)] if ports else None
 
     def group(self, linked: Sequence[int], lines: Lines, turn: int) -> int:
-        """The number of the group that has these ports; what has no circuit is left out."""
+        """The number of the group with the ports of these circuits; a port whose unit has no circuit is left out."""
         found = (self.port(port, lines, turn) if port in self.peer_at else port for port in linked)
         ports = tuple(sorted(port for port in found if port is not None))
         return self.numbers.setdefault(ports, len(self.numbers) + 1)

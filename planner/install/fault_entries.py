@@ -17,15 +17,15 @@ from topo.errors import InputError
 from topo.fabric.fabric import Fabric
 
 DRAWS = ("InaIngress.arrival.draws", "InaIngress.doubling.draws", "InaEgress.departure.draws")
-"""The registers that hold, for each port, how far its random numbers have come."""
+"""The registers that hold, for each port, the state of its random numbers."""
 LARGEST = (1 << 32) - 1
 ORIGINAL, COPY = 0, 2
-"""The replica that takes the place of a packet to one port; a further one of a packet to many."""
+"""The number of the replica that stands for a packet to one port, and that of a further copy of a packet to many."""
 
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """Shares of the INA packets in one direction of a link, each 0 to 1: lost, held back, arriving twice."""
+    """The shares of INA packets in one direction of a link, each 0 to 1, that are lost, held back, or arrive twice."""
 
     drop: float = 0.0
     reorder: float = 0.0
@@ -45,11 +45,11 @@ class LinkFaults:
 Doubled = tuple[tuple[int, int], tuple[int, ...], tuple[tuple[int, int], ...]]
 """A way (port and group), the ports of the group for it, and the replicas that are more than those."""
 Faults = Mapping[tuple[str, str], LinkFaults]
-"""`[node, peer]`: what befalls what the node sends to its peer."""
+"""`[node, peer]`: what happens to the packets that the node sends to its peer."""
 
 
 def with_faults(fabric: Fabric, installed: Entries, faults: Faults, seed: int = 0) -> Entries:
-    """The entries with those of the faults. Every port draws from a random sequence of its own, which `seed` decides.
+    """The entries with those of the faults. Every port draws from a random sequence of its own, decided by `seed`.
 
     Raises `InputError` for packets to be held back on a link to a host: only a switch can let others overtake.
     """
@@ -82,7 +82,10 @@ def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed
 
 
 def arrival_rows(arriving: Mapping[int, LinkFaults], doubles: bool) -> Iterator[TableEntry]:
-    """Loss and overtaking on arrival. A switch that doubles looks for it in what comes by a port with an entry."""
+    """The entries for loss and overtaking on arrival.
+
+    A switch doubles only packets that come by a port with such an entry, so with `doubles` every port has one.
+    """
     for port, found in arriving.items():
         if doubles or found.drop or found.reorder:
             shares = (share_of(found.drop), share_of(found.reorder))
@@ -90,6 +93,7 @@ def arrival_rows(arriving: Mapping[int, LinkFaults], doubles: bool) -> Iterator[
 
 
 def departure_rows(to_hosts: Mapping[int, LinkFaults]) -> Iterator[TableEntry]:
+    """The entries for loss on the way to a host, which happens at the switch that sends."""
     for port, found in to_hosts.items():
         if found.drop:
             share = (share_of(found.drop),)
@@ -97,9 +101,9 @@ def departure_rows(to_hosts: Mapping[int, LinkFaults]) -> Iterator[TableEntry]:
 
 
 def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[list[TableEntry], list[MulticastGroup]]:
-    """For each way a packet may leave by, a group that has the ports with duplicates twice.
+    """For each way by which a packet may leave, an entry and a group that has the ports with duplicates twice.
 
-    Of a multicast all copies to such ports are doubled at once, with the largest of their shares.
+    All copies of a multicast to such ports are doubled at once, with the largest of their shares.
     """
     rows: list[TableEntry] = []
     groups: list[MulticastGroup] = []
@@ -117,7 +121,7 @@ def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[
 
 
 def beginnings(switch: str, ports: Mapping[int, str], seed: int) -> Iterator[RegisterPreset]:
-    """Where the random sequences of a switch begin."""
+    """The state with which each port's random sequence begins, drawn from `seed` and the switch's name."""
     random = Random(f"{seed} {switch}")
     for register in DRAWS:
         for port in sorted(ports):
@@ -125,7 +129,7 @@ def beginnings(switch: str, ports: Mapping[int, str], seed: int) -> Iterator[Reg
 
 
 def share_of(share: float) -> int:
-    """As the P4 program takes it: in 2^32 parts; 1 is one part less."""
+    """A share as the P4 program takes it, in units of 2^-32; 1 becomes one unit less."""
     return min(round(share * (LARGEST + 1)), LARGEST)
 
 

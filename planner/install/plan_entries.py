@@ -1,7 +1,7 @@
 """A plan as table entries of `p4/ina.p4`: what every switch admits, sums, forwards and multiplies.
 
-A packet keeps its label until an aggregator sums it, which collided and retransmitted ones never are: so the
-entries of a label reach from its node to the root, past its aggregator and along that one's way.
+A packet keeps its label until an aggregator sums it, and packets that collide or are sent again may never be summed. So
+the entries of a label reach from its node to the root, past its aggregator and along that aggregator's way.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class TreeKey:
 
     @property
     def key(self) -> tuple[int, int]:
+        """The numbers of job and tree, as the keys of table entries have them."""
         return self.job, self.tree.number
 
 
@@ -60,7 +61,7 @@ def entries(problem: Problem, plan: Plan) -> Entries:
 
 
 def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGroup]]) -> SwitchEntries:
-    """The rows of one switch, each once, behind its pipelines."""
+    """One switch's entries: its pipelines, then its rows, each once, and its multicast groups."""
     pipelines = [
         TableEntry("InaIngress.pipeline", (port,), "InaIngress.set_pipeline", (number,))
         for number, ports in enumerate(switch.pipelines)
@@ -71,7 +72,7 @@ def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGro
 
 
 def check_limits(fabric: Fabric, plan: Plan) -> None:
-    """What the P4 program has room for."""
+    """Raise `PlanError` where the plan needs more slots or ports than the P4 program has."""
     for shard in plan.shards:
         for tree in shard.trees:
             for aggregator in tree.aggregators:
@@ -88,7 +89,7 @@ def check_limits(fabric: Fabric, plan: Plan) -> None:
 
 
 def gradient_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
-    """Admission and forwarding of every label along its whole way."""
+    """The entries that admit and forward every label along its whole way to the root."""
     for label in tree.tree.branch_of:
         way = tree.tree.way(label)
         for node, following in pairwise(way):
@@ -100,14 +101,14 @@ def gradient_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
 
 
 def admission(fabric: Fabric, link: tuple[str, str], packet: tuple[int, int, int, int]) -> Row:
-    """The switch at the end of `link` admits by it packets of this (kind, job, tree, label)."""
+    """The entry by which the switch at the end of `link` admits packets of this (kind, job, tree, label) from it."""
     peer, switch = link
     port = fabric.port_numbers[switch, peer]
     return switch, TableEntry("InaIngress.admission", (port, *packet), "InaIngress.admit")
 
 
 def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
-    """The bits of each child, and of the labels below them, which come unaggregated or again."""
+    """The entries of every aggregator: the bits of each child, and of the labels below that may come unaggregated."""
     for aggregator in tree.tree.aggregators:
         full = (1 << len(tree.tree.summands(aggregator))) - 1
         freed = is_freed_by_results(fabric, tree.tree, aggregator)
@@ -122,7 +123,10 @@ def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
 
 
 def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
-    """Whether slots stay taken until the result passes by, as ATP's do; it must come by a port of their pipeline."""
+    """Whether the aggregator's slots stay taken until the result passes, as ATP's do.
+
+    For that the result must come by a port of the aggregator's own pipeline.
+    """
     if not policy_of(tree.policy).until_result or tree.in_network_root:
         return False
     parent = tree.result_parents.get(aggregator.switch)
@@ -130,7 +134,7 @@ def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggre
 
 
 def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
-    """Results and notices from the root: by multicast down the tree."""
+    """The entries for results and notices from the root, which are multicast down the tree."""
     parents = tree.tree.result_parents
     for node, parent in parents.items():
         if node in fabric.switch_by_name:
@@ -142,7 +146,11 @@ def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
 
 
 def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
-    """What goes by its address: to a worker what it asked the root or the PS for, to the PS what passes all slots."""
+    """The entries that admit packets sent by address, past the tree.
+
+    These are answers of the root or the PS to a worker that has asked again, and gradients that a worker sends directly
+    to the PS.
+    """
     root, server = tree.tree.root, tree.tree.server
     for label, worker in tree.tree.workers.items():
         for source in dict.fromkeys((root, server or root)):
@@ -162,7 +170,7 @@ def admissions(fabric: Fabric, path: tuple[str, ...], packet: tuple[int, int, in
 
 
 def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, MulticastGroup]]:
-    """On each switch of the tree the ports by which results go on."""
+    """By switch, the multicast group of the tree: the ports by which results go on."""
     ports: dict[str, list[int]] = {}
     for node, parent in tree.tree.result_parents.items():
         if parent in fabric.switch_by_name:
@@ -172,10 +180,11 @@ def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, Multicas
 
 
 def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
-    """One next hop for each switch and host, along the trees: workers from every root and PS, PSs from every worker.
+    """One next hop for each switch and host along the trees: to workers from every root and PS, to PSs from every
+    worker.
 
-    The first tree decides. A later one adds switches only up to where it meets a route that is known, which
-    leads to the host: so routes of several trees never contradict each other and never loop.
+    The first tree decides. A later one adds switches only up to where it meets a known route, which leads to the host:
+    so routes of several trees never contradict each other and never loop.
     """
     routes: Routes = {}
     for tree in trees:
@@ -190,7 +199,7 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
 
 
 def without_detours(path: tuple[str, ...]) -> tuple[str, ...]:
-    """The same way without what lies between two visits of a node."""
+    """The same way without what lies between two visits of one node."""
     short: list[str] = []
     for node in path:
         if node in short:
@@ -200,7 +209,7 @@ def without_detours(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def result_path(tree: AggregationTree, worker: str) -> tuple[str, ...]:
-    """The way of results to a worker, backwards: from the worker to the root."""
+    """The way of results to a worker in reverse: from the worker to the root."""
     path = [worker]
     while path[-1] != tree.root:
         path.append(tree.result_parents[path[-1]])
@@ -208,6 +217,7 @@ def result_path(tree: AggregationTree, worker: str) -> tuple[str, ...]:
 
 
 def add_route(fabric: Fabric, routes: Routes, path: tuple[str, ...]) -> None:
+    """Add the next hops along a path to its last node, up to a node that already has a route there."""
     for node, following in pairwise(path):
         if (node, path[-1]) in routes:
             return
@@ -224,6 +234,7 @@ def unicast_path(fabric: Fabric, start: str, end: str, routes: Routes) -> tuple[
 
 
 def route_rows(fabric: Fabric, routes: Routes) -> Iterator[Row]:
+    """The entries of all routes, by the IPv4 address of the host."""
     ipv4 = {host: address.ipv4 for host, address in addresses(fabric).items()}
     for (switch, host), following in routes.items():
         port = fabric.port_numbers[switch, following]

@@ -1,1 +1,1 @@
-"""The planning methods: a file for a small one, a room for a paper's with all that is the paper's own."""
+"""The planning methods: a file for a small one, a folder for a paper's with everything that belongs to the paper."""

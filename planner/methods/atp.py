@@ -1,8 +1,8 @@
 """ATP: gradients are summed at ToR switches only, and routed by ECMP.
 
-Each worker's ToR sums in every ingress pipeline, and what leaves it takes a path drawn by hash among the
-shortest ones, as does a worker under a ToR without INA. The PS's ToR is ATP's second level: it sums what the
-racks send it. ARO's Figure 3a shows it, for with l0's sum the bottleneck there is s1-l0 and the rate 1/2.
+Each worker's ToR sums in every ingress pipeline. What leaves it takes a path drawn by hash among the shortest ones, as
+does the flow of a worker under a ToR without INA. The PS's ToR is ATP's second level: it sums what the racks send it.
+ARO's Figure 3a has this second level: with the sum of l0 the bottleneck there is s1-l0, and the rate 1/2.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class AtpOptions(Options):
 
 
 def plan(problem: Problem, options: AtpOptions) -> Plan:
-    """ATP's plan; a job with several PSs splits its gradient equally. Same seed, same paths."""
+    """ATP's plan. A job with several PSs splits its gradient equally. The same seed gives the same paths."""
     paths = {job.number: list(ecmp_paths(problem.fabric, job, options.seed)) for job in problem.jobs}
     return plan_from_paths(problem, paths, aggregating_tors(problem, options), method="atp", window=options.window)
 
 
 def plan_geryon(problem: Problem, options: Options) -> Plan:
-    """Geryon as GOAT compares with it: the same routes, and nothing is summed."""
+    """Geryon as GOAT compares with it: ATP's routes, and nothing is summed."""
     paths = {job.number: list(ecmp_paths(problem.fabric, job, options.seed)) for job in problem.jobs}
     return plan_from_paths(problem, paths, set(), method="geryon", window=options.window)
 
@@ -48,8 +48,8 @@ def plan_geryon(problem: Problem, options: Options) -> Plan:
 def plan_tor(problem: Problem, options: Options) -> Plan:
     """ATP as InArt compares with it (2.1): every worker's ToR sums its rack's gradients, and nothing sums them again.
 
-    Best effort: where a ToR's aggregation rate does not do for all flows of its rack, the others go on unsummed. Of
-    all numbers of flows that ToRs may sum, those with the highest equal rate.
+    Where a ToR's aggregation rate is too low for all flows of its rack, the others go on unsummed. Of all numbers of
+    flows that ToRs may sum, those with the highest equal rate are taken.
     """
     tasks = tasks_of(problem)
     racks = {problem.fabric.tor_of(worker): None for task in tasks for worker in task.job.workers}
@@ -65,7 +65,7 @@ def plan_tor(problem: Problem, options: Options) -> Plan:
 
 
 def critical_rates(fabric: Fabric, tasks: Sequence[Task]) -> list[float]:
-    """The rates of a flow at which the number of flows that some ToR can sum changes; 0, where it sums all."""
+    """The rates of a flow (bit/s) at which a ToR can sum one flow fewer; before them 0, at which every ToR sums all."""
     flows = Counter(fabric.tor_of(worker) for task in tasks for worker in task.job.workers)
     limits = {tor: fabric.switch_by_name[tor].aggregation_rate_bps for tor in flows}
     changes = {limit / n for tor, limit in limits.items() if limit for n in range(1, flows[tor] + 1)}
@@ -75,10 +75,10 @@ def critical_rates(fabric: Fabric, tasks: Sequence[Task]) -> list[float]:
 def rack_trees(
     fabric: Fabric, tasks: Sequence[Task], paths: Mapping[tuple[str, str], Path], rate_bps: float
 ) -> list[AggregationTree]:
-    """A tree for each task, its workers summed at their ToRs: as many flows of a rack as its ToR can sum at this rate.
+    """A tree for each task. A worker's ToR sums its flow as long as the ToR can sum one more at this rate.
 
-    A rack's workers are dealt in turn; so are its PSs, with another first for each rack, so that all PSs get as many
-    unsummed flows. A rack's flows to one PS share a path.
+    A rack's workers are dealt in turn. So are its PSs, each rack beginning with another one, so that all PSs get about
+    as many unsummed flows. A rack's flows to one PS share a path.
     """
     order = {rack: number for number, rack in enumerate(dict.fromkeys(rack for rack, _ in paths))}
     flows = [
@@ -109,6 +109,7 @@ def rack_trees(
 
 
 def most_summed(fabric: Fabric, switch: str, rate_bps: float) -> float:
+    """The most flows at this rate that a switch can sum; infinite for a switch without a limit, and for the rate 0."""
     limit = fabric.switch_by_name[switch].aggregation_rate_bps
     return floor(limit / rate_bps * (1 + 1e-9)) if limit and rate_bps else inf
 
@@ -129,7 +130,7 @@ def ecmp_path(fabric: Fabric, source: str, server: str, seed: int) -> Path:
 
 
 def aggregating_tors(problem: Problem, options: AtpOptions) -> set[str]:
-    """The INA switches that hosts hang from."""
+    """The INA switches among the ToRs of the workers and, with the second level, of the PSs."""
     fabric = problem.fabric
     tors = {fabric.tor_of(host) for job in problem.jobs for host in job.workers}
     server_tors = {fabric.tor_of(host) for job in problem.jobs for host in job.servers}

@@ -1,6 +1,6 @@
 """ARO's baselines RANDOM and AggTree (ARO, section IV-A): routes by hash or by load, summed wherever they meet.
 
-Both see neither which links a sum leaves free nor the pipelines; each task is routed by itself.
+Neither looks at pipelines, or at the links that a sum leaves free. Each task is routed by itself.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from planner.trees.unfolding import DirectedLink, Path, unfold, unreachable
 from topo.fabric.fabric import Fabric
 
 Loads = Counter[DirectedLink]
-"""Flows that have chosen a link; the PS's is not counted, nobody can avoid it."""
+"""The flows that have chosen a link. The PS's own link is not counted, since no flow can avoid it."""
 
 Weigh = Callable[[Loads, Path], int]
-"""How bad a path is, of which a flow is given the part that it decides on."""
+"""How bad a path is, given the loads and the part of the path that a flow decides on."""
 
 Route = Callable[[Fabric, Job, str, random.Random], Iterable[Path]]
 """A path for each worker of a job to one of its PSs."""
 
 
 def plan_random(problem: Problem, options: Options) -> Plan:
-    """RANDOM: ATP whose tasks each draw one INA switch above the ToRs, and send all they can through it."""
+    """RANDOM: like ATP, but each task draws one INA switch above the ToRs, and sends all flows through it that can."""
     return routed(problem, options, "random", through_one_aggregator)
 
 
 def plan_aggtree(problem: Problem, options: Options) -> Plan:
-    """AggTree: each flow that leaves a ToR takes the uplink of it that fewest have taken.
+    """AggTree: each flow that leaves a ToR takes the uplink that the fewest flows have taken.
 
-    With equal links its rule, most bandwidth left on the path, says nothing, since the PS's link decides; what is
-    left of it is to balance flows, here at each ToR by itself: 9.5 Gbit/s at the paper's default setting, where 8.76 is
-    printed and spines drawn at random give 8.2.
+    The published rule is the most bandwidth left on the path. Where all links are equal it decides nothing, since the
+    PS's link is the narrowest of every path; what remains is to balance flows, here at each ToR by itself. At the
+    paper's default setting this gives 9.5 Gbit/s, the paper prints 8.76, and spines drawn at random give 8.2.
     """
     return routed(problem, options, "aggtree", partial(greedy_paths, weigh=first_uplink))
 
 
 def plan_balanced(problem: Problem, options: Options) -> Plan:
-    """AggTree that looks at all links but the PS's: each flow takes the path whose busiest link is least so.
+    """AggTree that looks at all links but the PS's: each flow takes the path whose busiest link has the fewest flows.
 
     At ARO's default setting that alone gives 24.8 Gbit/s, 94 % of the optimum.
     """
@@ -52,7 +52,7 @@ def plan_balanced(problem: Problem, options: Options) -> Plan:
 
 
 def routed(problem: Problem, options: Options, method: str, route: Route) -> Plan:
-    """The plan of one method's routes; every task draws by the seed and its own name."""
+    """The plan of one method's routes. Every task draws at random by the seed and its own name."""
     paths = {
         job.number: [
             path
@@ -75,7 +75,7 @@ def shortest_paths(fabric: Fabric, job: Job, server: str) -> dict[str, list[Path
 
 
 def through_one_aggregator(fabric: Fabric, job: Job, server: str, draw: random.Random) -> list[Path]:
-    """Each worker's path through the switch that the task draws; drawn by itself where none leads through it."""
+    """Each worker's path through the switch that the task draws, or any shortest path where none leads through it."""
     options = shortest_paths(fabric, job, server)
     above = {switch for paths in options.values() for path in paths for switch in path[2:-2]}
     aggregators = sorted(switch for switch in above if fabric.switch_by_name[switch].ina)
@@ -86,7 +86,7 @@ def through_one_aggregator(fabric: Fabric, job: Job, server: str, draw: random.R
 def greedy_paths(fabric: Fabric, job: Job, server: str, draw: random.Random, weigh: Weigh) -> list[Path]:
     """A path for each worker, one after another in random order: the best one left, or one of the best.
 
-    A flow that enters an INP where flows of its task are summed already has no choice from there.
+    A flow that enters an INP where flows of its task are already summed has no choice from there on.
     """
     summing = fabric.ina_names
     options = shortest_paths(fabric, job, server)
@@ -107,7 +107,7 @@ def greedy_paths(fabric: Fabric, job: Job, server: str, draw: random.Random, wei
 
 
 def decided(fabric: Fabric, path: Path, rest: dict[Inp, Path]) -> Path:
-    """The path up to the first INP that others of the task have come to."""
+    """The path up to the first INP that other flows of the task have entered."""
     for position, inp in inps(fabric, path, {switch for switch, _ in rest}):
         if inp in rest:
             return path[: position + 1]
@@ -120,4 +120,5 @@ def first_uplink(loads: Loads, own: Path) -> int:
 
 
 def busiest_link(loads: Loads, own: Path) -> int:
+    """The flows on the busiest link of the path."""
     return max(loads[link] for link in pairwise(own))

@@ -1,12 +1,12 @@
 """GRID as ARO compares with it (ARO, section IV-A): an aggregator for every worker by a linear program, then routes.
 
-A gradient is summed at most once. The program knows what aggregators process and nothing of the network between, so
-that all of them are used and the PS's link gets a flow from each INP of each. The paper has 1.75 Gbit/s at its
-default setting; `grid` has 3.6. With the PS's link in the program it is 5.0 when workers draw by the fractions that
-the program gives them, and 13 when each takes its largest.
+A gradient is summed at most once. The program knows what aggregators process and nothing of the network between, so it
+uses all of them, and the PS's link gets a flow from each INP of each. The paper has 1.75 Gbit/s at its default setting;
+`grid` has 3.6. With the PS's link in the program it would be 5.0 when workers draw by the fractions that the program
+gives them, and 13 when each takes its largest.
 
-`grid-capped` has 1.6 there. It takes each gradient for as fast as its worker's link, and what a switch processes for
-a hard limit, 32 gradients: what it draws beyond them comes to the PS as it is.
+`grid-capped` has 1.6 there. It counts each gradient at the speed of its worker's link, and takes what a switch
+processes for a hard limit of 32 gradients: what a switch draws beyond that comes to the PS unsummed.
 """
 
 from __future__ import annotations
@@ -41,23 +41,24 @@ class GridOptions(Options):
 
 
 Candidates = Mapping[str, Mapping[str, Sequence[Way]]]
-"""Each worker's ways by the switch that sums; by "" those to the PS."""
+"""Each worker's ways, by the switch that sums; the key "" has those to the PS."""
 
 Choose = Callable[[Candidates, GridOptions, random.Random], Mapping[str, str]]
 """The switch that sums each worker's gradient, or "" for none."""
 
 
 def plan(problem: Problem, options: GridOptions) -> Plan:
-    """Every task by itself; all flows have one rate. Raises `InputError` when a worker cannot reach its PS."""
+    """GRID's plan, every task by itself, all flows at one rate. Raises `InputError` for a worker that misses its PS."""
     return routed(problem, options, "grid", by_fractions)
 
 
 def plan_capped(problem: Problem, options: GridOptions) -> Plan:
-    """`plan` where a switch sums no more gradients than it processes at the rate of their links."""
+    """GRID's plan where a switch sums no more gradients than it processes at the rate of their links."""
     return routed(problem, options, "grid-capped", within_capacity)
 
 
 def routed(problem: Problem, options: GridOptions, method: str, choose: Choose) -> Plan:
+    """The plan with one tree for each task, whose aggregators `choose` picks, at the best equal rate of all flows."""
     tasks = tasks_of(problem)
     trees = [
         grid_tree(problem.fabric, task, task.job.servers.index(task.server) + 1, options, choose) for task in tasks
@@ -82,7 +83,7 @@ def grid_tree(fabric: Fabric, task: Task, number: int, options: GridOptions, cho
 
 
 def by_switch(fabric: Fabric, task: Task, worker: str) -> dict[str, list[Way]]:
-    """The worker's ways by the switch that sums, and by "" those to the PS."""
+    """The worker's ways by the switch that sums; the key "" has those to the PS."""
     found: dict[str, list[Way]] = {}
     for way in ways(fabric, task, worker):
         found.setdefault(way.inp[0] if way.inp else "", []).append(way)
@@ -90,19 +91,19 @@ def by_switch(fabric: Fabric, task: Task, worker: str) -> dict[str, list[Way]]:
 
 
 def summing(possible: Mapping[str, Sequence[Way]]) -> list[str]:
-    """The switches that may sum; only where there are none, the PS."""
+    """The switches that may sum; "" for the PS only where there are none."""
     return [name for name in possible if name] or [""]
 
 
 def by_fractions(candidates: Candidates, options: GridOptions, draw: random.Random) -> dict[str, str]:
-    """Randomised rounding: each worker draws by the fractions that the program gives it."""
+    """Each worker's switch by randomised rounding: drawn by the fractions that the program gives the worker."""
     names = {worker: summing(possible) for worker, possible in candidates.items()}
     fractions = assign(names, options)
     return {worker: draw.choices(own, [fractions[worker, name] for name in own])[0] for worker, own in names.items()}
 
 
 def within_capacity(candidates: Candidates, options: GridOptions, draw: random.Random) -> dict[str, str]:
-    """Each worker draws with equal chances; a switch that has drawn all that it processes leaves it to the PS."""
+    """Each worker's switch, drawn with equal chances; "" for the PS, where that switch has all that it processes."""
     drawn: Counter[str] = Counter()
     chosen = {}
     for worker, possible in candidates.items():
@@ -113,9 +114,9 @@ def within_capacity(candidates: Candidates, options: GridOptions, draw: random.R
 
 
 def assign(candidates: Mapping[str, Sequence[str]], options: GridOptions) -> dict[tuple[str, str], float]:
-    """GRID's relaxed model: `[worker, switch]`, the part of the worker's gradient that the switch sums.
+    """GRID's relaxed model. By (worker, switch), the part of the worker's gradient that the switch sums.
 
-    Rates are in units of the least of the workers' links.
+    Rates are in units of the slowest worker's link.
     """
     model = pulp.LpProblem("grid", pulp.LpMaximize)
 
@@ -141,14 +142,14 @@ def assign(candidates: Mapping[str, Sequence[str]], options: GridOptions) -> dic
 
 
 def least_loaded(loads: Counter[DirectedLink], worker: str, possible: Sequence[Way]) -> Way:
-    """The way whose busiest link is least so; its flow is added to `loads`."""
+    """The way whose busiest link has the fewest flows. Its flow is added to `loads`."""
     way = min(possible, key=lambda way: max((loads[link] for link in pairwise((worker, *way.path))), default=0))
     loads.update(pairwise((worker, *way.path)))
     return way
 
 
 def onward_path(task: Task, inp: Inp, loads: Counter[DirectedLink]) -> Path:
-    """The least loaded way of an INP's sum to the PS."""
+    """The least loaded way of an INP's sum to the PS, by the same measure. Its flow is added to `loads`."""
     paths = list(task.unfolded.paths(inp[0]))
     path = min(paths, key=lambda path: max(loads[link] for link in pairwise(path)))
     loads.update(pairwise(path))

@@ -1,7 +1,7 @@
 """LBMM, load balance min-min: no aggregation; each flow takes the path that loads the network least.
 
-The load of a link is its flows over its capacity, and a path's cost is the highest load on it once the flow
-is there. Min-min order: of all flows not yet routed, the one whose best path costs least goes first.
+The load of a link is its flows over its capacity, and a path's cost is the highest load on it with the flow added.
+Min-min order: of all flows not yet routed, the one whose best path costs least goes first.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def candidates(problem: Problem) -> dict[Flow, list[Path]]:
 
 
 def min_min(fabric: Fabric, flows: Mapping[Flow, list[Path]]) -> dict[Flow, Path]:
-    """A path for each flow, cheapest first; ties go to the first flow and its first path.
+    """A path for each flow, the cheapest flow first. Ties go to the first flow and its first path.
 
-    Costs only grow. So a flow that is first by what it once cost, and costs as much now, is the cheapest.
+    Costs only grow. So a flow that is first by what it once cost, and still costs as much, is the cheapest.
     """
     load: Counter[DirectedLink] = Counter()
     names = list(flows)
@@ -70,6 +70,6 @@ def cheapest(fabric: Fabric, load: Counter[DirectedLink], paths: Iterable[Path])
 
 
 def cost(fabric: Fabric, load: Counter[DirectedLink], path: Path) -> tuple[float, float]:
-    """The path's highest load with one more flow; then the sum of its loads, which spreads flows where that ties."""
+    """The path's highest load with one more flow (flows per bit/s); then the sum of its loads, which decides ties."""
     loads = [(load[link] + 1) / fabric.capacities_bps[link] for link in pairwise(path)]
     return max(loads), sum(loads)

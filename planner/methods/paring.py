@@ -2,7 +2,7 @@
 
 The overlay's nodes are workers, aggregators and the PS, an edge costs the hops of the shortest path, and workers are
 leaves. A Steiner tree joins all workers to the PS by way of those aggregators that make it cheaper: one by one, the
-aggregator that saves most is added. Capacities and the load of links play no part, which is what ATRO holds against it.
+aggregator that saves most is added. Capacities and loads of links play no part, for which ATRO criticises it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of,
 from topo.fabric.fabric import Fabric
 
 Cost = Callable[[Collection[str]], float]
+"""The cost in hops of the tree that passes these aggregators."""
 
 
 @dataclass(frozen=True)
 class ParingOptions(OverlayOptions):
-    """`aggregators`: the most that the tree passes."""
+    """`aggregators`: the most aggregators that the tree passes."""
 
     aggregators: float = inf
 
@@ -49,7 +50,7 @@ def design(problem: Problem, options: ParingOptions) -> Design:
 
 
 def place(problem: Problem, options: ParingOptions) -> Problem:
-    """The problem with the job on the hosts for which the Steiner tree is cheapest. Racks are filled one by one."""
+    """The problem with the job on the hosts that give the cheapest Steiner tree. Racks are filled one by one."""
     job, fabric = single_task("paring", problem), problem.fabric
     first_of_rack = {fabric.tor_of(host.name): host.name for host in reversed(fabric.hosts)}
     choices = [best_for(fabric, server, len(job.workers), options) for server in first_of_rack.values()]
@@ -58,7 +59,7 @@ def place(problem: Problem, options: ParingOptions) -> Problem:
 
 
 def best_for(fabric: Fabric, server: str, count: int, options: ParingOptions) -> tuple[float, str, tuple[str, ...]]:
-    """The cheapest tree for a PS, and the hosts that it joins."""
+    """For a PS and a number of workers: the cost in hops of the cheapest tree, the PS, and the workers' hosts."""
     overlay = Overlay(fabric, server, options)
     free = Counter(fabric.tor_of(host.name) for host in fabric.hosts if host.name != server)
 
@@ -83,7 +84,7 @@ def best_for(fabric: Fabric, server: str, count: int, options: ParingOptions) ->
 
 
 def tree_cost(overlay: Overlay, chosen: Collection[str], racks: Mapping[str, int]) -> float:
-    """The tree's hops: aggregators to one another and to the PS, and all workers of the racks to the nearest."""
+    """The tree's hops: between aggregators and to the PS, and from each rack's workers to the nearest of these."""
     total, joined = 0.0, list[str]()
     for name in nearest_first(overlay, chosen):
         total += overlay.reach(name, joined)
@@ -92,7 +93,7 @@ def tree_cost(overlay: Overlay, chosen: Collection[str], racks: Mapping[str, int
 
 
 def steiner_nodes(overlay: Overlay, options: ParingOptions, cost: Cost) -> list[str]:
-    """The aggregators that the tree passes: each round adds the one that makes it cheapest, while one does."""
+    """The aggregators that the tree passes. Each round adds the one that makes it cheapest, as long as one does."""
     chosen: list[str] = []
     least = cost(chosen)
     while len(chosen) < options.aggregators:

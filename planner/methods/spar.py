@@ -1,8 +1,8 @@
 """SPAR: aggregator placement and routing together, greedily, at top-of-rack (ToR) switches (ATRO's section IV-A).
 
-Racks send to the nearest aggregator, the PS's own to the PS where its ToR is none; aggregators send to the PS. They are
-placed one by one where the rate becomes highest. Which of several shortest paths the network will take between two
-elements is not SPAR's to decide, so it judges a place by a draw of its own.
+Racks send to the nearest aggregator, and the PS's own rack to the PS where its ToR is none; aggregators send to the PS.
+Aggregators are placed one by one where the rate becomes highest. SPAR does not decide which of several shortest paths
+the network takes between two elements, so it judges a place by paths of its own draw.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from planner.trees.unfolding import Path
 from topo.fabric.variations import with_ina
 
 GUESS = 7919
-"""Between the seed of the paths by which SPAR judges and the seed of those that are taken."""
+"""Added to the seed, so that the paths by which SPAR judges are drawn apart from those that are taken."""
 
 
 def plan(problem: Problem, options: OverlayOptions) -> Plan:
-    """SPAR's routes for aggregators that are placed already; those that are not at a ToR are not used."""
+    """SPAR's routes for aggregators that are placed already. Aggregators that are not at a ToR are not used."""
     tors = {problem.fabric.tor_of(host) for host in problem.fabric.host_names}
     chosen = [name for name in aggregating(problem.fabric) if name in tors]
 
@@ -45,9 +45,9 @@ def design(problem: Problem, options: OverlayOptions) -> Design:
 
 
 def place(problem: Problem, options: OverlayOptions) -> Problem:
-    """The problem with its aggregators at other ToRs: each at the one that leaves the busiest link least to carry.
+    """The problem with its aggregators at other ToRs, each where the busiest link then has the least to carry.
 
-    Of equals it takes the one with most workers.
+    Of several as good, the ToR with most workers is taken.
     """
     job, fabric = single_task("spar", problem), problem.fabric
     overlay = Overlay(fabric, job.servers[0], replace(options, seed=options.seed + GUESS))
@@ -61,14 +61,16 @@ def place(problem: Problem, options: OverlayOptions) -> Problem:
 
 
 def candidates(overlay: Overlay, rack: str, chosen: Collection[str]) -> list[str]:
-    """The aggregators that a rack's workers may send to; a draw decides between those that are equally near."""
+    """The aggregators to which a rack's workers may send, in an order drawn by seed that decides between equally near
+    ones.
+    """
     if rack == overlay.fabric.tor_of(overlay.server) and rack not in chosen:
         return []
     return sorted(chosen, key=lambda name: random.Random(f"{overlay.options.seed} {rack} {name}").random())
 
 
 def busiest_s(overlay: Overlay, racks: Mapping[str, int], chosen: Collection[str]) -> float:
-    """Seconds that the busiest link takes for a bit of every flow on it: the inverse of the rate."""
+    """The seconds that the busiest link takes for one bit of every flow on it: the inverse of the rate."""
     flows: Counter[tuple[str, str]] = Counter()
     for path, count in routes(overlay, racks, chosen):
         for link in pairwise(path):
@@ -77,7 +79,7 @@ def busiest_s(overlay: Overlay, racks: Mapping[str, int], chosen: Collection[str
 
 
 def routes(overlay: Overlay, racks: Mapping[str, int], chosen: Collection[str]) -> Iterator[tuple[Path, int]]:
-    """The path of every rack and aggregator, and the flows on it."""
+    """The path of every aggregator and every rack, and how many flows take it."""
     for name in chosen:
         yield overlay.path(name, overlay.server), 1
     for rack, workers in racks.items():

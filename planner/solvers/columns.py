@@ -32,9 +32,10 @@ STATUS = {
 
 @dataclass(frozen=True)
 class Solution:
-    """What the solver found. `status` is optimal, feasible, infeasible, or unknown; `bound` holds for all solutions.
+    """What the solver found: the status is optimal, feasible, infeasible or unknown.
 
-    `duals` has, for each row of a linear program, what the objective gains when the row's bound rises by 1.
+    No solution is better than `bound`. For each row of a linear program, `duals` has what the objective gains when the
+    row's bound rises by 1.
     """
 
     status: str
@@ -45,12 +46,13 @@ class Solution:
 
     @property
     def found(self) -> bool:
+        """Whether there are values to use."""
         return self.status in (OPTIMAL, FEASIBLE)
 
 
 @dataclass
 class Program:
-    """Maximise the objective over the columns, subject to the rows."""
+    """A program that maximises its objective over the columns, subject to the rows."""
 
     lower: list[float] = field(default_factory=list)
     upper: list[float] = field(default_factory=list)
@@ -61,33 +63,40 @@ class Program:
     objective: list[Term] = field(default_factory=list)
 
     def variable(self, lower: float, upper: float, *, integral: bool = False) -> int:
+        """Add a variable between the two bounds; returns its column."""
         self.lower.append(lower)
         self.upper.append(upper)
         self.integral.append(integral)
         return len(self.lower) - 1
 
     def fix(self, column: int, value: float) -> None:
+        """Set both bounds of a variable to one value."""
         self.lower[column] = self.upper[column] = value
 
     def at_most(self, terms: Iterable[Term], bound: float) -> None:
+        """Add a row whose terms sum to at most `bound`."""
         self.row(terms, -inf, bound)
 
     def at_least(self, terms: Iterable[Term], bound: float) -> None:
+        """Add a row whose terms sum to at least `bound`."""
         self.row(terms, bound, inf)
 
     def equal(self, terms: Iterable[Term], value: float) -> None:
+        """Add a row whose terms sum to `value`."""
         self.row(terms, value, value)
 
     def row(self, terms: Iterable[Term], least: float, most: float) -> None:
+        """Add a row whose terms sum to at least `least` and at most `most`."""
         self.rows.append(list(terms))
         self.least.append(least)
         self.most.append(most)
 
     def maximise(self, terms: Iterable[Term]) -> None:
+        """Set the objective to the sum of these terms."""
         self.objective = list(terms)
 
     def solve(self, time_limit_s: float = inf, seed: int = 0, gap: float = 0.0) -> Solution:
-        """Solve it on one thread. A solution at the time limit is feasible, never optimal."""
+        """Solve the program on one thread. A solution that stands at the time limit is feasible, never optimal."""
         solver = highspy.Highs()  # type: ignore[no-untyped-call]
         for name, value in {
             "output_flag": False,
@@ -103,6 +112,7 @@ class Program:
         return self.solution(solver)
 
     def lp(self) -> highspy.HighsLp:
+        """The program as HiGHS takes it, with all rows in one sparse matrix."""
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = len(self.lower), len(self.rows)
         costs = np.zeros(len(self.lower))
@@ -123,6 +133,7 @@ class Program:
         return lp
 
     def solution(self, solver: highspy.Highs) -> Solution:
+        """What HiGHS found. Raises `SolverError` where it stopped for a reason that is not in `STATUS`."""
         told = solver.getModelStatus()
         if told not in STATUS:
             raise SolverError(f"HiGHS stopped with '{solver.modelStatusToString(told)}': raise the time limit")
@@ -137,7 +148,7 @@ class Program:
 
 
 def merge(row: list[Term]) -> dict[int, float]:
-    """The row with one coefficient per column."""
+    """The row as coefficients by column; those of a column that occurs several times are added up."""
     found: dict[int, float] = {}
     for coefficient, column in row:
         found[column] = found.get(column, 0.0) + coefficient

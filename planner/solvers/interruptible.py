@@ -1,8 +1,8 @@
 """Long calls of native code, made so that Ctrl-C is heard while they last.
 
-Python handles signals between two of its own instructions, and a solver may take a minute for one. So it runs in a
-thread of its own, and the main thread waits where it can be interrupted. The solver cannot: it runs on until it is
-done, or until the process ends.
+Python handles a signal between two of its own instructions, and a solver may take a minute for one of them. So the
+solver runs in a thread of its own, and the main thread waits where it can be interrupted. The solver itself cannot be
+interrupted: it runs on until it is done, or until the process ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def interruptible(call: Callable[[], T]) -> T:
-    """What `call` gives. In the main thread, a signal ends the wait for it; others just call it."""
+    """What `call` returns. In the main thread a signal ends the wait for it; other threads call it directly."""
     if threading.current_thread() is not threading.main_thread():
         return call()
     return solver_thread().submit(call).result()
@@ -26,7 +26,7 @@ def interruptible(call: Callable[[], T]) -> T:
 
 @cache
 def solver_thread() -> ThreadPoolExecutor:
-    """One thread for all calls: HiGHS sets itself up anew in every thread that it meets."""
+    """One thread for all calls, because HiGHS prepares itself anew in every thread that calls it."""
     return ThreadPoolExecutor(1, thread_name_prefix="solver")
 
 

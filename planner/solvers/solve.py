@@ -1,7 +1,7 @@
 """Solving a PuLP model: the solvers by name, and what their answers mean.
 
-A model is solved to optimality, or to a feasible solution with a gap that is proven, or not at all. What
-a solver has found when its time is over is feasible, never optimal, whatever PuLP calls it.
+A model is solved to optimality, or to a feasible solution with a proven gap, or not at all. What a solver has found
+when its time is over is feasible, never optimal, whatever PuLP calls it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PROVEN_GAP = 1e-6
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver that PuLP drives. `gap` reads the gap that it has proven; None when it does not tell."""
+    """A solver that PuLP drives. `gap` reads the relative gap that it has proven, None where it does not tell."""
 
     make: Callable[[SolverOptions], Any]
     gap: Callable[[Any], float | None]
@@ -42,10 +42,12 @@ class Highs(pulp.HiGHS):  # type: ignore[misc]
 
 
 def highs(options: SolverOptions) -> Any:
+    """PuLP's HiGHS with the options' time limit, relative gap and seed."""
     return Highs(msg=False, timeLimit=options.time_limit_s, gapRel=options.gap, gapAbs=0.0, random_seed=options.seed)
 
 
 def cbc(options: SolverOptions) -> Any:
+    """PuLP's CBC with the options: the installed one, or the one that PuLP brings."""
     return pulp.COIN_CMD(
         path=shutil.which("cbc") or pulp_cbc_path,
         msg=False,
@@ -56,6 +58,7 @@ def cbc(options: SolverOptions) -> Any:
 
 
 def gurobi(options: SolverOptions) -> Any:
+    """PuLP's Gurobi with the options' time limit, relative gap and seed."""
     return pulp.GUROBI(msg=False, timeLimit=options.time_limit_s, gapRel=options.gap, Seed=options.seed)
 
 
@@ -107,6 +110,7 @@ def find_solver(name: str) -> Solver:
 
 
 def judge(model: pulp.LpProblem, solver: Solver, options: SolverOptions) -> tuple[str, float | None]:
+    """The status of a model that was solved, and its relative gap: 0 where optimal, None without a solution."""
     if model.status in (pulp.LpStatusInfeasible, pulp.LpStatusUnbounded):
         return INFEASIBLE, None
     if model.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
@@ -127,7 +131,7 @@ def proven_gap(model: pulp.LpProblem, solver: Solver, options: SolverOptions) ->
 
 
 def relaxation_gap(model: pulp.LpProblem, options: SolverOptions) -> float:
-    """The gap to the linear relaxation, whose optimum bounds every solution. `model` keeps its solution."""
+    """The relative gap to the linear relaxation, whose optimum bounds every solution. `model` keeps its solution."""
     values = {variable: variable.varValue for variable in model.variables()}
     found = pulp.value(model.objective)
     model.solve(Highs(mip=False, msg=False, timeLimit=options.time_limit_s))

@@ -25,15 +25,16 @@ Inp = tuple[str, int]
 """An input pipeline: the switch and the pipeline's number."""
 
 MAX_CHILDREN = 64
+"""The most flows that an aggregator sums: a slot's bitmap has a bit for each."""
 
 
 def sums_of(flows: int) -> int:
-    """How many flows an INP makes of so many that enter it."""
+    """How many flows leave an INP that so many flows enter: one for every `MAX_CHILDREN` of them."""
     return -(-flows // MAX_CHILDREN)
 
 
 class Summing(NamedTuple):
-    """Up to `MAX_CHILDREN` flows that an INP sums; the `part`-th such group of it."""
+    """Up to `MAX_CHILDREN` flows that an INP sums into one. `part` numbers such groups of the same INP from 0."""
 
     switch: str
     pipeline: int
@@ -41,7 +42,7 @@ class Summing(NamedTuple):
 
 
 Sender = str | Summing
-"""Whose flow it is: a worker's, or a sum's."""
+"""Whose flow it is: a worker's, or that of a sum."""
 
 HEURISTIC = SolverOutcome("heuristic", 0.0)
 
@@ -82,11 +83,12 @@ def plan_from_paths(
 
 
 def equal_rates(problem: Problem) -> dict[tuple[int, str], float]:
+    """The rate 1 for every task, so that all flows get the same rate."""
     return {(job.number, server): 1.0 for job in problem.jobs for server in job.servers}
 
 
 def job_sum(job: Job, rates: Mapping[tuple[int, str], float]) -> float:
-    """The rate of a job over all its PSs."""
+    """The rate of a job over all its PSs. Raises `InputError` where it is 0."""
     total = sum(rates.get((job.number, server), 0.0) for server in job.servers)
     if not total > 0:
         raise InputError(f"job {job.number}: its rate is 0 for every PS; give one a rate greater than 0")
@@ -96,12 +98,13 @@ def job_sum(job: Job, rates: Mapping[tuple[int, str], float]) -> float:
 def task_tree(
     fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterable[Path]], aggregate_at: Collection[str]
 ) -> AggregationTree:
+    """The tree of a job's task to one PS, numbered by the place of the PS among the job's, from 1."""
     number = job.servers.index(server) + 1
     return tree_from_paths(fabric, number, job_paths(fabric, job, server, paths), aggregate_at)
 
 
 def job_paths(fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterable[Path]]) -> list[Path]:
-    """The paths of a job to one PS, in the order of its workers."""
+    """The paths of a job to one PS, in the order of its workers. Raises `InputError` for a missing or broken path."""
     chosen = {path[0]: path for path in paths.get(job.number, ()) if path and path[-1] == server}
     for worker in job.workers:
         if worker not in chosen:
@@ -139,7 +142,7 @@ def tree_from_paths(
 
 
 def merge(fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]) -> list[Path]:
-    """The paths, each going on from the first sum that it is a part of as the first path in that sum does."""
+    """The paths, each continued, from the first sum that it joins, as the path that began this sum continues."""
     rest: dict[Summing, Path] = {}
     arrived: Counter[Inp] = Counter()
     merged = []
@@ -159,7 +162,7 @@ def merge(fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]) 
 
 
 def inps(fabric: Fabric, path: Path, aggregate_at: Collection[str]) -> Iterator[tuple[int, Inp]]:
-    """The INPs that a path passes, with the position of each one's switch."""
+    """The INPs of aggregating switches that a path passes, with the position of each one's switch on the path."""
     for position in range(1, len(path)):
         switch = path[position]
         if switch in aggregate_at:
@@ -167,7 +170,9 @@ def inps(fabric: Fabric, path: Path, aggregate_at: Collection[str]) -> Iterator[
 
 
 def summed_by(fabric: Fabric, merged: list[Path], aggregate_at: Collection[str]) -> dict[tuple[Sender, Inp], Summing]:
-    """What sums the flow of each sender at the INP that it comes to next: the first 64 together, then the next."""
+    """By sender and the next INP on its way, the group in which it is summed: the first 64 flows together, then the
+    next.
+    """
     arrived: Counter[Inp] = Counter()
     found: dict[tuple[Sender, Inp], Summing] = {}
     for path in merged:
@@ -183,7 +188,7 @@ def summed_by(fabric: Fabric, merged: list[Path], aggregate_at: Collection[str])
 def pieces(
     fabric: Fabric, path: Path, parents: Mapping[tuple[Sender, Inp], Summing], kept: Collection[Summing]
 ) -> Iterator[tuple[Sender, Summing | None, Path]]:
-    """A path cut at the aggregators it passes: (sender, parent or None for the root, nodes between)."""
+    """A path cut at the aggregators that it passes: (sender, parent or None for the root, nodes between them)."""
     sender: Sender = path[0]
     last: Sender = sender  # the last that has a label
     start = 0

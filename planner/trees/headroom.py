@@ -1,7 +1,8 @@
 """Room for results: rates at which gradients, and the results that come back meanwhile, fit every link.
 
-The papers plan the way to the PS only. A job with one PS most often needs no more: its results flow where no gradient
-does. With several PSs, or several jobs, results of one share links with gradients of another (ARO, footnote 3).
+The papers plan the way to the PS only. A job with one PS most often needs no more, because its results flow where no
+gradient does. With several PSs, or several jobs, results of one share links with gradients of another (ARO, footnote
+3).
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from planner.core.problem import Problem
 from topo.errors import unknown_name
 
 RESULTS_RETURN = {"reliable": True, "replay": False}
-"""By the mode of a run: whether results flow back while gradients still come."""
+"""By the mode of a run, whether results flow back while gradients still come."""
 ROUNDING = 1e-9
-"""A plan that fills a link without results has a factor as near to 1 as this."""
+"""A factor so near to 1 counts as 1, since a plan may fill a link with gradients alone."""
 
 
 @dataclass(frozen=True)
 class AsRun:
     """A plan with the rates at which it runs in a mode: those of its method times `factor`.
 
-    `said` says in a line why the factor is not 1; it is empty where it is.
+    `said` says in a line why the factor is not 1; it is empty where it is 1.
     """
 
     plan: Plan
@@ -34,7 +35,7 @@ class AsRun:
 
 
 def as_run(problem: Problem, plan: Plan, mode: str = "reliable") -> AsRun:
-    """The plan as a run of this mode takes it. Every planned rate that is shown or kept is one of such a plan.
+    """The plan with the rates of a run in this mode. All planned rates that are shown or stored come from here.
 
     Raises `InputError` for an unknown mode.
     """
@@ -48,7 +49,9 @@ def as_run(problem: Problem, plan: Plan, mode: str = "reliable") -> AsRun:
 
 
 def with_room_for_results(problem: Problem, plan: Plan) -> Plan:
-    """The plan with every rate lowered by one factor, as far as its results need it; most often the plan itself."""
+    """The plan with every rate lowered by one factor, as far as its results need it. Most often that is the plan
+    itself.
+    """
     return as_run(problem, plan).plan
 
 
@@ -62,7 +65,7 @@ def tightest(problem: Problem, plan: Plan) -> tuple[float, list[DirectedLink]]:
 
 
 def sharing(problem: Problem, plan: Plan, links: list[DirectedLink]) -> str:
-    """Whose results and whose gradients share the first of these links."""
+    """A line that says whose results share the first of these links with whose gradients."""
     loads, link = list(tree_loads(problem, plan)), links[0]
     results = [load for load in loads if link in {(above, node) for node, above in load.tree.result_parents.items()}]
     gradients = [load for load in loads if any(link in branch.links for branch in load.tree.branches)]
@@ -72,7 +75,7 @@ def sharing(problem: Problem, plan: Plan, links: list[DirectedLink]) -> str:
 
 
 def owners(loads: Iterable[Load]) -> str:
-    """The jobs and roots of trees: "job 1 (root h24) and job 3 (root h12)"."""
+    """The jobs and roots of trees as text, such as "job 1 (root h24) and job 3 (root h12)"."""
     roots: dict[int, list[str]] = {}
     for load in loads:
         roots.setdefault(load.job, []).append(load.tree.root)
@@ -80,6 +83,6 @@ def owners(loads: Iterable[Load]) -> str:
 
 
 def change(problem: Problem, plan: Plan, lowered: Plan, factor: float) -> str:
-    """The factor, and the bottleneck sending rate with and without it."""
+    """The factor as text, with the bottleneck sending rates with and without it."""
     with_room, without = (evaluate(problem, each).sending_rate_bps / 1e6 for each in (lowered, plan))
     return f"rates are x{factor:.3g}, {with_room:.3f} instead of {without:.3f} Mbit/s"

@@ -28,7 +28,10 @@ from topo.fabric.up_down import Move, hops_to, up_down_paths
 
 @dataclass(frozen=True)
 class OverlayOptions(Options):
-    """`degree`: how many may send to an aggregator. The papers' comparisons have detours and no such limit."""
+    """`detours`: whether a gradient may descend to an aggregator and climb again. `degree`: the most that send to one.
+
+    The papers' comparisons allow detours and have no limit of the degree.
+    """
 
     detours: bool = False
     degree: float = MAX_CHILDREN
@@ -36,7 +39,10 @@ class OverlayOptions(Options):
 
 @dataclass
 class Overlay:
-    """A tree that grows from the PS. `parents[node]` is the aggregator, or the PS, that a node sends to."""
+    """A tree that grows from the PS. `parents[node]` is the aggregator, or the PS, that a node sends to.
+
+    `children` counts who sends to each node; `hops` and `drawn` keep distances and paths that are known already.
+    """
 
     fabric: Fabric
     server: str
@@ -47,7 +53,7 @@ class Overlay:
     drawn: dict[tuple[str, str], Path] = field(default_factory=dict)
 
     def distance(self, source: str, target: str) -> float:
-        """Hops of the shortest up-down paths; infinite where there is none."""
+        """The hops of the shortest up-down paths from one node to another; infinite where there is none."""
         if source in self.fabric.host_names:
             return 1 + self.distance(self.fabric.tor_of(source), target)
         if target in self.fabric.host_names:
@@ -58,31 +64,38 @@ class Overlay:
         return self.hops[target].get(source, inf)
 
     def reach(self, source: str, targets: Iterable[str]) -> float:
-        """The distance to the nearest of the targets that `source` may send to."""
+        """The distance from `source` to the nearest of the targets and the PS to which it may send."""
         return min(self.distance(source, target) for target in [*targets, self.server] if self.allows(source, target))
 
     def allows(self, source: str, target: str) -> bool:
+        """Whether `source` may send to `target`. Without detours, `target` must lie on one of its shortest paths to the
+        PS.
+        """
         if self.options.detours or target == self.server:
             return self.distance(source, target) < inf
         direct = self.distance(source, self.server)
         return self.distance(source, target) + self.distance(target, self.server) == direct
 
     def attach(self, node: str, candidates: Iterable[str]) -> None:
-        """Let `node` send to the nearest of the candidates that has room."""
+        """Let `node` send to the nearest of the candidates that has room for it."""
         parent = self.nearest(node, candidates)
         self.parents[node] = parent
         self.children[parent] += 1
 
     def has_room(self, parent: str) -> bool:
+        """Whether one more node may send to `parent`; the PS takes any number."""
         return parent == self.server or self.children[parent] < self.options.degree
 
     def nearest(self, node: str, candidates: Iterable[str]) -> str:
-        """The nearest of the candidates, the first of those that are equally near; the PS if it may send to none."""
+        """The nearest of the candidates that has room, the first of several as near. Without any it is the PS."""
         free = [name for name in candidates if self.allows(node, name) and self.has_room(name)]
         return min(free, key=lambda name: self.distance(node, name), default=self.server)
 
     def path(self, node: str, parent: str) -> Path:
-        """The shortest path that a hash of seed, rack and `parent` draws: a rack's flows go together."""
+        """A shortest path, drawn by a hash of seed, rack and `parent`, so that a rack's flows go together.
+
+        Raises `InputError` where there is none.
+        """
         if node in self.fabric.host_names:
             return (node, *self.path(self.fabric.tor_of(node), parent))
         if (node, parent) not in self.drawn:
@@ -93,11 +106,12 @@ class Overlay:
         return self.drawn[node, parent]
 
     def depth(self, node: str) -> int:
+        """How many hops of the overlay lead from `node` to the PS."""
         return 0 if node == self.server else 1 + self.depth(self.parents[node])
 
 
 def tree_of(overlay: Overlay, number: int, workers: Collection[str]) -> AggregationTree:
-    """The overlay as an aggregation tree without slots. Each pipeline that children enter sums apart."""
+    """The overlay as an aggregation tree without slots. Each pipeline that children enter has its own aggregator."""
     labels: dict[str | Inp, int] = {worker: label for label, worker in enumerate(workers, start=1)}
     children: dict[Inp, list[int]] = {}
     branches: list[Branch] = []
@@ -121,7 +135,9 @@ def tree_of(overlay: Overlay, number: int, workers: Collection[str]) -> Aggregat
 
 
 def plan_of(method: str, problem: Problem, options: OverlayOptions, grow: Callable[[Job, Overlay], None]) -> Plan:
-    """The plan of trees that `grow` attaches a job's workers to, one for each PS, all flows at the best equal rate."""
+    """A plan with one tree for each PS, all flows at the best equal rate. `grow` attaches a job's workers to an
+    overlay.
+    """
     tasks = [(job, server) for job in problem.jobs for server in job.servers]
     trees = []
     for job, server in tasks:
@@ -138,7 +154,7 @@ def plan_of(method: str, problem: Problem, options: OverlayOptions, grow: Callab
 
 
 def single_task(method: str, problem: Problem) -> Job:
-    """The only job, with its only PS. Raises `InputError` for more."""
+    """The only job, which has only one PS. Raises `InputError` where there are more."""
     job = problem.jobs[0]
     if len(problem.jobs) > 1 or len(job.servers) > 1:
         raise InputError(
@@ -149,4 +165,5 @@ def single_task(method: str, problem: Problem) -> Job:
 
 
 def aggregating(fabric: Fabric) -> list[str]:
+    """The names of all INA switches."""
     return [switch.name for switch in fabric.switches if switch.ina]

@@ -1,7 +1,7 @@
 """Flows that are summed at most once: each on its way to its PS at one input pipeline (INP), or at none.
 
-That is InArt's rule. Other than in `routes`, which merges all that enters an aggregating INP, a flow may pass
-an INP that sums others of its tree. The sum of an INP goes on as one flow, and no INP sums it again.
+This is InArt's rule. `planner.trees.from_paths` merges all that enters an aggregating INP; here a flow may pass an INP
+that sums others of its tree. The sum of an INP goes on as one flow, and no INP sums it again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Way:
-    """The nodes from a worker's ToR to the switch of the INP that sums its flow; to the PS, with no INP."""
+    """The nodes from a worker's ToR to the switch of the INP that sums its flow; to the PS, where `inp` is None."""
 
     inp: Inp | None
     path: Path
@@ -49,7 +49,7 @@ def tasks_of(problem: Problem) -> list[Task]:
 
 
 def entrance(fabric: Fabric, worker: str) -> Inp:
-    """The worker's ToR, and the pipeline by which it enters it. Workers who share them have the same ways."""
+    """The worker's ToR, and the pipeline by which its packets enter it. Workers that share both have the same ways."""
     tor = fabric.tor_of(worker)
     return tor, fabric.ingress_pipeline(tor, worker)
 
@@ -67,10 +67,10 @@ def ways(fabric: Fabric, task: Task, worker: str) -> Iterator[Way]:
 
 
 def tree_of(task: Task, number: int, chosen: Sequence[Way], onward: Mapping[Inp, Path]) -> AggregationTree:
-    """The tree of a way for each of the job's workers, in their order; it has no slots yet.
+    """The tree of one way for each of the job's workers, in their order. It has no slots yet.
 
-    `onward[inp]` leads from the INP's switch to the PS. An INP that one flow chose sums nothing: the flow is
-    forwarded; one that more chose than a slot's bitmap has bits has several aggregators. Labels count from 1: the
+    `onward[inp]` leads from the INP's switch to the PS. An INP that only one flow chose sums nothing and forwards the
+    flow; one that more flows chose than a slot's bitmap has bits has several aggregators. Labels count from 1: the
     workers, then the aggregators.
     """
     labels = dict(zip(task.job.workers, range(1, len(chosen) + 1), strict=True))
@@ -103,7 +103,7 @@ def tree_of(task: Task, number: int, chosen: Sequence[Way], onward: Mapping[Inp,
 
 
 def branch(label: int, worker: str, way: Way, parents: Mapping[int, int], onward: Mapping[Inp, Path]) -> Branch:
-    """The worker's branch, to its aggregator or, if that has no other child, on to the PS."""
+    """The worker's branch: to its aggregator, or to the PS where the aggregator would have no other child."""
     if label in parents:
         return Branch(label, parents[label], (worker, *way.path))
     rest = onward[way.inp][1:] if way.inp else ()

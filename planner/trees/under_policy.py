@@ -1,4 +1,6 @@
-"""A plan under another slot policy: the same trees and rates, other slots, and for some a root in the network."""
+"""A plan under another slot policy: the same trees and rates with other slots, and for some policies a root in the
+network.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,17 @@ def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Pla
 
 
 def under(name: str, job: int, tree: AggregationTree) -> AggregationTree:
-    """A job's tree with the policy of that name, and the root that this needs; its slots are yet to be assigned."""
+    """A job's tree with the policy of that name, and with the root that the policy needs. Its slots are not assigned
+    yet.
+    """
     return replace(rooted_in_network(job, tree) if policy_of(name).needs_root else tree, policy=name)
 
 
 def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:
-    """The tree whose last aggregator answers the workers itself; the PS behind it stands by. Raises `PlanError`."""
+    """The tree whose last aggregator answers the workers itself, while the PS behind it stands by.
+
+    Raises `PlanError` for a tree where not all flows pass one last aggregator.
+    """
     if tree.in_network_root:
         return tree
     last = [branch for branch in tree.branches if branch.parent == ROOT_LABEL]

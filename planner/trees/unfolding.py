@@ -29,7 +29,7 @@ class Unfolded:
     next_hops: dict[str, tuple[str, ...]]
 
     def links(self, sources: Iterable[str]) -> tuple[DirectedLink, ...]:
-        """The directed links that paths from `sources` can use."""
+        """The directed links that paths from `sources` to the root can use."""
         nodes = list(dict.fromkeys(sources))
         known = set(nodes)
         for node in nodes:  # grows while it is walked
@@ -62,7 +62,7 @@ def unfold(fabric: Fabric, root: str) -> Unfolded:
 
 
 def reach(fabric: Fabric, hops: dict[str, float], step: Move) -> dict[str, float]:
-    """Least hops of the nodes not yet in `hops` that come to one of them by moves of the kind `step`."""
+    """The fewest hops of every node, not yet in `hops`, that reaches a node in `hops` by moves of the kind `step`."""
     reached: dict[str, float] = {}
     queue = [(count, node) for node, count in hops.items()]
     heapq.heapify(queue)

@@ -1,8 +1,8 @@
 """The models of the papers as tables of their layers: name and number of parameters of every tensor, in order.
 
-A table is a CSV file with these two columns; comments say where its numbers come from. Names are torchvision's, and
-for BERT those of its PyTorch version: "the default model partition of PyTorch" (GOAT, section IV-B) is by tensors, for
-with these BERT's gradients have the average of 2 MB that GOAT counts with.
+A table is a CSV file with these two columns; comments say where its numbers come from. Names are torchvision's, and for
+BERT those of its PyTorch version. GOAT cuts a model by "the default model partition of PyTorch" (section IV-B), which
+we take to be its tensors: with these, BERT's gradients have the average size of 2 MB that GOAT counts with.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TABLES = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.csv")
 
 @dataclass(frozen=True)
 class Layer:
-    """A tensor of a model."""
+    """A tensor of a model, and how many parameters it has."""
 
     name: str
     parameters: int
@@ -37,15 +37,19 @@ class Model:
 
     @property
     def parameters(self) -> int:
+        """The number of parameters in all layers."""
         return sum(layer.parameters for layer in self.layers)
 
     @property
     def gradient_bytes(self) -> int:
+        """The size of a gradient with 4 bytes for each parameter."""
         return BYTES_PER_PARAMETER * self.parameters
 
 
 def find_model(name: str) -> Model:
-    """One of `TABLES`, or what a .csv file describes. Raises `InputError` with the nearest one for an unknown name."""
+    """One of `TABLES`, or the model that a .csv file describes. Raises `InputError` with the nearest name for an
+    unknown one.
+    """
     if name.endswith(".csv"):
         return read_model(Path(name))
     if name not in TABLES:
@@ -71,6 +75,7 @@ def read_model(path: Path) -> Model:
 
 
 def layer_of(path: Path, number: int, row: list[str]) -> Layer:
+    """The layer that a row of a table describes. Raises `InputError` with the line of a mistake."""
     if len(row) != len(COLUMNS) or not row[0] or not row[1].isdecimal() or not int(row[1]):
         raise InputError(f"{path} line {number}: '{','.join(row)}': a name and a positive number are expected")
     return Layer(row[0], int(row[1]))

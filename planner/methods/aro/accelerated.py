@@ -1,8 +1,8 @@
-"""SRO and APP before the fast search: what ARO-ACC, ARO-SRO and ARO-APP lose, without the literal model's minutes.
+"""SRO and APP before the fast search: what ARO-ACC, ARO-SRO and ARO-APP lose, without the printed model's minutes.
 
-Rates are continuous, so that nothing but the two prunings is lost. One task on a leaf-spine is solved in closed form
-and, like in the paper, with any number of flows at an aggregator. SRO's first stage may have several optima, and which
-aggregators it leaves unused depends on how it is solved.
+Rates are continuous, so that the two prunings alone lose anything. One task on a leaf-spine is solved in closed form
+and, like in the paper, with any number of flows at an aggregator. SRO's first stage may have several optima, and the
+solver decides which of them is found, and so which aggregators stay unused.
 """
 
 from __future__ import annotations
@@ -24,15 +24,19 @@ from topo.errors import SolverError
 from topo.fabric.fabric import Fabric
 
 FIRST_STAGE_S = 3.0
-"""The most time for SRO's first stage, which is an estimate only: what it has found by then decides."""
+"""The most seconds for SRO's first stage, which only estimates: what it has found by then decides."""
 
 Excluded = list[set[str]]
-"""The switches that each task does without."""
+"""By task, the switches that it leaves out."""
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best rates of all tasks in bit/s, their worth and its bound, equal if it is proven; the nodes passed."""
+    """The best rates of all tasks in bit/s, their worth, a bound of the worth, and by task the nodes that its flows
+    pass.
+
+    The worth equals its bound where it is proven to be the best.
+    """
 
     rates: Rates
     value: float
@@ -41,7 +45,7 @@ class Best:
 
 
 def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: float = 1.0) -> Best:
-    """The optimum with APP at `alpha`, which 1 switches off, and with SRO or without."""
+    """The optimum with APP at `alpha`, where 1 switches APP off, and with SRO or without."""
     started = monotonic()
     excluded = pre_pruning(problem, alpha)
     if sro:
@@ -52,14 +56,14 @@ def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: f
 
 
 def pre_pruning(problem: Problem, alpha: float) -> Excluded:
-    """What APP leaves out."""
+    """By task, the switches that APP leaves out."""
     graphs = task_graphs(problem)
     pruned = pre_pruned(graphs, alpha) if alpha < 1 else graphs
     return [{*graph.into} - {*kept.into} for graph, kept in zip(graphs, pruned, strict=True)]
 
 
 def staged(problem: Problem, excluded: Excluded, options: SolverOptions) -> Excluded:
-    """What SRO leaves out as well. A first stage without a solution leaves everything to the second."""
+    """By task, what APP and SRO leave out. A first stage without a solution leaves out nothing more."""
     try:
         first = best(problem, with_first_stage(problem, excluded), options)
     except SolverError:
@@ -68,7 +72,7 @@ def staged(problem: Problem, excluded: Excluded, options: SolverOptions) -> Excl
 
 
 def with_first_stage(problem: Problem, excluded: Sequence[Collection[str]]) -> Excluded:
-    """What SRO's first stage leaves out as well: where there are aggregators, the location's common switches."""
+    """By task, what SRO's first stage leaves out: also the common switches of every location with aggregators."""
     found = []
     for graph, names in zip(task_graphs(problem), excluded, strict=True):
         more = graph.without(names) or graph
@@ -82,13 +86,15 @@ def with_first_stage(problem: Problem, excluded: Sequence[Collection[str]]) -> E
 
 
 def with_second_stage(problem: Problem, excluded: Sequence[set[str]], first: Best) -> Excluded:
-    """What SRO's second stage leaves out: also the aggregators above the ToRs that the first has not used."""
+    """By task, what is left out in SRO's second stage: also aggregators above the ToRs that the first stage does not
+    use.
+    """
     above = {name for names in locations(problem.fabric) for name in aggregators(problem.fabric, names)}
     return [names | (above - used) for names, used in zip(excluded, first.used, strict=True)]
 
 
 def best(problem: Problem, excluded: Excluded, options: SolverOptions) -> Best:
-    """The optimum without what each task excludes; of one task on a leaf-spine in closed form."""
+    """The optimum without what each task excludes. One task on a leaf-spine has a closed form."""
     task, *others = tasks_of(problem)
     closed = None if others else leaf_spine(reduced_fabric(problem.fabric, excluded[0]), task)
     if closed is None:
@@ -110,7 +116,7 @@ def reduced_fabric(fabric: Fabric, names: Collection[str]) -> Fabric:
 
 
 def searched_best(problem: Problem, excluded: Excluded, options: SolverOptions) -> Best:
-    """The optimum of several tasks, or of one that has no closed form."""
+    """The optimum of several tasks, or of one task without a closed form."""
     pruned = zip(tasks_of(problem), excluded, strict=True)
     tasks = tuple(replace(task, without=frozenset(names)) for task, names in pruned)
     search = searched(problem.fabric, tasks, options, monotonic())

@@ -15,8 +15,8 @@ from topo.fabric.fabric import Fabric
 class TaskGraph:
     """The links that the task may use (a = 1), and the kinds of its nodes.
 
-    A link into an INA switch enters the INP of its ingress pipeline, a link out of one leaves its OP; the
-    virtual links from INPs to their OP are left implicit, they carry x.
+    A link into an INA switch enters the INP of its ingress pipeline, a link out of one leaves its OP. The virtual links
+    from INPs to their OP, which carry x, are implicit.
     """
 
     fabric: Fabric
@@ -31,6 +31,7 @@ class TaskGraph:
 
     @cached_property
     def out_of(self) -> dict[str, list[DirectedLink]]:
+        """The links out of every node, by the node's name."""
         return grouped(self.links, end=0)
 
     @cached_property
@@ -57,7 +58,7 @@ class TaskGraph:
 
     @cached_property
     def common(self) -> list[str]:
-        """The common switches (N_cs): they forward and do not sum."""
+        """The common switches (N_cs), which forward and do not sum."""
         known = {self.server, *self.aggregating}
         return [node for node in self.into if node not in known]
 
@@ -79,14 +80,14 @@ class TaskGraph:
 
     @cached_property
     def most_sums(self) -> dict[Inp, int]:
-        """The most flows that each INP makes of those that enter it: one, unless they may be too many for one sum."""
+        """The most flows that leave each INP: one, unless so many may enter that they need several sums."""
         workers = len(self.workers)
         return {
             inp: sums_of(min(workers, sum(self.most_flows[u] for u, _ in links))) for inp, links in self.inps.items()
         }
 
     def without(self, switches: Collection[str]) -> TaskGraph | None:
-        """The graph without these switches, and what only leads to them; None where a worker then misses the PS."""
+        """The graph without these switches and what only leads to them; None where a worker then misses the PS."""
         left = [link for link in self.links if not {*link} & {*switches}]
         ending = reached(self.server, [(v, u) for u, v in left])
         if not ending.issuperset(self.workers):
@@ -103,7 +104,7 @@ class TaskGraph:
 
 
 def reached(start: str, links: Iterable[DirectedLink]) -> set[str]:
-    """The nodes that `links` lead to from `start`, and it."""
+    """`start`, and the nodes to which `links` lead from it."""
     peers: dict[str, list[str]] = {}
     for u, v in links:
         peers.setdefault(u, []).append(v)

@@ -20,8 +20,8 @@ from topo.fabric.fabric import Fabric
 class AroOptions(Options):
     """`pipeline_aware=False` plans as if every switch had one pipeline.
 
-    The switches then sum only what they really can, and the plan has the rate that this leaves: the
-    difference is what awareness is worth.
+    The switches of the plan then sum only what they really can, and its rate is what this leaves. The difference to the
+    aware plan is what awareness is worth.
     """
 
     pipeline_aware: bool = True
@@ -36,6 +36,9 @@ def plan(problem: Problem, options: AroOptions) -> Plan:
 
 
 def plan_aware(problem: Problem, options: AroOptions) -> Plan:
+    """ARO's plan for the real pipelines: by the model as printed where the fast method for several tasks does not
+    apply.
+    """
     task, *others = tasks_of(problem)
     if others and (options.solver != "highs" or any(s.aggregation_rate_bps for s in problem.fabric.switches)):
         return replace(plan_variant("aro-raw", problem, literal_options(options)), method="aro")
@@ -53,18 +56,18 @@ def plan_aware(problem: Problem, options: AroOptions) -> Plan:
 
 
 def literal_options(options: Options) -> LiteralOptions:
-    """For what the fast method for several tasks does not know: aggregation rates, and other solvers than HiGHS."""
+    """Options of the model as printed, which knows aggregation rates and other solvers than HiGHS."""
     return LiteralOptions(**{field.name: getattr(options, field.name) for field in fields(Options)})
 
 
 def plan_unaware(problem: Problem, options: Options) -> Plan:
-    """The plan of one who takes every switch for a single pipeline; its rate is what the pipelines then leave of it."""
+    """The plan of a method that takes every switch for a single pipeline, at the rate that the real pipelines leave."""
     made = plan(problem, AroOptions(**asdict(options), pipeline_aware=False))
     return replace(made, method="aro-unaware")
 
 
 def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
-    """The routes of a plan for other pipelines, at the rates that the real ones leave."""
+    """The routes of a plan that was made for other pipelines, at the rates that the real pipelines leave."""
     paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
     for shard in plan.shards:
         for tree in shard.trees:
@@ -81,4 +84,5 @@ def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
 
 
 def without_pipelines(fabric: Fabric) -> Fabric:
+    """The fabric with all ports of each switch in one pipeline."""
     return replace(fabric, switches=tuple(replace(s, pipelines=(s.ports,)) for s in fabric.switches))

@@ -12,9 +12,9 @@ TaskKey = tuple[int, str]
 
 @dataclass(frozen=True)
 class Task:
-    """Task i of the paper; D[i] is `server`, N[i]_w the job's workers.
+    """Task i of the paper: D[i] is `server`, and N[i]_w are the job's workers.
 
-    Reduced networks leave out the switches `without` (SRO and APP prune so).
+    Its graph leaves out the switches `without`, by which SRO and APP prune it.
     """
 
     job: Job
@@ -23,9 +23,10 @@ class Task:
 
     @property
     def key(self) -> TaskKey:
+        """The job's number and the PS."""
         return self.job.number, self.server
 
 
 def tasks_of(problem: Problem) -> tuple[Task, ...]:
-    """All tasks, job by job: T_s, joined over S."""
+    """All tasks, job by job: the union of T_s over the jobs s in S."""
     return tuple(Task(job, server) for job in problem.jobs for server in job.servers)

@@ -1,7 +1,7 @@
-"""ARO as published: the literal model, and the variants of Table II by name.
+"""ARO as published: the model as printed, and the variants of Table II by name.
 
-`aro-raw` is exact and what every faster method must agree with; the others trade throughput for time. `aro-qsr` is
-the paper's plain ARO too, for the two have the same row.
+`aro-raw` is exact, and every faster method must agree with it; the others trade throughput for time. `aro-qsr` is the
+paper's plain ARO too, since both have the same row.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from planner.trees.from_paths import plan_from_paths
 from topo.errors import InputError, SolverError
 
 LEAST = 1e-9
-"""Relative room below a rate that is known to be possible: the solver rounds."""
+"""How far, relatively, the second stage may stay below a rate that is known to be possible: the solver rounds."""
 
 
 @dataclass(frozen=True)
 class LiteralOptions(Options):
-    """The paper's N (`levels`) and alpha, used by the variants that have QSR or APP; `two_way` is footnote 3."""
+    """The paper's N (`levels`) and alpha, for the variants that have QSR or APP. `two_way` adds footnote 3."""
 
     levels: int = 100
     alpha: float = 0.6
@@ -55,11 +55,13 @@ class Variant:
 
     @property
     def summary(self) -> str:
+        """The variant in one line, as the list of planners shows it."""
         parts = [part for part, on in (("SRO", self.sro), ("APP", self.app), ("QSR", self.qsr)) if on]
         return f"the paper's ARO model as printed, {'with ' + ', '.join(parts) if parts else 'exact'}"
 
     @property
     def exact(self) -> bool:
+        """Whether the variant has none of SRO, APP and QSR."""
         return not (self.sro or self.app or self.qsr)
 
 
@@ -75,7 +77,7 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class Solved:
-    """A literal model with its solution, and how that was found."""
+    """The printed model with its solution, and how the solution was found."""
 
     aro: Literal
     outcome: SolverOutcome
@@ -99,7 +101,7 @@ def plan_variant(name: str, problem: Problem, options: LiteralOptions) -> Plan:
 
 
 def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> Solved:
-    """Build and solve, in one stage or two."""
+    """Build the model and solve it, in one stage or, with SRO, in two."""
     started = time.monotonic()
     form = Form(options.levels if variant.qsr else None, options.two_way)
     graphs: Sequence[TaskGraph] = task_graphs(problem)
@@ -119,9 +121,9 @@ def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> Sol
 def staged(
     problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: float, options: LiteralOptions
 ) -> tuple[Sequence[TaskGraph], float]:
-    """SRO's first stage, in half of the time: the graphs of the second, and a rate that every task can have.
+    """SRO's first stage, in half of the time: the graphs for the second stage, and a rate that every task can have.
 
-    A first stage without a solution leaves everything to the second.
+    Without a solution of the first stage, the second one gets all graphs as they are.
     """
     aro = build(problem, [first_stage(graph) for graph in graphs], form, unit_bps)
     try:
@@ -132,7 +134,7 @@ def staged(
 
 
 def solve_literal(aro: Literal, options: SolverOptions) -> SolverOutcome:
-    """Solve; then once more with all integers kept, so that rates are exact for the flows that were found."""
+    """Solve the model, then again with all integers fixed, so that rates are exact for the flows that were found."""
     outcome = solve(aro.model, options)
     for variable in aro.model.variables():
         if variable.cat == pulp.LpInteger:
@@ -150,7 +152,7 @@ def routes(aro: Literal) -> dict[int, list[tuple[str, ...]]]:
 
 
 def check_rates(solved: Solved, rates: dict[TaskKey, float], options: LiteralOptions) -> None:
-    """Raise unless every job has a rate: `SolverError` if time was short, `InputError` if the levels are too coarse."""
+    """Raise unless every job has a rate: `SolverError` if time was short, `InputError` if levels are too coarse."""
     for job in solved.aro.problem.jobs:
         if any(rates[job.number, server] > 0 for server in job.servers):
             continue
@@ -165,8 +167,8 @@ def check_rates(solved: Solved, rates: dict[TaskKey, float], options: LiteralOpt
 def judged(solved: Solved, variant: Variant, options: LiteralOptions) -> SolverOutcome:
     """What is proven of the plan: an optimum, a gap, or nothing.
 
-    SRO and APP prove nothing of the whole problem. QSR costs every task less than one step of its best rate, so what
-    its optimum is short of the best is less than a step for each task: that is the gap.
+    SRO and APP prove nothing about the whole problem. QSR costs each task less than one step of its best rate, so its
+    optimum lies below the best by less than one step for each task: that is the gap.
     """
     outcome = solved.outcome
     if variant.exact:
@@ -179,7 +181,9 @@ def judged(solved: Solved, variant: Variant, options: LiteralOptions) -> SolverO
 
 
 def worth(aro: Literal, rates: Sequence[float], *, most: bool = False) -> float:
-    """Eq. (1), (2) or (3) of rates in units of b-bar; with `most` the maximum over jobs where (3) has the minimum."""
+    """Eq. (1), (2) or (3) of rates in units of b-bar. With `most`, (3) takes the maximum over jobs instead of the
+    minimum.
+    """
     weighted = {
         job.number: job.weight * sum(r for r, task in zip(rates, aro.tasks, strict=True) if task.job == job)
         for job in aro.problem.jobs

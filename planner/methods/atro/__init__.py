@@ -1,1 +1,1 @@
-"""ATRO: the topology and the routes of one AllReduce, found together."""
+"""ATRO: the topology and the routes of one AllReduce, chosen together."""

@@ -1,18 +1,20 @@
 """How many workers a cluster can carry at most when links have at most t flows: an upper bound, by counting.
 
-Let u be an aggregator with eta ports. It sends one flow over one of them; K_u of the others lead to common switches
-and bring up to t flows each, the rest bring one flow each, for workers and aggregators send no more. With p flows at
+Let u be an aggregator with eta ports. It sends one flow over one of them; K_u of the others lead to common switches and
+bring up to t flows each, the rest bring one flow each, because workers and aggregators send no more. With p flows at
 the PS, n workers need n - p = sum of (in_u - 1): what is not summed arrives. So, with K links from common switches to
 aggregators, and F flows over them,
 
     n <= p + A (eta - 2) + F - K.
 
-Common switches must take those F flows in, one per port. m of them that are joined by at least m - 1 links of their
-own have m eta - 2 (m - 1) other ports, for K links and F entries; F <= t K, and K <= A m, for two switches have at most
+Common switches must take those F flows in, one per port. m of them that are joined by at least m - 1 links of their own
+have m eta - 2 (m - 1) other ports, for K links and F entries; F <= t K, and K <= A m, because two switches have at most
 one link. A PS at a common switch takes one more port, and p <= t of the entries; that switch is in layer 1 and sends to
-nobody else, so K <= A (m - 1). A PS at an aggregator has p = 1. The best division of the common switches into such
-groups, and of the aggregators' ports among them, is found by dynamic programming. Of layers
-only one or two are counted, and not that flows must not run in circles: the bound may be missed.
+nobody else, so K <= A (m - 1). A PS at an aggregator has p = 1. Dynamic programming finds the best division of the
+common switches into such groups, and of the aggregators' ports among them.
+
+Only clusters of one or two layers have their layers counted, and nothing says that flows must not run in circles. So
+the bound may lie above what can be wired.
 """
 
 from __future__ import annotations
@@ -25,23 +27,25 @@ from numpy.typing import NDArray
 from planner.methods.atro.cluster import Cluster
 
 Gains = NDArray[np.int64]
-"""`gains[K]`: the most of F - K, plus what the PS gets, with K links to aggregators."""
+"""`gains[K]`: the most that F - K and the PS's flows add up to with K links to aggregators."""
 
 IMPOSSIBLE = -(1 << 40)
+"""The gain of what cannot be wired, low enough to stay lowest in sums."""
 
 
 def most_workers_bound(cluster: Cluster, t: int) -> float:
-    """No wiring with at most `t` flows on every link carries more workers."""
-    # An aggregator of one port is worth less than none.
+    """A number of workers that no wiring with at most `t` flows on every link exceeds."""
+    # Aggregators of one port lower the bound, so it is also tried without any.
     most = max(with_aggregators(cluster, t, number) for number in {0, cluster.aggregators})
     hosts = (cluster.aggregators + cluster.common) * cluster.ports - 1
     return max(0, min(most, hosts, few_layers(cluster, t)))
 
 
 def few_layers(cluster: Cluster, t: int) -> float:
-    """What one or two layers bound: the PS's switch, and under it switches with nothing but workers. Else infinite.
+    """The most workers of a cluster with one or two layers; infinite with more layers.
 
-    An aggregator under the PS's switch brings `full` workers for one flow, a common switch no more than its link holds.
+    Two layers are the PS's switch, and under it switches with nothing but workers. An aggregator under the PS's switch
+    brings `full` workers for one flow, a common switch no more than its link holds.
     """
     full = cluster.ports - 1
     if cluster.layers == 1:
@@ -56,13 +60,13 @@ def few_layers(cluster: Cluster, t: int) -> float:
 
 
 def under(ports: int, brought: list[int]) -> int:
-    """The most workers that so many ports bring, each by a switch, or by being a worker's."""
+    """The most workers that so many ports bring: a port brings one worker, or a switch with `brought` of them."""
     best = sorted(brought, reverse=True)[: max(0, ports)]
     return sum(max(1, workers) for workers in best) + max(0, ports - len(best))
 
 
 def with_aggregators(cluster: Cluster, t: int, aggregators: int) -> int:
-    """The bound for so many aggregators in use."""
+    """The bound where so many aggregators are in use."""
     width = aggregators * max(0, cluster.ports - 1) + 1
     free = [group(cluster, t, aggregators, m, width) for m in range(cluster.common + 1)]
     top = [group(cluster, t, aggregators, m, width, has_server=True) for m in range(cluster.common + 1)]
@@ -76,7 +80,7 @@ def with_aggregators(cluster: Cluster, t: int, aggregators: int) -> int:
 
 
 def group(cluster: Cluster, t: int, aggregators: int, m: int, width: int, *, has_server: bool = False) -> Gains:
-    """The gains of m joined common switches, with the PS at one of them or not."""
+    """The gains of m joined common switches, with or without the PS at one of them."""
     links = np.arange(width, dtype=np.int64)
     feeders = m - has_server
     if feeders < 0:
@@ -88,7 +92,7 @@ def group(cluster: Cluster, t: int, aggregators: int, m: int, width: int, *, has
 
 
 def divide(free: list[Gains]) -> list[Gains]:
-    """`best[m]`: the gains of m common switches, divided as is best."""
+    """`best[m]`: the gains of m common switches in the best division into groups."""
     best = [free[0]]
     for m in range(1, len(free)):
         best.append(np.max([free[m], *(combine(free[size], best[m - size]) for size in range(1, m))], axis=0))
@@ -96,7 +100,7 @@ def divide(free: list[Gains]) -> list[Gains]:
 
 
 def combine(first: Gains, second: Gains) -> Gains:
-    """The best gains of two groups that have K links together."""
+    """The best gains of two groups that together have K links."""
     width = len(first)
     sums = np.full(width, IMPOSSIBLE, dtype=np.int64)
     for links, gain in enumerate(first):

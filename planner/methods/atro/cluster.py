@@ -1,6 +1,6 @@
 """What ATRO is given, a reconfigurable cluster, and what it finds: how to wire it, and the flows on the links.
 
-Every device hangs from an optical switching device, so any two may be joined by one link, hosts excepted:
+Every device is connected to an optical switching device, so any two may be joined by one link, except two hosts:
 workers and the parameter server (PS) have one port each, every switch and aggregator has `ports`.
 """
 
@@ -19,7 +19,7 @@ Link = tuple[str, str]
 
 @dataclass(frozen=True)
 class Cluster:
-    """`aggregators` sum flows, `common` switches do not. `layers` is L, the most switches on a way to the PS."""
+    """The devices: `aggregators` sum flows, `common` switches do not. `layers` is L, the most switches on a way."""
 
     aggregators: int
     common: int
@@ -44,26 +44,30 @@ class Cluster:
 
     @cached_property
     def aggregator_names(self) -> tuple[str, ...]:
+        """The names of the aggregators: agg1, agg2 and so on."""
         return tuple(f"agg{i}" for i in range(1, self.aggregators + 1))
 
     @cached_property
     def common_names(self) -> tuple[str, ...]:
+        """The names of the common switches: cs1, cs2 and so on."""
         return tuple(f"cs{i}" for i in range(1, self.common + 1))
 
     @property
     def switch_names(self) -> tuple[str, ...]:
+        """The names of the aggregators, then of the common switches."""
         return self.aggregator_names + self.common_names
 
     @cached_property
     def worker_names(self) -> tuple[str, ...]:
+        """The names of the workers: w1, w2 and so on."""
         return tuple(f"w{i}" for i in range(1, self.workers + 1))
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """`flows[u, v]`: reduction flows on the link from u to v, at least 1 (the paper's y). `layer[u]` is l_u.
+    """How the cluster is wired: `flows[u, v]` on the link from u to v, at least 1 (the paper's y), and `layer[u]`, l_u.
 
-    Only links that carry flows exist. The PS is `ps`, its layer counts as 0.
+    Only links that carry flows exist. The PS is `ps`, and its layer counts as 0.
     """
 
     flows: dict[Link, int]
@@ -71,21 +75,23 @@ class Wiring:
 
     @property
     def most_flows(self) -> int:
-        """Flows on the busiest link. The rate is the capacity over it."""
+        """The flows on the busiest link. The rate is a link's capacity divided by them."""
         return max(self.flows.values())
 
     @cached_property
     def next_hops(self) -> dict[str, dict[str, int]]:
-        """For every node those that it sends to, and its flows to each."""
+        """For every node that sends, its peers and its flows to each of them."""
         hops: dict[str, dict[str, int]] = {}
         for (node, peer), count in self.flows.items():
             hops.setdefault(node, {})[peer] = count
         return hops
 
     def inflow(self, node: str) -> int:
+        """The flows that come to a node."""
         return sum(count for (_, peer), count in self.flows.items() if peer == node)
 
     def outflow(self, node: str) -> int:
+        """The flows that leave a node."""
         return sum(self.next_hops.get(node, {}).values())
 
 
@@ -113,6 +119,7 @@ def violations(cluster: Cluster, wiring: Wiring) -> Iterator[tuple[str, str]]:
 
 
 def layer_violations(cluster: Cluster, wiring: Wiring) -> Iterator[tuple[str, str]]:
+    """The broken rules (4) and (18) to (20), each with a node that breaks it."""
     switches = set(cluster.switch_names)
     for node, layer in wiring.layer.items():
         if not 1 <= layer <= cluster.layers:

@@ -1,7 +1,7 @@
 """The same decision with workers counted instead of named: can the cluster be wired for t flows per link?
 
-Workers are interchangeable, so a switch needs only their number; switches of a kind are too, so they may be ordered by
-it. What remains are pairs of switches. It settles the cases between the bound and the construction.
+Workers are interchangeable, so a switch needs only their number. Switches of a kind are too, so they may be ordered by
+it. What remains are pairs of switches. This model settles the cases between the bound and the construction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Compact:
-    """`w[u]`: workers at u; `p[u]`: flows from u to the PS; `y[u, v]`: flows between switches."""
+    """The model. `w[u]`: workers at u; `p[u]`: flows from u to the PS; `y[u, v]`: flows from switch u to switch v."""
 
     model: pulp.LpProblem
     w: dict[str, Any]
@@ -33,7 +33,7 @@ class Compact:
 
 
 def decide(cluster: Cluster, t: int, options: SolverOptions) -> Wiring | str:
-    """A wiring with at most `t` flows on any link, or that there is none, or that the solver does not know."""
+    """A wiring with at most `t` flows on any link; `INFEASIBLE` if none exists, `UNKNOWN` if that stays open."""
     compact = build(cluster, t)
     model = compact.model
     model += pulp.lpSum(compact.w.values()) == cluster.workers, "all_workers"
@@ -44,7 +44,10 @@ def decide(cluster: Cluster, t: int, options: SolverOptions) -> Wiring | str:
 
 
 def most_workers(cluster: Cluster, t: int, options: SolverOptions) -> int:
-    """The most workers that the cluster can be wired for, 0 if none. `cluster.workers` bounds them."""
+    """The most workers for which the cluster can be wired, at most `cluster.workers`; 0 if it cannot be wired.
+
+    Raises `SolverError` where the time is too short to prove it.
+    """
     compact = build(cluster, t)
     model, total = compact.model, pulp.lpSum(compact.w.values())
     model += total <= cluster.workers, "no_more_workers"
@@ -59,7 +62,7 @@ def most_workers(cluster: Cluster, t: int, options: SolverOptions) -> int:
 
 
 def build(cluster: Cluster, t: int) -> Compact:
-    """The constraints; the caller adds how many workers there are."""
+    """The constraints of a wiring with at most `t` flows on any link. The caller adds how many workers there are."""
     model = pulp.LpProblem("atro_compact", pulp.LpMinimize)
     n_agg, n_cs = cluster.aggregator_names, cluster.common_names
     n_s = (*n_agg, *n_cs)

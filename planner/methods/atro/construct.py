@@ -1,7 +1,8 @@
-"""Wirings that reach, or nearly reach, the bound: aggregators in a tree, common switches that feed them.
+"""Wirings that reach, or nearly reach, the bound: aggregators in a tree, and common switches that feed them.
 
-A common switch that workers enter sends their flows over few links of t flows each to as many aggregators, of which
-each gives one port for t flows: a feeder. Where its ports are too few to fill its links, others send to it: relays.
+A feeder is a common switch that workers enter and that sends their flows over few links, of t flows each, to as many
+aggregators, each of which spends one port for t flows. Where a feeder's ports are too few to fill its links, other
+common switches send to it: relays.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from itertools import count, product
 from planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring
 
 MIXED, LEVEL = "mixed", "level"
-"""Whether a feeder's aggregators may stand at different distances from the PS. On a level its routes are all shortest
-paths, which is what ARO plans with."""
+"""Whether a feeder's aggregators may stand at different distances from the PS (mixed) or not (level). Level routes are
+all shortest paths, which is what ARO plans with."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What distinguishes the wirings that are tried. `full`: no feeder has a link that is not full,
-    and no relay has relays."""
+    """What tells apart the wirings that are tried.
+
+    `aggregators`: how many are used. `server_at_common`: whether the PS is at a common switch. `feeding`: `MIXED` or
+    `LEVEL`. `full`: no feeder has a link that is not full, and no relay has relays.
+    """
 
     aggregators: int
     server_at_common: bool
@@ -30,7 +34,10 @@ class Recipe:
 
 @dataclass
 class Skeleton:
-    """Switches and their links, without workers yet. It grows."""
+    """Switches and their links while a wiring grows, without workers yet.
+
+    `parents` are those to which a switch sends, `layer` is its layer, `free` counts its ports that are not used.
+    """
 
     cluster: Cluster
     t: int
@@ -39,18 +46,20 @@ class Skeleton:
     layer: dict[str, int] = field(default_factory=lambda: {SERVER: 0})
     free: dict[str, int] = field(default_factory=dict)
     room: dict[str, int] = field(default_factory=dict)
-    """Flows that a common switch could take in addition; an aggregator is not limited."""
+    """The flows that a common switch could take in addition. Aggregators are not in it, as they are not limited."""
 
     @property
     def aggregators(self) -> list[str]:
+        """The aggregators that are wired."""
         return [switch for switch in self.parents if switch not in self.room]
 
     @property
     def spare(self) -> list[str]:
+        """The common switches that are not wired yet."""
         return [name for name in self.cluster.common_names if name not in self.parents]
 
     def add(self, switch: str, parents: list[str], room: int | None = None) -> None:
-        """A switch that sends to `parents`; `room` flows if it is a common one."""
+        """Wire a switch that sends to `parents`; a common one gets `room` for that many flows."""
         self.parents[switch] = parents
         self.layer[switch] = 1 + max(self.layer[parent] for parent in parents)
         self.free[switch] = self.cluster.ports - len(parents)
@@ -61,22 +70,23 @@ class Skeleton:
             self.room[switch] = room
 
     def entries(self, switch: str) -> int:
-        """Workers that could hang from a switch."""
+        """How many workers could hang from a switch."""
         return min(self.free[switch], self.room.get(switch, self.free[switch]))
 
     @property
     def capacity(self) -> int:
-        """Workers that could hang from all of them."""
+        """How many workers could hang from all switches together."""
         return sum(map(self.entries, self.parents))
 
     def may_have_children(self, switch: str) -> bool:
+        """Whether another switch could send to this one, by its ports, its room and the number of layers."""
         return self.entries(switch) > 0 and self.layer[switch] < self.cluster.layers
 
 
 def construct(cluster: Cluster, t: int) -> Wiring | None:
     """The wiring of fewest switches with at most `t` flows on every link; None if no recipe leads to one.
 
-    Those on which ARO agrees go before all others.
+    Wirings with level feeding, on which ARO's plan has the same rate, go before all others.
     """
     for feeding in (LEVEL, MIXED):
         grown = (grow(cluster, t, recipe) for recipe in recipes(cluster, feeding))
@@ -87,20 +97,20 @@ def construct(cluster: Cluster, t: int) -> Wiring | None:
 
 
 def most_constructed(cluster: Cluster, t: int) -> int:
-    """The most workers, no more than `cluster.workers`, for which `construct` finds a wiring."""
+    """The most workers for which `construct` finds a wiring, at most `cluster.workers`."""
     grown = (grow(cluster, t, recipe) for feeding in (LEVEL, MIXED) for recipe in recipes(cluster, feeding))
     return min(cluster.workers, max((skeleton.capacity for skeleton in grown if skeleton), default=0))
 
 
 def recipes(cluster: Cluster, feeding: str) -> Iterator[Recipe]:
-    """With few aggregators first."""
+    """The recipes with this feeding, those with few aggregators first."""
     for number, server_at_common, full in product(range(cluster.aggregators + 1), (False, True), (False, True)):
         if cluster.common if server_at_common else number:
             yield Recipe(number, server_at_common, feeding, full)
 
 
 def grow(cluster: Cluster, t: int, recipe: Recipe) -> Skeleton | None:
-    """The skeleton of a recipe, with the feeders and relays that the workers need; None if aggregators do not fit."""
+    """The skeleton of a recipe with the feeders and relays that workers need; None if its aggregators do not fit."""
     skeleton = Skeleton(cluster, t, recipe)
     if recipe.server_at_common:
         skeleton.add(cluster.common_names[0], [SERVER], room=t)
@@ -114,7 +124,10 @@ def grow(cluster: Cluster, t: int, recipe: Recipe) -> Skeleton | None:
 
 
 def add_aggregator(skeleton: Skeleton, name: str) -> bool:
-    """Under the first switch that has a port for it, so that all stand as near to the PS as they can."""
+    """Wire an aggregator under the first switch that has a port for it, so as near to the PS as it can be.
+
+    Returns whether there is such a switch.
+    """
     if not skeleton.parents:
         skeleton.add(name, [SERVER])
         return True
@@ -128,7 +141,7 @@ def add_aggregator(skeleton: Skeleton, name: str) -> bool:
 
 
 def add_feeder(skeleton: Skeleton) -> bool:
-    """A common switch that sends to the aggregators which let it gain most; whether any gains."""
+    """Wire the common switch that gains most workers, under the best aggregators for it; returns whether one gains."""
     choices = [(*gain(skeleton, group[:links]), group[:links]) for group in groups(skeleton)
                for links in range(1, len(group) + 1)]  # fmt: skip
     useful = [choice for choice in choices if choice[0] > 0]
@@ -140,7 +153,7 @@ def add_feeder(skeleton: Skeleton) -> bool:
 
 
 def groups(skeleton: Skeleton) -> Iterator[list[str]]:
-    """Aggregators that one feeder may send to, those with most free ports first."""
+    """The groups of aggregators to which one feeder may send, those with most free ports first."""
     willing = sorted(filter(skeleton.may_have_children, skeleton.aggregators), key=lambda name: -skeleton.free[name])
     if skeleton.recipe.feeding == MIXED:
         yield willing
@@ -150,7 +163,7 @@ def groups(skeleton: Skeleton) -> Iterator[list[str]]:
 
 
 def gain(skeleton: Skeleton, parents: list[str]) -> tuple[int, int]:
-    """How many workers more a feeder of these aggregators brings, and the flows that its links hold."""
+    """How many more workers a feeder of these aggregators brings, and how many flows its links hold."""
     links, ports = len(parents), skeleton.cluster.ports
     room = skeleton.t * links
     if skeleton.recipe.full and links > 1 and room > ports - links:
@@ -159,9 +172,10 @@ def gain(skeleton: Skeleton, parents: list[str]) -> tuple[int, int]:
 
 
 def add_relay(skeleton: Skeleton) -> bool:
-    """A common switch that sends to one whose links hold more flows than its ports take in; whether there is one.
+    """Wire a common switch under one whose links hold more flows than its ports take in; returns whether there is one.
 
-    It gets the room that the parent's other ports leave; no more than its own ports take in, unless it may have relays.
+    It gets the room that the parent's other ports leave, and unless it may have relays itself, no more than its own
+    ports take in.
     """
     own = skeleton.cluster.ports - 1
     extra = {
@@ -180,7 +194,7 @@ def add_relay(skeleton: Skeleton) -> bool:
 
 
 def wiring_of(skeleton: Skeleton) -> Wiring:
-    """The skeleton with its workers: at the aggregators first, since what they sum costs no more links."""
+    """The skeleton with its workers, at aggregators first: what these sum costs no more links."""
     flows: dict[Link, int] = {}
     number = count(1)
     workers = skeleton.cluster.workers
@@ -199,7 +213,7 @@ def wiring_of(skeleton: Skeleton) -> Wiring:
 
 
 def sends(skeleton: Skeleton, switch: str, received: int) -> Iterator[tuple[str, int]]:
-    """What a switch sends to each parent: an aggregator one sum, a common switch all it gets, in even parts."""
+    """What a switch sends to each parent: an aggregator one sum, a common switch all that it gets, in even parts."""
     parents = skeleton.parents[switch]
     total = received if switch in skeleton.room else min(1, received)
     for position, parent in enumerate(parents):

@@ -1,8 +1,8 @@
 """ATRO's optimum with a proof, without solving its model: the bound, a construction, and a small model between them.
 
-With one capacity b everywhere the rate is b / t for the most flows t on a link, and more flows never hurt: the optimum
-is the least t for which a wiring exists. The bound excludes those below, the construction shows one, and what neither
-settles `compact` decides.
+With one capacity b everywhere the rate is b / t, where t is the most flows on a link, and a wiring for t flows is one
+for more: the optimum is the least t for which a wiring exists. The bound excludes those below, the construction shows
+one, and `compact` decides what neither settles.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from planner.methods.atro.construct import construct
 from topo.errors import SolverError
 
 COUNTING = "counting"
+"""The solver's name in an outcome for which no solver was asked."""
 
 
 def optimise(cluster: Cluster, options: SolverOptions | None = None) -> tuple[Wiring, SolverOutcome]:
-    """The wiring with the highest rate, and how sure that is: "optimal" has a proof for every smaller t.
+    """The wiring with the highest rate, and whether that is proven: "optimal" has a proof for every smaller t.
 
     The outcome's solver is "counting" where no solver was asked. Raises `SolverError` when the hosts cannot be wired.
     """
@@ -48,13 +49,14 @@ def optimise(cluster: Cluster, options: SolverOptions | None = None) -> tuple[Wi
 
 
 def least_flows(cluster: Cluster) -> int:
-    """The least t that counting does not exclude; more than there are workers if it excludes all."""
+    """The least t that counting does not exclude; one more than there are workers if it excludes all."""
     return bisect_left(
         range(cluster.workers + 1), True, lo=1, key=lambda t: most_workers_bound(cluster, t) >= cluster.workers
     )
 
 
 def not_found(cluster: Cluster, options: SolverOptions) -> SolverError:
+    """The error for a search that ended without a wiring and without a proof that there is none."""
     return SolverError(
         f"no wiring for {cluster.workers} workers found in {options.time_limit_s:g} s, no proof that there is none: "
         "raise the time limit, or add layers"
@@ -62,6 +64,7 @@ def not_found(cluster: Cluster, options: SolverOptions) -> SolverError:
 
 
 def cannot_be_wired(cluster: Cluster) -> SolverError:
+    """The error for a cluster for which no wiring exists."""
     switches = cluster.aggregators + cluster.common
     return SolverError(
         f"{cluster.workers} workers and a PS cannot be wired to {switches} switches of {cluster.ports} ports in "

@@ -1,7 +1,7 @@
-"""ATRO's model, equations (1) to (21), as the paper states it: the reference for everything faster.
+"""ATRO's model, equations (1) to (21), as the paper prints it: the reference for everything faster.
 
-The paper's model is quadratic, for (14) multiplies y and r. With t = 1 / r it is linear: maximising r is minimising t.
-What is feasible at r is so at any lower rate: the best whole rate (1), or the best of a list (QSR), is the greatest
+The paper's model is quadratic, because (14) multiplies y and r. With t = 1 / r it is linear: maximising r is minimising
+t. What is feasible at r is so at any lower rate: the best whole rate (1), or the best of a list (QSR), is the greatest
 that is not above the optimum of all, and needs no model of its own.
 
 Where the printed text is garbled or incomplete:
@@ -9,8 +9,8 @@ Where the printed text is garbled or incomplete:
 - (3): y is at least 0; the scan's "> 0" would put a flow on every pair.
 - (13): what enters u is y_v^u, from v, and what leaves it y_u^v'.
 - (14): (y_u^v + y_v^u) r <= b_u^v. From u to v go reduction flows, y_u^v, and on the reversed routes what is
-  disseminated to the y_v^u. b_u^v is that direction's capacity: were it shared with the other, a worker could send at
-  half of its link's rate at most, and the paper reports the full one.
+  disseminated to the y_v^u. b_u^v is that direction's capacity: were it shared with the other direction, a worker could
+  send at half of its link's rate at most, and the paper reports the full one.
 - No equation says that workers send, and without one y = 0 is optimal for any r. As in ARO's (5), a worker sends one
   flow; it receives none, and the PS sends none.
 """
@@ -28,6 +28,7 @@ from planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring
 from planner.solvers.solve import solve
 
 MORE_PORTS = "give the switches more ports, or add switches or layers"
+"""What to do about a cluster that cannot be wired."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def build(cluster: Cluster) -> Atro:
 
 
 def extract(atro: Atro) -> Wiring:
-    """The links that carry flows; those with x = 1 that carry none are removed (section III-C)."""
+    """The links that carry flows. Links with x = 1 that carry none are removed (section III-C)."""
     flows = {link: round(y.varValue) for link, y in atro.y.items()}
     return Wiring(
         {link: count for link, count in flows.items() if count > 0},

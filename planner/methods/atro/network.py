@@ -1,4 +1,4 @@
-"""ATRO's network as the kit has networks: a wiring becomes fabric, problem and plan."""
+"""ATRO's wiring as the kit's own types: fabric, problem and plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_ina
 
 WHOLE_GRADIENT = Job(1, (), (), 548_000)
-"""The job's sizes where nobody says otherwise; its hosts are filled in."""
+"""The job's sizes where none are given; its hosts are filled in."""
 
 
 def design(
@@ -56,9 +56,9 @@ def realise(
 
 
 def fabric_of(cluster: Cluster, wiring: Wiring) -> Fabric:
-    """The links of a wiring, all optical. Switches that carry nothing are left out.
+    """The fabric of a wiring, with all links optical. Switches that carry nothing are left out.
 
-    Layers become tiers upside down. Layer 1 is the top, so that all routes climb, and only the last hop descends.
+    Layers become tiers upside down: layer 1 is the top tier, so that all routes climb, and only the last hop descends.
     """
     deepest = max(wiring.layer.values())
     used = {node for link in wiring.flows for node in link}
@@ -71,12 +71,12 @@ def fabric_of(cluster: Cluster, wiring: Wiring) -> Fabric:
 
 
 def upwards(link: Link) -> Link:
-    """The ends of a link as other fabrics have them: a host before its switch."""
+    """The ends of a link as other fabrics have them, with a host before its switch."""
     return (SERVER, link[0]) if link[1] == SERVER else link
 
 
 def natural(link: Link) -> tuple[bool, tuple[tuple[str, int], ...]]:
-    """Hosts' links first, and w2 before w10."""
+    """A sort key of links: hosts' links first, and w2 before w10."""
     ends = ((node.rstrip(digits), int(node.lstrip(ascii_lowercase) or 0)) for node in link)
     return not link[0].startswith("w"), tuple(ends)
 
@@ -84,7 +84,7 @@ def natural(link: Link) -> tuple[bool, tuple[tuple[str, int], ...]]:
 def paths_of(wiring: Wiring, workers: Iterable[str], aggregators: set[str]) -> list[Path]:
     """A path for every worker along the flows, each of which is taken once.
 
-    Flows that meet in an aggregator leave it as one: who comes later goes on as the first did (ARO's Algorithm 1).
+    Flows that meet in an aggregator leave it as one: a later one goes on as the first did (ARO's Algorithm 1).
     """
     left = {node: dict(peers) for node, peers in wiring.next_hops.items()}
     rest: dict[str, Path] = {SERVER: (SERVER,)}

@@ -1,11 +1,12 @@
 """Column generation: the best forest of any number of trees, and what no forest exceeds.
 
-The master packs the trees found so far; its duals are prices w(e) of the links, and sigma_i of a unit of task i's rate.
-A tree is worth adding if its links cost less than sigma_i; the cheapest is a MILP of one task (pricing). If none is,
-the packing is optimal. If the cheapest costs 1/f of sigma_i, prices f w are dual feasible: a bound on every forest.
+The master packs the trees found so far. Its duals are prices w(e) of the links, and sigma_i of a unit of task i's rate.
+A tree is worth adding if its links cost less than sigma_i; finding the cheapest is a MILP of one task (pricing). If
+none is worth it, the packing is optimal. If the cheapest costs 1/f of sigma_i, prices f w are dual feasible, which
+bounds every forest.
 
-All this is on the reduced network, where a node stands for a class of twins and a link for all of the class. A tree
-that is dealt out to the members in every rotation loads them evenly, so that nothing is lost.
+All this is on the reduced network, where a node stands for a class of twins and a link for all links of the class. A
+tree that is dealt out to the members in every rotation loads them evenly, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -26,17 +27,18 @@ from planner.trees.unfolding import DirectedLink
 from topo.errors import SolverError
 
 TIGHT = 1e-7
-"""Relative; what is proven to this is optimal."""
+"""Relative; what is proven to this precision counts as optimal."""
 
 SHORTER = 1e-12
-"""Added to every price, so that no flows are in a tree that serve nothing."""
+"""Added to every price, so that a tree has no flows that serve nothing."""
 
 ANY_RATE = (0.0,)
+"""The rate of a question that asks for a tree at any rate."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A tree of a task, as flows in the reduced network."""
+    """A tree of a task as flows on the links of the reduced network."""
 
     task: int
     flows: Counter[DirectedLink]
@@ -44,7 +46,11 @@ class Shape:
 
 @dataclass(frozen=True)
 class Prices:
-    """The master's optimum, its duals by link and by task, what of its value the links account for; shapes' rates."""
+    """The master's optimum.
+
+    `links` and `tasks` are its duals; `of_links` is the part of its `value` that links account for; `rates` are those
+    of the shapes.
+    """
 
     value: float
     links: dict[DirectedLink, float]
@@ -55,14 +61,14 @@ class Prices:
 
 @dataclass(frozen=True)
 class Generated:
-    """All shapes found so far, and what no forest exceeds."""
+    """All shapes found so far, and a worth that no forest exceeds."""
 
     shapes: tuple[Shape, ...]
     bound: float
 
 
 def shape_of(net: Network, column: Column) -> Shape:
-    """A tree without regard to which member of a class it uses."""
+    """A tree's shape, which does not say which member of a class the tree uses."""
     first = {member: node for node, members in net.twins.items() for member in members}
     flows: Counter[DirectedLink] = Counter()
     for resource, n in column.flows.items():
@@ -73,7 +79,7 @@ def shape_of(net: Network, column: Column) -> Shape:
 
 
 def trees_of(ground: Ground, net: Network, shape: Shape) -> Iterator[Column]:
-    """The shape's trees in the fabric, a rotation of the members of all classes each."""
+    """The shape's trees in the fabric: one for each rotation of the members of all classes."""
     for k in range(max(net.size(node) for link in shape.flows for node in link)):
         turned = {z: (*members[k % len(members) :], *members[: k % len(members)]) for z, members in net.twins.items()}
         alone = replace(net.only([shape.task]), twins=turned)
@@ -83,7 +89,10 @@ def trees_of(ground: Ground, net: Network, shape: Shape) -> Iterator[Column]:
 
 
 def generate(ground: Ground, net: Network, start: Generated, deadline: float, gap: float = 0.0) -> Generated:
-    """Add shapes to those of `start`, which has one for every task, until none is missing, or the time is over."""
+    """Add shapes to those of `start` until none is missing, the gap is small enough, or the time is over.
+
+    `start` has a shape for every task.
+    """
     shapes, bound = list(start.shapes), start.bound
     while monotonic() < deadline:
         prices = master(ground, net, shapes)
@@ -103,13 +112,13 @@ def generate(ground: Ground, net: Network, start: Generated, deadline: float, ga
 
 
 def used(ground: Ground, net: Network, generated: Generated) -> list[Shape]:
-    """The shapes of the best packing."""
+    """The shapes of the best packing of all that were generated."""
     rates = master(ground, net, generated.shapes).rates
     return [shape for shape, rate in zip(generated.shapes, rates, strict=True) if rate > TIGHT]
 
 
 def master(ground: Ground, net: Network, shapes: Sequence[Shape]) -> Prices:
-    """Pack the trees, without regard to limits of aggregators."""
+    """Pack the trees, without regard to limits of aggregators. Raises `SolverError` where there are no best rates."""
     program = Program()
     unit = ground.unit
     r = [program.variable(0, inf) for _ in shapes]
@@ -136,7 +145,7 @@ def master(ground: Ground, net: Network, shapes: Sequence[Shape]) -> Prices:
 
 
 def price(net: Network, task: int, prices: Prices, deadline: float) -> tuple[Shape | None, float]:
-    """The cheapest tree of a task, None if the time is over, and what no tree costs less than."""
+    """The cheapest tree of a task, None if the time is over; and a price below which no tree is."""
     question = Question.of(net.only([task]), ANY_RATE)
     question.make_whole()
     program, (columns,) = question.program, question.columns

@@ -1,4 +1,4 @@
-"""A forest as a plan: a shard with one tree for every tree, and of the gradient the part that its rate is."""
+"""A forest as a plan: a shard with one tree for every tree of the forest, with its part of the rate as share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.methods.forest.packing import Forest, Ground
 
 
 def plan_of(ground: Ground, forest: Forest, outcome: SolverOutcome, window: int) -> Plan:
-    """Trees of one job are numbered in the order of its PSs; those in one pipeline divide its slots."""
+    """The plan of a forest. A job's trees are numbered in its order; those in one pipeline divide its slots."""
     jobs = [ground.tasks[column.task].job.number for column in forest.columns]
     totals: Counter[int] = Counter()
     numbers: Counter[int] = Counter()

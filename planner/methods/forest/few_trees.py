@@ -2,7 +2,7 @@
 
 The best packing of any number of trees says which rates the tasks could have. Divided over a few trees each, these
 rates may be too high for whole trees; then lower ones are tried, in proportion. Several trees of one task are routed
-as several tasks are (`planner.methods.aro.several.routing`).
+like several tasks (`planner.methods.aro.several.routing`).
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from planner.methods.aro.several.several_tasks import worker_paths
 from planner.methods.forest.packing import Column, Forest, Ground, pack, task_rates
 
 PRECISION = 0.01
-"""How close to the highest part of the rates that has whole trees the search comes."""
+"""The search ends within this part of the highest rates that have whole trees."""
 
 PATIENCE_S = 5.0
-"""For a question that can be asked again for lower rates."""
+"""The seconds for a question that can be asked again for lower rates."""
 
 MOST_TREES = 4
-"""More are not asked for: the question gets harder, and a few trees are nearly as good as many."""
+"""More trees are not asked for: the question gets harder, and a few trees are nearly as good as many."""
 
 
 def rounded(best: Forest, every: Forest, ground: Ground, most: float, deadline: float) -> Forest:
-    """At most `most` trees for each task, with rates near those of `every`; or `best`, if that is better."""
+    """At most `most` trees for each task, with rates near those of `every`; or `best`, if that is worth more."""
     rates = task_rates(ground, every.columns, every.rates_bps)
     for split in splits(most):
         low, high, part = best.value / every.value, 1.0, 1.0
@@ -43,7 +43,7 @@ def rounded(best: Forest, every: Forest, ground: Ground, most: float, deadline: 
 
 
 def splits(most: float) -> Iterator[tuple[float, ...]]:
-    """How a task's rate is divided over its trees."""
+    """The ways to divide a task's rate over its trees."""
     yield from ((1 / 2, 1 / 2), (3 / 5, 2 / 5))
     if most > 2:
         count = int(min(most, MOST_TREES))
@@ -53,7 +53,7 @@ def splits(most: float) -> Iterator[tuple[float, ...]]:
 def whole_trees(
     ground: Ground, rates_bps: Sequence[float], split: Sequence[float], time_limit_s: float
 ) -> list[Column]:
-    """For each task with a rate a tree with each part of it; none if none are found."""
+    """For each task that has a rate, one tree for each part of it. The list is empty where no routing is found."""
     wanted = [(task, rate * part) for task, rate in enumerate(rates_bps) if rate > 0 for part in split]
     net = network(ground.fabric, [ground.tasks[task] for task, _ in wanted])
     _, routing = Router(net).route(tuple(rate for _, rate in wanted), time_limit_s)

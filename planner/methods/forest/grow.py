@@ -1,4 +1,4 @@
-"""A forest for a problem: ARO's trees first, then more, each time packed anew; and how close it is to the best."""
+"""A forest for a problem: ARO's trees first, then more, packed anew each time; and how close it is to the best."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from planner.methods.forest.relaxed import relax
 from planner.methods.forest.spread import MOST_TREES, rate_bound, spread
 
 NEAR = 0.01
-"""A packing of many trees so close to the best is good enough to be rounded to a few."""
+"""A packing of many trees with this relative gap is good enough to be rounded to a few."""
 
 
 @dataclass(frozen=True)
 class Grown:
-    """The best forest found, and what none exceeds in worth."""
+    """The best forest found so far, and a worth that no forest exceeds."""
 
     ground: Ground
     forest: Forest
@@ -36,13 +36,15 @@ class Grown:
 
     @property
     def gap(self) -> float:
+        """The relative gap of the forest's worth to the bound."""
         return max(0.0, self.bound / self.forest.value - 1)
 
     def with_better(self, forest: Forest) -> Grown:
-        """With this forest, if it is worth more."""
+        """The same with this forest, if it is worth more."""
         return replace(self, forest=forest) if forest.value > self.forest.value * (1 + TIGHT) else self
 
     def outcome(self, started: float) -> SolverOutcome:
+        """How well the forest is proven, for a search that began at `started` on the monotonic clock."""
         proven = self.gap <= 2 * TIGHT
         return SolverOutcome(
             OPTIMAL if proven else FEASIBLE, monotonic() - started, 0.0 if proven else self.gap, "highs"
@@ -50,7 +52,7 @@ class Grown:
 
 
 def grow(problem: Problem, most: float, options: Options) -> Grown:
-    """At most so many trees for each task. Raises `SolverError` where even one cannot be found."""
+    """A forest with at most `most` trees for each task. Raises `SolverError` where not even one tree is found."""
     deadline = monotonic() + options.time_limit_s
     ground = Ground(problem.fabric, tasks_of(problem))
     columns = aro_trees(ground, problem, options)
@@ -65,14 +67,14 @@ def grow(problem: Problem, most: float, options: Options) -> Grown:
     net = network(ground.fabric, ground.tasks)
     best = replace(best, bound=min(best.bound, relax(ground, net)))
     if most == 1 or (most < inf and len(closed) == 1 and closed[0] is not None):
-        return best  # one tree is ARO's, and for one task the closed form is good at a few
+        return best  # one tree is ARO's; a few trees for one task are the closed form's
     return searched(best, net.fine, columns, most, options, deadline)
 
 
 def searched(
     best: Grown, net: Network, columns: Sequence[Column], most: float, options: Options, deadline: float
 ) -> Grown:
-    """The best of the trees that column generation adds; or near it, if there may only be a few."""
+    """The best forest of the trees that column generation adds; with few trees allowed, one rounded from it."""
     ground, few = best.ground, most < inf
     enough = max(options.gap, NEAR if few else 0.0)
     stop = monotonic() + (deadline - monotonic()) / 2 if few else deadline
@@ -96,7 +98,7 @@ def aro_trees(ground: Ground, problem: Problem, options: Options) -> list[Column
 
 
 def spread_trees(ground: Ground, closed: Sequence[LeafSpine | None], most: float) -> list[Column]:
-    """A few trees for each task, in closed form."""
+    """A few trees for each task on a leaf-spine, in closed form."""
     few = int(min(most, MOST_TREES))
     return [
         ground.column(task, tree.paths)
@@ -106,5 +108,5 @@ def spread_trees(ground: Ground, closed: Sequence[LeafSpine | None], most: float
 
 
 def counting_bound(closed: Sequence[LeafSpine | None]) -> float:
-    """Of one task with a closed form; else infinite."""
+    """A bound of the rate of a single task that has a closed form; infinite for all else."""
     return rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf

@@ -1,8 +1,8 @@
 """Several aggregation trees for each task, each with a share of the gradient: beyond ARO's one tree.
 
-Every task of every job may have several, with one PS or many: a job's gradient is split over all its trees in
-proportion to their rates. Trees that sum in one pipeline divide its slots as those of several jobs do, so that each
-has a smaller window: with few slots, rates beyond window x fragment / round-trip time are planned and not reached.
+Every task of every job may have several trees, with one PS or many: a job's gradient is split over all its trees in
+proportion to their rates. Trees that sum in one pipeline divide its slots as those of several jobs do, so each has a
+smaller window. With few slots, rates beyond window x fragment / round-trip time are planned but not reached.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from topo.errors import InputError
 
 @dataclass(frozen=True)
 class ForestOptions(Options):
-    """`trees`: the most for each task; 0 for any number, 1 for ARO's. The gap is always to the best of any number.
+    """`trees`: the most for each task; 0 for any number, 1 for ARO's tree. The gap is always to the best of any number.
 
-    With any number the search ends with a proof or at the time limit. What ARO leaves of the search is HiGHS's.
+    With any number of trees the search ends with a proof or at the time limit. It uses HiGHS, except where it calls
+    ARO.
     """
 
     trees: int = 2

@@ -1,4 +1,4 @@
-"""Packing: the best rates of given trees. A task's gradient is divided over its trees in proportion to them.
+"""Packing: the best rates of given trees. A task's gradient is divided over its trees in proportion to their rates.
 
 With flows y_k(e) of tree k on link e: maximise what the tasks' rates are worth (ARO's Eqs. (2), (3)), where a task's
 rate is the sum of its trees' rates r_k, subject to sum_k r_k y_k(e) <= b(e) for every link, and likewise for every
@@ -29,12 +29,12 @@ NEGLIGIBLE = 1e-7
 """A tree with less than this part of its task's rate is left out."""
 
 Resource = DirectedLink | str
-"""A link; or a switch, whose aggregators have a limited rate."""
+"""A link; or the name of a switch, whose aggregators have a limited rate."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A tree of a task, by its position in the ground's tasks, and the flows that it has on every resource."""
+    """A tree of a task, which is a position among the ground's tasks, and its flows on every resource."""
 
     task: int
     tree: AggregationTree
@@ -43,7 +43,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees with a rate each, and what all tasks' rates are worth."""
+    """Trees with a rate each, and what all tasks' rates together are worth."""
 
     columns: tuple[Column, ...]
     rates_bps: tuple[float, ...]
@@ -63,34 +63,38 @@ class Ground:
 
     @cached_property
     def worth(self) -> Worth:
+        """The objective of all tasks' rates."""
         return Worth(self.tasks, access_links(self.fabric, self.tasks))
 
     @cached_property
     def aggregate_at(self) -> frozenset[str]:
+        """The names of the INA switches."""
         return frozenset(switch.name for switch in self.fabric.switches if switch.ina)
 
     @cached_property
     def unit(self) -> float:
-        """Rates are multiples of it where a solver sees them."""
+        """The highest capacity in bit/s; a solver gets rates in units of it."""
         return max(self.fabric.capacities_bps.values())
 
     def capacity_bps(self, resource: Resource) -> float:
+        """The capacity of a link, or the aggregation rate of a switch, infinite where it has none."""
         if isinstance(resource, str):
             return self.fabric.switch_by_name[resource].aggregation_rate_bps or inf
         return self.fabric.capacities_bps[resource]
 
     def column(self, task: int, paths: Sequence[Path]) -> Column:
-        """The tree of a path for every worker of the task."""
+        """The tree of one path for every worker of the task."""
         return self.column_of(task, tree_from_paths(self.fabric, 1, paths, self.aggregate_at))
 
     def column_of(self, task: int, tree: AggregationTree) -> Column:
+        """A tree with its flows on links, and on switches with a limited rate."""
         summed = ((z, n) for z, n in aggregated_flows([tree]).items() if self.capacity_bps(z) < inf)
         flows: list[tuple[Resource, int]] = [*flow_counts([tree]).items(), *summed]
         return Column(task, tree, dict(flows))
 
 
 def pack(ground: Ground, columns: Sequence[Column]) -> Forest:
-    """The best rates of these trees. A task without a tree has none."""
+    """The best rates of these trees; a task without a tree has the rate 0. Raises `SolverError` if none are found."""
     unit = ground.unit
     program = Program()
     r = [program.variable(0, inf) for _ in columns]
@@ -104,7 +108,7 @@ def pack(ground: Ground, columns: Sequence[Column]) -> Forest:
 
 
 def distinct_loads(ground: Ground, columns: Sequence[Column]) -> Iterable[tuple[tuple[int, float], ...]]:
-    """For every resource, each tree's flows over the capacity in units; what resources have in common only once."""
+    """For every resource, each tree's flows divided by its capacity; equal rows of several resources only once."""
     loads: dict[Resource, list[tuple[int, float]]] = defaultdict(list)
     for k, column in enumerate(columns):
         for resource, n in column.flows.items():
@@ -113,7 +117,7 @@ def distinct_loads(ground: Ground, columns: Sequence[Column]) -> Iterable[tuple[
 
 
 def add_worth(program: Program, ground: Ground, columns: Sequence[Column], r: Sequence[int]) -> None:
-    """The objective; a task's rate is at most the sum of its trees'."""
+    """Add the objective to the program, where a task's rate is at most the sum of its trees'."""
     rates = [program.variable(0, inf) for _ in ground.tasks]
     for task, rate in enumerate(rates):
         own: list[Term] = [(-1, r[k]) for k, column in enumerate(columns) if column.task == task]
@@ -122,7 +126,7 @@ def add_worth(program: Program, ground: Ground, columns: Sequence[Column], r: Se
 
 
 def forest(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]) -> Forest:
-    """The forest of the trees whose rates count, no higher than the links carry."""
+    """The forest of the trees whose rates count. Rates are lowered, where needed, to what the links carry."""
     totals = task_rates(ground, columns, rates_bps)
     kept = [k for k, column in enumerate(columns) if rates_bps[k] > NEGLIGIBLE * totals[column.task]]
     chosen = tuple(columns[k] for k in kept)
@@ -135,6 +139,7 @@ def forest(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]
 
 
 def task_rates(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]) -> list[float]:
+    """By task, the sum of its trees' rates."""
     totals = [0.0] * len(ground.tasks)
     for column, rate in zip(columns, rates_bps, strict=True):
         totals[column.task] += rate

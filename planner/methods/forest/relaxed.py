@@ -1,7 +1,7 @@
 """What no forest exceeds, from the linear relaxation of tree packing: ARO's (4) to (9), multiplied by a rate.
 
-So multiplied they are homogeneous: with any rate and without wholeness they describe all fractional packings, and a
-little more. The links carry all tasks' flows together.
+Multiplied by a rate these constraints are homogeneous. With any rate, and without whole numbers, they describe all
+fractional packings and a little more. The links carry all tasks' flows together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from topo.errors import SolverError
 
 
 def relax(ground: Ground, net: Network) -> float:
-    """What no forest's rates are worth more than; a linear program, solved to its end."""
+    """A worth that no forest exceeds: the optimum of a linear program."""
     program = Program()
     loads: dict[DirectedLink, list[Term]] = defaultdict(list)
     rates = []
@@ -37,7 +37,7 @@ def relax(ground: Ground, net: Network) -> float:
 
 
 def add_trees(program: Program, net: Network, graph: Reduced, rate: int) -> dict[DirectedLink, int]:
-    """A task's flows y by link, workers' own links apart, which have the rate."""
+    """Add a task's flows y to the program; returns their columns by link. Workers' own links carry the rate."""
     most = most_flows(net, graph)
     y = {link: program.variable(0, inf) for link in graph.links}
     x = {inp: program.variable(0, inf) for inp in graph.entering}
@@ -58,6 +58,7 @@ def add_trees(program: Program, net: Network, graph: Reduced, rate: int) -> dict
 
 
 def total(y: Mapping[DirectedLink, int], links: Iterable[DirectedLink], sign: float = 1) -> list[Term]:
+    """The terms of y on these links, with a sign."""
     return [(sign, y[link]) for link in links]
 
 

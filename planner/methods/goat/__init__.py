@@ -1,1 +1,1 @@
-"""GOAT: sub-models' gradients scheduled to switches, each with memory for all of what it sums (Fang et al.)."""
+"""GOAT: gradients of sub-models scheduled to switches, each with memory for all of what it sums (Fang et al.)."""

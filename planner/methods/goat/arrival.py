@@ -1,8 +1,8 @@
-"""Switches that share their memory, as ATP's and ESA's, when workers send at rates of their own: fragment by fragment.
+"""Switches whose trees share their memory, as under ATP and ESA, when workers send at rates of their own: by fragments.
 
 The rules of a slot are those of `p4/ina.p4`. Fragment i finds slot i mod N in every switch, so slots have nothing to do
-with each other: a simulation takes any of them, each a lane of its arrays, and goes through what arrives in the order
-of time. Links take no time, for at 10 Gbit/s a gradient is on its way for 0.2 s, a packet for microseconds.
+with one another. A simulation takes some of them, each a lane of its arrays, and goes through the packets in the order
+of time. Links take no time: at 10 Gbit/s a gradient is on its way for 0.2 s, a packet for microseconds.
 """
 
 from __future__ import annotations
@@ -20,12 +20,18 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 PS = -1
+"""The place of the PS where switches have numbers from 0."""
 FREE = -1
+"""The fragment of a slot that holds none."""
 
 
 @dataclass(frozen=True)
 class SlotTree:
-    """The next switch that sums, or `PS`, of each worker and of each such switch, and the links to it."""
+    """Where packets go: from each worker, and from each switch that sums, to the next such switch or to `PS`.
+
+    `entry` and `onward` are the next switches by worker and by switch; `entry_links` and `onward_links` count the
+    links.
+    """
 
     entry: IntArray
     entry_links: IntArray
@@ -34,7 +40,7 @@ class SlotTree:
 
     @property
     def below(self) -> IntArray:
-        """The number of workers whose packets pass each switch."""
+        """By switch, the number of workers whose packets pass it."""
         counts = np.zeros(len(self.onward), np.int64)
         for first in self.entry.tolist():
             switch = first
@@ -48,8 +54,8 @@ class SlotTree:
 class Sharing:
     """How slots are shared: a name of `planner.core.policies`, and the fragments' priority.
 
-    `flushed`: the last packet of a fragment that passes a switch lets its partial sum go, as one that is sent again
-    does. Without it, a sum whose other parts have gone to the PS stays in its slot for ever.
+    `flushed`: the last packet of a fragment that passes a switch makes its partial sum leave, as a packet that is sent
+    again does. Without it, a sum whose other parts went to the PS stays in its slot for ever.
     """
 
     policy: str
@@ -58,12 +64,13 @@ class Sharing:
 
     @property
     def rules(self) -> SlotPolicy:
+        """The policy of that name."""
         return policy_of(self.policy)
 
 
 @dataclass
 class Counts:
-    """What happened, in fragments: `transfers` over links, `ingress` at the PS; and at switches as in `p4/ina.p4`."""
+    """What happened, in fragments: `transfers` over links, `ingress` at the PS, and events of `p4/ina.p4`."""
 
     transfers: float = 0
     ingress: float = 0
@@ -74,12 +81,16 @@ class Counts:
     flushed: float = 0
 
     def scaled(self, factor: float) -> Counts:
+        """All counts multiplied by `factor`."""
         return Counts(**{name: count * factor for name, count in vars(self).items()})
 
 
 @dataclass
 class Packets:
-    """A packet for each of some lanes: the switch it comes to, its fragment and workers. Partial sums pass by."""
+    """Packets of different lanes: of each the switch to which it comes, its fragment, and the workers summed in it.
+
+    `partial` marks sums of a part of the workers below, which pass by without being summed again.
+    """
 
     at: IntArray
     lane: IntArray
@@ -88,6 +99,7 @@ class Packets:
     partial: BoolArray
 
     def only(self, chosen: BoolArray) -> Packets:
+        """The packets where `chosen` is true."""
         if chosen.all():
             return self
         where = np.flatnonzero(chosen)
@@ -98,7 +110,10 @@ class Packets:
 
 @dataclass
 class Slots:
-    """The state of all lanes. `holds[s, lane]` is a switch's fragment, `workers` and `priority` what is known of it."""
+    """The state of all lanes. `holds[s, lane]` is the fragment in switch s, or `FREE`.
+
+    `workers` and `priority`, of the same shape, are what is known of that fragment. `below` is that of the tree.
+    """
 
     tree: SlotTree
     sharing: Sharing
@@ -106,14 +121,15 @@ class Slots:
     workers: IntArray
     priority: IntArray
     passed: IntArray
-    """`[s, lane, fragment]`: workers whose part has come by."""
+    """`[s, lane, fragment]`: workers whose part has passed the switch."""
     received: IntArray
-    """`[lane, fragment]`: workers whose part the PS has."""
+    """`[lane, fragment]`: workers whose part has reached the PS."""
     below: IntArray
     counts: Counts = field(default_factory=Counts)
 
     @classmethod
     def of(cls, tree: SlotTree, sharing: Sharing, lanes: int, fragments: int) -> Slots:
+        """Free slots for so many lanes, each with so many fragments."""
         shape = len(tree.onward), lanes
         return cls(
             tree,
@@ -127,7 +143,7 @@ class Slots:
         )
 
     def send(self, worker: IntArray, lane: IntArray, fragment: IntArray) -> None:
-        """One worker's fragment in each of some lanes, as far as it and what it sets free come."""
+        """Send one worker's fragment in each of some lanes, and whatever it sets free, as far as they come."""
         self.counts.transfers += int(self.tree.entry_links[worker].sum())
         ones = np.ones(len(lane), np.int64)
         packets = Packets(self.tree.entry[worker], lane, fragment, ones, np.zeros(len(lane), bool))
@@ -136,12 +152,12 @@ class Slots:
             packets = self.onward(self.through(packets.only(packets.at != PS)))
 
     def onward(self, packets: Packets) -> Packets:
-        """Over the links to the next switch that sums."""
+        """Move packets over the links to the next switch that sums."""
         self.counts.transfers += int(self.tree.onward_links[packets.at].sum())
         return replace(packets, at=self.tree.onward[packets.at])
 
     def arrive(self, packets: Packets) -> None:
-        """At the PS. When it has all of a fragment, the result frees what waits for it."""
+        """Count packets at the PS. When it has all of a fragment, the result frees the slots that wait for it."""
         self.counts.ingress += len(packets.lane)
         np.add.at(self.received, (packets.lane, packets.fragment), packets.workers)
         if self.sharing.rules.until_result:
@@ -150,7 +166,7 @@ class Slots:
             self.holds[:, whole.lane] = np.where(held == whole.fragment, FREE, held)
 
     def through(self, packets: Packets) -> Packets:
-        """What leaves the switches that packets come to, in the order of the program's cases."""
+        """The packets that leave the switches to which these come, by the cases of the P4 program in its order."""
         here = packets.at, packets.lane
         np.add.at(self.passed, (*here, packets.fragment), packets.workers)
         last = (self.passed[*here, packets.fragment] == self.below[packets.at]) & self.sharing.flushed
@@ -169,6 +185,7 @@ class Slots:
         )
 
     def claim(self, packets: Packets) -> None:
+        """Put each packet into its slot, which is free."""
         here = packets.at, packets.lane
         self.counts.added += len(packets.lane)
         self.holds[here] = packets.fragment
@@ -176,11 +193,12 @@ class Slots:
         self.priority[here] = self.sharing.priority
 
     def join(self, packets: Packets) -> None:
+        """Add each packet to the sum of its fragment in its slot."""
         self.counts.added += len(packets.lane)
         self.workers[packets.at, packets.lane] += packets.workers
 
     def sums(self, packets: Packets, hurries: BoolArray) -> Packets:
-        """The sums that are whole now, or partial and not to wait."""
+        """The sums that leave: those that are whole now, and partial ones whose last packet has passed."""
         whole = self.workers[packets.at, packets.lane] == self.below[packets.at]
         self.counts.completed += int(whole.sum())
         partial = self.take_out(packets.only(hurries & ~whole))
@@ -190,7 +208,7 @@ class Slots:
         return together(partial, replace(done, workers=self.below[done.at]))
 
     def take_out(self, packets: Packets) -> Packets:
-        """The partial sums that are in the slots, which are free then."""
+        """Take the partial sums of these packets' slots out, which leaves the slots free."""
         here = packets.at, packets.lane
         self.counts.flushed += len(packets.lane)
         leaving = self.held(packets)
@@ -198,13 +216,17 @@ class Slots:
         return leaving
 
     def held(self, packets: Packets) -> Packets:
-        """What the slots hold, as partial sums."""
+        """What the slots of these packets hold, as partial sums."""
         here = packets.at, packets.lane
         everything = np.ones(len(packets.lane), bool)
         return Packets(packets.at, packets.lane, self.holds[here], self.workers[here], everything)
 
     def contest(self, packets: Packets) -> Packets:
-        """A busy slot: what it holds leaves for what has a higher priority. Who stays has half of its own left."""
+        """What leaves where a packet finds its slot busy.
+
+        That is the packet, or what the slot held if the packet has a higher priority. What stays in its slot against a
+        packet has half of its priority left.
+        """
         preempts = self.priority[packets.at, packets.lane] < self.sharing.priority
         preempts &= bool(self.sharing.rules.bits & EVICT)
         refused, winners = packets.only(~preempts), packets.only(preempts)
@@ -216,7 +238,7 @@ class Slots:
         return together(refused, evicted)
 
     def drain(self) -> None:
-        """In the end, the partial sums that are left go to the PS."""
+        """Send the partial sums that are left in the end to the PS."""
         at, lane = np.nonzero((self.holds != FREE) & (self.workers < self.below[:, None]))
         nothing = np.zeros(len(at), np.int64)
         packets = self.take_out(Packets(at, lane, nothing, nothing, np.ones(len(at), bool)))
@@ -227,6 +249,7 @@ class Slots:
 
 
 def together(*packets: Packets) -> Packets:
+    """All of these packets in one."""
     some = [each for each in packets if len(each.lane)]
     if len(some) < 2:
         return (some or packets)[0]
@@ -238,7 +261,7 @@ def together(*packets: Packets) -> Packets:
 
 @dataclass(frozen=True)
 class Gradient:
-    """`fragments` of every worker, for switches with `slots` slots, of which `lanes`, evenly spread, are simulated."""
+    """`fragments` of every worker, at switches with `slots` slots, of which `lanes`, evenly spread, are simulated."""
 
     fragments: int
     slots: int
@@ -258,20 +281,23 @@ class Gradient:
 
     @property
     def rounds(self) -> int:
-        """Fragments that find the same slot, at most."""
+        """The most fragments that find the same slot."""
         return -(-self.fragments // self.slots)
 
     def times(self, rates: FloatArray) -> FloatArray:
-        """`[worker, round, lane]`: when a fragment is sent; infinite for one that there is not."""
+        """`[worker, round, lane]`: when a fragment is sent, in s; infinite where a round has no fragment.
+
+        `rates` are those of the workers, in fragments per second.
+        """
         number = self.slot_of + self.slots * np.arange(self.rounds)[:, None]
         sent = (number + 1) / rates[:, None, None]
         return np.where(number < self.fragments, sent, np.inf)
 
 
 def simulate(tree: SlotTree, sharing: Sharing, rates: FloatArray, gradient: Gradient) -> Counts:
-    """What happens to a gradient that workers send at `rates`, in fragments: of all slots, by those simulated.
+    """What happens to a gradient that workers send at `rates`, in fragments/s: of all slots, by those simulated.
 
-    `sharing.policy` is one whose slots are shared. Raises `InputError` for another one.
+    Raises `InputError` for a policy whose slots are not shared.
     """
     if not sharing.rules.shared:
         raise InputError(f"slot policy '{sharing.policy}': its slots are not shared, so nothing meets in them")

@@ -1,8 +1,8 @@
 """GINA, the problem of GOAT's section III: where a sub-model's gradients are summed, and where workers send theirs.
 
 Both of its objectives have one form: a worker's gradient costs `Costs.send` a byte, a sum `Costs.forward`. Eq. (1)
-minimises the traffic. Eq. (4) maximises what aggregation saves of it, for the paper holds that this is the same. It is
-not: the difference, Eq. (2), is no constant, for it has y_w^s D_w(s). So Eq. (4) takes no notice of how far workers
+minimises the traffic. Eq. (4) maximises what aggregation saves of it; the paper holds that this is the same. It is not:
+the difference, Eq. (2), is no constant, because it contains y_w^s D_w(s). So Eq. (4) takes no notice of how far workers
 have to send, and prefers the switches that are furthest from the PS.
 """
 
@@ -27,10 +27,10 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Gina:
-    """Sub-models g, groups of workers w, and nodes s of which the PS (alpha) is the last.
+    """Sub-models g, groups of workers w, and nodes s, of which the PS (alpha) is the last.
 
-    Workers as far from every node as each other are one group of `workers[w]`: an optimum sends them all alike.
-    `distance` has D_w(s), in links, infinite where there is no way; `onward` has D_s(alpha), which is 0 for the PS.
+    Workers that are equally far from every node form one group of `workers[w]`: an optimum sends them all alike.
+    `distance[w, s]` is D_w(s) in links, infinite where there is no way; `onward[s]` is D_s(alpha), 0 for the PS.
     """
 
     sizes: FloatArray
@@ -70,17 +70,18 @@ class Costs:
 
 
 def traffic(gina: Gina) -> Costs:
-    """Eq. (1)."""
+    """The costs of Eq. (1): a byte costs the links that it takes."""
     return Costs(gina.distance, gina.onward)
 
 
 def unsaved(gina: Gina) -> Costs:
-    """Eq. (4), what aggregation saves, as a cost: the negative of it."""
+    """The costs of Eq. (4): what aggregation saves, as its negative."""
     saved = np.broadcast_to(-gina.onward, gina.distance.shape)
     return Costs(np.where(np.isfinite(gina.distance), saved, np.inf), gina.onward)
 
 
 OBJECTIVES: dict[str, Callable[[Gina], Costs]] = {"traffic": traffic, "saved": unsaved}
+"""The objectives by name."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def used_memory(gina: Gina, x: NDArray[Any]) -> FloatArray:
 
 
 def fits(gina: Gina, x: NDArray[Any]) -> bool:
+    """Whether no node's sub-models take more than its memory."""
     return bool((used_memory(gina, x) <= gina.memory * (1 + 1e-9)).all())
 
 
@@ -129,7 +131,7 @@ class Model:
 
 
 def build(gina: Gina, costs: Costs, *, relaxed: bool) -> Model:
-    """Eq. (1) or (4), by its costs. A way that is no better than the one to the PS, always open, is left out."""
+    """The program of Eq. (1) or (4), by its costs. Ways that are no better than the one to the PS are left out."""
     program = pulp.LpProblem("gina", pulp.LpMinimize)
 
     # Sets
@@ -137,7 +139,7 @@ def build(gina: Gina, costs: Costs, *, relaxed: bool) -> Model:
     S = range(alpha)  # noqa: N806
     ways = list(useful_ways(gina, costs))
 
-    # Variables. Given whole x, some whole y is best: so y need not be asked to be.
+    # Variables. Where x is whole, some whole y is best, so y may be continuous.
     category = pulp.LpContinuous if relaxed else pulp.LpBinary
     x = {(g, s): program.add_variable(f"x_{g}_{s}", 0, 1, category) for g in G for s in (*S, alpha)}
     y = {(w, g, s): program.add_variable(f"y_{w}_{g}_{s}", 0, 1) for g in G for w, s in ways}
@@ -161,7 +163,7 @@ def build(gina: Gina, costs: Costs, *, relaxed: bool) -> Model:
 
 
 def useful_ways(gina: Gina, costs: Costs) -> Iterator[tuple[int, int]]:
-    """Pairs of a group and a node that sums for it."""
+    """The pairs (group, node) of which the node is cheaper for the group than the PS, and each group with the PS."""
     for w in range(len(gina.workers)):
         for s in range(gina.server):
             if costs.send[w, s] < costs.send[w, gina.server]:
@@ -172,7 +174,8 @@ def useful_ways(gina: Gina, costs: Costs) -> Iterator[tuple[int, int]]:
 def relax(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Fractions, float]:
     """The optimum of the linear relaxation, and its value: no schedule has a lower one.
 
-    Sub-models of equal size are one here. What is best for it is, for each of them, also an optimum of Eq. (1) or (4).
+    Sub-models of equal size are joined into one. What is best for it is, for each of them, also an optimum of Eq. (1)
+    or (4).
     """
     sizes, place, counts = np.unique(gina.sizes, return_inverse=True, return_counts=True)
     joined = replace(gina, sizes=sizes * counts)
@@ -191,6 +194,7 @@ def optimum(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Schedule,
 
 
 def extract(gina: Gina, model: Model) -> Fractions:
+    """The values of x and y, within 0 and 1."""
     x = np.zeros((len(gina.sizes), len(gina.memory)))
     y = np.zeros((len(gina.workers), *x.shape))
     for key, variable in model.x.items():

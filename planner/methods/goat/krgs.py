@@ -3,7 +3,7 @@
 The paper's k(g) is the rounded-down sum of x~, and a sub-model has as many knapsacks, of which each chooses a switch.
 Two places do not hold as printed. Line 17's probabilities can sum to more than 1, where a worker's switches of several
 knapsacks are all chosen: they are then divided by their sum. And Lemma 4 asks for the best packing, which is hard to
-find; that of `knapsacks` is enough for it.
+find; the packing of `knapsacks` is enough for it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from planner.solvers.solve import PROVEN_GAP
 from topo.errors import InputError, unknown_name
 
 TINY = 1e-9
+"""What counts as 0, beside sums of fractions."""
 
 
 @dataclass(frozen=True)
 class KrgsOptions:
-    """`roundings` are drawn, and the best one is taken after its repair. `objective` is a name of `OBJECTIVES`."""
+    """`roundings` are drawn and repaired, and the best one is taken. `objective` is a name of `OBJECTIVES`."""
 
     seed: int = 0
     roundings: int = 10
@@ -67,9 +68,9 @@ def round_off(gina: Gina, fractions: Fractions, draw: np.random.Generator) -> Sc
 def knapsacks(fractions: FloatArray) -> list[IntArray]:
     """The indices of the positive fractions in floor(sum) knapsacks, the largest first, each where the sum is least.
 
-    Then every knapsack has at least 0.5, as Lemma 4 wants. If one had less, then so had every other one before its
-    last fraction, if it has several; and as that is no larger than those before it, the sum stays below 1, as
-    it does for a single one. All k together would have less than k.
+    Then every knapsack has at least 0.5, as Lemma 4 wants. If one had less, then so had every other one before its last
+    fraction, if it has several; and as that fraction is no larger than those before it, the sum stays below 1, as it
+    does for a knapsack with a single one. All k together would have less than k.
     """
     sacks: list[list[int]] = [[] for _ in range(int(fractions.sum() + TINY))]
     sums = np.zeros(len(sacks))
@@ -84,7 +85,7 @@ def knapsacks(fractions: FloatArray) -> list[IntArray]:
 
 
 def draw_nodes(gina: Gina, fractions: Fractions, g: int, chosen: IntArray, draw: np.random.Generator) -> IntArray:
-    """Step 3: the node of every worker for one sub-model, among its chosen switches and the PS."""
+    """Step 3: the node of every worker for sub-model g, drawn among its chosen switches and the PS."""
     odds = np.minimum(1.0, fractions.y[:, g, chosen] / np.maximum(fractions.x[g, chosen], TINY))
     odds /= np.maximum(1.0, odds.sum(axis=1, keepdims=True))
     bounds = odds.cumsum(axis=1)[gina.group_of]

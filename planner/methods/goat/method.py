@@ -1,9 +1,9 @@
 """GOAT: the gradient in sub-models, each summed exclusively at the switches that have memory for all of it (KRGS).
 
-A switch's memory is its aggregator slots, and a sub-model takes one for each of its fragments. Every sum is made once,
-as `planner.trees.summed_once` has it. Gradients make a detour to a switch that is on none of their shortest paths as
-far as up-down routing lets them go on from there. What no switch has memory for goes to the PS unaggregated, as Eq. (1)
-has it.
+A switch's memory is its aggregator slots, and a sub-model takes one for each of its fragments. Every gradient is summed
+at most once, as in `planner.trees.summed_once`. To a switch that is on none of their shortest paths, gradients make a
+detour, if up-down routing lets them go on from there. What no switch has memory for goes to the PS unaggregated, as Eq.
+(1) allows.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from topo.fabric.up_down import is_up_down, up_down_paths
 
 @dataclass(frozen=True)
 class GoatOptions(Options):
-    """The gradient is cut into `sub_models` at most, each a tree: between its model's layers, or else into equal ones.
+    """The gradient is cut into at most `sub_models`, each a tree: between layers of the model, or into equal parts.
 
-    `objective` is Eq. (1) or (4).
+    `objective` is `traffic`, Eq. (1), or `saved`, Eq. (4). `roundings` are drawn.
     """
 
     sub_models: int = 8
@@ -55,7 +55,7 @@ class GoatOptions(Options):
 
 
 class Part(NamedTuple):
-    """A sub-model of a task, in fragments, and the share of the job's gradient."""
+    """A sub-model of a task: its fragments, and its share of the job's gradient."""
 
     task: Task
     fragments: int
@@ -80,6 +80,7 @@ def plan(problem: Problem, options: GoatOptions) -> Plan:
 
 
 def outcome(started: float) -> SolverOutcome:
+    """The outcome of a heuristic that began at this time of the monotonic clock."""
     return SolverOutcome("heuristic", time.monotonic() - started)
 
 
@@ -91,14 +92,14 @@ def sub_models(problem: Problem, task: Task, most: int) -> list[Part]:
 
 
 Reached = dict[str, list[Way]]
-"""Every way of a worker to an INP of a switch, by the switch."""
+"""By switch, every way of a worker to an INP of it."""
 
 
 def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tuple[Gina, dict[str, Reached]]:
-    """GINA of one task, with a group for each worker, and what each of them reaches of its nodes, in their order.
+    """GINA of one task, with a group for each worker; and by worker and node, in the order of GINA's nodes, the ways.
 
-    Slots belong to pipelines, of which a sum may need one more for 64 children; so a switch has the room of its
-    fullest pipeline, and less where a task has more workers.
+    Slots belong to pipelines, and where a task has more workers than a sum has bits, it may need several sums. So a
+    switch has the room of its fullest pipeline, divided by the sums that the task may need.
     """
     task = parts[0].task
     entrances = {worker: entrance(fabric, worker) for worker in task.job.workers}
@@ -119,7 +120,7 @@ def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tupl
 
 
 def reach(fabric: Fabric, task: Task, worker: str) -> Reached:
-    """What a worker reaches, and all who enter the network as it does."""
+    """What a worker reaches, and every other one that enters the network where it does."""
     found: Reached = {}
     for way in ways(fabric, task, worker):
         if way.inp:
@@ -131,7 +132,7 @@ def reach(fabric: Fabric, task: Task, worker: str) -> Reached:
 
 
 def detours_to(fabric: Fabric, task: Task, worker: str, switch: str) -> Iterator[Way]:
-    """Ways to a switch from which the PS is then reached, however the sum or its parts go on."""
+    """Ways to a switch from which the PS can be reached, however the sum or its parts go on."""
     onward = list(task.unfolded.paths(switch)) if switch in task.unfolded.next_hops else []
     for path in up_down_paths(fabric, worker, switch) if onward else []:
         if all(is_up_down(fabric, path + rest[1:]) for rest in onward):
@@ -139,12 +140,13 @@ def detours_to(fabric: Fabric, task: Task, worker: str, switch: str) -> Iterator
 
 
 def least_room(fabric: Fabric, switch: str, taken: Counter[Inp]) -> int:
+    """The free slots of the switch's fullest pipeline."""
     known = fabric.switch_by_name[switch]
     return known.aggregator_slots - max(taken[switch, pipeline] for pipeline in range(len(known.pipelines)))
 
 
 def hops(task: Task, node: str) -> int:
-    """Links from a node to the PS. All shortest up-down paths have as many."""
+    """The links on a way from a node to the PS. All shortest up-down paths have as many."""
     return len(onward_path(task, node, random.Random(0))) - 1
 
 
@@ -157,7 +159,7 @@ def onward_path(task: Task, node: str, draw: random.Random) -> Path:
 
 
 def sub_tree(part: Part, reached: dict[str, Reached], found: Schedule, g: int, seed: int) -> AggregationTree:
-    """The tree of a sub-model, which has no slots yet. Ways are drawn by a hash of the seed and who takes them."""
+    """The tree of sub-model g, without slots yet. Ways are drawn by a hash of the seed and who takes them."""
     task = part.task
     switches = [*next(iter(reached.values())), None]
     chosen, onward = [], {}
@@ -175,7 +177,7 @@ def sub_tree(part: Part, reached: dict[str, Reached], found: Schedule, g: int, s
 
 
 def with_memory(tree: AggregationTree, fragments: int, taken: Counter[Inp]) -> AggregationTree:
-    """The tree, whose aggregators each own a slot for every fragment; `taken` counts them by pipeline."""
+    """The tree, whose aggregators each own a slot for every fragment. `taken` counts them by pipeline."""
     owned: list[Aggregator] = []
     for aggregator in tree.aggregators:
         inp = aggregator.switch, aggregator.pipeline

@@ -10,9 +10,10 @@ from planner.core.shares import split
 
 
 def partition(model: str, fragments: int, most: int) -> list[int]:
-    """The fragments of each of `most` sub-models at most: consecutive layers, and none larger than it has to be.
+    """The fragments of each sub-model, at most `most` of them: consecutive layers, the largest as small as can be.
 
-    A gradient without a model is cut into equal parts. A layer that is less than a fragment may be in its neighbour's.
+    A gradient without a model is cut into equal parts. A layer that is less than a fragment may count with its
+    neighbour.
     """
     sizes = [layer.parameters for layer in find_model(model).layers] if model else [1] * min(most, fragments)
     parts = split(fragments, [size / sum(sizes) for size in grouped(sizes, most)])
@@ -20,7 +21,7 @@ def partition(model: str, fragments: int, most: int) -> list[int]:
 
 
 def grouped(sizes: Sequence[int], most: int) -> list[int]:
-    """The sums of consecutive sizes in `most` groups at most, of which the largest is as small as can be."""
+    """The sums of consecutive sizes in at most `most` groups, of which the largest is as small as can be."""
     limits = range(max(sizes), sum(sizes) + 1)
     return filled(sizes, limits[bisect_left(limits, True, key=lambda limit: len(filled(sizes, limit)) <= most)])
 

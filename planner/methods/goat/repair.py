@@ -1,8 +1,8 @@
-"""What KRGS's rounding leaves: no switch may hold more than its memory, and no worker should pass a cheaper sum.
+"""What KRGS's rounding leaves to do: no switch may hold more than its memory, and no worker should pass a cheaper sum.
 
-Given where a sub-model is summed, every worker does best with its cheapest node: so only x is searched. Sums are
-taken from switches that are too full, the least valuable a byte first. Then single sums are added, dropped, moved and
-exchanged as long as that lowers the cost.
+Given where a sub-model is summed, every worker does best with its cheapest node, so only x is searched. Sums are taken
+from switches that are too full, first those whose loss costs least a byte. Then single sums are added, dropped, moved
+and exchanged as long as that lowers the cost.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy as np
 from planner.methods.goat.gina import BoolArray, Costs, Gina, Schedule, used_memory
 
 LEAST_GAIN = 1e-9
-"""Relative; what is less is rounding."""
+"""Relative; a gain below it is rounding."""
 PASSES = 20
+"""The most passes over all changes."""
 
 Change = tuple[tuple[int, int], ...]
-"""Pairs (g, s) whose x turns over."""
+"""Pairs (g, s) of which x changes between 0 and 1."""
 
 
 def repair(gina: Gina, schedule: Schedule, costs: Costs) -> Schedule:
@@ -31,7 +32,7 @@ def repair(gina: Gina, schedule: Schedule, costs: Costs) -> Schedule:
 
 
 class Search:
-    """The switches of the sub-models, what each of these costs, and the room that is left."""
+    """The nodes that sum each sub-model, what each sub-model costs, and the memory that is left."""
 
     def __init__(self, gina: Gina, costs: Costs, x: BoolArray) -> None:
         self.gina, self.costs = gina, costs
@@ -43,7 +44,7 @@ class Search:
         self.least_gain = LEAST_GAIN * max(map(abs, self.cost))
 
     def cost_of(self, g: int, row: BoolArray) -> float:
-        """A sub-model's cost, summed at the nodes of `row`. What a byte costs there is worked out once."""
+        """A sub-model's cost, summed at the nodes of `row`. The cost of a byte there is worked out once."""
         key = row.tobytes()
         if key not in self.known:
             sent = self.gina.workers @ self.costs.send[:, row].min(axis=1)
@@ -51,11 +52,12 @@ class Search:
         return float(self.gina.sizes[g]) * self.known[key]
 
     def empty_the_too_full(self) -> None:
+        """Take sums from every switch that holds more than its memory."""
         for s in range(self.gina.server):
             self.turn(self.made_room(s, ()))
 
     def made_room(self, s: int, change: Change) -> Change:
-        """The change with what a switch then has to give up: the least loss a byte first."""
+        """The change, and with it the sums that switch s then has to give up: the least loss a byte first."""
         held = np.flatnonzero(self.x[:, s]).tolist()
         for g in sorted(held, key=lambda g: self.loss(g, s)):
             if self.has_room(change, s):
@@ -64,7 +66,7 @@ class Search:
         return change
 
     def loss(self, g: int, s: int) -> float:
-        """What a byte costs more without the sum of a sub-model at a switch."""
+        """How much more a byte of sub-model g costs without its sum at switch s."""
         return float(-self.gain(((g, s),)) / self.gina.sizes[g])
 
     def improve(self) -> None:
@@ -75,7 +77,7 @@ class Search:
                 return
 
     def changes(self) -> Iterator[Change]:
-        """A sum less; one more, for which others make room; one at another switch; two that change places."""
+        """All changes: a sum less; one more, with room made for it; one at another switch; two that change places."""
         models, switches = range(len(self.x)), range(self.gina.server)
         for g, s in product(models, switches):
             yield ((g, s),) if self.x[g, s] else self.with_others_moved(self.made_room(s, ((g, s),)))
@@ -86,7 +88,7 @@ class Search:
                 yield (g, s), (g, t), (h, t), (h, s)
 
     def with_others_moved(self, change: Change) -> Change:
-        """The change with a new switch, if one has room, for each sum that had to go."""
+        """The change, and for each sum that had to go the best other switch with room, if one is better than none."""
         for g, s in change[1:]:
             places = [(g, t) for t in range(self.gina.server) if t != s and not self.x[g, t]]
             free = [place for place in places if self.has_room((*change, place), place[1])]
@@ -94,18 +96,20 @@ class Search:
         return change
 
     def pays(self, change: Change) -> bool:
+        """Whether a change lowers the cost and all of its switches have room."""
         return self.gain(change) > self.least_gain and all(self.has_room(change, s) for _, s in change)
 
     def has_room(self, change: Change, s: int) -> bool:
-        """Whether a switch holds what it then has."""
+        """Whether switch s holds all that it has after the change."""
         taken = sum(self.gina.sizes[g] * (-1 if self.x[g, s] else 1) for g, t in change if t == s)
         return bool(self.room[s] - taken >= -LEAST_GAIN * self.gina.memory[s])
 
     def gain(self, change: Change) -> float:
+        """By how much a change lowers the cost."""
         return sum(self.cost[g] - self.cost_of(g, row) for g, row in self.turned(change).items())
 
     def turned(self, change: Change) -> dict[int, BoolArray]:
-        """The rows of x that the change turns into others."""
+        """By sub-model, its row of x after the change."""
         rows: dict[int, BoolArray] = {}
         for g, s in change:
             row = rows.setdefault(g, self.x[g].copy())
@@ -113,6 +117,7 @@ class Search:
         return rows
 
     def turn(self, change: Change) -> Change:
+        """Make the change."""
         for g, row in self.turned(change).items():
             self.cost[g] = self.cost_of(g, row)
             self.x[g] = row
@@ -121,7 +126,7 @@ class Search:
         return change
 
     def schedule(self) -> Schedule:
-        """Every worker with its cheapest node, and no sum that nobody uses."""
+        """The schedule with every worker at its cheapest node, without sums that nobody uses."""
         group_y = np.where(self.x[None], self.costs.send[:, None, :], np.inf).argmin(axis=2)
         y = group_y[self.gina.group_of]
         x = np.zeros_like(self.x)

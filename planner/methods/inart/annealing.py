@@ -1,8 +1,8 @@
 """Repair of a rounding: simulated annealing, for a target rate that rises whenever it is reached.
 
-A rounding keeps the constraints of LP-InArt only on average. The search moves one flow at a time to another
-way, or the sum of one INP to another path, and accepts what lessens the excess over all capacities, or adds
-to it by chance, less and less often. When nothing is in excess every worker can send at the target.
+A rounding keeps the constraints of LP-InArt only on average. The search moves one flow at a time to another way, or the
+sum of one INP to another path. It accepts what lessens the excess over all capacities, and by chance also what adds to
+it, less and less often. When nothing is in excess, every worker can send at the target.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from planner.trees.unfolding import Path
 from topo.fabric.fabric import Fabric
 
 HOT, COLD = 0.1, 0.04
-"""Temperatures, in mean flows: excess that is accepted with probability 1/e."""
+"""The first and the last temperature, in flows of a mean task: an added excess that is accepted with probability 1/e.
+"""
 TURNS = 0.1
-"""Part of the moves that turn the sum of an INP to another path."""
+"""The part of the moves that turn the sum of an INP to another path."""
 FOLLOWS = 0.7
-"""Part of the moves of a flow that follow another flow of its task to the INP that sums it."""
+"""The part of a flow's moves that follow another flow of its task to the INP that sums it."""
 STEP = 1.01
-"""By how much the target rises when it is reached."""
+"""The factor by which the target exceeds the reached rate."""
 TOLERANCE = 1e-9
 
 Loaded = tuple[int, ...]
-"""The links that a path loads, by number."""
+"""The links that a path loads, as numbers of a `Layout`."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """A way for a flow; `site` is the number of the INP that sums it, None if none does."""
+    """A way for a flow. `site` is the number of the INP that sums it, None if none does."""
 
     way: Way
     site: int | None
@@ -71,7 +72,10 @@ class Flow:
 
 
 class Layout:
-    """Everything that can be chosen, by number: flows task by task and worker by worker, `first[task]` the first."""
+    """Everything that can be chosen, by number. Flows go task by task and worker by worker.
+
+    `first[task]` is the number of a task's first flow. `capacities_bps` has all links, then all switches.
+    """
 
     def __init__(self, fabric: Fabric, tasks: Sequence[Task]) -> None:
         self.fabric = fabric
@@ -90,6 +94,7 @@ class Layout:
             self.add_task(number, task)
 
     def add_task(self, number: int, task: Task) -> None:
+        """Add the flows of a task, and the sites at which they can be summed."""
         sites: dict[Inp, int] = {}
         flows: dict[Inp, Flow] = {}
         for worker in task.job.workers:
@@ -103,6 +108,7 @@ class Layout:
             self.flows.append(flows[group])
 
     def option(self, number: int, task: Task, way: Way, sites: dict[Inp, int]) -> Option:
+        """A way as an option of the task with this number; an INP that is new becomes a site."""
         if way.inp is not None and way.inp not in sites:
             sites[way.inp] = len(self.sites)
             switch = way.inp[0]
@@ -111,15 +117,16 @@ class Layout:
         return Option(way, None if way.inp is None else sites[way.inp], self.loaded(way.path))
 
     def loaded(self, path: Path) -> Loaded:
+        """The numbers of the links of a path."""
         return tuple(self.number[link] for link in pairwise(path))
 
     @cached_property
     def turning(self) -> list[int]:
-        """The sites with a choice of paths to the PS."""
+        """The sites that have several paths to the PS."""
         return [number for number, site in enumerate(self.sites) if len(site.onward) > 1]
 
     def chosen(self, routing: Routing) -> list[Option]:
-        """The options that a routing takes, by flow."""
+        """By flow, the option that a routing takes."""
         taken = (way for ways in routing.ways for way in ways)
         return [
             next(option for option in flow.options if option.way == way)
@@ -127,7 +134,7 @@ class Layout:
         ]
 
     def onward(self, site: Site, routing: Routing) -> Onward:
-        """The path that a routing takes from a site; the first one if it does not use the site."""
+        """The path that a routing takes from a site; the first one if the routing does not use the site."""
         nodes = routing.onward[site.task].get(site.inp)
         return next((path for path in site.onward if path.nodes == nodes), site.onward[0])
 
@@ -147,7 +154,7 @@ class Search:
         self.aim(target_bps)
 
     def place(self, option: Option, weight: float, step: int) -> float:
-        """Put a flow on its way (step 1), or take it off (step -1); the excess that this adds."""
+        """Put a flow on its way (step 1), or take it off (step -1); returns the excess that this adds."""
         added = self.load(option.loaded, step * weight)
         if option.site is None:
             return added
@@ -160,7 +167,7 @@ class Search:
         return added + max(after - MAX_CHILDREN, 0) - max(before - MAX_CHILDREN, 0)
 
     def load(self, resources: Loaded, weight: float) -> float:
-        """Add the weight to each; the excess that this adds."""
+        """Add the weight to the load of each resource; returns the excess that this adds."""
         added = 0.0
         for resource in resources:
             before = self.loads[resource]
@@ -173,7 +180,7 @@ class Search:
         return added
 
     def aim(self, target_bps: float) -> None:
-        """Set the limits that the target leaves; of whole flows, where all flows are alike."""
+        """Set the limits to what the target rate leaves: whole numbers of flows, where all flows are alike."""
         self.target_bps = target_bps
         self.limits = [
             capacity / (target_bps * self.layout.mean) + TOLERANCE for capacity in self.layout.capacities_bps
@@ -185,7 +192,11 @@ class Search:
         self.excess = sum(over, float(crowded))
 
     def anneal(self, draw: random.Random, moves: int, bound_bps: float) -> Routing | None:
-        """Move `moves` times, and raise the target whenever nothing is in excess; the last routing without excess."""
+        """Make so many moves, and raise the target whenever nothing is in excess.
+
+        Returns the last routing without excess, None if there was none. It ends early once the target reaches the
+        bound.
+        """
         flows, sites = len(self.layout.flows), self.layout.turning
         temperature, cooling = HOT, (COLD / HOT) ** (1 / moves)
         kept = None
@@ -216,7 +227,10 @@ class Search:
             self.place(old, weight, 1)
 
     def draw_option(self, flow: Flow, draw: random.Random) -> Option:
-        """Any option; or, as sums of many flows are what is wanted, one with the site of another flow of the task."""
+        """An option of the flow, drawn among all, or among those with the site of another flow of the task.
+
+        The latter favours sums of many flows, which are what is wanted.
+        """
         options: Sequence[Option] = flow.options
         if draw.random() < FOLLOWS:
             workers = len(self.layout.tasks[flow.task].job.workers)
@@ -244,6 +258,7 @@ class Search:
         return min(capacity / load for capacity, load in loaded if load > TOLERANCE) / self.layout.mean
 
     def routing(self) -> Routing:
+        """The routing as it stands."""
         ways: list[list[Way]] = [[] for _ in self.layout.weights]
         onward: list[dict[Inp, Path]] = [{} for _ in self.layout.weights]
         for option, flow in zip(self.chosen, self.layout.flows, strict=True):
@@ -255,4 +270,5 @@ class Search:
 
 
 def accepted(added: float, temperature: float, draw: random.Random) -> bool:
+    """Whether a move that adds so much excess is accepted at this temperature."""
     return added <= 0 or draw.random() < exp(-added / temperature)

@@ -1,8 +1,8 @@
 """InArt: the gradient split over several PSs, each flow summed once at most, at any switch that helps.
 
-LP-InArt (Eq. (5)) bounds the sending rate; its fractions are rounded at random several times (R-InArt), and
-the best rounding is repaired for rates ever nearer to the bound (`annealing`).
-A plan has the rate that its loads allow; its gap is to the bound of the relaxation.
+LP-InArt (Eq. (5)) bounds the sending rate. Its fractions are rounded at random several times (R-InArt), and the best
+rounding is repaired for rates ever nearer to the bound (`annealing`). A plan has the rate that its loads allow; its gap
+is to the bound of the relaxation.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from topo.errors import InputError
 from topo.fabric.fabric import Fabric
 
 MOVES_PER_FLOW = 5000
+"""The most moves of one repair, for each flow."""
 
 
 @dataclass(frozen=True)
 class InartOptions(Options):
     """`roundings` of each kind are drawn; the best is repaired `rounds` times, with at most `moves` (5000 per flow).
 
-    `bisections` tighten the relaxation by what is known of whole flows (`relax_whole`); with none it is Eq. (5).
+    `bisections` tighten the relaxation by what is known of whole flows (`relax_whole`); without any it is Eq. (5).
     """
 
     roundings: int = 10
@@ -54,7 +55,7 @@ class InartOptions(Options):
 
 @dataclass(frozen=True)
 class Routed:
-    """Tasks, the tree of each, and the sending rate that these allow."""
+    """Tasks, a tree for each, and the sending rate that these trees allow."""
 
     tasks: list[Task]
     trees: tuple[AggregationTree, ...]
@@ -62,7 +63,7 @@ class Routed:
 
 
 def plan(problem: Problem, options: InartOptions) -> Plan:
-    """L-InArt, then R-InArt with its shares, and then the shares once more, for the routes that were found."""
+    """L-InArt, then R-InArt with its shares, then the shares once more for the routes that were found."""
     started = time.monotonic()
     tasks, bound = split_model(problem.fabric, tasks_of(problem), options.for_solver)
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
@@ -76,7 +77,7 @@ def plan_equal(problem: Problem, options: InartOptions) -> Plan:
 
 
 def plan_routes(problem: Problem, tasks: list[Task], options: InartOptions, method: str) -> Plan:
-    """R-InArt (Algorithm 2) with a split that is given."""
+    """R-InArt (Algorithm 2) for a split that is given."""
     started = time.monotonic()
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = route(problem.fabric, tasks, relaxed, options)
@@ -84,6 +85,7 @@ def plan_routes(problem: Problem, tasks: list[Task], options: InartOptions, meth
 
 
 def finished(method: str, problem: Problem, routed: Routed, bound_bps: float, started: float) -> Plan:
+    """The plan of these trees, with its gap to `bound_bps` and the time since `started`."""
     gap = max(0.0, bound_bps / routed.rate_bps - 1)
     status = "optimal" if gap < PROVEN_GAP else "feasible"
     outcome = SolverOutcome(status, time.monotonic() - started, gap)
@@ -117,11 +119,12 @@ def split_again(fabric: Fabric, routed: Routed, options: InartOptions) -> Routed
 
 
 def rate_of(fabric: Fabric, tasks: Sequence[Task], trees: Sequence[AggregationTree]) -> float:
+    """The highest sending rate of trees whose tasks have these shares of it."""
     return sending_rate_bps(fabric, zip(trees, (task.share for task in tasks), strict=True))
 
 
 def trees_of(tasks: Sequence[Task], routing: Routing) -> Iterator[AggregationTree]:
-    """The tree of each task, numbered within its job; they have no slots yet."""
+    """The tree of each task, numbered within its job. Trees have no slots yet."""
     numbers = {task.job.number: count(1) for task in tasks}
     for task, ways, onward in zip(tasks, routing.ways, routing.onward, strict=True):
         yield tree_of(task, next(numbers[task.job.number]), ways, onward)

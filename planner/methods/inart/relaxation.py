@@ -1,18 +1,18 @@
 """LP-InArt: the linear relaxation of InArt's split, aggregation points and routes, Eq. (5), by edge flows in bit/s.
 
-Eq. (5) maximises f under products f x_s y. With every variable multiplied by f x_s, the rate of a task's flows,
-nothing is a product any more: y and z are rates, and capacities are constants. So the relaxation is linear
-even where the shares are free, Eq. (2): then the rates of a job's tasks need only sum to f (L-InArt).
+Eq. (5) maximises f under products f x_s y. With every variable multiplied by f x_s, the rate of a task's flows, no
+product is left: y and z are rates, and capacities are constants. So the relaxation is linear even where the shares are
+free, as in Eq. (2): then the rates of a job's tasks need only sum to f (L-InArt).
 
-The paper has a variable for each path. This model has the rate on each link instead, one commodity for each
-place where it ends: an INP that sums, or the PS, to which sums and unsummed flows go alike. Paths and edge
-flows describe the same loads (a flow in a graph without cycles is a sum of paths), so the optimum is the same.
+The paper has a variable for each path. This model has the rate on each link instead, one commodity for each place where
+it ends: an INP that sums, or the PS, to which sums and unsummed flows go alike. Paths and edge flows describe the same
+loads (a flow in a graph without cycles is a sum of paths), so the optimum is the same.
 
-Workers that enter one INP of one ToR have the same ways and stand in the model as one group: the mean of
-an optimum over them is an optimum too, since the problem is convex and does not tell them apart.
+Workers that enter one INP of one ToR have the same ways and stand in the model as one group: the mean of an optimum
+over them is an optimum too, since the problem is convex and does not tell them apart.
 
-Routes are the shortest up-down paths. In a Clos network no other up-down path passes no switch twice, so none is
-left out; in a network with crossings the longer paths are.
+Routes are the shortest up-down paths. In a Clos network every other up-down path passes some switch twice, so none is
+left out; in a network with crossings the longer paths are left out.
 """
 
 from __future__ import annotations
@@ -34,21 +34,25 @@ from planner.trees.unfolding import DirectedLink
 from topo.fabric.fabric import Fabric
 
 Group = Inp
-"""Workers who enter the same INP of a ToR."""
+"""Workers that enter the same INP of a ToR."""
 
 Children = Callable[[Task, str], int]
 """The most flows of a task that an INP of a switch sums."""
 
 BISECTIONS = 7
+"""How often the rate is bisected by default."""
 FIRST_STEP = 0.9
+"""Until some rate has a solution, a bisection tries this part of the upper bound."""
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass
 class TaskFlows:
-    """One task's variables, all rates: `rate` of each worker's flow; `y[group][inp]`, the part of it that the INP sums
-    (None: none does); `z[inp]` of its sum; and on each link, `to[inp][link]`, and `to[None][link]` to the PS.
+    """One task's variables, all of them rates.
+
+    `rate` is that of each worker's flow; `y[group][inp]` the part of it that the INP sums (None: no INP); `z[inp]` the
+    rate of the INP's sum. On links they are `to[inp][link]` on the way to an INP, and `to[None][link]` to the PS.
     """
 
     rate: Any
@@ -59,7 +63,7 @@ class TaskFlows:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The model, its variables by task, and the sending rate f; all in units of `unit_bps`."""
+    """The model, its variables by task, and the sending rate f, all in units of `unit_bps`."""
 
     fabric: Fabric
     tasks: Sequence[Task]
@@ -106,9 +110,9 @@ def relax(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -> Rela
 def relax_whole(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions, bisections: int = BISECTIONS) -> Relaxed:
     """LP-InArt with the tasks' shares, tightened by what is known of whole flows.
 
-    At a rate f an INP sums at most C / (f x) flows of a task with the share x, a whole number n: so what it takes is
-    at most n times its sum. And where all shares are equal, every link has a whole number of flows. Where that
-    has no solution, no higher rate has one, for it allows no more flows: so f is found by bisection.
+    At a rate f an INP sums at most C / (f x) flows of a task with the share x, a whole number n: so what it takes is at
+    most n times its sum. And where all shares are equal, every link has a whole number of flows. Where that has no
+    solution, no higher rate has one, because it allows no more flows: so f is found by bisection.
     """
     relaxed = relax(fabric, tasks, options)
     upper = relaxed.bound_bps
@@ -143,7 +147,7 @@ def relax_at(fabric: Fabric, tasks: Sequence[Task], rate_bps: float, options: So
 
 
 def highest_rate_bps(fabric: Fabric, tasks: Sequence[Task], upper_bps: float) -> float:
-    """The highest rate up to `upper_bps` at which some capacity is full: of whole flows, where all are alike."""
+    """The highest rate up to `upper_bps` at which whole flows fill some capacity; `upper_bps` where shares differ."""
     if not alike(tasks):
         return upper_bps
     limits = {switch.aggregation_rate_bps for switch in fabric.switches} | set(fabric.capacities_bps.values())
@@ -152,19 +156,25 @@ def highest_rate_bps(fabric: Fabric, tasks: Sequence[Task], upper_bps: float) ->
 
 
 def whole_flows(capacity_bps: float, flow_bps: float) -> int:
+    """How many flows of this rate fit a capacity."""
     return floor(capacity_bps / flow_bps + 1e-9)
 
 
 def alike(tasks: Sequence[Task]) -> bool:
+    """Whether all tasks have the same share."""
     return len({task.share for task in tasks}) == 1
 
 
 def as_many_as_a_slot_has_bits(_task: Task, _switch: str) -> int:
+    """The most flows that an INP sums where only the bitmap limits them."""
     return MAX_CHILDREN
 
 
 def build(fabric: Fabric, tasks: Sequence[Task], children: Children = as_many_as_a_slot_has_bits) -> Relaxation:
-    """Eq. (5) of the tasks, each constraint multiplied by the rates; nothing says yet what they have to do with f."""
+    """Eq. (5) for these tasks, each constraint multiplied by the rates.
+
+    How the tasks' rates depend on f is left to the caller.
+    """
     model = pulp.LpProblem("lp_inart", pulp.LpMaximize)
     unit = max(fabric.capacities_bps.values())
 
@@ -188,13 +198,14 @@ def build(fabric: Fabric, tasks: Sequence[Task], children: Children = as_many_as
 
 
 def split_as_given(relaxation: Relaxation) -> None:
+    """Add that every task has its given share of f."""
     model = relaxation.model
     for number, (task, flow) in enumerate(zip(relaxation.tasks, relaxation.flows, strict=True)):
         model += flow.rate == task.share * relaxation.f, f"share_{number}"
 
 
 def task_flows(model: pulp.LpProblem, fabric: Fabric, number: int, task: Task, routed: bool = True) -> TaskFlows:
-    """The variables of a task; on links only if it is `routed`, and never on those of workers, which carry all."""
+    """The variables of a task; those on links only if it is `routed`. Workers' own links carry all and have none."""
     flow = TaskFlows(model.add_variable(f"rate_{number}", 0))
     groups = groups_of(fabric, task)
     links = [link for link in task.unfolded.links(task.job.workers) if link[0] not in fabric.host_names]
@@ -244,7 +255,7 @@ def constrain_task(
     number: int,
     children: Children = as_many_as_a_slot_has_bits,
 ) -> None:
-    """Each gradient is summed once at most, and comes to the INP that sums it, or to the PS."""
+    """Each gradient is summed at most once, and comes to the INP that sums it, or to the PS."""
     groups = groups_of(fabric, task)
     for group, parts in flow.y.items():
         model += pulp.lpSum(parts.values()) == flow.rate, f"one_place_{number}_{group[0]}_{group[1]}"
@@ -269,7 +280,7 @@ def constrain_task(
 def conserve(
     model: pulp.LpProblem, links: Mapping[DirectedLink, Any], supply: Mapping[str, list[Any]], name: str
 ) -> None:
-    """What comes to a node, or starts there, goes on."""
+    """What comes to a node, or starts there, leaves it."""
     into, out = defaultdict(list), defaultdict(list)
     for (u, v), variable in links.items():
         out[u].append(variable)
@@ -279,7 +290,7 @@ def conserve(
 
 
 def link_loads(fabric: Fabric, tasks: Sequence[Task], flows: Sequence[TaskFlows]) -> dict[DirectedLink, Any]:
-    """The load of each link: on a worker's access link all that it sends, whatever is chosen."""
+    """The load of each link. A worker's own link carries all that the worker sends, whatever is chosen."""
     terms: dict[DirectedLink, list[Any]] = defaultdict(list)
     for task, flow in zip(tasks, flows, strict=True):
         for worker in task.job.workers:
@@ -291,7 +302,7 @@ def link_loads(fabric: Fabric, tasks: Sequence[Task], flows: Sequence[TaskFlows]
 
 
 def switch_loads(fabric: Fabric, tasks: Sequence[Task], flows: Sequence[TaskFlows]) -> dict[str, Any]:
-    """What each switch sums."""
+    """By switch, the rate of what it sums."""
     terms: dict[str, list[Any]] = defaultdict(list)
     for task, flow in zip(tasks, flows, strict=True):
         groups = groups_of(fabric, task)
@@ -303,6 +314,7 @@ def switch_loads(fabric: Fabric, tasks: Sequence[Task], flows: Sequence[TaskFlow
 
 
 def extract(relaxation: Relaxation) -> Relaxed:
+    """The values of the solved model. A task's share is the part that its rate has of f."""
     f = relaxation.f.varValue
     fractions = [
         TaskFractions(
@@ -316,4 +328,5 @@ def extract(relaxation: Relaxation) -> Relaxed:
 
 
 def values(variables: Mapping[Key, Any]) -> dict[Key, float]:
+    """The values of solved variables; those below 0 by rounding become 0."""
     return {key: max(0.0, variable.varValue) for key, variable in variables.items()}

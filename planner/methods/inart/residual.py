@@ -17,14 +17,14 @@ from topo.fabric.fabric import Fabric, Link, Switch
 
 @dataclass(frozen=True)
 class Background:
-    """What others use, in bit/s: of directed links, those into PSs among them, and of switches' aggregation rates."""
+    """What other traffic uses, in bit/s: of directed links, among them those into PSs, and of aggregation rates."""
 
     links: Mapping[DirectedLink, float] = field(default_factory=dict)
     switches: Mapping[str, float] = field(default_factory=dict)
 
 
 def background_of_flows(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> Background:
-    """Plain traffic, on the routes that it has beside the plan's."""
+    """Plain traffic as background, on the routes that it takes beside the plan's."""
     known = list(flows)
     routes = background_routes(problem, plan, known)
     links: Counter[DirectedLink] = Counter()
@@ -35,7 +35,7 @@ def background_of_flows(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> 
 
 
 def background_of_plan(plan: Plan) -> Background:
-    """The gradients of other jobs, which are background for each job that is planned on its own (3.1)."""
+    """The gradients of other jobs as background of a job that is planned by itself (3.1)."""
     links: Counter[DirectedLink] = Counter()
     switches: Counter[str] = Counter()
     for shard in plan.shards:
@@ -71,6 +71,7 @@ def residual(fabric: Fabric, background: Background) -> Fabric:
 
 
 def link_left(link: Link, capacity_bps: float, used_bps: float) -> float:
+    """What is left of one direction of a link, in bit/s. Raises `InputError` where that is nothing."""
     check_used(f"link {link.a}-{link.b}", used_bps)
     if used_bps >= capacity_bps:
         raise InputError(
@@ -81,6 +82,7 @@ def link_left(link: Link, capacity_bps: float, used_bps: float) -> float:
 
 
 def switch_left(switch: Switch, used_bps: float) -> Switch:
+    """The switch with the aggregation rate that is left; without INA where nothing is."""
     check_used(f"switch '{switch.name}'", used_bps)
     limit = switch.aggregation_rate_bps
     if limit is None:
@@ -91,5 +93,6 @@ def switch_left(switch: Switch, used_bps: float) -> Switch:
 
 
 def check_used(where: str, used_bps: float) -> None:
+    """Raise `InputError` for a negative use."""
     if not used_bps >= 0:
         raise InputError(f"background traffic of {used_bps:g} bit/s at {where}: at least 0 is expected")

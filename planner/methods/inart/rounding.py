@@ -13,7 +13,7 @@ from planner.trees.unfolding import Path
 from topo.fabric.fabric import Fabric
 
 Ways = tuple[Way, ...]
-"""One for each worker of a task."""
+"""One way for each worker of a task."""
 
 Onward = dict[Inp, Path]
 """The path to the PS from each INP that sums."""
@@ -24,7 +24,7 @@ Rounding = Callable[[Fabric, Task, TaskFractions, random.Random], tuple[Ways, On
 
 @dataclass(frozen=True)
 class Routing:
-    """What is decided, by task."""
+    """What R-InArt decides: by task, the ways of its flows, and the paths of the sums."""
 
     ways: tuple[Ways, ...]
     onward: tuple[Onward, ...]
@@ -40,16 +40,16 @@ def round_off(
 
 
 def round_apart(fabric: Fabric, task: Task, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
-    """For each flow of a task where it is summed, as likely as y says, and then its path, as q says (Algorithm 2)."""
+    """For each flow of a task where it is summed, with the probabilities y, and then its path, with q (Algorithm 2)."""
     groups = entrances(fabric, task)
     places = [draw.choices(list(part.y[group]), list(part.y[group].values()))[0] for group in groups]
     return routed(task, part, groups, places, draw)
 
 
 def round_together(fabric: Fabric, task: Task, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
-    """The same with one lot for all flows of the task, so that flows with the same fractions go to the same place.
+    """The same with one lot for all flows of a task, so that flows with the same fractions go to the same place.
 
-    Then about as many INPs have a sum as z says; with a lot for each flow nearly all have one.
+    Then about as many INPs have a sum as z says; with a lot for each flow nearly all INPs have one.
     """
     order = list(dict.fromkeys(place for y in part.y.values() for place in y))
     draw.shuffle(order)
@@ -59,7 +59,7 @@ def round_together(fabric: Fabric, task: Task, part: TaskFractions, draw: random
 
 
 def place_at(lot: float, order: Sequence[Inp | None], y: Mapping[Inp | None, float]) -> Inp | None:
-    """Where the lot falls on the fractions, laid side by side in this order."""
+    """The place on which the lot falls when the fractions are laid side by side in this order."""
     left = lot * sum(y.values())
     chosen = None
     for place in order:
@@ -74,24 +74,26 @@ def place_at(lot: float, order: Sequence[Inp | None], y: Mapping[Inp | None, flo
 def routed(
     task: Task, part: TaskFractions, groups: Sequence[Group], places: Sequence[Inp | None], draw: random.Random
 ) -> tuple[Ways, Onward]:
-    """Paths for flows from their groups to the places that sum them, and on to the PS."""
+    """Paths for flows from their groups to the places that sum them, and from there to the PS."""
     ways = tuple(way_to(place, group, task, part, draw) for place, group in zip(places, groups, strict=True))
     summing = dict.fromkeys(filter(None, places))
     return ways, {inp: walk(part.leaving[None], inp[0], task.server, draw) for inp in summing}
 
 
 def entrances(fabric: Fabric, task: Task) -> list[Group]:
+    """The group of each worker of the task."""
     return [entrance(fabric, worker) for worker in task.job.workers]
 
 
 def way_to(place: Inp | None, group: Group, task: Task, part: TaskFractions, draw: random.Random) -> Way:
+    """A drawn way from a group's ToR to a place that sums, or to the PS."""
     if place == group:
         return Way(place, (group[0],))
     return Way(place, walk(part.leaving[place], group[0], place[0] if place else task.server, draw))
 
 
 def walk(leaving: Mapping[str, Mapping[str, float]], start: str, end: str, draw: random.Random) -> Path:
-    """A path along the links of a flow, each taken as likely as the part of the flow at its node that it carries."""
+    """A path from `start` to `end`. Each link is drawn with the part of the flow at its node that it carries."""
     path: Path = (start,)
     while path[-1] != end:
         links = leaving[path[-1]]

@@ -1,9 +1,9 @@
 """InArt with several trees for each PS, so that a plan comes near LP-InArt's rate, which one tree cannot.
 
-LP-InArt splits flows at will, and the rate that the paper reports is its f. Here that f is nearly reached by whole
-flows: trees are drawn from its fractions (`round_together`), and a linear program gives each its rate, so that all
-together fit the network. The gradient is split over trees in proportion to them. Few of the trees are kept.
-Results, which come back while other gradients still come, have room too: for hardly a lower rate, as it turns out.
+LP-InArt splits flows at will, and the rate that the paper reports is its f. Here whole flows nearly reach that f: trees
+are drawn from its fractions (`round_together`), and a linear program gives each its rate, so that all together fit the
+network. The gradient is split over the trees in proportion to their rates. Few of the drawn trees are kept. Results,
+which come back while other gradients still come, have room too, which costs hardly any rate.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from planner.trees.summed_once import Task, tasks_of, tree_of
 from topo.errors import InputError, SolverError
 
 DROPPED = 0.05
-"""Part of the trees that is given up at once, while there are too many."""
+"""The part of the trees that is given up at once while there are too many."""
 
 
 @dataclass(frozen=True)
 class InartForestOptions(Options):
-    """`trees`: the most for a PS, in the mean over all; so many `roundings` are drawn for each PS to choose from."""
+    """`trees`: the most for a PS, in the mean over all; `roundings` are drawn for each PS to choose from."""
 
     trees: int = 8
     roundings: int = 100
@@ -51,20 +51,20 @@ class InartForestOptions(Options):
 
 @dataclass(frozen=True)
 class Packing:
-    """Trees, and the part of the sending rate that each has; a job's sum to 1."""
+    """Trees, and the part of the sending rate that each has. The parts of a job sum to 1."""
 
     columns: tuple[Column, ...]
     parts: tuple[float, ...]
 
 
 def plan(problem: Problem, options: InartForestOptions) -> Plan:
-    """L-InArt's split, and trees for it."""
+    """L-InArt's split, and several trees for it."""
     tasks, _ = split_model(problem.fabric, tasks_of(problem), options.for_solver)
     return plan_trees(problem, tasks, options, "inart-forest")
 
 
 def plan_trees(problem: Problem, tasks: Sequence[Task], options: InartForestOptions, method: str) -> Plan:
-    """Trees for a split that is given."""
+    """Several trees for a split that is given."""
     started = time.monotonic()
     ground = Ground(problem.fabric, ())
     relaxed = relax(problem.fabric, tasks, options.for_solver)
@@ -87,14 +87,17 @@ def drawn(ground: Ground, tasks: Sequence[Task], relaxed: Relaxed, options: Inar
 
 
 def column(ground: Ground, task: int, tree: AggregationTree) -> Column:
-    """A tree of a task with its flows: gradients, and on the way back results, one on each link."""
+    """A tree of a task with its flows: gradients, and results, one on each link of the way back."""
     gradients = ground.column_of(task, tree)
     results = Counter[Resource]((parent, node) for node, parent in tree.result_parents.items())
     return replace(gradients, flows=Counter(gradients.flows) + results)
 
 
 def pack(ground: Ground, tasks: Sequence[Task], columns: Sequence[Column]) -> Packing:
-    """The best rates of these trees, in which every task has its share of the sending rate f; f is the same for all."""
+    """The best rates of these trees, where every task has its share of one sending rate f.
+
+    Raises `SolverError` where there are none.
+    """
     program = Program()
     f = program.variable(0, inf)
     r = [program.variable(0, inf) for _ in columns]
@@ -113,7 +116,7 @@ def pack(ground: Ground, tasks: Sequence[Task], columns: Sequence[Column]) -> Pa
 
 
 def limited(ground: Ground, tasks: Sequence[Task], packing: Packing, most: int) -> Packing:
-    """A packing of at most so many trees for each task, in the mean: again and again without the smallest."""
+    """A packing of at most `most` trees for each task, in the mean: again and again without the smallest."""
     while (excess := len(packing.columns) - most * len(tasks)) > 0:
         given_up = min(excess, ceil(DROPPED * len(packing.columns)))
         packing = pack(ground, tasks, largest(packing, len(packing.columns) - given_up))
@@ -121,7 +124,7 @@ def limited(ground: Ground, tasks: Sequence[Task], packing: Packing, most: int) 
 
 
 def largest(packing: Packing, number: int) -> list[Column]:
-    """So many trees with the largest parts, the largest of each task among them."""
+    """So many trees with the largest parts, among them the largest of each task."""
     order = sorted(range(len(packing.columns)), key=lambda k: -packing.parts[k])
     first = {packing.columns[k].task: k for k in reversed(order)}
     kept = [*first.values(), *(k for k in order if k not in first.values())][:number]
@@ -145,7 +148,7 @@ def shards_of(
 
 
 def whole_fragments(problem: Problem, tasks: Sequence[Task], packing: Packing) -> list[float]:
-    """The trees' parts, rounded to fragments of their job's gradient."""
+    """The trees' parts, rounded to whole fragments of their job's gradient."""
     shares: list[float] = []
     for job in problem.jobs:  # whose trees follow one another
         parts = [x for x, column in zip(packing.parts, packing.columns, strict=True) if tasks[column.task].job is job]

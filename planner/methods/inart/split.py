@@ -1,10 +1,10 @@
 """L-InArt: how much of the gradient each PS gets, Eq. (2), and once more for routes that are known.
 
-Eq. (2) keeps of Eq. (1) the switches and the PSs and relaxes y and z. The paper solves its KKT system, whose
-equations are products f x y. Written in rates (`relaxation`) the same program is linear: an optimum of the linear
-program, with its dual prices as multipliers, is a KKT point of Eq. (2), and being convex it has no other optima.
-With f fixed Eq. (2) is linear in rates, too, and bisection over f asks such programs whether they have a solution; it
-ends at the f that the one program, with f as a variable, finds at once.
+Eq. (2) keeps of Eq. (1) the switches and the PSs and relaxes y and z. The paper solves its KKT system, whose equations
+are products f x y. Written in rates (`relaxation`) the same program is linear: an optimum of the linear program, with
+its dual prices as multipliers, is a KKT point of Eq. (2), and being convex it has no other optima. With f fixed, Eq.
+(2) is linear in rates too, and a bisection over f could ask such programs whether they have a solution; it would end at
+the f that the one program, with f as a variable, finds at once.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ from planner.trees.unfolding import DirectedLink
 from topo.fabric.fabric import Fabric
 
 SLACK = 0.02
-"""What the most even split may lose, relative to the best: whole flows lose more when they are uneven."""
+"""The relative rate that the most even split may cost: whole flows lose more where the split is uneven."""
 ROUNDING = 1e-6
+"""The same for routes that are known, where only rounding may be lost."""
 LEAST_SHARE = 1e-4
+"""A task with a smaller share is left out."""
 
 Rates = Sequence[Any]
-"""A variable for each task: the rate that every worker sends at to its PS."""
+"""A variable for each task: the rate at which every worker sends to its PS."""
 
 
 def split_model(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -> tuple[list[Task], float]:
     """The tasks with the shares of L-InArt, without those that get nothing; and the bound of f in bit/s.
 
-    Of all optimal splits the most even: its largest share is the least, for small flows fill capacities best.
+    Of all optimal splits it is the most even, whose largest share is the least: small flows fill capacities best.
     """
     unit = max(fabric.capacities_bps.values())
     model = pulp.LpProblem("l_inart", pulp.LpMaximize)
@@ -55,7 +57,7 @@ def split_model(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -
 
 
 def arriving(fabric: Fabric, task: Task, flow: TaskFlows) -> Any:
-    """What the PS gets: sums, and flows that nobody sums."""
+    """The rate at which the PS receives: sums, and flows that nobody sums."""
     groups = groups_of(fabric, task)
     return pulp.lpSum([*flow.z.values(), *(groups[group] * parts[None] for group, parts in flow.y.items())])
 
@@ -63,7 +65,7 @@ def arriving(fabric: Fabric, task: Task, flow: TaskFlows) -> Any:
 def split_routes(
     fabric: Fabric, tasks: Sequence[Task], trees: Sequence[AggregationTree], options: SolverOptions
 ) -> list[float]:
-    """The best shares for trees that are given, one for each task; there every bit counts."""
+    """The best shares for trees that are given, one for each task."""
     unit = max(fabric.capacities_bps.values())
     model = pulp.LpProblem("l_inart_routed", pulp.LpMaximize)
     rates = [model.add_variable(f"rate_{number}", 0) for number, _ in enumerate(tasks)]
@@ -81,6 +83,7 @@ def split_routes(
 
 
 def capacity_bps(fabric: Fabric, resource: str | DirectedLink) -> float | None:
+    """The capacity of a link, or the aggregation rate of a switch; None where it has none."""
     if isinstance(resource, str):
         return fabric.switch_by_name[resource].aggregation_rate_bps
     return fabric.capacities_bps[resource]
@@ -95,7 +98,7 @@ def best_rates(
     options: SolverOptions,
     slack: float,
 ) -> tuple[list[float], float]:
-    """The most even shares whose f is the highest but for `slack`; and the highest f."""
+    """The most even shares whose f is the highest but for `slack`; and the highest f, in units of `unit`."""
     f = model.add_variable("f", 0)
     model += f, "sending_rate"
     for job, found in by_job(tasks, rates).items():
@@ -115,6 +118,7 @@ def best_rates(
 
 
 def by_job(tasks: Sequence[Task], rates: Rates) -> Mapping[int, list[Any]]:
+    """The rates of the tasks, by the number of their job."""
     found: dict[int, list[Any]] = defaultdict(list)
     for task, rate in zip(tasks, rates, strict=True):
         found[task.job.number].append(rate)
@@ -122,7 +126,10 @@ def by_job(tasks: Sequence[Task], rates: Rates) -> Mapping[int, list[Any]]:
 
 
 def with_shares(tasks: Sequence[Task], shares: Sequence[float]) -> list[Task]:
-    """The tasks with new shares, rounded where that makes them equal; a task of next to nothing is left out."""
+    """The tasks with new shares, rounded so that nearly equal ones become equal.
+
+    Tasks that get next to nothing are left out.
+    """
     kept = [(task, round(share, 6)) for task, share in zip(tasks, shares, strict=True) if share > LEAST_SHARE]
     totals = {job: sum(found) for job, found in by_job([task for task, _ in kept], [x for _, x in kept]).items()}
     return [replace(task, share=share / totals[task.job.number]) for task, share in kept]

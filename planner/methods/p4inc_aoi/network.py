@@ -1,7 +1,7 @@
-"""A scheduling problem as the kit has networks: units as fabric and interconnect, jobs on their servers, INC as trees.
+"""A scheduling problem as the kit's own types: units as fabric and interconnect, jobs on their servers, INC as trees.
 
-What the schedulers call data of a worker is here bytes of its frames. Time is not in a plan: its trees name
-the units, and stay what they are while circuits and rates change.
+What the schedulers call data of a worker are here bytes of its frames. A plan has no time in it: its trees name the
+units, and stay as they are while circuits and rates change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IN_NETWORK = "p4inc-aoi"
 
 
 def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[Scheduling, Schedule]:
-    """The same with all rates and sizes multiplied by `factor`: times, and so the schedule, stay what they are."""
+    """The same with all rates and sizes multiplied by `factor`, so that all times stay as they are."""
     center = scheduling.center
     units = tuple(replace(unit, switch_bps=unit.switch_bps * factor) for unit in center.units)
     smaller = replace(center, units=units, port_bps=center.port_bps * factor, step_bps=center.step_bps * factor)
@@ -42,9 +42,10 @@ def scaled(scheduling: Scheduling, schedule: Schedule, factor: float) -> tuple[S
 
 
 def fabric_of(center: DataCenter) -> Fabric:
-    """Every unit with its servers, and an optical link for every circuit that may be.
+    """Every unit with its servers, and an optical link for every circuit that there may be.
 
-    The data centre's bandwidth is its switches' (Eq. 5): no server's link is narrower.
+    In the data centre only the switches limit the bandwidth of servers (Eq. 5), so no server's link is narrower than
+    its switch.
     """
     pools = {unit.name: Pool(unit.servers, unit.switch_bps) for unit in center.units}
     return joined_units(f"aoi-{len(pools)}", pools, combinations(pools, 2), center.port_bps)
@@ -57,12 +58,12 @@ def interconnect_of(center: DataCenter, fabric: Fabric) -> Interconnect:
 
 
 def pairs_of(slot: Slot) -> list[tuple[str, str]]:
-    """The two units of each connection of a slot."""
+    """The two units of each connection of a slot; a pair occurs once for each of its connections."""
     return [(circuit.a, circuit.b) for circuit in slot.circuits for _ in range(circuit.ports)]
 
 
 def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFormat) -> Problem:
-    """The jobs on servers of their units, in turn. Between iterations they compute, and update.
+    """The jobs on servers of their units, in turn. Between iterations they compute and update.
 
     Raises `InputError` for a unit that has no server left for the PS of a job: on a host, a job has one role.
     """
@@ -78,6 +79,7 @@ class Pools:
         self.of = {unit.name: [f"{unit.name}h{n}" for n in range(1, unit.servers + 1)] for unit in center.units}
 
     def place(self, job: PlacedJob, inc: str | None, fragment: FragmentFormat) -> Job:
+        """The job on the next servers of its units. Raises `InputError` where none is left for its PS."""
         workers = [host for unit, count in job.workers.items() for host in self.take(unit, count)]
         server = self.take(job.server, 1, workers)
         if not server:
@@ -90,7 +92,7 @@ class Pools:
         return Job(job.number, tuple(workers), tuple(server), size, iterations=job.iterations, compute_s=pause_s)
 
     def take(self, unit: str, count: int, without: Collection[str] = ()) -> list[str]:
-        """The next servers of a unit; fewer where there are not so many."""
+        """The next servers of a unit that are not in `without`; fewer than `count` where there are not so many."""
         taken = [host for host in self.of[unit] if host not in without][:count]
         self.of[unit] = [host for host in self.of[unit] if host not in taken] + taken
         return taken
@@ -99,8 +101,8 @@ class Pools:
 def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Plan:
     """Trees for each job: to its PS, summed where the schedule has INC. Where that is the whole sum, the PS stands by.
 
-    A flow may be wider than a connection: a job has as many trees as it has connections side by side. Rates are what
-    all jobs could send at once, on a circuit between every two units.
+    A flow may need more than one connection, so a job has as many trees as it has connections side by side. Rates are
+    those at which all jobs could send at once, on a circuit between every two units.
     """
     trees = {
         placed.number: trees_of(problem.fabric, job, schedule.inc.get(job.number), side_by_side(schedule, placed))
@@ -124,6 +126,7 @@ def side_by_side(schedule: Schedule, job: PlacedJob) -> int:
 
 
 def trees_of(fabric: Fabric, job: Job, inc: str | None, count: int) -> tuple[AggregationTree, ...]:
+    """So many equal trees of a job, summed in unit `inc` if it is given."""
     server = job.servers[0]
     paths = [along((worker, fabric.tor_of(worker), fabric.tor_of(server), server)) for worker in job.workers]
     aggregate_at = () if inc is None else (inc,)
@@ -131,5 +134,5 @@ def trees_of(fabric: Fabric, job: Job, inc: str | None, count: int) -> tuple[Agg
 
 
 def along(nodes: Iterable[str]) -> tuple[str, ...]:
-    """A path that enters each of its units once."""
+    """A path of these nodes that enters each of its units once."""
     return tuple(dict.fromkeys(nodes))

@@ -1,4 +1,4 @@
-"""The schedulers by name, as the paper and its figures call them; all results are checked before anybody sees them."""
+"""The schedulers by name, as the paper and its figures call them. Every schedule is checked before anybody sees it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Function = Callable[[Scheduling, SolverOptions], Schedule]
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to schedule. Heuristics mind no more of the options than the seed."""
+    """A way to schedule. Heuristics ignore all options but the seed."""
 
     summary: str
     function: Function
@@ -34,15 +34,17 @@ class Scheme:
 
 
 def online(name: str, policy: Policy) -> Function:
+    """A scheduler that goes slot by slot with this policy."""
     return lambda problem, _options: Simulation(problem, policy).run(name)
 
 
 def without_reconfiguration(problem: Scheduling, _options: SolverOptions) -> Schedule:
-    """INC-TW on circuits that are the same between any two units, and stay."""
+    """INC-TW on the same circuits between any two units, which never change."""
     return Simulation(problem, TimeWindow(), uniform(problem.center)).run("INC-TW-NoRecon")
 
 
 def own(problem: Scheduling, options: SolverOptions) -> Schedule:
+    """The kit's own planner, which packs jobs into slots."""
     return pack.pack(problem, "pack", seed=options.seed)
 
 
@@ -58,7 +60,7 @@ SCHEMES: dict[str, Scheme] = {
 
 
 def find_scheme(name: str) -> Scheme:
-    """The scheme of that name. Raises `InputError` with the nearest one for an unknown name."""
+    """The scheme of that name. Raises `InputError` with the nearest name for an unknown one."""
     if name not in SCHEMES:
         raise unknown_name("scheme", name, SCHEMES)
     return SCHEMES[name]

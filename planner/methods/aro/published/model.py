@@ -1,7 +1,7 @@
-"""ARO's model as the paper states it, Eqs. (1) to (10), for any jobs and tasks: the reference for all that is faster.
+"""ARO's model as the paper prints it, Eqs. (1) to (10), for any jobs and tasks: the reference for all that is faster.
 
 SJST is SJMT with one task, SJMT is MJMT with one job. Only Eq. (10), which is quadratic, is written in another form
-(`products`); every optimum of the one is one of the other.
+(`products`); every optimum of the one is an optimum of the other.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from planner.trees.from_paths import MAX_CHILDREN, Inp
 from planner.trees.unfolding import DirectedLink
 
 MU = 0.001
-"""The weight of the total in Eq. (3), the paper's."""
+"""The weight of the total in Eq. (3), as the paper has it."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """QSR with `levels` (N), or continuous rates without; `two_way` counts results too, as footnote 3 says.
+    """The form of the rates: QSR with `levels` (N), or continuous without. `two_way` counts results too (footnote 3).
 
-    Footnote 3 gives each result the load of the gradients' flows on the way back. A multicast sends one copy where the
-    gradients had several flows, so this is more than is needed.
+    Footnote 3 gives the results the same load on the way back as the gradients' flows. A multicast sends one copy where
+    the gradients had several flows, so this is more than is needed.
     """
 
     levels: int | None = None
@@ -40,8 +40,8 @@ class Form:
 class Flows:
     """A task's variables: `y[u, v]`, flows on a directed link; `x[inp]`, whether the task passes the INP.
 
-    The flows that enter an INP leave it as one for each `MAX_CHILDREN`, the children of a slot: where it has more, x is
-    their number. The paper knows no such limit.
+    Flows that enter an INP leave it as one flow for each `MAX_CHILDREN`, the children of a slot; where it has more, x
+    is the number of such flows. The paper knows no such limit.
     """
 
     y: dict[DirectedLink, Any]
@@ -50,7 +50,7 @@ class Flows:
 
 @dataclass(frozen=True)
 class Literal:
-    """The model with its variables, task by task. Rates are in units of `unit_bps`, which is b-bar, Eq. (11)."""
+    """The model with its variables, task by task. Rates are in units of `unit_bps`, which is b-bar of Eq. (11)."""
 
     problem: Problem
     tasks: tuple[Task, ...]
@@ -62,11 +62,11 @@ class Literal:
 
     @property
     def rates_bps(self) -> list[float]:
-        """r of the solved model, task by task."""
+        """The rates r of the solved model in bit/s, task by task."""
         return [rate * self.unit_bps for rate in self.rates.values]
 
     def counts(self, i: int) -> dict[DirectedLink, int]:
-        """y[i] of the solved model."""
+        """The flows y[i] of the solved model, by link."""
         return {link: round(y.varValue) for link, y in self.flows[i].y.items()}
 
 
@@ -76,12 +76,12 @@ def task_graphs(problem: Problem) -> tuple[TaskGraph, ...]:
 
 
 def highest_capacity_bps(graphs: Sequence[TaskGraph]) -> float:
-    """b-bar of Eq. (11), where `graphs` are those of the tasks with nothing left out."""
+    """b-bar of Eq. (11) in bit/s, of the tasks' graphs with nothing left out."""
     return max(graph.fabric.capacities_bps[link] for graph in graphs for link in graph.links)
 
 
 def build(problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: float) -> Literal:
-    """The model of all tasks; task i may use the links of `graphs[i]`. `unit_bps` is b-bar."""
+    """The model of all tasks, where task i may use the links of `graphs[i]`. `unit_bps` is b-bar."""
     tasks = tasks_of(problem)
     model = pulp.LpProblem("aro", pulp.LpMaximize)
 
@@ -102,19 +102,20 @@ def build(problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: f
 
 
 def highest_rate(graph: TaskGraph) -> float:
-    """No task is faster than its slowest worker's link, bit/s."""
+    """The capacity in bit/s of the slowest worker's link, which bounds the task's rate."""
     b = graph.fabric.capacities_bps
     return min(max(b[link] for link in graph.out_of[worker]) for worker in graph.workers)
 
 
 def rates_of(model: pulp.LpProblem, most: Sequence[float], form: Form) -> Rates:
+    """The rates' variables in the form asked for, each at most `most` in units of b-bar."""
     if form.levels is not None:
         return Quantized(model, most, form.levels)
     return OneRate(model) if len(most) == 1 else Continuous(model, most)
 
 
 def add_flows(model: pulp.LpProblem, i: int, graph: TaskGraph) -> Flows:
-    """Eqs. (4) and (6)."""
+    """The variables y and x of task i: Eqs. (4) and (6)."""
     y = {(u, v): model.add_variable(f"y.{i}.{u}.{v}", 0, graph.most_flows[u], pulp.LpInteger) for u, v in graph.links}
     sums = graph.most_sums
     x = {(v, p): model.add_variable(f"x.{i}.{v}.{p}", 0, sums[v, p], pulp.LpInteger) for v, p in graph.inps}
@@ -122,7 +123,7 @@ def add_flows(model: pulp.LpProblem, i: int, graph: TaskGraph) -> Flows:
 
 
 def add_objective(aro: Literal) -> None:
-    """Eq. (1) for one task, Eq. (2) for one job, Eq. (3) for several."""
+    """The objective: Eq. (1) for one task, Eq. (2) for one job, Eq. (3) for several."""
     model, rates = aro.model, aro.rates
     if isinstance(rates, OneRate):
         model.sense = pulp.LpMinimize
@@ -144,7 +145,7 @@ def add_objective(aro: Literal) -> None:
 
 
 def conserve_flows(aro: Literal, i: int) -> None:
-    """Eqs. (5) and (7) to (9) of task i."""
+    """The constraints (5) and (7) to (9) of task i."""
     model, graph, y, x = aro.model, aro.graphs[i], aro.flows[i].y, aro.flows[i].x
     m = min(MAX_CHILDREN, len(graph.workers))  # M
     for u in graph.workers:
@@ -160,11 +161,12 @@ def conserve_flows(aro: Literal, i: int) -> None:
 
 
 def total(y: dict[DirectedLink, Any], links: list[DirectedLink]) -> Any:
+    """The sum of y over these links."""
     return pulp.lpSum(y[link] for link in links)
 
 
 def limit_links(aro: Literal, form: Form) -> None:
-    """Eq. (10) of every link, with footnote 3 if asked for."""
+    """Eq. (10) for every link, with footnote 3 where it is asked for."""
     loads: dict[DirectedLink, list[Term]] = defaultdict(list)
     for i, flows in enumerate(aro.flows):
         for (u, v), y in flows.y.items():
@@ -177,9 +179,9 @@ def limit_links(aro: Literal, form: Form) -> None:
 
 
 def limit_aggregation(aro: Literal) -> None:
-    """The flows that a switch sums fit its `aggregation_rate_bps`: InArt's constraint, which the paper does not have.
+    """The flows that a switch sums fit its `aggregation_rate_bps`: InArt's constraint, which ARO does not have.
 
-    A flow that enters an INP alone is forwarded, and costs nothing: it is not `summed`.
+    A flow that enters an INP alone is forwarded and costs nothing.
     """
     loads: dict[str, list[Term]] = defaultdict(list)
     for i, graph in enumerate(aro.graphs):
@@ -193,7 +195,7 @@ def limit_aggregation(aro: Literal) -> None:
 
 
 def add_summed(aro: Literal, i: int, inp: Inp, entering: Any) -> Any:
-    """The flows that an INP sums: all that enter it, or none if that is one."""
+    """A variable for the flows that an INP sums: all that enter it, or none if only one enters."""
     model, name = aro.model, f"{i}.{inp[0]}.{inp[1]}"
     most = len(aro.graphs[i].workers)
     summed = model.add_variable(f"summed.{name}", 0, most, pulp.LpInteger)

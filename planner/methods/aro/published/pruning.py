@@ -1,7 +1,7 @@
-"""What makes the literal model smaller at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
+"""What makes the printed model smaller at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
 
-Both leave switches out of a task's graph. They work on groups of alternative aggregators (AAs): the INA switches of
-one location, of which a flow could take any. A switch without which a worker would miss its PS always stays.
+Both leave switches out of a task's graph. They work on groups of alternative aggregators (AAs): the INA switches of one
+location, of which a flow could take any. A switch without which a worker would miss its PS always stays.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ ROUNDING = 1e-9
 
 
 def locations(fabric: Fabric) -> list[tuple[str, ...]]:
-    """The switches above the ToRs by location: of one tier, and joined by switches that are not above it.
+    """The switches above the ToRs by location: those of one tier that are joined by switches that are not above it.
 
-    These are all spines of a leaf-spine; of a fat-tree the aggregation switches of each pod, and all cores.
+    In a leaf-spine these are all spines; in a fat-tree the aggregation switches of each pod, and all cores.
     """
     found: dict[tuple[int, str], list[str]] = {}
     for tier in sorted({switch.tier for switch in fabric.switches if switch.tier > 1}):
@@ -35,8 +35,8 @@ def locations(fabric: Fabric) -> list[tuple[str, ...]]:
 def pre_pruned(graphs: Sequence[TaskGraph], alpha: float) -> list[TaskGraph]:
     """APP: of each group of n AAs a task may use floor(alpha n), at least one.
 
-    A task takes those whose INPs' scores differ least, and tasks take turns: what one has taken is offered to the next
-    only when the list of all is used up.
+    A task takes those whose INPs' scores differ least. Tasks take turns: what one task has taken is offered to the next
+    again only when the list of all AAs is used up.
     """
     groups = [tuple(aggregators(graphs[0].fabric, names)) for names in locations(graphs[0].fabric)]
     offered = {group: list(group) for group in groups}
@@ -53,13 +53,14 @@ def pre_pruned(graphs: Sequence[TaskGraph], alpha: float) -> list[TaskGraph]:
 
 
 def aggregators(fabric: Fabric, names: Iterable[str]) -> list[str]:
+    """The INA switches among these."""
     return [name for name in names if fabric.switch_by_name[name].ina]
 
 
 def take(
     offered: list[str], group: Sequence[str], candidates: Collection[str], count: int, score: Callable[[str], float]
 ) -> list[str]:
-    """`count` of the candidates, the lowest scores that are `offered` first; they are taken from the offer."""
+    """`count` of the candidates, those in `offered` with the lowest scores first; what is taken leaves `offered`."""
     chosen: list[str] = []
     while len(chosen) < min(count, len(candidates)):
         usable = [name for name in offered if name in candidates and name not in chosen]
@@ -73,7 +74,7 @@ def take(
 
 
 def unevenness(graph: TaskGraph, switch: str) -> float:
-    """How much the scores of a switch's INPs differ, as the paper's Figure 6 adds it up (it says variance).
+    """How much the scores of a switch's INPs differ: the sum of squares that Figure 6 of the paper calls variance.
 
     An INP's score is the most flows that can enter it.
     """
@@ -85,14 +86,14 @@ def unevenness(graph: TaskGraph, switch: str) -> float:
 
 
 def excluding(graph: TaskGraph, switches: Iterable[str]) -> TaskGraph:
-    """The graph without those of the switches that it can do without, one after another."""
+    """The graph without these switches, one after another, except those that it cannot do without."""
     for switch in switches:
         graph = graph.without([switch]) or graph
     return graph
 
 
 def first_stage(graph: TaskGraph) -> TaskGraph:
-    """SRO's first stage: where there are AAs, their location's common switches are left out."""
+    """SRO's first stage: the graph without the common switches of every location that has AAs."""
     for names in locations(graph.fabric):
         present = [name for name in names if name in graph.into]
         common = [name for name in present if not graph.fabric.switch_by_name[name].ina]
@@ -112,5 +113,6 @@ def used_switches(solved: Literal, i: int) -> set[str]:
 
 
 def unused(graph: TaskGraph, used: Collection[str]) -> list[str]:
+    """The INA switches above the ToRs that the task has and that are not in `used`."""
     above = [name for names in locations(graph.fabric) for name in names if name in graph.into]
     return [name for name in aggregators(graph.fabric, above) if name not in used]

@@ -1,8 +1,9 @@
 """The best rates of several tasks: branch and bound on boxes of rates.
 
-Feasible rates are downward closed: whoever can have them can have less. So if nothing above the lower end of a box is
-feasible, the box is empty; and the objective at its upper end bounds it. A box's lower end first rises to what its
-rates need to be worth more than the incumbent. A box not proven empty then is split at a level, a cell is solved.
+Feasible rates are downward closed: whoever can have them can have less. So if the rates just above the lower end of a
+box are not feasible, the box is empty; and the objective at its upper end bounds all of it. A box's lower end first
+rises to what its rates need to be worth more than the incumbent. A box that is not proven empty then is split at a
+level; one that lies within a cell is solved.
 """
 
 from __future__ import annotations
@@ -22,19 +23,23 @@ from planner.methods.aro.several.routing import Router, Routing
 from planner.solvers.columns import FEASIBLE, INFEASIBLE, OPTIMAL
 
 IMPROVEMENT = 5e-7
-"""Relative; the search does not look for anything that is better by less."""
+"""Relative; the search looks for nothing that is better by less than this."""
 CUT = 0.1
-"""The least part of a box's hope that is tried to be cut off at once."""
+"""In the first descent, each failed probe lowers its target by at least this part of its distance to the incumbent.
+With a tenth, the eight probes cover more than half of that distance."""
 QUICK, QUICK_S = 0.1, 0.2
-"""The time for a question about a box that can be split if it is not answered: a part of the time for others, or so."""
+"""The time for asking whether a box is empty that could also be split: this part of the patience, but at least these
+seconds."""
 EASY, EASY_S = (1 / 2, 2 / 3), 2.0
-"""What part of the rates that tasks could have alone is tried for all, to have a plan soon; and the time for it."""
+"""Before the search all tasks are asked for these parts of the rates that they have alone, to have a plan soon; and the
+seconds for each question."""
 PROBES = 8
+"""The most questions of the first descent."""
 
 
 @dataclass(frozen=True)
 class Incumbent:
-    """The best routing so far, with its best rates and their worth."""
+    """The best routing so far, with the best rates for it and their worth."""
 
     routing: Routing
     rates: Rates
@@ -43,7 +48,7 @@ class Incumbent:
 
 @dataclass
 class Search:
-    """The state of the search: the incumbent, open boxes by their bound, and what is known to be infeasible."""
+    """The state of the search: incumbent, open boxes by their bound, and rates known to be possible or impossible."""
 
     router: Router
     worth: Worth
@@ -74,19 +79,21 @@ class Search:
 
     @property
     def enough(self) -> float:
-        """What a box must be worth more than to be looked at."""
+        """The worth that a box must exceed to be looked at."""
         return self.incumbent.value * (1 + max(self.gap, IMPROVEMENT))
 
     @property
     def base(self) -> float:
-        """A rate that all tasks have in some optimum; 0 where that is not known."""
+        """A rate that all tasks have in some optimum; 0 where none is known."""
         return self.levels.base(self.worth, self.worth.least(self.incumbent.rates))
 
     @property
     def net(self) -> Network:
+        """The network, with as many nodes for its twins as are in use now."""
         return self.router.net
 
     def push(self, box: Box) -> None:
+        """Add a box to the open ones, if it is not empty and may be worth more than enough."""
         if all(low < high * (1 - ROUNDING) or low == 0 for low, high in zip(box.low, box.high, strict=True)):
             _, value = self.worth.best(box.high)
             if value > self.enough:
@@ -95,11 +102,11 @@ class Search:
                 self.dismiss(value)
 
     def dismiss(self, value: float) -> None:
-        """What is dismissed may be worth as much as `value`, but no more than what is enough."""
+        """Raise `bound` for something that is not looked at: to its `value`, but not beyond what is enough."""
         self.bound = max(self.bound, min(value, self.enough))
 
     def descend(self, box: Box) -> None:
-        """A first good incumbent: rates that are level by level lower, until there is a routing for them."""
+        """Find a first good incumbent: lower the target of the least throughput until its rates have a routing."""
         best, _ = self.worth.best(box.high)
         least = self.worth.least(best)
         for _ in range(PROBES):
@@ -112,7 +119,7 @@ class Search:
             least = min(self.same_cell(box, least), least - CUT * hope)
 
     def same_cell(self, box: Box, least: float) -> float:
-        """The smallest part of a box worth cutting off: how low its value may go with all lower ends in their cells."""
+        """The target of the least throughput at which some task's lower end first sinks to its next level."""
         low = self.worth.tighten(box, least)
         found = [0.0]
         for job, tasks in self.worth.jobs.items():
@@ -122,7 +129,7 @@ class Search:
         return max(found)
 
     def process(self, box: Box) -> None:
-        """Drop the box if the part of it that is worth looking at is empty, solve it if it is a cell, else split it."""
+        """Drop the box if its part above the incumbent is empty, solve it if it is a cell, else split it."""
         wanted = self.enough - self.worth.mu * self.worth.ceiling(box.high)
         low = tuple(max(rate, self.base * (1 - STRICT)) for rate in self.worth.tighten(box, wanted))
         cut = self.cut_at(low, box.high, wanted)
@@ -148,7 +155,7 @@ class Search:
         return None
 
     def is_empty(self, low: Rates, high: Rates, time_limit_s: float) -> bool:
-        """Whether it is proven that no rates above `low` are feasible."""
+        """Whether it is proven in the given time that no rates above `low` are feasible."""
         if any(one >= other * (1 - ROUNDING) and one > 0 for one, other in zip(low, high, strict=True)):
             return True
         least = self.levels.raised(low, self.base)
@@ -157,10 +164,14 @@ class Search:
         return self.known_impossible(least) or self.ask(least, time_limit_s, exact=False) == INFEASIBLE
 
     def known_impossible(self, rates: Rates) -> bool:
+        """Whether rates no higher than these are known to be infeasible."""
         return any(is_up_to(known, rates) for known in self.impossible)
 
     def ask(self, rates: Rates, time_limit_s: float, *, exact: bool = True) -> str:
-        """Ask for a routing, and remember the answer. If `exact`, classes that cannot be dealt out are halved."""
+        """Ask for a routing and remember the answer; returns its status.
+
+        If `exact`, classes whose flows cannot be dealt out are halved and the question is asked again.
+        """
         while True:
             status, routing = self.router.route(rates, min(time_limit_s, self.deadline - monotonic()))
             self.asked[status] += 1
@@ -176,23 +187,27 @@ class Search:
             self.halve(routing.overloaded)
 
     def halve(self, nodes: Iterable[str]) -> None:
-        """Twice as many nodes for the classes of `nodes`: up to one for each member, when nothing is left to deal."""
+        """Double the number of nodes for the classes of `nodes`.
+
+        Once a class has a node for each member, nothing of it is left to deal out.
+        """
         for z in {self.net.class_of[node] for node in nodes}:
             self.parts[z] = 2 * self.parts.get(z, 1)
         self.router.net = network(self.net.fabric, self.worth.tasks, self.parts)
 
     @property
     def patience(self) -> float:
-        """The time for one question."""
+        """The seconds for one question: half of what is left."""
         return (self.deadline - monotonic()) / 2
 
     def consider(self, routing: Routing) -> None:
+        """Make a routing the incumbent if its best rates are worth more."""
         found = with_best_rates(self.net, self.worth, routing)
         if found.value > self.incumbent.value:
             self.incumbent = found
 
     def solve_cell(self, cell: Box) -> None:
-        """Drop the cell if it is empty, or its best corner is feasible; else find what is best in it."""
+        """Drop the cell if it is empty, or if its best corner is feasible; else find the best rates in it."""
         self.dismiss(inf)
         if self.is_empty(cell.low, cell.high, self.patience):
             return
@@ -216,10 +231,12 @@ class Search:
 
 
 def is_up_to(rates: Rates, others: Rates) -> bool:
+    """Whether no rate is higher than its counterpart."""
     return all(less <= more * (1 + ROUNDING) for less, more in zip(rates, others, strict=True))
 
 
 def with_best_rates(net: Network, worth: Worth, routing: Routing) -> Incumbent:
+    """The routing with the best rates that its loads allow."""
     loads = {
         tuple((i, n / net.fabric.capacities_bps[link]) for i, n in sorted(flows.items()))
         for link, flows in routing.loads()
@@ -233,4 +250,5 @@ def with_best_rates(net: Network, worth: Worth, routing: Routing) -> Incumbent:
 
 
 def shared(loads: Iterable[tuple[tuple[int, float], ...]]) -> list[tuple[tuple[int, float], ...]]:
+    """The loads of those links that several tasks use."""
     return [load for load in loads if len(load) > 1]

@@ -1,7 +1,7 @@
-"""The best rates of one cell, exactly: in it, only links that tasks share see a difference between rates.
+"""The best rates of one cell, exactly: in a cell only links that tasks share tell one rate from another.
 
 The rates are variables here. Eq. (10) of a shared link is left out until a solution breaks it, with n[i] flows of each
-task i; then it is added for these numbers: either the link has fewer flows of some task, or the n[i] r[i] fit it.
+task i. Then it is added for these numbers: either the link has fewer flows of some task, or the n[i] r[i] fit it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Best:
 
 
 def best_of_cell(net: Network, worth: Worth, box: Box, deadline: float, seed: int = 0) -> Best:
-    """The routing is the best if its twins are not overloaded. At the deadline the best bound so far, without one."""
+    """The cell's best routing, where its twins are not overloaded. At the deadline no routing and the bound so far."""
     cell = Cell(net, worth, box)
     while True:
         solution = cell.program.solve(deadline - monotonic(), seed)
@@ -48,7 +48,7 @@ def best_of_cell(net: Network, worth: Worth, box: Box, deadline: float, seed: in
 
 
 class Cell:
-    """The model: rates in units of the highest, (4) to (9), and what is known of (10)."""
+    """The model of a cell: rates in units of the highest, constraints (4) to (9), and what is known so far of (10)."""
 
     def __init__(self, net: Network, worth: Worth, box: Box) -> None:
         self.net, self.box = net, box
@@ -63,10 +63,11 @@ class Cell:
         worth.add_objective(program, self.r, self.unit)
 
     def capacity(self, link: DirectedLink) -> float:
+        """The bit/s of all links of the fabric together that a link of the reduced network stands for."""
         return self.net.fabric.capacities_bps[link] * self.net.width(link)
 
     def broken(self, values: Sequence[float], rates: Rates | list[float]) -> list[tuple[DirectedLink, Counter[int]]]:
-        """Links with more than they carry, and their flows."""
+        """The links that carry more than they can, with the flows of each task on them."""
         found = []
         for link, tasks in self.net.tasks_on.items():
             flows = Counter({i: round(values[self.columns[i].y[link]]) for i in tasks})
@@ -76,7 +77,7 @@ class Cell:
         return found
 
     def fit(self, link: DirectedLink, flows: Counter[int]) -> None:
-        """(10) for so many flows or more on the link: `at_least[i]` is 1 if task i has its number."""
+        """Add (10) for so many flows or more on the link: `at_least[i]` is 1 if task i has its number."""
         capacity = self.capacity(link) / self.unit
         excess = sum(n * self.box.high[i] for i, n in flows.items()) / self.unit - capacity
         terms: list[Term] = []

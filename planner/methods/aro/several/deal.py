@@ -1,6 +1,6 @@
 """Deals the flows of a class of common switches out to its members, so that no link has more than it carries.
 
-The class as a whole carries them, but flows are whole, and of several sizes: it may not be possible. Then they are
+The class as a whole carries them. But flows are whole and of several sizes, so dealing may be impossible. Then they are
 dealt by turns, some member is overloaded, the rates that the routing allows are lower, and the class is named.
 """
 
@@ -24,7 +24,7 @@ Flows = Counter[DirectedLink]
 
 @dataclass(frozen=True)
 class Hand:
-    """What the class gets of one task: `into[u]` flows from node u, and `out[v]` for v."""
+    """The class's flows of one task: `into[u]` come from node u, and `out[v]` go to node v."""
 
     task: int
     into: Counter[str]
@@ -54,6 +54,7 @@ def deal(
 
 
 def hand_of(i: int, z: str, y: Flows) -> Hand:
+    """What class `z` has of task i."""
     into = Counter({u: n for (u, v), n in y.items() if v == z})
     out = Counter({v: n for (u, v), n in y.items() if u == z})
     return Hand(i, into, out)
@@ -69,23 +70,23 @@ class Dealer:
     rates: Sequence[float]
 
     def share(self, time_limit_s: float) -> list[Flows]:
-        """The flows on the members' links, one after the other; or if that overloads one, by a program."""
+        """By hand, the flows on the members' links: dealt by turns, or by a program where that overloads a link."""
         shares = [self.by_turns(hand) for hand in self.hands]
         return shares if self.fits(shares) else self.solved(time_limit_s) or shares
 
     def capacity(self, link: DirectedLink) -> float:
-        """Of a link one end of which is a member, and the other perhaps another class."""
+        """The bit/s of a link with a member at one end and perhaps another class at the other."""
         return self.net.fabric.capacities_bps[self.net.members(link[0])[0], self.net.members(link[1])[0]]
 
     def most(self, link: DirectedLink, task: int) -> int:
-        """How many flows of a task the link carries."""
+        """The most flows of a task that the link carries."""
         flows = sum(next(hand for hand in self.hands if hand.task == task).into.values())
         if self.rates[task] == 0:
             return flows
         return min(flows, floor(self.capacity(link) / self.rates[task] * (1 + ROUNDING)))
 
     def by_turns(self, hand: Hand) -> Flows:
-        """For one task this is as even as can be: every sender's flows go to members that follow each other."""
+        """One task's flows, each sender's to members that follow one another. For one task nothing is more even."""
         share: Flows = Counter()
         turn = islice(cycle(self.members), hand.task, None)
         for u in sorted(hand.into):
@@ -98,6 +99,7 @@ class Dealer:
         return share
 
     def fits(self, shares: Sequence[Flows]) -> bool:
+        """Whether no link has more than its capacity."""
         loads: dict[DirectedLink, float] = defaultdict(float)
         for hand, share in zip(self.hands, shares, strict=True):
             for link, n in share.items():
@@ -105,7 +107,7 @@ class Dealer:
         return all(load <= self.capacity(link) * (1 + ROUNDING) for link, load in loads.items())
 
     def solved(self, time_limit_s: float) -> list[Flows] | None:
-        """The same by a program; None if it finds nothing."""
+        """The flows on the members' links by a program; None if it finds nothing in the given time."""
         program = Program()
         columns = [self.add(program, hand) for hand in self.hands]
         for link in {link for column in columns for link in column}:
@@ -121,7 +123,7 @@ class Dealer:
         return [+Counter({link: round(solution.values[k]) for link, k in column.items()}) for column in columns]
 
     def add(self, program: Program, hand: Hand) -> dict[DirectedLink, int]:
-        """The variables and constraints of one task."""
+        """Add one task's variables and constraints to the program; returns its columns by link."""
         links = [(u, m) for u in hand.into for m in self.members] + [(m, v) for v in hand.out for m in self.members]
         y = {link: program.variable(0, self.most(link, hand.task), integral=True) for link in links}
         for u, n in hand.into.items():
@@ -134,7 +136,10 @@ class Dealer:
 
 
 def fit(program: Program, terms: Iterable[tuple[float, int]], capacity: float) -> None:
-    """Flows of these rates fit a link; they are whole, so that the row may be divided by the least rate."""
+    """Add the row that flows of these rates fit a link.
+
+    Flows are whole, so that a second row may be divided by the least rate and rounded down.
+    """
     terms = [term for term in terms if term[0] > 0]
     if len(terms) > 1:
         least = min(rate for rate, _ in terms)

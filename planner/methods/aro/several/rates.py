@@ -1,7 +1,8 @@
-"""The rates of several tasks: what they are worth, Eqs. (2) and (3), and boxes of them.
+"""The rates of several tasks: what they are worth by Eqs. (2) and (3), and boxes of them.
 
-Between two levels of a task's rate, nothing changes for it: a link of capacity b carries floor(b / r) of its flows.
-Rates thus fall into cells, half-open boxes between levels, and only links that tasks share see more of them.
+Between two levels of a task's rate nothing changes for that task: a link of capacity b carries floor(b / r) of its
+flows. Rates thus fall into cells, half-open boxes between levels, and only links that tasks share distinguish rates
+within a cell.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from topo.errors import SolverError
 ROUNDING = 1e-9
 
 STRICT = 2e-7
-"""Relative; rates above a rate are those that are higher by so much."""
+"""Relative: rates above a rate are those that are higher by at least this much."""
 
 Rates = tuple[float, ...]
-"""One for each task, in bit/s."""
+"""One rate for each task, in bit/s."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,16 @@ class Box:
     high: Rates
 
     def below(self, i: int, rate: float) -> Box:
+        """The part of the box where task i has at most `rate`."""
         return replace(self, high=changed(self.high, i, rate))
 
     def above(self, i: int, rate: float) -> Box:
+        """The part of the box where task i has more than `rate`."""
         return replace(self, low=changed(self.low, i, rate))
 
 
 def changed(rates: Rates, i: int, rate: float) -> Rates:
+    """The rates with another one for task i."""
     return (*rates[:i], rate, *rates[i + 1 :])
 
 
@@ -49,7 +53,8 @@ def changed(rates: Rates, i: int, rate: float) -> Rates:
 class Worth:
     """The objective: min over jobs s of beta_s times the sum of its tasks' rates, plus mu times the total of these.
 
-    With one job it is the sum of the rates, Eq. (2), without beta and mu.
+    With one job it is the sum of the rates, Eq. (2), without beta and mu. `access` says which tasks share a worker's
+    own link, and the least capacity of such links.
     """
 
     tasks: tuple[Task, ...]
@@ -65,33 +70,39 @@ class Worth:
 
     @property
     def mu(self) -> float:
+        """The weight of the total in Eq. (3); 0 for one job."""
         return MU if len(self.jobs) > 1 else 0.0
 
     @cached_property
     def weights(self) -> dict[int, float]:
+        """beta of each job; 1 for a single one."""
         if len(self.jobs) == 1:
             return dict.fromkeys(self.jobs, 1.0)
         return {task.job.number: task.job.weight for task in self.tasks}
 
     @property
     def even(self) -> bool:
-        """Whether all jobs have one task, and the weight 1."""
+        """Whether there are several jobs, all with one task and the weight 1."""
         return len(self.jobs) == len(self.tasks) > 1 and set(self.weights.values()) == {1}
 
     def throughputs(self, rates: Sequence[float]) -> list[float]:
+        """By job, beta_s times the sum of its tasks' rates."""
         return [self.weights[job] * sum(rates[i] for i in tasks) for job, tasks in self.jobs.items()]
 
     def least(self, rates: Sequence[float]) -> float:
+        """The least of the jobs' weighted throughputs."""
         return min(self.throughputs(rates))
 
     def of(self, rates: Sequence[float]) -> float:
+        """The worth of these rates: Eq. (3), or (2) for one job."""
         weighted = self.throughputs(rates)
         return min(weighted) + self.mu * sum(weighted)
 
     def best(self, high: Rates, loads: Iterable[Counter[int]] = ()) -> tuple[Rates, float]:
-        """The best rates up to `high` and their worth.
+        """The best rates up to `high`, and their worth.
 
-        Access links must carry them, and links with such `loads`, the flows of each task over the capacity.
+        Workers' own links must carry them. So must the links of `loads`, which say by task what part of the link's
+        capacity one bit/s of the task takes.
         """
         unit = max(high)
         program = Program()
@@ -105,7 +116,10 @@ class Worth:
         return tuple(max(0.0, solution.values[column]) * unit for column in r), solution.objective * unit
 
     def add_objective(self, program: Program, r: Sequence[int], unit: float) -> None:
-        """Eq. (2) or (3) of the rates in the columns `r`, in units of `unit`; and workers' own links."""
+        """Add the objective of the rates in the columns `r`, Eq. (2) or (3), and the limits of workers' own links.
+
+        Rates are in units of `unit`.
+        """
         least = program.variable(0, inf)
         total: list[Term] = []
         for job, tasks in self.jobs.items():
@@ -117,7 +131,7 @@ class Worth:
         program.maximise([(1, least), *((self.mu * weight, column) for weight, column in total)])
 
     def ceiling(self, high: Rates) -> float:
-        """A bound on the total of all weighted throughputs."""
+        """An upper bound of the sum of all weighted throughputs."""
         found = 0.0
         for job, tasks in self.jobs.items():
             links = [capacity for together, capacity in self.access.items() if set(together) >= set(tasks)]
@@ -125,7 +139,10 @@ class Worth:
         return found
 
     def trim(self, box: Box, levels: Levels, least: float) -> Rates:
-        """Low rates of the box with so much least throughput: the highest of a job go first, level by level."""
+        """Rates of the box that are low, and of which every job still has the throughput `least`.
+
+        The highest rates of a job are lowered first, level by level.
+        """
         rates = list(box.high)
         for job, tasks in self.jobs.items():
             spare = sum(rates[i] for i in tasks) - least / self.weights[job]
@@ -139,7 +156,7 @@ class Worth:
         return tuple(rates)
 
     def tighten(self, box: Box, least: float) -> Rates:
-        """Lower ends without which no rates of the box have so much least throughput."""
+        """Lower ends, raised as far as rates below one of them cannot give every job the throughput `least`."""
         low = list(box.low)
         for job, tasks in self.jobs.items():
             spare = sum(box.high[i] for i in tasks) - least / self.weights[job]
@@ -150,27 +167,28 @@ class Worth:
 
 @dataclass(frozen=True)
 class Levels:
-    """Where cells end: rates at which flows of one task alone fill a link, b / n, for n up to its workers; and 0."""
+    """Where cells end: rates b / n at which flows of one task alone fill a link, for n up to its workers; and 0."""
 
     capacities: tuple[tuple[float, ...], ...]
     workers: tuple[int, ...]
 
     @cached_property
     def all_capacities(self) -> frozenset[float]:
+        """The different capacities of all tasks' links."""
         return frozenset(b for found in self.capacities for b in found)
 
     def below(self, i: int, rate: float) -> float:
-        """The next level of task i below `rate`, which is not 0: more of its flows fit some link there."""
+        """The next level of task i below `rate`, which is not 0: there one more of its flows fits some link."""
         more = ((b, floor(b / rate * (1 + ROUNDING)) + 1) for b in self.capacities[i])
         return max((b / n for b, n in more if n <= self.workers[i]), default=0.0)
 
     def base(self, worth: Worth, least: float) -> float:
         """A rate that all tasks have in some optimum, if the `least` of all rates can be so high; 0 if none is known.
 
-        Let all links have one capacity b, and jobs one task each and one weight. A routing with up to t flows on a link
-        then allows the rate b / t for all. Were the least of n rates lower by d, a task on a full link would gain
-        (t - 1) d at most, and where there is room for another flow, at least b / t, all rates would grow by a factor
-        of 1 + (2 t - 1) d t / b at most: altogether that is less than 2 n t^2 d, which counts mu. Routings with more
+        Let all links have one capacity b, and all jobs one task and one weight. A routing with up to t flows on a link
+        then allows the rate b / t for all. Were the least of n rates lower by d, a task on a full link would gain (t -
+        1) d at most; and where there is room for another flow, at least b / t, all rates would grow by a factor of 1 +
+        (2 t - 1) d t / b at most. Altogether that is less than 2 n t^2 d, which counts mu times. Routings with more
         flows on a link lose b / t - b / (t + 1) of the least, and gain less than n mu b.
         """
         links = {b for found in self.capacities for b in found} | set(worth.access.values())
@@ -181,9 +199,10 @@ class Levels:
         return b / t if 2 * len(worth.tasks) * worth.mu * t * t <= 1 else 0.0
 
     def raised(self, low: Rates, base: float) -> Rates:
-        """Rates that are feasible if any above `low` are. `base` is 0, or with t flows on a link a rate for all.
+        """Rates that are feasible if any above `low` are. `base` is 0, or the rate of all tasks with t flows on a link.
 
-        Tasks whose rate is above that are on links with fewer flows only, so that they can all have the next level.
+        Tasks with a higher rate than `base` are only on links with fewer than t flows, so that all of these can have
+        the next level.
         """
         if base in (0, self.capacities[0][0]):
             return tuple(rate * (1 + STRICT) for rate in low)
@@ -194,7 +213,7 @@ class Levels:
         return tuple(rate * (1 + STRICT) if higher else base for rate, higher in zip(low, above, strict=True))
 
     def between(self, i: int, low: float, high: float) -> float | None:
-        """A level of task i strictly inside, near the middle if there are several."""
+        """A level of task i strictly between two rates, near the middle if there are several; None without one."""
         top = self.below(i, high)
         if top <= low * (1 + ROUNDING):
             return None
@@ -203,6 +222,7 @@ class Levels:
 
 
 def levels(net: Network) -> Levels:
+    """The levels of all tasks of the network."""
     b = net.fabric.capacities_bps
     capacities = tuple(tuple({b[link] for link in graph.links}) for graph in net.graphs)
     return Levels(capacities, tuple(len(graph.task.job.workers) for graph in net.graphs))

@@ -21,7 +21,7 @@ from topo.fabric.fabric import Fabric
 
 @dataclass(frozen=True)
 class Reduced:
-    """One task's graph. Nodes are switches, classes of twins under the name of their first, and the PS.
+    """One task's graph. Its nodes are switches, classes of twins under the name of their first member, and the PS.
 
     `links` are all that flows may use; `starting[z]` counts the workers' flows that begin in common switch z;
     `entering[inp]` lists the links into an INP, and `local[inp]` counts the workers that send to it directly.
@@ -35,29 +35,33 @@ class Reduced:
 
     @cached_property
     def into(self) -> dict[str, list[DirectedLink]]:
+        """The links into every node, by the node's name."""
         return grouped(self.links, 1)
 
     @cached_property
     def out_of(self) -> dict[str, list[DirectedLink]]:
+        """The links out of every node, by the node's name."""
         return grouped(self.links, 0)
 
     @cached_property
     def aggregating(self) -> list[str]:
+        """The INA switches of the task, each once."""
         return list(dict.fromkeys(switch for switch, _ in self.entering))
 
     @cached_property
     def sums(self) -> frozenset[str]:
-        """The INA switches of the task, to ask about."""
+        """The INA switches of the task as a set."""
         return frozenset(self.aggregating)
 
     @cached_property
     def common(self) -> list[str]:
+        """The common switches of the task."""
         known = {*self.aggregating, self.task.server}
         return [z for z in dict.fromkeys((*self.starting, *self.into)) if z not in known]
 
     @cached_property
     def begun(self) -> dict[str, int]:
-        """The most flows that can leave each node: of a ToR only those of its workers."""
+        """The most flows that can leave each node; a ToR sends only those of its own workers."""
         local = Counter(switch for switch, _ in self.local)
         workers = len(self.task.job.workers)
         return {node: workers if node in self.into else self.starting[node] or local[node] for node in self.out_of}
@@ -67,9 +71,9 @@ class Reduced:
 class Network:
     """All tasks' graphs, and what they share.
 
-    `twins[z]` are the members that node z stands for, all of the class `class_of[z]`; `tasks_on[link]` the tasks that
-    may use a link; `access` says which tasks share a worker's own link, and the least capacity of such links.
-    `detailed` is the same without twins that sum, None if there are none.
+    `twins[z]` are the members that node z stands for, all of the class `class_of[z]`; `access` says which tasks share a
+    worker's own link, and the least capacity of such links. `detailed` is the same network where switches that sum have
+    no twins, None where none has any.
     """
 
     fabric: Fabric
@@ -81,11 +85,12 @@ class Network:
 
     @property
     def fine(self) -> Network:
-        """The network without twins that sum."""
+        """The network where switches that sum have no twins."""
         return self.detailed or self
 
     @cached_property
     def tasks_on(self) -> dict[DirectedLink, list[int]]:
+        """By link, the tasks that may use it."""
         found: dict[DirectedLink, list[int]] = defaultdict(list)
         for i, graph in enumerate(self.graphs):
             for link in graph.links:
@@ -93,7 +98,7 @@ class Network:
         return dict(found)
 
     def only(self, tasks: Sequence[int]) -> Network:
-        """The network of these tasks alone."""
+        """The network of these tasks alone, without `access`."""
         detailed = self.detailed and self.detailed.only(tasks)
         return replace(self, graphs=tuple(self.graphs[i] for i in tasks), access={}, detailed=detailed)
 
@@ -102,14 +107,16 @@ class Network:
         return len(self.members(link[0])) * len(self.members(link[1]))
 
     def size(self, node: str) -> int:
+        """How many switches a node stands for."""
         return len(self.members(node))
 
     def members(self, node: str) -> tuple[str, ...]:
+        """The switches that a node stands for; itself, if it stands for no class."""
         return self.twins.get(node, (node,))
 
 
 def network(fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | None = None) -> Network:
-    """The graphs of the tasks. A class is one node, or `parts[its name]` nodes.
+    """The graphs of the tasks. A class of twins is one node, or `parts[its name]` nodes.
 
     Raises `InputError` when a worker cannot reach its PS.
     """
@@ -134,7 +141,7 @@ def network(fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | No
 
 
 def apart(twins: Mapping[str, tuple[str, ...]], names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The same, but for classes of these switches, whose members become nodes of their own."""
+    """The classes of twins, except that each member of a class named in `names` is alone."""
     found: dict[str, tuple[str, ...]] = {}
     for node, members in twins.items():
         found |= {member: (member,) for member in members} if node in names else {node: members}
@@ -142,6 +149,7 @@ def apart(twins: Mapping[str, tuple[str, ...]], names: Collection[str]) -> dict[
 
 
 def cut(members: tuple[str, ...], parts: int) -> Iterator[tuple[str, ...]]:
+    """The members in so many parts, as equal as can be, one after another."""
     size = ceil(len(members) / parts)
     return (members[start : start + size] for start in range(0, len(members), size))
 
@@ -149,9 +157,9 @@ def cut(members: tuple[str, ...], parts: int) -> Iterator[tuple[str, ...]]:
 def twin_classes(
     fabric: Fabric, with_hosts: set[str], without: Sequence[frozenset[str]] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Switches by what they and their neighbours see of each other, and which of `without` they are in.
+    """By first member, the classes of switches with equal surroundings that are in the same sets of `without`.
 
-    Those of hosts in use stay alone.
+    Switches with hosts in use are in no class.
     """
     found: dict[object, list[str]] = defaultdict(list)
     for switch in fabric.switches:
@@ -162,6 +170,8 @@ def twin_classes(
 
 
 def surroundings(fabric: Fabric, switch: str) -> object:
+    """All that tells a switch from others: tier, INA, neighbours, and the capacities and pipelines of its links."""
+
     def pipeline(one: str, other: str) -> int | None:
         sums = one in fabric.switch_by_name and fabric.switch_by_name[one].ina
         return fabric.ingress_pipeline(one, other) if sums else None
@@ -175,7 +185,7 @@ def surroundings(fabric: Fabric, switch: str) -> object:
 
 
 def task_links(fabric: Fabric, task: Task) -> list[DirectedLink]:
-    """The links between its workers' ToRs and the PS."""
+    """The links between its workers' ToRs and the PS. Raises `InputError` for a worker that cannot reach the PS."""
     unfolded = unfold(fabric, task.server)
     for worker in task.job.workers:
         if worker not in unfolded.next_hops:
@@ -185,7 +195,7 @@ def task_links(fabric: Fabric, task: Task) -> list[DirectedLink]:
 
 
 def reduce_task(fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: Mapping[str, str]) -> Reduced:
-    """The task's graph of its `own` links, with `first[switch]` in the place of a switch that is not alone."""
+    """The task's graph of its `own` links, where `first[switch]` replaces a switch that is not alone."""
     tors = [fabric.tor_of(worker) for worker in task.job.workers]
     links = {(first.get(u, u), first.get(v, v)): (u, v) for u, v in own}
     sums = fabric.ina_names
@@ -202,7 +212,7 @@ def reduce_task(fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: 
 
 
 def access_links(fabric: Fabric, tasks: Sequence[Task]) -> dict[tuple[int, ...], float]:
-    """The tasks that each worker sends for, and the least capacity of the links of such workers."""
+    """By the tasks that a worker sends for, the least capacity in bit/s of the links of such workers."""
     sending: dict[str, list[int]] = defaultdict(list)
     for i, task in enumerate(tasks):
         for worker in task.job.workers:
@@ -215,6 +225,7 @@ def access_links(fabric: Fabric, tasks: Sequence[Task]) -> dict[tuple[int, ...],
 
 
 def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
+    """The links by the node at one end: 0 is where they begin, 1 where they lead."""
     found: dict[str, list[DirectedLink]] = defaultdict(list)
     for link in links:
         found[link[end]].append(link)

@@ -1,7 +1,7 @@
-"""Is there a routing for given rates? The paper's constraints (4) to (10) with r fixed, hence linear, and its answer.
+"""Is there a routing for given rates? The paper's constraints (4) to (10) with r fixed, hence linear, and the answer.
 
-Whether rates are feasible is decided much faster than which rates are best, so this is the only question that is
-asked of the whole network; `planner.methods.aro.single.search` chooses the rates to ask about.
+Whether rates are feasible is decided much faster than which rates are best, so this is the only question that is asked
+of the whole network; `planner.methods.aro.several.boxes` chooses the rates to ask about.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from topo.fabric.fabric import Fabric
 
 ROUNDING = 1e-9
 WHOLE = 1e-6
+"""How near to a whole number a count of flows is taken for whole."""
 DEALING_TIME_S = 2.0
+"""The most seconds for dealing flows out to twins."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class Columns:
 class Routing:
     """`pieces[i][start]`: what leaves a start of task i, as paths to the next INP or the PS.
 
-    A start is an INP, with a path for each of its sums, or a common switch with workers, with one for each. The classes
-    of twins in `overloaded` could not be dealt out at the rates that were asked for.
+    A start is an INP, with a path for each of its sums, or a common switch with workers, with a path for each worker.
+    The classes of twins in `overloaded` could not be dealt out at the rates that were asked for.
     """
 
     pieces: tuple[dict[Inp | str, list[Path]], ...]
@@ -58,12 +60,13 @@ class Routing:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Tasks with rates that they cannot all have where each uses no other than these INPs of some switches."""
+    """Rates that some tasks cannot all have as long as each uses no other than these INPs of certain switches."""
 
     rates: dict[int, float]
     used: dict[int, frozenset[Inp]]
 
     def holds(self, rates: Rates) -> bool:
+        """Whether these rates are high enough for the conflict to apply."""
         return all(rates[i] >= rate for i, rate in self.rates.items())
 
 
@@ -76,11 +79,11 @@ class Router:
     conflicts: list[Conflict] = field(default_factory=list)
 
     def route(self, rates: Rates, time_limit_s: float) -> tuple[str, Routing | None]:
-        """The answer's status, and a routing of the fabric's own links if there is one.
+        """The answer's status, and a routing over the fabric's own links if there is one.
 
-        First in outline, with y continuous, and x where a node stands for several switches: where that is infeasible,
-        all is. Else it says which INPs to use of switches without twins. With no others the same is asked in detail,
-        and if that is infeasible, the outline has to use another one.
+        First comes an outline, with y continuous, and x too where a node stands for several switches. If the outline is
+        infeasible, so is all. Else it says which INPs to use of switches without twins, and the same question is asked
+        in detail with no other INPs. If that is infeasible, the outline has to use another INP.
         """
         deadline = monotonic() + time_limit_s
         outline = Question.of(self.net, rates)
@@ -106,7 +109,7 @@ class Router:
             outline.avoid(self.conflicts[-1])
 
     def conflict(self, rates: Rates, used: Mapping[int, frozenset[Inp]], deadline: float) -> Conflict:
-        """Of as few tasks as possible: each is left out for a try."""
+        """A conflict of as few tasks as possible: each task is left out for a try."""
         tasks = list(used)
         for i in sorted(used, key=lambda i: rates[i]):
             others = [k for k in tasks if k != i]
@@ -119,7 +122,7 @@ class Router:
     def complete(
         self, question: Question, solution: Solution, rates: Rates, deadline: float
     ) -> tuple[str, Routing | None]:
-        """With y whole: as it is, or with the same INPs in use, or else with any."""
+        """The routing with whole y: as solved, or with the same INPs in use, or else with any."""
         if solution.found and not question.is_whole(solution):
             question.use_only(question.used(solution))
             question.make_whole()
@@ -135,7 +138,7 @@ class Router:
 
 @dataclass(frozen=True)
 class Question:
-    """The model at fixed rates. y is continuous at first, and x is where a node stands for several switches."""
+    """The model at fixed rates. y is continuous at first, and so is x where a node stands for several switches."""
 
     net: Network
     columns: list[Columns]
@@ -143,13 +146,14 @@ class Question:
 
     @classmethod
     def of(cls, net: Network, rates: Rates) -> Question:
+        """The model of these rates on this network: constraints (4) to (10), without an objective."""
         program = Program()
         columns = [task_columns(program, net, i, rates[i]) for i in range(len(net.graphs))]
         share_capacity(program, net, columns, rates)
         return cls(net, columns, program)
 
     def used(self, solution: Solution) -> dict[int, frozenset[Inp]]:
-        """The INPs in use of the switches without twins, task by task."""
+        """By task, the INPs in use of the switches without twins."""
         return {
             i: frozenset(
                 inp for inp, k in column.x.items() if self.net.size(inp[0]) == 1 and solution.values[k] > WHOLE
@@ -158,14 +162,16 @@ class Question:
         }
 
     def use_only(self, used: Mapping[int, frozenset[Inp]]) -> None:
+        """Forbid all other INPs of the same switches to the same tasks."""
         for k in self.others(used):
             self.program.fix(k, 0)
 
     def avoid(self, conflict: Conflict) -> None:
+        """Demand that one of the other INPs of the conflict's switches is used."""
         self.program.at_least([(1, k) for k in self.others(conflict.used)], 1)
 
     def others(self, used: Mapping[int, frozenset[Inp]]) -> list[int]:
-        """x of all other INPs of the switches that these are of, of the same tasks."""
+        """The columns x of all other INPs of these INPs' switches, of the same tasks."""
         switches = {inp[0] for inps in used.values() for inp in inps}
         return [
             k
@@ -175,24 +181,27 @@ class Question:
         ]
 
     def use_many_inps(self) -> None:
-        """An objective that only helps to find flows: the more INPs are used, the more flows they take in."""
+        """Set an objective that only helps to find flows: the more INPs are used, the more flows they take in."""
         self.program.maximise((1, k) for column in self.columns for k in column.x.values())
 
     def is_whole(self, solution: Solution) -> bool:
+        """Whether all y of the solution are whole numbers."""
         counts = (solution.values[k] for column in self.columns for k in column.y.values())
         return all(abs(count - round(count)) < WHOLE for count in counts)
 
     def make_whole(self) -> None:
+        """Demand that all y and x are whole numbers."""
         for column in self.columns:
             for k in (*column.y.values(), *column.x.values()):
                 self.program.integral[k] = True
 
     def solve(self, deadline: float, seed: int) -> Solution:
+        """The first solution that the solver finds before the deadline, whatever its gap."""
         return self.program.solve(deadline - monotonic(), seed, gap=inf)
 
 
 def task_columns(program: Program, net: Network, i: int, rate: float) -> Columns:
-    """Variables and constraints (4) to (9) of a task."""
+    """Add the variables and the constraints (4) to (9) of task i to the program."""
     graph = net.graphs[i]
     y = {link: program.variable(0, most_flows(net, graph, link, rate)) for link in graph.links}
     x: dict[Inp, int] = {}
@@ -217,7 +226,10 @@ def task_columns(program: Program, net: Network, i: int, rate: float) -> Columns
 
 
 def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, into: str | None = None) -> int:
-    """The most flows of a task on a link, were it alone; or on the links of it to one of the switches `into`."""
+    """The most flows of one task on a link, were it alone; with `into`, on the part that leads to one switch.
+
+    `into` names the class of which that switch is a member.
+    """
     begun = graph.begun[link[0]]
     if rate == 0:
         return begun
@@ -226,12 +238,15 @@ def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, in
 
 
 def whole(capacity: float, rate: float) -> int:
-    """How many flows of a rate fit."""
+    """How many flows of a rate fit a capacity."""
     return floor(capacity / rate * (1 + ROUNDING))
 
 
 def share_capacity(program: Program, net: Network, columns: Sequence[Columns], rates: Rates) -> None:
-    """(10), for every link that several tasks may use. Flows are whole: it may be divided by a rate, and rounded."""
+    """Add (10) for every link that several tasks may use.
+
+    Flows are whole, so that the row may also be divided by a rate and rounded down.
+    """
     for link, tasks in net.tasks_on.items():
         counts = [(rates[i], columns[i].y[link]) for i in tasks if rates[i] > 0]
         if len(counts) < 2:
@@ -253,7 +268,7 @@ def extract(net: Network, columns: Sequence[Columns], values: Sequence[float], r
 
 
 def cut_up(fabric: Fabric, graph: Reduced, y: Flows) -> dict[Inp | str, list[Path]]:
-    """All flows of a task, by where they start; they use up y."""
+    """All flows of a task as paths, by where they start. They use up y."""
     sums = {node for link in y for node in link if node in fabric.switch_by_name and fabric.switch_by_name[node].ina}
     arriving = graph.local.copy()
     for (u, v), n in y.items():

@@ -1,4 +1,4 @@
-"""ARO for several tasks (SJMT, MJMT): the routes and rates of Eqs. (2) and (3), proven, with continuous rates.
+"""ARO for several tasks (SJMT, MJMT): the routes and rates that are best by Eqs. (2) and (3), proven, with real rates.
 
 First every task is planned as if it were alone: that bounds its rate, and all these routes together are a plan already.
 Then the best rates of all are searched (`boxes`).
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 4
-"""The time that is left, over the time for one question about a single task."""
+"""The time that is left, divided by the time for one question about a single task."""
 
 
 def several(problem: Problem, options: Options) -> Plan:
-    """The plan that is best by Eq. (3), or (2) for one job; optimal only if proven, else with its gap.
+    """The plan that is best by Eq. (3), or by (2) for one job: optimal only if proven, else with its gap.
 
     Raises `InputError` for a worker that cannot reach its PS, `SolverError` if no routes are found in time.
     """
@@ -74,7 +74,7 @@ def searched(fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, st
 
 
 def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
-    """The routing of a single task with the highest rate, 1 / t."""
+    """The routing of a single task with the highest rate, 1 / t, or any routing where time is short."""
     graph = net.graphs[0]
     b = net.fabric.capacities_bps
     access = min(b[worker, net.fabric.tor_of(worker)] for worker in graph.task.job.workers)
@@ -101,7 +101,7 @@ def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
 
 
 def worker_paths(net: Network, task: Task, pieces: dict[Inp | str, list[Path]]) -> Iterator[Path]:
-    """A path for every worker: the pieces from its switch on, joined; those of a common switch are used up."""
+    """A path for every worker: the pieces from its switch on, joined. Those of a common switch are used up."""
     left = {start: list(paths) for start, paths in pieces.items()}
     part_of: dict[tuple[Sender, Inp], Summing] = {}
     arrived: Counter[Inp] = Counter()

@@ -1,8 +1,8 @@
-"""Whether a task's flows fit at a given t, on any fabric: ARO's model, with x alone integral.
+"""Whether a task's flows fit at a given t = 1 / r, on any fabric: ARO's model, in which only x is integral.
 
-At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use takes in any number of
-flows and gives one away: what is left is a flow through a network of whole capacities, and if there is one, there is
-one in whole numbers. So y may be continuous, and the solver only has to decide on the INPs.
+At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use takes in any number of flows
+and gives one away. What is left is a flow through a network of whole capacities, and if there is one, there is one in
+whole numbers. So y may be continuous, and the solver only has to decide which INPs are used.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from planner.trees.unfolding import DirectedLink
 from topo.errors import SolverError
 
 ANY_GAP = 1e9
-"""The first solution will do."""
+"""A relative gap so wide that the first solution will do."""
 
 TIDY_GAP = 0.01
-"""How far from the least the number of a task's flows over all links may be."""
+"""How far, relatively, the sum of a task's flows over all links may lie above the least."""
 
 FEW_INPS = 100
-"""With more INPs in reach, that number is lowered step by step, and not minimised."""
+"""With more INPs than this in reach, the sum of flows over links is lowered step by step instead of minimised."""
 
 WHOLE = 1e-6
+"""How near to a whole number a flow counts as whole."""
 
 Counts = dict[DirectedLink, int]
-"""Flows by link."""
+"""By link, a number of flows."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """A task's graph, less its workers: the one link of each has one flow.
+    """A task's graph without its workers' own links, each of which has one flow.
 
-    `starting[z]` counts the workers at common switch z, `local[inp]` those that send to an INP. `most_children` is
-    how many flows an INP sums into one; the papers have no such limit.
+    `most_children` is how many flows an INP sums into one; the papers have no such limit.
     """
 
     graph: TaskGraph
@@ -58,29 +58,34 @@ class Demand:
 
     @cached_property
     def starting(self) -> Counter[str]:
+        """By common switch, the workers whose flows begin there."""
         return Counter(link[1] for link in self.access if self.graph.inp(link) is None)
 
     @cached_property
     def local(self) -> Counter[Inp]:
+        """By INP, the workers that send to it directly."""
         return Counter(inp for inp in map(self.graph.inp, self.access) if inp is not None)
 
     @cached_property
     def links(self) -> list[DirectedLink]:
+        """The links that are no worker's own."""
         access = set(self.access)
         return [link for link in self.graph.links if link not in access]
 
     @cached_property
     def capacities_bps(self) -> dict[DirectedLink, float]:
+        """The capacity of every link of the task."""
         return {link: self.graph.fabric.capacities_bps[link] for link in self.graph.links}
 
     @cached_property
     def aggregation_rates_bps(self) -> dict[str, float]:
+        """The aggregation rate of every INA switch of the task that has one."""
         rates = {z: self.graph.fabric.switch_by_name[z].aggregation_rate_bps for z in self.graph.aggregating}
         return {z: rate for z, rate in rates.items() if rate is not None}
 
     @cached_property
     def lowest_t(self) -> float:
-        """What the workers' links need, and all that leave a common switch together."""
+        """A lower bound of t, from workers' own links and from all links out of a common switch with workers."""
         b = self.capacities_bps
         of_switches = (count / sum(b[link] for link in self.graph.out_of[z]) for z, count in self.starting.items())
         return max((*(1 / b[link] for link in self.access), *of_switches))
@@ -92,7 +97,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class FlowModel:
-    """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: how many sums the INP may make, 0 or 1 mostly."""
+    """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: how many sums the INP may make, most often 0 or 1."""
 
     model: pulp.LpProblem
     y: dict[DirectedLink, Any]
@@ -100,7 +105,10 @@ class FlowModel:
 
 
 def build(demand: Demand, t: float) -> FlowModel:
-    """Constraints (4) to (10) at `t`. An INP that may be used and is not only wastes a flow: (7) needs one side."""
+    """The constraints (4) to (10) at `t`.
+
+    Of (7) one side is enough: an INP with x = 1 that no flow enters only adds a flow.
+    """
     graph, children = demand.graph, demand.most_children
     model = pulp.LpProblem("aro_flows", pulp.LpMinimize)
 
@@ -134,7 +142,7 @@ def build(demand: Demand, t: float) -> FlowModel:
 
 
 def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:
-    """The flows that a switch sums fit its `aggregation_rate_bps`; one that enters an INP alone costs nothing."""
+    """The flows that a switch sums fit its `aggregation_rate_bps`. A flow that enters an INP alone costs nothing."""
     model = flows.model
     most = len(demand.graph.workers)
     for z, rate in demand.aggregation_rates_bps.items():
@@ -149,14 +157,15 @@ def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:
 
 
 def total(y: dict[DirectedLink, Any], links: Iterable[DirectedLink]) -> Any:
+    """The sum of y over those of the links that have one."""
     return pulp.lpSum(y[link] for link in links if link in y)
 
 
 @dataclass(frozen=True)
 class FlowTest:
-    """Tests for flows at any t, until `deadline`, a time of the monotonic clock. Each may take `share` of what is left.
+    """Tests whether flows fit at any t, until `deadline`, a time of the monotonic clock.
 
-    So a t that is hard to decide leaves time for greater ones.
+    A test may take `share` of the time that is left, so that a t that is hard to decide leaves time for greater ones.
     """
 
     demand: Demand
@@ -173,8 +182,8 @@ class FlowTest:
     def guide(self, flows: FlowModel) -> Any:
         """An objective that only helps to find flows, several times faster than without.
 
-        The more INPs are used, the more flows they take in. But where all flows that come to the PS's leaf go on to
-        the PS, too many INPs are too many flows: then it helps to keep flows from what does not sum.
+        The more INPs are used, the more flows they take in. But where all flows that come to the PS's leaf go on to the
+        PS, too many INPs make too many flows: there it helps to keep flows away from switches that do not sum.
         """
         graph = self.demand.graph
         if any(link[0] in graph.aggregating for link in graph.into[graph.server]):
@@ -183,7 +192,7 @@ class FlowTest:
         return pulp.lpSum(y for (_, v), y in flows.y.items() if v in common)
 
     def tidy(self, t: float, found: Counts) -> Counts:
-        """The same with few flows altogether, so that none is in the network that serves nothing."""
+        """Flows at the same t with a small sum over all links, so that none circulates that serves nothing."""
         if len(self.demand.graph.inps) <= FEW_INPS:
             return self.fewest(build(self.demand, t)) or found
         used = self.demand.used(found)
@@ -197,10 +206,12 @@ class FlowTest:
             used = left
 
     def fewest(self, flows: FlowModel) -> Counts | None:
+        """The flows with nearly the smallest sum over all links; None where no flows fit."""
         flows.model.setObjective(pulp.lpSum(flows.y.values()))
         return self.solve(flows, replace(self.options, gap=TIDY_GAP))
 
     def solve(self, flows: FlowModel, options: SolverOptions) -> Counts | None:
+        """The solved model's flows on all links; None if it is infeasible. Raises `SolverError` when time is over."""
         left = min(options.time_limit_s, self.share * (self.deadline - monotonic()))
         if left <= 0:
             raise out_of_time(options)
@@ -214,7 +225,7 @@ class FlowTest:
         return dict.fromkeys(self.demand.access, 1) | found
 
     def make_whole(self, flows: FlowModel) -> None:
-        """A vertex of what is left at the solution's x, should the solver have stopped between vertices."""
+        """Make the flows whole at the solution's x, should the solver have stopped between two vertices."""
         if any(abs(y.varValue - round(y.varValue)) > WHOLE for y in flows.y.values()):
             fix({v: v.varValue for v in flows.model.variables() if v.cat == pulp.LpInteger})
             flows.model.setObjective(pulp.lpSum(flows.y.values()))
@@ -229,6 +240,7 @@ def fix(values: Mapping[Any, float]) -> None:
 
 
 def out_of_time(options: SolverOptions) -> SolverError:
+    """The error for a solver that found nothing in its time."""
     return SolverError(
         f"{options.solver} found no routes in {options.time_limit_s:g} s; "
         "raise the time limit, or make the problem smaller"

@@ -11,11 +11,11 @@ from planner.trees.unfolding import DirectedLink, Path
 
 
 def generate_routes(graph: TaskGraph, flows: Mapping[DirectedLink, int]) -> list[Path]:
-    """A path for every worker of the task; `flows[u, v]` is y, which they use up.
+    """A path for every worker of the task, from y: `flows[u, v]` counts the flows on a link, and each is taken once.
 
-    Two lines of the printed algorithm are corrected: line 11 takes one flow from y[i], the task's (not
-    y[k]), and line 18 records an INP's path to the PS while it has none, R = nil (not R != nil). An INP that more
-    flows enter than it can sum has a path for each of its sums.
+    Two lines of the printed algorithm are corrected: line 11 takes one flow from y[i], the task's (not y[k]), and line
+    18 records an INP's path to the PS while it has none, R = nil (not R != nil). An INP that more flows enter than it
+    can sum has a path for each of its sums.
     """
     y = dict(flows)
     rest: dict[Summing, Path] = {}  # R

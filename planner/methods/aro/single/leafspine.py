@@ -2,11 +2,11 @@
 
 Leaves differ only in how many flows they send: one for each pipeline of an INA leaf that has workers, one for each
 worker of a common leaf. Let d flows fit a link. An INP of a spine takes d flows from each leaf in it and gives one
-away, so that a spine has at most d INPs in use; a common spine takes d flows in all. Whatever the INPs leave over thus
-fits if it is at most d for each common spine. Where all INA spines have the same leaves in each pipeline, the n-th INP
-of a pipeline takes in no more than the one before it, so the INPs to use are those that take in most, and n INPs of a
-pipeline are to be had at n spines. What remains is to choose the pipelines of the PS's leaf, whose number the
-PS's link bounds: with P pipelines, 2^P choices at most.
+away, so that a spine has at most d INPs in use; a common spine takes d flows in all. So what the INPs leave over fits
+if it is at most d for each common spine. Where all INA spines have the same leaves in each pipeline, the n-th INP of a
+pipeline takes in no more than the one before it. So the INPs to use are those that take in most, and n INPs of a
+pipeline exist at n spines. What remains is to choose the pipelines of the PS's leaf, whose number the PS's link bounds:
+with P pipelines, these are 2^P choices at most.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Flow = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Leaf:
-    """A leaf other than the PS's; `pipeline` is where its flows arrive at INA spines."""
+    """A leaf other than the PS's. `pipeline` is the one by which its flows enter INA spines."""
 
     name: str
     pipeline: int
@@ -36,7 +36,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Spines:
-    """The spines whose flows arrive in some pipelines of the PS's leaf."""
+    """Those spines whose flows enter some pipelines of the PS's leaf."""
 
     aggregating: tuple[str, ...]
     common: tuple[str, ...]
@@ -44,7 +44,7 @@ class Spines:
 
 @dataclass(frozen=True)
 class Choice:
-    """The spines to use, the flows that a link carries, and how many INPs to use of each pipeline of INA spines."""
+    """The spines to use, the flows that a link carries, and how many INPs of each pipeline of the INA spines to use."""
 
     spines: Spines
     link_flows: int
@@ -53,10 +53,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class LeafSpine:
-    """The task. `gates[u]` are the spines behind pipeline u of the PS's leaf, `local[u]` its own workers there.
+    """The task: `gates[u]` are the spines behind pipeline u of the PS's leaf, `local[u]` the leaf's own workers there.
 
-    A PS's leaf without INA has one gate, 0. Capacities are those of a worker's, a spine's and the PS's link. An INP of
-    a spine sums up to `most_children` flows; the paper knows no such number.
+    A PS's leaf without INA has one gate, 0. `worker_bps`, `spine_bps` and `server_bps` are the capacities of a
+    worker's, a spine's and the PS's link. An INP of a spine sums up to `most_children` flows; the paper knows no such
+    number.
     """
 
     server: str
@@ -72,16 +73,18 @@ class LeafSpine:
 
     @property
     def capacities_bps(self) -> tuple[float, float, float]:
+        """The capacities of a worker's, a spine's and the PS's link."""
         return self.worker_bps, self.spine_bps, self.server_bps
 
     @property
     def workers(self) -> int:
+        """The number of the task's workers."""
         flows = chain(self.local.values(), *(leaf.flows for leaf in self.leaves))
         return sum(map(len, flows))
 
     @cached_property
     def sizes(self) -> dict[int, tuple[int, ...]]:
-        """The numbers of flows of the leaves in each pipeline of INA spines."""
+        """By pipeline of the INA spines, the numbers of flows that its leaves send."""
         found: dict[int, list[int]] = defaultdict(list)
         for leaf in self.leaves:
             found[leaf.pipeline].append(len(leaf.flows))
@@ -89,10 +92,11 @@ class LeafSpine:
 
     @cached_property
     def most_aggregating(self) -> int:
+        """The number of INA spines behind all gates."""
         return sum(len(spines.aggregating) for spines in self.gates.values())
 
     def fits(self, t: float) -> Choice | None:
-        """How the flows fit at `t`; None if they do not. Fewest pipelines of the PS's leaf, few flows."""
+        """How the flows fit at `t`, None if they do not: with the fewest pipelines of the PS's leaf, and few flows."""
         link_flows = flows_within(self.spine_bps, t)
         to_server = flows_within(self.server_bps, t)
         gains = self.gains(link_flows)
@@ -104,7 +108,7 @@ class LeafSpine:
         return None
 
     def gate_sets(self, most: int) -> Iterator[tuple[int, ...]]:
-        """The pipelines of the PS's leaf that may be used together, fewest first; each gives the PS one flow."""
+        """The sets of pipelines of the PS's leaf that may be used, smallest first. Each one gives the PS one flow."""
         forced = tuple(self.local)
         free = [gate for gate in self.gates if gate not in self.local] if self.leaves else []
         if not self.tor_sums:
@@ -114,6 +118,7 @@ class LeafSpine:
                 yield from ((*forced, *others) for others in combinations(free, count))
 
     def behind(self, used: tuple[int, ...]) -> Spines:
+        """The spines behind these gates together."""
         gates = [self.gates[gate] for gate in used if gate in self.gates]
         return Spines(
             tuple(chain.from_iterable(gate.aggregating for gate in gates)),
@@ -121,7 +126,7 @@ class LeafSpine:
         )
 
     def gains(self, link_flows: int) -> list[tuple[int, int, int]]:
-        """What the n-th INP of each pipeline takes in, most first: (flows, pipeline, n)."""
+        """How many flows the n-th INP of each pipeline takes in, the most first: (flows, pipeline, n)."""
         gains = []
         for pipeline, sizes in self.sizes.items():
             before = 0
@@ -134,9 +139,9 @@ class LeafSpine:
     def inps_to_use(
         self, spines: Spines, link_flows: int, gains: list[tuple[int, int, int]], to_server: int
     ) -> Counter[int] | None:
-        """The number of INPs of each pipeline; None if what they leave over does not fit.
+        """The number of INPs to use of each pipeline; None if what they leave over does not fit.
 
-        One that takes in a single flow gives it away again: it serves only where common spines are full.
+        An INP that takes in a single flow gives it away again: it helps only where common spines are full.
         """
         room = link_flows * len(spines.common)
         rest = sum(sum(sizes) for sizes in self.sizes.values())
@@ -154,7 +159,7 @@ class LeafSpine:
         return inps
 
     def most_children_at_tor(self, choice: Choice) -> int:
-        """A bound for the flows that enter one INP of the PS's leaf."""
+        """An upper bound of the flows that enter one INP of the PS's leaf."""
         if not self.tor_sums:
             return 0
         sums = min(choice.link_flows, len(choice.inps))
@@ -165,7 +170,7 @@ class LeafSpine:
         return max(through.get(gate, 0) + len(self.local.get(gate, ())) for gate in {*self.gates, *self.local})
 
     def paths(self, choice: Choice) -> list[Path]:
-        """A path for every worker. Flows are dealt out in turn, so that every link and INP has its equal share."""
+        """A path for every worker. Flows are dealt out in turn, so that all links and INPs have equal shares."""
         turn = cycle(choice.spines.aggregating)
         users = {pipeline: tuple(islice(turn, n)) for pipeline, n in choice.inps.items()}
         dealers = {pipeline: cycle(spines) for pipeline, spines in users.items()}

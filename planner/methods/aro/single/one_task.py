@@ -1,8 +1,8 @@
 """ARO for one task (SJST): the routes with the highest rate, proven, by the fastest way that is exact for its fabric.
 
-A leaf-spine with equal links has a closed form (`leafspine`), as long as an INP need not make several sums; for all
-else a solver decides which INPs are used (`flow`). Both test whether the flows fit at a given t = 1 / r, and `search`
-finds the least t at which they do.
+A leaf-spine with equal links has a closed form (`leafspine`), as long as no INP has to make several sums; for all else
+a solver decides which INPs are used (`flow`). Both test whether the flows fit at a given t = 1 / r, and `search` finds
+the least t at which they do.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from topo.errors import SolverError
 from topo.fabric.fabric import Fabric
 
 TIDYING_TIME_S = 5.0
+"""The most time for removing flows that serve nothing."""
 
 
 @dataclass(frozen=True)
 class Routing:
-    """A path for every worker, and how well their rate is proven."""
+    """A path for every worker, and how well their rate is proven to be the highest."""
 
     paths: list[Path]
     outcome: SolverOutcome
@@ -55,14 +56,14 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> Routing:
 
 
 def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice] | None:
-    """In closed form; None if so many flows have to enter an INP that they do not fit at any t."""
+    """The least t in closed form; None if an INP has to take in more flows than it can at every t."""
     capacities = closed.capacities_bps
     highest = closed.workers / min(capacities)
     return least_t(closed.fits, Steps(capacities), 1 / closed.worker_bps, highest, options.gap)
 
 
 def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:
-    """By the solver. `lowest` is a t below which there is nothing."""
+    """The least t, found by the solver. Below `lowest` there is none."""
     demand = test.demand
     capacities = {*demand.capacities_bps.values(), *demand.aggregation_rates_bps.values()}
     steps, highest, gap = Steps(capacities), len(demand.graph.workers) / min(capacities), test.options.gap
@@ -74,7 +75,7 @@ def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:
 
 
 def tidied(test: FlowTest, least: Least[Counts]) -> Counts:
-    """The flows less those that serve nothing, as far as that is cheap."""
+    """The flows without those that serve nothing, as far as they are found in `TIDYING_TIME_S`."""
     deadline = min(test.deadline, monotonic() + TIDYING_TIME_S)
     try:
         return replace(test, deadline=deadline).tidy(least.t, least.solution)
@@ -83,5 +84,6 @@ def tidied(test: FlowTest, least: Least[Counts]) -> Counts:
 
 
 def outcome_of(least: Least[Any], started: float, solver: str | None = None) -> SolverOutcome:
+    """How well t is proven: optimal, or feasible with its relative gap."""
     proven = least.gap <= PROVEN_GAP
     return SolverOutcome(OPTIMAL if proven else FEASIBLE, monotonic() - started, 0.0 if proven else least.gap, solver)

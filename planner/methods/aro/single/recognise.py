@@ -1,4 +1,4 @@
-"""A task whose fabric is a leaf-spine with equal links, read as one; what is special has no closed form."""
+"""A task whose fabric is a leaf-spine with equal links, read as one; a task that has anything special is not."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Rack = dict[int, Flow]
 def leaf_spine(fabric: Fabric, task: Task) -> LeafSpine | None:
     """The task on a leaf-spine; None where the closed form does not hold.
 
-    It needs leaves that reach the PS's by the same spines, links of one capacity between them, INA spines with the
-    same leaves in each pipeline, and no aggregation rate. A pod of a fat-tree that has the whole task is one, too.
+    The closed form needs leaves that reach the PS's by the same spines, links of one capacity between them, INA spines
+    with the same leaves in each pipeline, and no aggregation rate. A pod of a fat-tree that has the whole task is one,
+    too.
     """
     tor = fabric.tor_of(task.server)
     racks = racks_of(fabric, task.job.workers)
@@ -45,6 +46,7 @@ def leaf_spine(fabric: Fabric, task: Task) -> LeafSpine | None:
 
 
 def racks_of(fabric: Fabric, workers: Iterable[str]) -> dict[str, Rack]:
+    """By leaf, its workers by the pipeline by which they enter."""
     found: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for worker in workers:
         leaf = fabric.tor_of(worker)
@@ -53,6 +55,7 @@ def racks_of(fabric: Fabric, workers: Iterable[str]) -> dict[str, Rack]:
 
 
 def gate_of(fabric: Fabric, switch: str, peer: str) -> int:
+    """The pipeline by which packets from `peer` enter an INA switch; 0 for any other switch."""
     return fabric.ingress_pipeline(switch, peer) if fabric.switch_by_name[switch].ina else 0
 
 
@@ -64,7 +67,7 @@ def flows_of(fabric: Fabric, leaf: str, rack: Rack) -> tuple[Flow, ...]:
 
 
 def shared_spines(fabric: Fabric, tor: str, leaves: Sequence[str]) -> tuple[str, ...] | None:
-    """The spines that every leaf has between itself and the PS's; None if they differ, or there are other ways."""
+    """The spines between every leaf and the PS's; None if they differ by leaf, or there are other ways."""
     tiers = fabric.tiers
     above = {leaf: [peer for peer in fabric.neighbors[leaf] if tiers[peer] > 0] for leaf in (tor, *leaves)}
     if any(tiers[peer] <= tiers[leaf] for leaf, peers in above.items() for peer in peers):
@@ -76,18 +79,19 @@ def shared_spines(fabric: Fabric, tor: str, leaves: Sequence[str]) -> tuple[str,
 
 
 def is_special(fabric: Fabric, switches: Iterable[str], racks: Iterable[Rack]) -> bool:
-    """Whether a switch has an aggregation rate, or an INP more workers than it has bits."""
+    """Whether a switch has an aggregation rate, or an INP has more workers than a bitmap has bits."""
     limited = any(fabric.switch_by_name[name].aggregation_rate_bps is not None for name in switches)
     return limited or any(len(workers) > MAX_CHILDREN for rack in racks for workers in rack.values())
 
 
 def spine_capacities(fabric: Fabric, tor: str, leaves: Sequence[str], spines: Sequence[str]) -> set[float]:
+    """The different capacities in bit/s of the links from leaves to spines and from spines to the PS's leaf."""
     up = {fabric.capacities_bps[link] for link in product(leaves, spines)}
     return up | {fabric.capacities_bps[spine, tor] for spine in spines}
 
 
 def leaf_pipelines(fabric: Fabric, leaves: Sequence[str], spines: Sequence[str]) -> dict[str, int] | None:
-    """The pipeline of INA spines that each leaf arrives in; None if they differ."""
+    """The pipeline by which each leaf enters the INA spines; None if spines differ in this."""
     maps = {
         tuple(fabric.ingress_pipeline(spine, leaf) for leaf in leaves)
         for spine in spines
@@ -97,6 +101,7 @@ def leaf_pipelines(fabric: Fabric, leaves: Sequence[str], spines: Sequence[str])
 
 
 def gates_of(fabric: Fabric, tor: str, spines: Iterable[str]) -> Mapping[int, Spines]:
+    """The spines behind each pipeline of the PS's leaf."""
     found: dict[int, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for spine in spines:
         found[gate_of(fabric, tor, spine)][not fabric.switch_by_name[spine].ina].append(spine)

@@ -1,7 +1,7 @@
 """The least t = 1 / r at which a task's flows fit: bisection over the values of t that matter.
 
-All flows of a task have one rate r, so a link of capacity b carries floor(b t) of them. Between two values of t at
-which some link takes one flow more, nothing changes; and what fits at one t fits at every greater one.
+All flows of a task have one rate r, so a link of capacity b carries floor(b t) of them. Nothing changes between two
+neighbouring values of t at which some link takes one flow more; and what fits at one t fits at every greater one.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Least(Generic[SolutionT]):
 
     @property
     def gap(self) -> float:
-        """Relative, 0 where `t` is proven to be the least."""
+        """The relative gap, 0 where `t` is proven to be the least."""
         return max(0.0, 1 - self.bound / self.t)
 
 
 def flows_within(capacity: float, t: float) -> int:
-    """How many flows a link carries at `t`."""
+    """How many flows a link of this capacity carries at `t`."""
     return floor(capacity * t * (1 + ROUNDING))
 
 
@@ -44,14 +44,15 @@ class Steps:
         self.capacities = tuple(set(capacities))
 
     def above(self, t: float) -> float:
+        """The first step above `t`."""
         return min((flows_within(b, t) + 1) / b for b in self.capacities)
 
     def from_(self, t: float) -> float:
-        """The first that is not below `t`."""
+        """The first step that is not below `t`."""
         return min(ceil(b * t * (1 - ROUNDING)) / b for b in self.capacities)
 
     def up_to(self, t: float) -> float:
-        """The last that is not above `t`."""
+        """The last step that is not above `t`."""
         return max(flows_within(b, t) / b for b in self.capacities)
 
 
@@ -65,9 +66,9 @@ def least_t(
 ) -> Least[SolutionT] | None:
     """The least step from `lowest` on with a solution, or one within `gap` of it; None if `highest` has none.
 
-    `fits` gives a solution at t, or None where there is none. Where it gives up with a `SolverError`, the search goes
-    on above that t, and the bound stays below; the error is the search's if no other t has a solution either. `known`
-    is a solution to start from.
+    `fits` returns a solution at t, or None where there is none. Where it gives up with a `SolverError`, the search goes
+    on above that t, and the bound stays below; the search raises this error if no other t has a solution either.
+    `known` is a solution to start from.
     """
     low = bound = steps.from_(lowest)
     best = (known.solution, known.t) if known else None

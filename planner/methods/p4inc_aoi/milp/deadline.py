@@ -1,9 +1,9 @@
-"""The same MILP as a question: can all jobs be done by a deadline? Smaller than the literal one, and as exact.
+"""The same MILP as a question: can all jobs be done by a deadline? It is smaller than the printed one, and as exact.
 
-The way a job is served, in the unit that sums or without INC, is chosen first, and each way has rates of its own: no
-rate is then multiplied by a Boolean. Slots in which a way would end too late have no variables. Of Eqs. (9) and (10)
-only what a flow loses where circuits are new is left, and that a job sends all its data: once D is 0 it stays so. Of
-the durations it is left that a job starts once.
+The way a job is served, with INC in one of its units or without, is chosen first, and each way has rates of its own: so
+no rate is multiplied by a Boolean. Slots in which a way would end too late have no variables. Of Eqs. (9) and (10) only
+what a flow loses where circuits are new is left, and that a job sends all its data: once D is 0 it stays so. Of the
+durations it is left that a job starts once.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
 from planner.solvers.solve import run
 
 Place = tuple[int, str | None, int]
-"""A job, the unit that sums for it or None, a slot."""
+"""A job's number, the unit that sums for it or None, a slot."""
 
 
 def decide(problem: Scheduling, deadline_s: float, options: SolverOptions) -> tuple[Schedule | None, SolverOutcome]:
-    """A schedule by the deadline, if one was found; the outcome says whether there is none."""
+    """A schedule by the deadline, if one was found. The outcome says whether it is proven that there is none."""
     model = Deadline(problem, deadline_s)
     outcome = run(model.model, options)
     found = outcome.status in ("optimal", "feasible")
@@ -32,7 +32,7 @@ def decide(problem: Scheduling, deadline_s: float, options: SolverOptions) -> tu
 
 
 class Deadline:
-    """The model. Rates are Gbit/s; indices are job j, way o, unit v, pair of units q, slot i."""
+    """The model. Rates are in Gbit/s. The indices are job j, way o, unit v, pair of units q, and slot i."""
 
     def __init__(self, problem: Scheduling, deadline_s: float) -> None:
         check_single(problem)
@@ -53,12 +53,13 @@ class Deadline:
         self.circuits()
 
     def last(self, shape: Shape, deadline_s: float) -> int:
-        """The last slot in which a job may send, within T."""
+        """The last slot in which a job may send, by the deadline and within T."""
         sending_s = deadline_s - shape.job.update_time(shape.inc)
         slots = int(sending_s / self.center.slot_s + ROUNDING)
         return min(slots, self.problem.horizon or slots) - 1
 
     def variables(self) -> None:
+        """The variables with their bounds, and constraint (7)."""
         model = self.model
         most = {job.number: highest_rate(self.problem, job) for job in self.problem.jobs}
         names = {key: f"{key[0]}_{key[1] or ''}" for key in self.slots}
@@ -85,7 +86,7 @@ class Deadline:
             model += self.p[q, i] - self.p[q, i - 1] <= min(ports[q[0]], ports[q[1]]) * alpha  # (7)
 
     def one_way(self, job: PlacedJob) -> None:
-        """(2), and that all data is sent (8), (10)."""
+        """Constraint (2), and that all data is sent (8), (10)."""
         j, dt, epsilon = job.number, self.center.slot_s, self.center.reconfiguration_s
         self.model += pulp.lpSum(self.y[j, shape.inc] for shape in self.ways[j]) == 1
         for shape in self.ways[j]:
@@ -98,7 +99,7 @@ class Deadline:
                 self.model += sent - epsilon * pulp.lpSum(lost) >= data
 
     def lost(self, name: str, place: Place, q: Pair) -> Any:
-        """By how much a worker's rate rises where circuits are new (9), (10)."""
+        """By how much a worker's rate rises in Gbit/s where circuits are new (9), (10)."""
         j, o, i = place
         most = self.r[place].upBound
         lost = self.model.add_variable(f"lost_{name}_{i}", 0, most)
@@ -106,7 +107,7 @@ class Deadline:
         return lost
 
     def one_run(self, job: PlacedJob) -> None:
-        """A job starts once (11)."""
+        """A job starts at most once (11)."""
         j = job.number
         starts: list[Any] = []
         for shape in self.ways[j]:
@@ -117,7 +118,7 @@ class Deadline:
         self.model += pulp.lpSum(starts) <= 1
 
     def capacities(self) -> None:
-        """(3) and (5)."""
+        """Constraints (3) and (5)."""
         sums: dict[tuple[str, int], list[Any]] = {}
         loads: dict[tuple[str, int], list[Any]] = {}
         for ways in self.ways.values():
@@ -134,7 +135,7 @@ class Deadline:
                 self.model += pulp.lpSum(loads.get((unit.name, i), ())) <= unit.switch_bps / GIGA
 
     def circuits(self) -> None:
-        """(6)."""
+        """Constraint (6)."""
         traffic: dict[tuple[Pair, int], list[Any]] = {}
         for ways in self.ways.values():
             for shape in ways:
@@ -149,6 +150,7 @@ class Deadline:
                 self.model += pulp.lpSum(used) <= unit.optical_ports
 
     def extract(self, outcome: SolverOutcome) -> Schedule:
+        """The schedule of the solved model."""
         chosen = {j: o for (j, o), y in self.y.items() if y.varValue > 0.5}
         inc = {j: o for j, o in chosen.items() if o is not None}
         rates = {(j, i): r.varValue for (j, o, i), r in self.r.items() if chosen[j] == o}

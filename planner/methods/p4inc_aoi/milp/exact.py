@@ -1,4 +1,4 @@
-"""The MILP's optimum by deadlines: a schedule of our own bounds it from above, deadlines that cannot be met from below.
+"""The MILP's optimum by deadlines. A schedule of our own bounds it from above, deadlines that nothing meets from below.
 
 A batch iteration ends with some slot and some job's update, so few deadlines come into question. Where the solver's
 time is over before the bounds meet, the schedule is feasible, with its gap.
@@ -20,7 +20,7 @@ ROUNDING_S = 1e-9
 
 
 def optimise(problem: Scheduling, options: SolverOptions) -> Schedule:
-    """The shortest batch iteration that was found, and how well. Raises `SolverError` when T is too short for any."""
+    """The shortest batch iteration that was found, and its gap. Raises `SolverError` when T is too short for any."""
     started = time.monotonic()
     best = first(problem, options)
     ends = deadlines(problem, len(best.slots))
@@ -43,7 +43,7 @@ def optimise(problem: Scheduling, options: SolverOptions) -> Schedule:
 
 
 def first(problem: Scheduling, options: SolverOptions) -> Schedule:
-    """Some schedule within T."""
+    """Some schedule within T. Raises `SolverError` where none is found."""
     packed = pack(problem, "milp", seed=options.seed)
     if problem.horizon is None or len(packed.slots) <= problem.horizon:
         return packed
@@ -58,6 +58,7 @@ def first(problem: Scheduling, options: SolverOptions) -> Schedule:
 
 
 def concluded(problem: Scheduling, best: Schedule, below: float, seconds: float, options: SolverOptions) -> Schedule:
+    """The schedule with its outcome, where `below` is a time in s before which no batch iteration ends."""
     gap = max(0.0, 1 - below / figures(problem, best).ct_bti_s)
     proven = gap < ROUNDING_S
     outcome = SolverOutcome("optimal" if proven else "feasible", seconds, 0.0 if proven else gap, options.solver)
@@ -65,7 +66,7 @@ def concluded(problem: Scheduling, best: Schedule, below: float, seconds: float,
 
 
 def deadlines(problem: Scheduling, slots: int) -> list[float]:
-    """Every time at which a batch iteration of so many slots may end."""
+    """Every time in s at which a batch iteration of at most so many slots may end, in order."""
     slot_s = problem.center.slot_s
     updates = {job.update_time(inc) for job in problem.jobs for inc in (*job.workers, None)}
     return sorted({(slot + 1) * slot_s + update for slot in range(slots) for update in updates})

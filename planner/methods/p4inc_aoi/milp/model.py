@@ -1,20 +1,20 @@
-"""P4INC-AOI's MILP, equations (1) to (11) with Appendix A's products, as the paper states it: the reference.
+"""P4INC-AOI's MILP, equations (1) to (11) with Appendix A's products, as the paper prints it: the reference.
 
 Every M is the least that the data allows. Where the printed text is garbled or incomplete:
 
-- (3), (4), (5): B_j is 0 where x_j is, so that the factor x says nothing more; (4) prints B_(v,v) and B_j^j for B_(v,u)
-  and B_j^i.
-- (6): circuits are counted by unordered pair, for P_(v,u) = P_(u,v).
+- (3), (4), (5): B_j is 0 where x_j is, so the factor x adds nothing; (4) prints B_(v,v) and B_j^j for B_(v,u) and
+  B_j^i.
+- (6): circuits are counted by unordered pair, because P_(v,u) = P_(u,v).
 - (7): "Delta P + 1 <= M alpha" makes alpha 1 where nothing changes. With Delta P <= M alpha it is 1 where connections
   increase, as the text wants.
 - (8): d with a tilde is d.
-- (10): alpha has no job. Its maximum, and those of (1) and (11), need only one half of (14): less is better.
+- (10): alpha has no job. Its maximum, and those of (1) and (11), need only one half of (14), because less is better.
 - (11): a transfer in slot i, counted from 0, takes until (i + 1) Delta t; "max (i x) Delta t" would take no time in
   slot 0. A job's durations begin at its arrival, which no equation mentions.
 - (15), where it is needed, is z >= a - M (1 - u), not +.
 - A transfer "runs continuously" (the set of durations): in each slot of it B is at least the small constant m.
 
-A job with several iterations sends the data of all; its pauses have no place in the model, which refuses them.
+A job with several iterations sends the data of all. Its pauses have no place in the model, which refuses them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ from planner.solvers.solve import solve
 from topo.errors import InputError
 
 LEAST = 1e-3
-"""m: of the rate that sends a job's data in one slot."""
+"""m: the least rate of a transfer, as a part of the rate that sends a job's data in one slot."""
 
 MORE_TIME = "make T longer (constraint 'completion (10)'), or give the units more ports (6) or bandwidth (5)"
+"""What to do about a problem without a schedule."""
 
 
 GIGA = 1e9
@@ -48,7 +49,7 @@ def optimise(problem: Scheduling, slots: int, options: SolverOptions) -> Schedul
 
 
 class Milp:
-    """The model. Rates are Gbit/s; indices are job j, unit v, pair of units q, slot i."""
+    """The model. Rates are in Gbit/s. The indices are job j, unit v, pair of units q, and slot i."""
 
     def __init__(self, problem: Scheduling, slots: int) -> None:
         check_single(problem)
@@ -67,6 +68,7 @@ class Milp:
         self.transfers()
 
     def variables(self) -> None:
+        """The variables, and the objective (1)."""
         model, times = self.model, self.times
         jobs = [job.number for job in self.jobs]
         longest = (len(times) + 1) * self.center.slot_s + max(job.update_s for job in self.jobs)
@@ -95,7 +97,7 @@ class Milp:
         self.alpha = {(q, i): binary(model, f"alpha_{q[0]}_{q[1]}_{i}") for q in self.pairs for i in times[1:]}
 
     def in_network(self) -> None:
-        """(2), k <= L by the choice of variables, and (3)."""
+        """Constraints (2), where k <= L holds by the choice of variables, and (3)."""
         model = self.model
         for job in self.jobs:
             model += pulp.lpSum(self.k[job.number, v] for v in job.workers) <= 1, f"one_unit_{job.number}"
@@ -108,7 +110,7 @@ class Milp:
                     model += pulp.lpSum(used) <= unit.inc_jobs, f"inc_{unit.name}_{i}"
 
     def bandwidth(self) -> None:
-        """(4), `sent[j, v, i]` from v to the PS's unit, and (5)."""
+        """Constraints (4), where `sent[j, v, i]` goes from v to the PS's unit, and (5)."""
         kb = {
             (j, v, i): times_binary(self.model, f"kb_{j}_{v}_{i}", k, self.b[j, i], self.most[j])
             for (j, v), k in self.k.items()
@@ -131,7 +133,7 @@ class Milp:
                 self.model += pulp.lpSum(load) <= unit.switch_bps / GIGA, f"switch_{v}_{i}"
 
     def circuits(self) -> None:
-        """(6) and (7)."""
+        """Constraints (6) and (7)."""
         model, p = self.model, self.p
         for i in self.times:
             for q in self.pairs:
@@ -146,7 +148,7 @@ class Milp:
                 model += used <= unit.optical_ports, f"ports_{unit.name}_{i}"
 
     def durations_and_times(self) -> None:
-        """(11), and that a job sends in the slots of its duration and in no other."""
+        """Constraint (11), and that a job sends in the slots of its duration and in no others."""
         model, dt = self.model, self.center.slot_s
         for job in self.jobs:
             j = job.number
@@ -160,7 +162,7 @@ class Milp:
                 model += self.t >= (i + 1) * dt * x + job.update_s * (1 - whole), f"done_{j}_{i}"
 
     def transfers(self) -> None:
-        """(8), (9) and (10)."""
+        """Constraints (8), (9) and (10)."""
         model, dt = self.model, self.center.slot_s
         for job in self.jobs:
             total = pulp.lpSum(self.b[job.number, i] for i in self.times)
@@ -176,7 +178,7 @@ class Milp:
                 left = after
 
     def lost(self, job: PlacedJob, v: str, i: int) -> Any:
-        """What a flow that rises loses while circuits are reconfigured: Delta B beta alpha epsilon."""
+        """The Gbit that a rising flow loses while circuits are reconfigured: Delta B beta alpha epsilon."""
         model, name = self.model, f"{job.number}_{v}_{i}"
         change = self.sent[job.number, v, i] - self.sent[job.number, v, i - 1]
         most = job.workers[v] * self.most[job.number]
@@ -187,6 +189,7 @@ class Milp:
         return self.center.reconfiguration_s * times_binary(model, f"lost_{name}", hit, change, most)
 
     def extract(self, outcome: SolverOutcome) -> Schedule:
+        """The schedule of the solved model."""
         inc = {j: v for (j, v), used in self.k.items() if used.varValue > 0.5}
         rates = {place: b.varValue for place, b in self.b.items()}
         ports = {place: round(p.varValue) for place, p in self.p.items()}
@@ -194,17 +197,18 @@ class Milp:
 
 
 def check_single(problem: Scheduling) -> None:
+    """Raise `InputError` for a job that pauses between transfers."""
     if any(job.pause(None) for job in problem.jobs):
         raise InputError("the MILP is about one iteration without computing: leave iterations at 1, compute_s at 0")
 
 
 def spared(job: PlacedJob, v: str) -> int:
-    """What INC in v takes off the flow from there, in a worker's rates (4)."""
+    """By how many workers' rates INC in v lowers the flow from there (4)."""
     return job.workers[v] - (job.home is None)
 
 
 def highest_rate(problem: Scheduling, job: PlacedJob) -> float:
-    """The rate (Gbit/s) beyond which a worker sends more than all its data in a slot, or its switch is full."""
+    """The rate in Gbit/s beyond which a worker sends more than all its data in a slot, or its switch is full."""
     center = problem.center
     usable = center.slot_s - center.reconfiguration_s
     full = min(center.units[center.index[v]].switch_bps / count for v, count in job.workers.items())
@@ -212,6 +216,7 @@ def highest_rate(problem: Scheduling, job: PlacedJob) -> float:
 
 
 def binary(model: pulp.LpProblem, name: str) -> Any:
+    """A Boolean variable."""
     return model.add_variable(name, cat=pulp.LpBinary)
 
 
@@ -225,7 +230,7 @@ def both(model: pulp.LpProblem, name: str, a: Any, b: Any) -> Any:
 
 
 def times_binary(model: pulp.LpProblem, name: str, a: Any, b: Any, most: float) -> Any:
-    """The product of a Boolean a and a real b, which is within +- `most` (13)."""
+    """The product of a Boolean a and a real b, which lies within +- `most` (13)."""
     z = model.add_variable(name, -most, most)
     model += z <= most * a, f"{name}_most"
     model += z >= -most * a, f"{name}_least"
@@ -242,7 +247,10 @@ def schedule_of(
     ports: Mapping[tuple[Pair, int], int],
     outcome: SolverOutcome,
 ) -> Schedule:
-    """A solved model's rates (Gbit/s, by job and slot) and ports; below half of m is the solver's tolerance."""
+    """The schedule of a solved model's rates (Gbit/s, by job and slot) and ports (by pair and slot).
+
+    A rate below half of m is the solver's tolerance, and counts as 0.
+    """
     last = max(i for (j, i), rate in rates.items() if rate > least(problem, j) / 2)
     slots = tuple(
         Slot(
@@ -259,5 +267,5 @@ def schedule_of(
 
 
 def least(problem: Scheduling, number: int) -> float:
-    """The rate that counts as sending (Gbit/s)."""
+    """The least rate that counts as sending, in Gbit/s."""
     return LEAST * problem.job_of[number].bits / GIGA / problem.center.slot_s

@@ -12,11 +12,16 @@ from planner.methods.p4inc_aoi.problem.system import PlacedJob
 FloatArray = NDArray[np.float64]
 
 LOCAL = 1e-3
-"""The weight of a bit that INC takes off a switch only, by one that it takes off the interconnect."""
+"""The weight of a bit that INC takes off a switch only, where one that it takes off the interconnect has the weight 1.
+"""
 
 
 def assign_inc(jobs: Sequence[PlacedJob], capacity: Mapping[str, int]) -> dict[int, str]:
-    """For each round a unit gets the job, and a job the unit, that save most; `capacity` is what N_INC leaves."""
+    """By job, the unit whose INC it uses.
+
+    In each round a unit gets the job, and a job the unit, that together save most. `capacity` says how many more jobs
+    can use INC in each unit (N_INC less those that do).
+    """
     found: dict[int, str] = {}
     left = {unit: count for unit, count in capacity.items() if count > 0}
     waiting = [job for job in jobs if any(unit in left for unit in job.workers)]
@@ -34,7 +39,7 @@ def assign_inc(jobs: Sequence[PlacedJob], capacity: Mapping[str, int]) -> dict[i
 
 
 def weights(units: Sequence[str], jobs: Sequence[PlacedJob]) -> FloatArray:
-    """What INC in a unit (row) saves for a job (column)."""
+    """What INC in a unit (row) saves for a job (column), in bits."""
     rows = {unit: row for row, unit in enumerate(units)}
     found = np.zeros((len(units), len(jobs)))
     for column, job in enumerate(jobs):
@@ -45,18 +50,18 @@ def weights(units: Sequence[str], jobs: Sequence[PlacedJob]) -> FloatArray:
 
 
 def saved_bits(job: PlacedJob, unit: str) -> float:
-    """Bits that do not cross the interconnect when `unit` sums; what only its switch is spared counts little."""
+    """The bits that do not cross the interconnect when `unit` sums. Those that only a switch is spared count little."""
     without, within = (sum(weight for _, weight in job.flows(inc)) for inc in (None, unit))
     return job.bits * (without - within + LOCAL * job.workers[unit])
 
 
 def match(weight: FloatArray) -> list[tuple[int, int]]:
-    """A matching of rows and columns of the greatest weight; pairs without weight are left out.
+    """The matching of rows and columns with the greatest weight. Pairs without weight are left out.
 
     Shortest augmenting paths, one row after another (the Hungarian method).
     """
     rows, columns = weight.shape
-    cost = np.hstack([-weight, np.zeros((rows, rows))])  # a column more for each row that stays alone
+    cost = np.hstack([-weight, np.zeros((rows, rows))])  # one more column for each row that stays alone
     row_price, column_price = np.zeros(rows), np.zeros(columns + rows)
     owner = np.full(columns + rows, -1)
     for row in range(rows):
@@ -68,7 +73,7 @@ def match(weight: FloatArray) -> list[tuple[int, int]]:
 def augment(
     cost: FloatArray, row: int, row_price: FloatArray, column_price: FloatArray, owner: NDArray[np.int64]
 ) -> None:
-    """Find the cheapest path from `row` to a free column, and shift the columns on it; prices stay dual feasible."""
+    """Find the cheapest path from `row` to a free column, and shift the columns on it. Prices stay dual feasible."""
     distance = np.full(cost.shape[1], np.inf)
     previous = np.full(cost.shape[1], -1)
     reached = np.zeros(cost.shape[1], dtype=bool)

@@ -1,9 +1,9 @@
 """A planner of our own: jobs are packed into slots in turn, and those that end last come earlier next time.
 
 It knows all jobs from the start, as the MILP does. Where TW deals bandwidth in steps, a job here gets just the rate
-with which it is done at the end of a slot; of all starts and all units with INC it takes those that end it first, and
-of equal ones those that take fewest ports. Circuits are set afterwards: what a reconfiguration may cost is counted
-wherever a rate rises.
+with which it is done at the end of a slot. Of all starts and all units with INC it takes those that end it first, and
+of several as good those that take the fewest ports. Circuits are set afterwards; until then a reconfiguration is
+counted wherever a rate rises.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from planner.methods.p4inc_aoi.problem.schedule import DUST, Circuit, Grant, Pai
 from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
 
 TRIES, MOST_ROUNDS = 12_000, 200
-"""Jobs packed in all rounds together: few rounds for many jobs, many for few."""
+"""The most jobs packed in all rounds together, and the most rounds: few rounds for many jobs, many for few."""
 
 PICKED = 2
-"""Jobs that come earlier by chance, on average."""
+"""How many jobs, on average, come earlier by chance."""
 
 LEAST = 1e-3
-"""The least part of the rate which a job would have alone: a slot that has less left is full for that job."""
+"""A slot that has less left than this part of the rate which a job would have alone is full for that job."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,12 @@ class Place:
 
     @property
     def rank(self) -> tuple[float, int, int]:
+        """What is compared between places, the least being the best: end, ports, slots."""
         return self.end_s, self.ports, len(self.rates_bps)
 
 
 class Packing:
-    """Slots that fill up."""
+    """Slots that fill up with jobs, which are packed in `order`."""
 
     def __init__(self, problem: Scheduling, order: tuple[PlacedJob, ...]) -> None:
         self.center, self.order = problem.center, order
@@ -56,22 +57,24 @@ class Packing:
         self.places: dict[int, Place] = {}
 
     def slot(self, number: int) -> Resources:
+        """What is in use in that slot."""
         while len(self.slots) <= number:
             self.slots.append(Resources(self.center))
         return self.slots[number]
 
     @property
     def end_s(self) -> float:
+        """When the last job ends, in s."""
         return max(place.end_s for place in self.places.values())
 
     @property
     def score(self) -> tuple[float, int, int]:
-        """When the last jobs end, how many these are, and the ports that all take."""
+        """When the last jobs end, how many these are, and the ports that all jobs take. The least score is the best."""
         ends = [place.end_s for place in self.places.values()]
         return max(ends), ends.count(max(ends)), sum(place.ports for place in self.places.values())
 
     def add(self, job: PlacedJob) -> None:
-        """Put a job where it ends first."""
+        """Put a job where it ends first. Raises `PlanError` where it cannot transfer."""
         best: Place | None = None
         for shape in shapes(job):
             limit = inf if best is None else best.end_s
@@ -88,7 +91,7 @@ class Packing:
         self.places[job.number] = best
 
     def candidates(self, shape: Shape, limit_s: float) -> Iterator[Place]:
-        """From each start the place that it leads to, until no later start can end by the limit, or as early."""
+        """The place that each start leads to, until no later start can end by the limit or as early as one found."""
         alone_bps = rate_in(self.empty, shape, inf)
         if alone_bps <= 0:
             return
@@ -103,10 +106,14 @@ class Packing:
             start += 1
 
     def done_s(self, shape: Shape, slot: int) -> float:
+        """When a job whose last slot this is ends, in s, its update included."""
         return (slot + 1) * self.center.slot_s + shape.job.update_time(shape.inc)
 
     def place(self, shape: Shape, start: int, least_bps: float) -> Place | None:
-        """As fast as possible from that slot on; None if a slot has no more than so little before the job is done."""
+        """The job as fast as possible from that slot on.
+
+        None if a slot has no more than `least_bps` before the job is done.
+        """
         job, slot_s = shape.job, self.center.slot_s
         pause = job.pause(shape.inc) / job.bits
         left, before, rates, ports, number = job.bits, 0.0, [], 0, start
@@ -129,6 +136,7 @@ class Packing:
         return Place(shape, start, tuple(rates), ports, self.done_s(shape, number - 1))
 
     def schedule(self, method: str, seconds: float) -> Schedule:
+        """The schedule of the packed slots, with their circuits."""
         inc = {number: place.shape.inc for number, place in self.places.items() if place.shape.inc is not None}
         last = max(place.start + len(place.rates_bps) for place in self.places.values())
         grants: list[list[Grant]] = [[] for _ in range(last)]
@@ -139,6 +147,7 @@ class Packing:
         return Schedule(method, inc, slots, SolverOutcome("heuristic", seconds))
 
     def circuits(self) -> Iterator[tuple[Circuit, ...]]:
+        """The circuits of each slot, which change as little as they can."""
         ports: dict[Pair, int] = {}
         last_used: dict[Pair, int] = {}
         for number, resources in enumerate(self.slots):
@@ -149,14 +158,14 @@ class Packing:
 
 
 def rate_in(resources: Resources, shape: Shape, wanted_bps: float) -> float:
-    """What a worker can have in a slot, up to what is wanted."""
+    """The rate in bit/s that a worker can have in a slot, at most what is wanted."""
     if shape.inc is not None and not resources.inc_jobs[shape.inc]:
         return 0.0
     return resources.most_bps(shape, wanted_bps)
 
 
 def shapes(job: PlacedJob) -> list[Shape]:
-    """The ways to serve a job: without INC, and with INC in any of its units."""
+    """The ways to serve a job: with INC in any of its units, and without."""
     return [Shape(job, unit) for unit in (*job.workers, None)]
 
 
@@ -180,12 +189,12 @@ def pack(problem: Scheduling, method: str = "pack", tries: int = TRIES, seed: in
 
 
 def earliest_s(problem: Scheduling) -> float:
-    """A time before which no batch iteration ends: each job would have the data centre, its circuits set, to itself."""
+    """A time in s before which no batch iteration ends: that of the last job, if each had all units to itself."""
     return max(min(alone_s(problem.center, shape) for shape in shapes(job)) for job in problem.jobs)
 
 
 def alone_s(center: DataCenter, shape: Shape) -> float:
-    """When a job ends at the earliest; infinity if it cannot transfer."""
+    """When a job ends at the earliest, in s; infinite if it cannot transfer."""
     rate = rate_in(Resources(center), shape, inf)
     if rate <= 0:
         return inf
@@ -200,6 +209,7 @@ def slots_at(center: DataCenter, shape: Shape, rate_bps: float) -> int:
 
 
 def packed(problem: Scheduling, order: Sequence[PlacedJob]) -> Packing:
+    """The slots with these jobs packed in this order."""
     packing = Packing(problem, tuple(order))
     for job in order:
         packing.add(job)
@@ -207,7 +217,7 @@ def packed(problem: Scheduling, order: Sequence[PlacedJob]) -> Packing:
 
 
 def hardness(problem: Scheduling, job: PlacedJob) -> float:
-    """For how long a job keeps a unit's optical ports busy if it has all of them, its update included."""
+    """For how long, in s, a job keeps a unit's optical ports busy if it has all of them, its update included."""
     center = problem.center
     most_bps = max(unit.optical_ports for unit in center.units) * center.port_bps
     sent = sum(weight for _, weight in job.flows(None)) * job.bits
@@ -215,6 +225,7 @@ def hardness(problem: Scheduling, job: PlacedJob) -> float:
 
 
 def moved(order: Sequence[PlacedJob], packing: Packing, draws: np.random.Generator) -> list[PlacedJob]:
+    """The order with the jobs that ended last, and some that chance picks, in front."""
     drawn = draws.random(len(order)) < PICKED / len(order)
     first = [
         job

@@ -1,7 +1,7 @@
 """Slot after slot: jobs arrive, a policy grants them INC and bandwidth, circuits follow, a slot passes (Algorithm 1).
 
-A policy sees no job before it arrives. What a job was granted it keeps until it is done (line 3), so transfers do not
-pause; a job that was given INC but no bandwidth gives it back at the end of the slot.
+A policy sees no job before it arrives. A job keeps what it was granted until it is done (line 3), so transfers do not
+pause. A job that was given INC but no bandwidth gives it back at the end of the slot.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from topo.errors import PlanError
 
 @dataclass
 class Active:
-    """A job in the system: its shape, which is settled once it starts, its progress, and a worker's rate.
+    """A job in the system: its shape, which is fixed once it starts, its progress, and a worker's rate.
 
-    `step_bps` is delta B, halved until one fits the job alone.
+    `step_bps` is delta B, halved until one step fits the job alone.
     """
 
     job: PlacedJob
@@ -31,41 +31,45 @@ class Active:
     rate_bps: float = 0.0
 
     def serve(self, center: DataCenter, unit: str | None) -> None:
-        """Begin anew, with INC in that unit."""
+        """Begin anew, with INC in that unit, or without where it is None."""
         self.shape, self.run = Shape(self.job, unit), Run(center, self.job, unit)
 
     @property
     def left_bits(self) -> float:
+        """The bits that each worker still has to send."""
         return max(self.run.left)
 
     @property
     def update_s(self) -> float:
+        """The seconds of the update at the end."""
         return self.job.update_time(self.shape.inc)
 
     def time_left(self, rate_bps: float) -> float:
-        """Until it is done at that rate, as far as circuits stay."""
+        """The seconds until the job is done at that rate, as long as circuits stay."""
         return self.left_bits * (1 / rate_bps + self.run.pause) + self.update_s
 
 
 @dataclass
 class Round:
-    """What a policy decides on: the jobs in the order of their arrival, and what is left for them."""
+    """What a policy decides on: the jobs in the order of their arrival, and the resources that are left."""
 
     problem: Scheduling
     active: list[Active]
     resources: Resources
 
     def use_inc(self, one: Active, unit: str | None) -> None:
+        """Give a job INC in that unit, or none."""
         one.serve(self.problem.center, unit)
         if unit is not None:
             self.resources.inc_jobs[unit] -= 1
 
     def grant(self, one: Active, more_bps: float) -> None:
+        """Raise the rate of each worker of a job."""
         self.resources.add(one.shape, more_bps)
         one.rate_bps += more_bps
 
     def steps_to_finish(self, one: Active) -> float:
-        """The steps of bandwidth after which a job is done within this slot, even if its circuits are new."""
+        """The steps of bandwidth with which a job is done within this slot, even if its circuits are new."""
         center = self.problem.center
         usable = center.slot_s - center.reconfiguration_s - one.left_bits * one.run.pause
         if usable <= 0:
@@ -78,7 +82,10 @@ Policy = Callable[[Round], None]
 
 @dataclass
 class Simulation:
-    """The state between slots."""
+    """The state between slots: jobs, circuits, and the slot in which each was used last.
+
+    `fixed` are circuits that never change. `stuck` is set after a slot without a transfer.
+    """
 
     problem: Scheduling
     policy: Policy
@@ -90,12 +97,13 @@ class Simulation:
     stuck: bool = False
 
     def run(self, method: str) -> Schedule:
-        """Until all jobs are done. Raises `PlanError` when a job can never start, or when T is over."""
+        """The schedule until all jobs are done. Raises `PlanError` when a job can never start, or when T is over."""
         started = time.monotonic()
         slots = tuple(self.slots())
         return Schedule(method, self.inc, slots, SolverOutcome("heuristic", time.monotonic() - started))
 
     def slots(self) -> Iterator[Slot]:
+        """One slot after another, until no job is left."""
         waiting = sorted(self.problem.jobs, key=lambda job: (job.arrival, job.number), reverse=True)
         number = 0
         while waiting or self.active:
@@ -108,6 +116,7 @@ class Simulation:
                 raise cannot_start(self.active[0].job)
 
     def arrive(self, job: PlacedJob) -> Active:
+        """A job that has just arrived, with the largest step of bandwidth that fits it."""
         step_bps, alone = self.problem.center.step_bps, Resources(self.problem.center, self.fixed)
         for shape in (Shape(job, unit) for unit in (None, *job.workers)):
             if alone.most_bps(shape, step_bps) > 0:
@@ -133,7 +142,7 @@ class Simulation:
         return Slot(circuits_of(self.circuits), grants)
 
     def reconfigure(self, number: int, resources: Resources) -> dict[Pair, int]:
-        """Set the circuits; returns those that are new."""
+        """Set the circuits of a slot; returns the connections that are new."""
         needed = resources.needed()
         self.last_used.update(dict.fromkeys(needed, number))
         before = self.circuits
@@ -145,7 +154,7 @@ class Simulation:
         return {units: count for units, count in more.items() if count > 0}
 
     def passes(self, one: Active, dark: Mapping[Pair, int]) -> bool:
-        """Whether a job is done with its last transfer by the end of the slot."""
+        """Let a slot pass for a job; returns whether its last transfer is done by the end of the slot."""
         if not one.rate_bps:
             one.serve(self.problem.center, None)
             return False
@@ -154,6 +163,7 @@ class Simulation:
         return one.run.advance(one.rate_bps, dark) is not None
 
     def check_horizon(self, number: int) -> None:
+        """Raise `PlanError` when T is over."""
         horizon = self.problem.horizon
         if horizon is not None and number >= horizon:
             raise PlanError(
@@ -163,6 +173,7 @@ class Simulation:
 
 
 def cannot_start(job: PlacedJob) -> PlanError:
+    """The error for a job that cannot transfer even alone."""
     return PlanError(
         f"constraints 'ports (6)' and 'switch bandwidth (5)': job {job.number} cannot transfer, not even alone; "
         f"give {', '.join(dict.fromkeys((*job.workers, job.server)))} more optical ports, or more bandwidth"

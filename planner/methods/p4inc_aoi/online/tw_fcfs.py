@@ -1,6 +1,7 @@
 """The policies of the paper: the time window (TW) of Algorithms 2 and 3, and first come, first served (FCFS).
 
-What the paper leaves open is a field each, with the reading that `experiments/papers/NOTES.md` argues for as default.
+Each choice that the paper leaves open is a field, whose default is the reading that `experiments/papers/NOTES.md`
+argues for.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from planner.methods.p4inc_aoi.problem.resources import ROUNDING
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """Algorithm 2. `inc`: whether switches sum. `fill`: bandwidth is dealt until none is left, also to jobs that
-    are done within the slot with less. `limit_bps`: the most that a worker can have.
+    """Algorithm 2. `inc`: whether switches sum. `limit_bps`: the most that a worker can have.
+
+    `fill`: bandwidth is dealt until none is left, also to jobs that are done within the slot with less.
     """
 
     inc: bool = True
@@ -39,13 +41,14 @@ class TimeWindow:
             done.update(jobs)
 
     def deal_inc(self, now: Round) -> None:
+        """Deal INC to the jobs that have not started, by matching."""
         waiting = {one.job.number: one for one in now.active if not one.rate_bps}
         found = assign_inc([one.job for one in waiting.values()], now.resources.inc_jobs)
         for number, unit in found.items():
             now.use_inc(waiting[number], unit)
 
     def deal_bandwidth(self, now: Round, jobs: list[Active]) -> None:
-        """A step to the job that would still be the latest with it, until no step fits any job (lines 19 to 31).
+        """Give a step to the job that would still be the latest with it, until no step fits any job (lines 19 to 31).
 
         What is left only shrinks, so a job that a step does not fit needs no second look.
         """
@@ -62,7 +65,7 @@ class TimeWindow:
             heapreplace(latest, (-one.time_left(one.rate_bps + one.step_bps), place))
 
     def enough(self, now: Round, one: Active) -> bool:
-        """Whether a further step would be of no use to a job, or too much."""
+        """Whether another step would be of no use to a job, or more than it may have."""
         done = not self.fill and one.rate_bps > 0 and now.steps_to_finish(one) <= 0
         return done or one.rate_bps + one.step_bps > self.limit_bps * (1 + ROUNDING)
 
@@ -107,6 +110,6 @@ class FirstCome:
 
 
 def best_unit(now: Round, one: Active) -> str | None:
-    """The unit with INC left that takes most traffic off the interconnect."""
+    """The unit with INC left that takes most traffic off the interconnect; None where no unit has any left."""
     free = [unit for unit in one.job.workers if now.resources.inc_jobs[unit] > 0]
     return max(free, key=lambda unit: saved_bits(one.job, unit), default=None)

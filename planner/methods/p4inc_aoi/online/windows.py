@@ -1,8 +1,8 @@
 """How long each virtual port will be busy at best: the ideal active windows of Algorithm 3, for all ports at once.
 
 A unit has two virtual ports, one to its servers and one to the interconnect. Where a job's update takes a while, its
-transfer has to end so much earlier, and the port is busy for longer than its data takes at full rate. The scan's line 9
-divides by t_0 - tau_j, which is constant throughout; the middle of the range is meant, as lines 8, 10 and 12 say.
+transfer has to end that much earlier, and the port is busy for longer than its data takes at full rate. The scan's line
+9 divides by t_0 - tau_j, which is constant throughout; the middle of the range is meant, as lines 8, 10 and 12 say.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from planner.methods.p4inc_aoi.problem.resources import Shape
 from planner.methods.p4inc_aoi.problem.system import DataCenter
 
 THRESHOLD_S = 1e-3
-"""t_th, at which the bisection ends."""
+"""t_th, the width in s of the range at which the bisection ends."""
 
 VirtualPort = tuple[str, str]
 """A unit, and where the port leads: SERVERS or OPTICS."""
@@ -24,7 +24,7 @@ SERVERS, OPTICS = "servers", "optics"
 
 
 def ports_of(shape: Shape) -> dict[VirtualPort, int]:
-    """The virtual ports that a job uses, and how many times its workers' data goes through each."""
+    """The virtual ports that a job uses, and how many times a worker's data goes through each."""
     found: dict[VirtualPort, int] = {(unit, SERVERS): load for unit, load in shape.loads}
     for units, weight in shape.flows:
         for unit in units:
@@ -33,7 +33,7 @@ def ports_of(shape: Shape) -> dict[VirtualPort, int]:
 
 
 def capacities(center: DataCenter) -> dict[VirtualPort, float]:
-    """Bit/s of each virtual port."""
+    """The bit/s of each virtual port."""
     servers = {(unit.name, SERVERS): unit.switch_bps for unit in center.units}
     return servers | {(unit.name, OPTICS): unit.optical_ports * center.port_bps for unit in center.units}
 
@@ -41,7 +41,7 @@ def capacities(center: DataCenter) -> dict[VirtualPort, float]:
 def windows(
     center: DataCenter, uses: Sequence[Mapping[VirtualPort, int]], bits: FloatArray, update_s: FloatArray
 ) -> dict[VirtualPort, float]:
-    """The end of each port's window, in seconds from now; `uses`, `bits` (of a worker) and `update_s` are by job."""
+    """The end of each port's window, in seconds from now. `uses`, `bits` (of a worker) and `update_s` are by job."""
     capacity = capacities(center)
     number = {port: place for place, port in enumerate(capacity)}
     entries = [(number[port], job, weight) for job, use in enumerate(uses) for port, weight in use.items()]

@@ -36,6 +36,7 @@ def check(problem: Scheduling, schedule: Schedule) -> None:
 
 
 def check_inc(problem: Scheduling, schedule: Schedule) -> None:
+    """Check placement (2)."""
     for number, unit in schedule.inc.items():
         if number not in problem.job_of:
             raise broken("placement (2)", f"job {number}, which uses INC, is none of the problem's")
@@ -44,6 +45,7 @@ def check_inc(problem: Scheduling, schedule: Schedule) -> None:
 
 
 def check_grants(problem: Scheduling, number: int, slot: Slot) -> None:
+    """Check that a slot serves jobs of the problem, each once, at finite rates above 0."""
     for grant in slot.grants:
         if grant.job not in problem.job_of:
             raise broken("duration (11)", f"slot {number} serves job {grant.job}, which is none of the problem's")
@@ -56,6 +58,7 @@ def check_grants(problem: Scheduling, number: int, slot: Slot) -> None:
 
 
 def check_circuits(problem: Scheduling, number: int, slot: Slot) -> None:
+    """Check circuits (6) and ports (6) in a slot."""
     used: Counter[str] = Counter()
     for circuit in slot.circuits:
         if circuit.a == circuit.b or circuit.ports < 1 or not {circuit.a, circuit.b} <= set(problem.center.index):
@@ -69,6 +72,7 @@ def check_circuits(problem: Scheduling, number: int, slot: Slot) -> None:
 
 
 def check_capacities(problem: Scheduling, schedule: Schedule, number: int, slot: Slot) -> None:
+    """Check INC capacity (3), switch bandwidth (5) and port rate (6) in a slot."""
     sums: Counter[str] = Counter()
     carried: defaultdict[str, float] = defaultdict(float)
     exchanged: defaultdict[Pair, float] = defaultdict(float)
@@ -90,6 +94,7 @@ def check_capacities(problem: Scheduling, schedule: Schedule, number: int, slot:
 
 
 def check_durations(problem: Scheduling, schedule: Schedule) -> None:
+    """Check duration (11)."""
     served = Counter(grant.job for slot in schedule.slots for grant in slot.grants)
     for number, (first, last) in schedule.spans.items():
         if first < problem.job_of[number].arrival:
@@ -101,6 +106,7 @@ def check_durations(problem: Scheduling, schedule: Schedule) -> None:
 
 
 def check_completion(problem: Scheduling, schedule: Schedule) -> None:
+    """Check completion (8), (10), and that the schedule ends within T."""
     if problem.horizon is not None and len(schedule.slots) > problem.horizon:
         raise broken("completion (10)", f"{len(schedule.slots)} slots, but the horizon is T = {problem.horizon}")
     late = sorted(set(problem.job_of) - set(transfer_ends(problem, schedule)))
@@ -109,9 +115,11 @@ def check_completion(problem: Scheduling, schedule: Schedule) -> None:
 
 
 def within(constraint: str, what: str, value: float, limit: float) -> None:
+    """Raise the error for this constraint if the value exceeds the limit by more than rounding."""
     if value > limit * (1 + TOLERANCE):
         raise broken(constraint, f"{value:g} {what}, but at most {limit:g} are possible")
 
 
 def broken(constraint: str, what: str) -> PlanError:
+    """The error that names the broken constraint, and what breaks it."""
     return PlanError(f"schedule breaks constraint '{constraint}': {what}")

@@ -18,22 +18,27 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Shape:
-    """What a job needs at a worker's rate of 1: its flows by pair of units, its loads by unit; `inc` sums for it."""
+    """What a job takes at a worker's rate of 1, if unit `inc` sums for it, or none does."""
 
     job: PlacedJob
     inc: str | None
 
     @cached_property
     def flows(self) -> tuple[tuple[Pair, int], ...]:
+        """By pair of units, the job's flow between them."""
         return tuple((pair(unit, self.job.server), weight) for unit, weight in self.job.flows(self.inc))
 
     @cached_property
     def loads(self) -> tuple[tuple[str, int], ...]:
+        """By unit, the load of its switch."""
         return tuple(self.job.switch_loads(self.inc).items())
 
 
 class Resources:
-    """Rates in use, added and taken off by job. `fixed` are circuits that nobody may change."""
+    """Rates in use, added and taken off by job. `fixed` are circuits that nobody may change.
+
+    `ports`, `switch_bps` and `inc_jobs` are what is left of each unit's; `traffic_bps` is in use between two units.
+    """
 
     def __init__(self, center: DataCenter, fixed: Mapping[Pair, int] | None = None) -> None:
         self.center, self.fixed = center, fixed
@@ -43,6 +48,7 @@ class Resources:
         self.traffic_bps: dict[Pair, float] = {}
 
     def ports_for(self, bps: float) -> int:
+        """The ports that this traffic takes."""
         return max(1, ceil(bps / self.center.port_bps - ROUNDING)) if bps > 0 else 0
 
     def fits(self, shape: Shape, rate_bps: float) -> bool:
@@ -52,7 +58,7 @@ class Resources:
         return self.has_ports(shape, rate_bps)
 
     def has_ports(self, shape: Shape, rate_bps: float) -> bool:
-        """Whether the optical ports are there that so much more takes, or the circuits where these are fixed."""
+        """Whether there are the optical ports that so much more takes; or room on the circuits, if these are fixed."""
         if self.fixed is not None:
             return all(
                 self.traffic_bps.get(units, 0.0) + weight * rate_bps
@@ -62,7 +68,7 @@ class Resources:
         return all(self.ports[unit] >= count for unit, count in self.more_ports(shape, rate_bps).items())
 
     def more_ports(self, shape: Shape, rate_bps: float) -> Counter[str]:
-        """The ports that a rate takes on top of those in use, by unit."""
+        """By unit, the ports that a rate takes in addition to those in use."""
         found: Counter[str] = Counter()
         for units, weight in shape.flows:
             used = self.traffic_bps.get(units, 0.0)
@@ -73,7 +79,7 @@ class Resources:
         return found
 
     def add(self, shape: Shape, rate_bps: float) -> None:
-        """Give so much more to every worker of a job; less where it is negative."""
+        """Give so much more to every worker of a job, or less where it is negative."""
         for unit, count in self.more_ports(shape, rate_bps).items():
             self.ports[unit] -= count
         for unit, weight in shape.loads:
@@ -106,7 +112,7 @@ class Resources:
         return rates[bisect_left(rates, True, key=lambda rate: not self.has_ports(shape, rate)) - 1]
 
     def filling_bps(self, shape: Shape) -> Iterator[float]:
-        """The rates of a worker that fill the ports between two units: with more, a flow takes another port."""
+        """The rates of a worker at which the ports between two units are full: with more, a flow takes another port."""
         for units, weight in shape.flows:
             used = self.traffic_bps.get(units, 0.0)
             first = self.ports_for(used)
@@ -115,7 +121,7 @@ class Resources:
                 yield max(0.0, count * self.center.port_bps - used) / weight
 
     def needed(self) -> dict[Pair, int]:
-        """The connections that the traffic takes."""
+        """The connections that the traffic takes, by pair of units."""
         found = {units: self.ports_for(bps) for units, bps in self.traffic_bps.items()}
         return {units: count for units, count in found.items() if count > 0}
 
@@ -123,7 +129,7 @@ class Resources:
 def settle(
     center: DataCenter, needed: Mapping[Pair, int], before: Mapping[Pair, int], last_used: Mapping[Pair, int]
 ) -> dict[Pair, int]:
-    """The circuits of a slot: those that are needed, and of those before as many as the ports left over allow.
+    """The circuits of a slot: those that are needed, and as many of those before as the remaining ports allow.
 
     A connection is cut only where its port is needed elsewhere, those used longest ago first.
     """
@@ -143,7 +149,7 @@ def settle(
 
 
 def uniform(center: DataCenter) -> dict[Pair, int]:
-    """The same number of connections between any two units, what is left over dealt out in turn."""
+    """The same number of connections between any two units; ports left over are dealt out in turn."""
     free = {unit.name: unit.optical_ports for unit in center.units}
     found: Counter[Pair] = Counter()
     distances = sorted(combinations(range(len(center.units)), 2), key=lambda ends: (ends[1] - ends[0], ends))
@@ -159,4 +165,5 @@ def uniform(center: DataCenter) -> dict[Pair, int]:
 
 
 def circuits_of(ports: Mapping[Pair, int]) -> tuple[Circuit, ...]:
+    """The connections by pair of units as circuits, in the order of the units' names."""
     return tuple(Circuit(a, b, count) for (a, b), count in sorted(ports.items()) if count)

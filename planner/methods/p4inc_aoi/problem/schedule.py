@@ -1,8 +1,8 @@
 """What a scheduler of P4INC-AOI decides, slot by slot, and what follows from it: completion times, reconfigurations.
 
-The circuits of the first slot stand before it begins, as Eq. (7), which starts at slot 1, has it. Whatever is newly
-connected between two units in a later slot is dark for the time of a reconfiguration, and rates that rise there lose
-what they would have carried meanwhile (Eq. 10).
+The circuits of the first slot are set before it begins, since Eq. (7) starts at slot 1. Whatever is newly connected
+between two units in a later slot is dark for the time of a reconfiguration, and rates that rise there lose what they
+would have carried meanwhile (Eq. 10).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Pair = tuple[str, str]
 """Two units, in the order of their names."""
 
 DUST = 1e-9
-"""What is left of a transfer, relatively, when only rounding is left."""
+"""A smaller part of a job's data that is left of a transfer is rounding."""
 
 
 @dataclass(frozen=True)
 class Circuit:
-    """Connections between two units, `ports` of them (P of Eq. 6)."""
+    """The connections between two units, `ports` of them (P of Eq. 6)."""
 
     a: str
     b: str
@@ -48,10 +48,12 @@ class Slot:
 
     @cached_property
     def ports(self) -> dict[Pair, int]:
+        """The connections of each pair of units."""
         return {pair(circuit.a, circuit.b): circuit.ports for circuit in self.circuits}
 
     @cached_property
     def rates_bps(self) -> dict[int, float]:
+        """The rate of each job's workers."""
         return {grant.job: grant.rate_bps for grant in self.grants}
 
 
@@ -76,7 +78,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Figures:
-    """What follows from a schedule. Times in seconds, by job.
+    """What follows from a schedule. Times are in seconds, by job.
 
     `iteration_s` is t of Eq. (11), to the end of the last slot; `jct_s` goes from the job's arrival to its very end,
     waiting included. `reconfigured` counts the connections that each slot sets up anew.
@@ -93,7 +95,7 @@ class Figures:
 
     @property
     def connections(self) -> int:
-        """Reconfigured connections in all."""
+        """The reconfigured connections of all slots."""
         return sum(self.reconfigured)
 
     @property
@@ -103,11 +105,12 @@ class Figures:
 
 
 def pair(a: str, b: str) -> Pair:
+    """Two units in the order of their names."""
     return (a, b) if a < b else (b, a)
 
 
 def traffic_bps(problem: Scheduling, schedule: Schedule, slot: Slot) -> dict[tuple[int, str, str], float]:
-    """What each job sends from unit to unit in a slot: B[job, v, u] of Eq. (4), v other than u."""
+    """What each job sends from unit to unit in a slot: B[job, v, u] of Eq. (4) for v other than u, in bit/s."""
     return {
         (grant.job, unit, problem.job_of[grant.job].server): weight * grant.rate_bps
         for grant in slot.grants
@@ -137,7 +140,7 @@ def figures(problem: Scheduling, schedule: Schedule) -> Figures:
 
 
 def transfer_ends(problem: Scheduling, schedule: Schedule) -> dict[int, float]:
-    """When each job's last transfer ends, in seconds from slot 0. A job that does not get done has no entry."""
+    """When each job's last transfer ends, in seconds from slot 0. A job that is not done has no entry."""
     runs = {job.number: Run(problem.center, job, schedule.inc.get(job.number)) for job in problem.jobs}
     ends: dict[int, float] = {}
     for number, (slot, more) in enumerate(zip(schedule.slots, increases(schedule), strict=True)):
@@ -159,7 +162,7 @@ class Run:
         self.speed = 0.0
 
     def advance(self, rate_bps: float, dark: Mapping[Pair, int]) -> float | None:
-        """Transfer for a slot; the time after which all was sent, or None."""
+        """Transfer for a slot; returns the seconds after which all was sent, or None if something is left."""
         speed = rate_bps / (1 + rate_bps * self.pause)
         lost = max(0.0, speed - self.speed) * self.center.reconfiguration_s
         owed = [left + (lost if units in dark else 0.0) for left, units in zip(self.left, self.pairs, strict=True)]

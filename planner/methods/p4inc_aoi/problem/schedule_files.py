@@ -26,7 +26,7 @@ from topo.files.validation import validate
 
 @dataclass(frozen=True)
 class SchedulingFile:
-    """What a file of a scheduling problem says."""
+    """The document of a file with a problem."""
 
     version: Literal[1]
     center: DataCenter
@@ -36,14 +36,14 @@ class SchedulingFile:
 
 @dataclass(frozen=True)
 class ScheduleFile:
-    """What a file of a schedule says."""
+    """The document of a file with a schedule."""
 
     version: Literal[1]
     schedule: Schedule
 
 
 def load_scheduling(path: Path) -> Scheduling:
-    """The data centre and its jobs of a file. Raises `InputError`."""
+    """The problem of a file. Raises `InputError`."""
     found = validate(read_file(path, FILE), SchedulingFile)
     return Scheduling(found.center, found.jobs, found.horizon)
 

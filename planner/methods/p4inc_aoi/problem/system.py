@@ -1,4 +1,4 @@
-"""What P4INC-AOI's schedulers are asked: a data centre of units joined by optical circuits, and the jobs placed on it.
+"""What P4INC-AOI's schedulers are given: a data centre of units joined by optical circuits, and jobs placed on it.
 
 A unit is a programmable switch and its pool of servers. Its optical ports lead to an all-optical interconnect (AOI),
 which joins any port to any other; a connection carries `port_bps` both ways (footnote 1). Time goes in slots.
@@ -66,17 +66,17 @@ class DataCenter:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The place of each unit."""
+        """The place of each unit among the units."""
         return {unit.name: place for place, unit in enumerate(self.units)}
 
 
 @dataclass(frozen=True)
 class PlacedJob:
-    """A job whose workers and PS have their units already. Numbers from 1.
+    """A job whose workers and PS have their units already. Job numbers count from 1.
 
     `workers[unit]` is W, how many are there; `server` is the PS's unit. In an iteration each worker computes for
     `compute_s`, then sends `gradient_bytes` (d_j); without INC the PS needs `update_s` (a_j) more. A MapReduce job's
-    mappers are its workers and its reducer is its PS. It arrives at the begin of slot `arrival`.
+    mappers are its workers and its reducer is its PS. The job arrives at the beginning of slot `arrival`.
     """
 
     number: int
@@ -91,30 +91,30 @@ class PlacedJob:
 
     @property
     def bits(self) -> float:
-        """What each worker sends in all its iterations."""
+        """The bits that each worker sends in all its iterations."""
         return 8.0 * self.gradient_bytes * self.iterations
 
     @property
     def home(self) -> str | None:
-        """The unit of all workers (E = 1), or None."""
+        """The unit of all workers (E = 1); None where they are in several."""
         return next(iter(self.workers)) if len(self.workers) == 1 else None
 
     def update_time(self, inc: str | None) -> float:
-        """The update at the end of an iteration (Eq. 11): none where a switch does all of the sum."""
+        """The seconds of the update at the end of an iteration (Eq. 11): 0 where a switch does the whole sum."""
         return 0.0 if inc is not None and self.home == inc else self.update_s
 
     def pause(self, inc: str | None) -> float:
-        """Time between its transfers: computing, and every update but the last one, which no transfer follows."""
+        """The seconds between its transfers: computing, and every update but the last, which no transfer follows."""
         return self.iterations * self.compute_s + (self.iterations - 1) * self.update_time(inc)
 
     def flows(self, inc: str | None) -> Iterator[tuple[str, int]]:
-        """The units that send to the PS's, and how many times a worker's rate (Eq. 4); `inc` sums there."""
+        """The units that send to the PS's, and how many times a worker's rate (Eq. 4), if `inc` sums for the job."""
         for unit, workers in self.workers.items():
             if unit != self.server and not (unit == inc == self.home):
                 yield unit, 1 if unit == inc else workers
 
     def switch_loads(self, inc: str | None) -> dict[str, int]:
-        """What each unit's switch carries from and to its servers, in a worker's rates (Eq. 5)."""
+        """By unit, what its switch carries from and to its servers, in a worker's rates (Eq. 5)."""
         loads = Counter(self.workers)
         for _, weight in self.flows(inc):
             loads[self.server] += weight
@@ -147,6 +147,7 @@ class Scheduling:
 
     @cached_property
     def job_of(self) -> dict[int, PlacedJob]:
+        """The job of each number."""
         return {job.number: job for job in self.jobs}
 
 

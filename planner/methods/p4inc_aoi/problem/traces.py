@@ -8,7 +8,7 @@ needed. A trace of one's own is CSV with a header, a job per line:
     arrival_s,workers,gradient_bytes,update_s,iterations,compute_s,kind
     0.0,4,102000000,0.05,1,0.0,training
 
-of which the first three columns have to be there. Where a trace does not say where workers are, `place` does.
+The first three columns are required. Where a trace does not say where workers are, `place` places them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from topo.errors import InputError
 PHILLY_WORKERS = (2, 4, 8, 16)
 GRADIENT_BYTES = (102e6, 548e6)
 UPDATE_BYTES_PER_S = 4e9
-"""What a PS updates: the paper does not say how long that takes, here 26 to 137 ms."""
+"""The bytes that a PS updates per second. The paper does not say how long updates take; here they take 26 to 137 ms."""
 
 FREE_SERVERS = 14
-"""A unit has 1 to so many free servers when a job comes; the paper places "as many workers as possible" in one."""
+"""A unit has 1 to this many free servers when a job comes; the paper places "as many workers as possible" in one unit.
+"""
 
 
 MOST_UNITS = 3
-"""A job has its workers in so many units at most, if these have the servers."""
+"""A job has its workers in at most this many units, if these have the servers."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ FACEBOOK = (
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A job that has no place yet. Times in seconds."""
+    """A job that is not placed yet. Times are in seconds."""
 
     arrival_s: float
     workers: int
@@ -68,7 +69,7 @@ class JobRequest:
 
 
 def training(count: int, per_s: float | None, draws: np.random.Generator) -> list[JobRequest]:
-    """`per_s` jobs a second on average; None for all at once."""
+    """Training jobs, `per_s` of them a second on average; None for all at once."""
     workers = draws.choice(PHILLY_WORKERS, count)
     sizes = draws.uniform(*GRADIENT_BYTES, count)
     return [
@@ -78,7 +79,10 @@ def training(count: int, per_s: float | None, draws: np.random.Generator) -> lis
 
 
 def mapreduce(count: int, per_s: float | None, draws: np.random.Generator) -> list[JobRequest]:
-    """Classes by their share, mappers and bytes log-uniform within a class; to reduce takes as long as to update."""
+    """MapReduce jobs of Facebook's classes. To reduce takes as long as to update.
+
+    Mappers and their bytes are log-uniform within a class.
+    """
     classes = draws.choice(len(FACEBOOK), count, p=[shuffle.share for shuffle in FACEBOOK])
     found = []
     for arrival, place in zip(arrivals(count, per_s, draws), classes, strict=True):
@@ -89,7 +93,7 @@ def mapreduce(count: int, per_s: float | None, draws: np.random.Generator) -> li
 
 
 def arrivals(count: int, per_s: float | None, draws: np.random.Generator) -> list[float]:
-    """A Poisson process, whose first job comes at 0."""
+    """The arrivals in s of a Poisson process whose first job comes at 0."""
     if per_s is None:
         return [0.0] * count
     gaps = draws.exponential(1 / per_s, count)
@@ -97,11 +101,12 @@ def arrivals(count: int, per_s: float | None, draws: np.random.Generator) -> lis
 
 
 def log_uniform(bounds: tuple[float, float], draws: np.random.Generator) -> float:
+    """A draw between the two bounds whose logarithm is uniform."""
     return float(np.exp(draws.uniform(*np.log(bounds))))
 
 
 def words(size: float) -> int:
-    """Whole 32-bit integers."""
+    """The size rounded down to whole 32-bit integers, at least one."""
     return max(4, int(size) // 4 * 4)
 
 
@@ -111,9 +116,9 @@ def place(
     draws: np.random.Generator,
     free_servers: int = FREE_SERVERS,
 ) -> tuple[PlacedJob, ...]:
-    """Units for each job: as many workers as possible in one drawn at random, the rest in the next; the PS anywhere.
+    """The jobs in units: as many workers as possible in one drawn at random, the rest in the next; the PS anywhere.
 
-    A unit has 1 to `free_servers` servers for it. Raises `InputError` for a job larger than the data centre.
+    A unit has 1 to `free_servers` servers for a job. Raises `InputError` for a job larger than the data centre.
     """
     return tuple(
         PlacedJob(
@@ -132,7 +137,7 @@ def place(
 
 
 def spread(workers: int, center: DataCenter, draws: np.random.Generator, free_servers: int) -> dict[str, int]:
-    """The workers in each unit. From the third unit on a job gets all that it still needs, if servers are enough."""
+    """By unit, a job's workers. From the third unit on (`MOST_UNITS`) a job takes as many servers as it needs."""
     found: dict[str, int] = {}
     left = workers
     for number, place_ in enumerate(draws.permutation(len(center.units)), start=1):
@@ -179,6 +184,7 @@ def read_trace(path: Path) -> list[JobRequest]:
 
 
 def request_of(path: Path, line: int, row: dict[str, str]) -> JobRequest:
+    """The job of a row. Raises `InputError` with the line of a mistake."""
     try:
         request = JobRequest(**{key: COLUMNS[key](value) for key, value in row.items()})
     except (ValueError, TypeError, KeyError) as error:
