@@ -8,9 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from experiments.exactness.virtual import VirtualNetwork
+from experiments.worlds.in_process import InProcessNetwork
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
+from planner.install.plan_entries import entries
 from planner.core.solving import SolverOutcome
 from planner.methods.goat.arrival import PS, Gradient, Sharing, SlotTree, simulate
 from topo.errors import InputError
@@ -74,7 +75,7 @@ class Driven:
     def __init__(self, tree: AggregationTree, *, flushed: bool) -> None:
         job = Job(1, tuple(WORKERS.values()), ("ps",), FRAGMENTS * 4 * FRAGMENT.values)
         plan = Plan("by hand", "two-racks", (Shard(1, 1, 1.0, 1e5, (tree,)),), SolverOutcome("heuristic", 0))
-        self.network = VirtualNetwork(Problem(fabric(), (job,), FRAGMENT), plan)
+        self.network = InProcessNetwork(fabric(), entries(Problem(fabric(), (job,), FRAGMENT), plan))
         self.hosts = {host.name: host for host in self.network.hosts}
         self.flushed = flushed
         self.sent = np.zeros(FRAGMENTS, int)
