@@ -25,7 +25,10 @@ from topo.live.ledger import Ledger
 
 
 class Bmv2Switch(P4Switch):  # type: ignore[misc]
-    """A `simple_switch` with a control port of its own. Its log is in `run_dir`, or, without one, goes when it goes."""
+    """A `simple_switch` with a control port of its own.
+
+    Its log is in `run_dir`; without one, the log is removed when the switch stops.
+    """
 
     def __init__(
         self,
@@ -49,11 +52,11 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         self._runtime: Runtime | None = None
 
     def thrift_listening(self) -> bool:
-        """False: p4-utils asks before the switch has a port. Who needs the control plane waits for it."""
+        """False, so that p4-utils does not wait: whoever needs the control plane waits for it."""
         return False
 
     def start(self, controllers: Any = None) -> None:  # noqa: ARG002
-        """Start the process and do not wait for it, so that the switches of a network start side by side."""
+        """Start the process without waiting for it, so that the switches of a network start side by side."""
         self.thrift_port = free_port()
         command = [*map(str, self.add_arguments()), "--log-console", "--log-level", "warn"]
         self._process = Process(self.name, command, self.thrift_port, self._log_folder() / f"{self.name}.log")
@@ -70,7 +73,7 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         super().stop(deleteIntfs)
 
     def handle(self) -> Handle:
-        """By what `switch.bmv2.runtime` finds this switch from another process."""
+        """The data by which `switch.bmv2.runtime` finds this switch from another process."""
         return make_handle("bmv2", self._program, pid=self.bmv2_pid, control_port=self._started.control_port)
 
     def install(self, entries: SwitchEntries) -> None:
@@ -99,7 +102,7 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
             return runtime.read_groups()
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
-        """All elements of a register array. (BMv2 reports 64-bit values from 2^63 on as 2^63 - 1.)"""
+        """All elements of a register array; BMv2 reports 64-bit values from 2^63 on as 2^63 - 1."""
         with self._talking() as runtime:
             return runtime.read_register(name)
 

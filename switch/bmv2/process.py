@@ -16,8 +16,8 @@ START_TIMEOUT_S = 30.0
 DEATH_TIMEOUT_S = 5.0
 POLL_S = 0.005
 LOG_TAIL_LINES = 5
-# Below the ports that the system gives to outgoing connections, which would race with a switch for one.
 CONTROL_PORTS = range(20000, 32000)
+"""These are below the ports that the system gives to outgoing connections, which would race with a switch for one."""
 
 
 def shuffled_ports() -> Iterator[int]:
@@ -29,7 +29,7 @@ _candidates = shuffled_ports()
 
 
 def free_port() -> int:
-    """A TCP port that nothing listens on; never the same one twice in a process."""
+    """A TCP port that nothing listens on; never the same one twice in this process."""
     for port in _candidates:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -44,9 +44,9 @@ def free_port() -> int:
 
 
 class Process:
-    """A running `simple_switch`, whose control plane listens on `control_port`. It writes to `log`.
+    """A running `simple_switch`, whose control plane listens on `control_port`, and which writes to `log`.
 
-    It sends its notifications to a socket of its own. By default the socket's name is that of the device number, which
+    It sends its notifications to a socket of its own. The default socket is named after the device number, which
     switches of two runs share: the second one could not start.
     """
 
@@ -68,6 +68,7 @@ class Process:
 
     @property
     def pid(self) -> int:
+        """The number of the process."""
         return self._process.pid
 
     def check(self) -> None:
@@ -105,7 +106,7 @@ class Process:
         raise AssertionError("a process that was waited for has a status")
 
     def stop(self) -> None:
-        """End the process; it keeps no state worth a farewell."""
+        """Kill the process: it keeps no state that must be saved."""
         self._process.kill()
         self._process.wait()
         self._notifications.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """The control plane of one `simple_switch`: entries in, registers and counters out, over one connection.
 
-p4-utils connects. Its own calls print what goes wrong and go on, and wait for each answer; here an error
-is an exception, and calls of one kind travel together.
+p4-utils makes the connection. Its own calls print what goes wrong and go on, and wait for each answer; here an error
+is an exception, and calls of one kind are sent together before their answers are read.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Runtime(RuntimeView):
         pipeline(self._standard, "bm_register_reset", ((CONTEXT, name) for name in self._program.registers))
 
     def reset(self) -> None:
-        """Forget all entries, groups, register and counter values, as after a fresh start."""
+        """Delete all entries and groups, and set registers and counters to 0, as after a fresh start."""
         self._standard.bm_reset_state()
 
     def _entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
@@ -194,7 +194,7 @@ class Runtime(RuntimeView):
 
 
 def view(handle: Handle, program: Program) -> RuntimeView:  # noqa: ARG001, p4-utils reads it from its file
-    """The switch that gave `handle`, for reading."""
+    """The switch that gave `handle`, for reading; `RunError` if it has ended."""
     try:
         return RuntimeView(handle["control_port"], Path(handle["program"]))
     except ConnectionError as error:
@@ -202,7 +202,7 @@ def view(handle: Handle, program: Program) -> RuntimeView:  # noqa: ARG001, p4-u
 
 
 def table_entry(table: str, entry: BmMtEntry) -> TableEntry:
-    """What BMv2 gives for an entry with a key of exact matches."""
+    """The entry that BMv2's description means, whose key has only exact matches."""
     key = tuple(int.from_bytes(part.exact.key, "big") for part in entry.match_key)
     action = entry.action_entry
     return TableEntry(table, key, action.action_name, tuple(int.from_bytes(p, "big") for p in action.action_data))
@@ -218,18 +218,19 @@ def groups(tree: Mapping[str, Any]) -> Iterator[MulticastGroup]:
 
 
 def write_call(preset: RegisterPreset) -> tuple[Any, ...]:
+    """The arguments of the call that writes a register's element; numbers from 2^63 on are sent as negative ones."""
     return CONTEXT, preset.register, preset.index, int(np.uint64(preset.value).view(np.int64))
 
 
 def values(call: ActionCall) -> list[bytes]:
-    """The values of an action's parameters, as BMv2 takes them."""
+    """The values of an action's parameters as BMv2 takes them: big-endian, in whole bytes."""
     return [
         in_bytes(value, parameter.bits) for value, parameter in zip(call.values, call.action.parameters, strict=True)
     ]
 
 
 def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
-    """A part of a key."""
+    """One part of an entry's key as BMv2 takes it."""
     bits, kinds = part.bits, BmMatchParamType
     match value:
         case Lpm():
@@ -252,7 +253,7 @@ def in_bytes(value: int, bits: int) -> bytes:
 
 
 def pipeline(client: Any, method: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """The answers to `calls` of one method in order; a table's refusal is an answer too."""
+    """The answers to `calls` of one method, in order; a table's refusal is an answer too."""
     send: Callable[..., None] = getattr(client, f"send_{method}")
     receive: Callable[[], Any] = getattr(client, f"recv_{method}")
     answers: list[Any] = []

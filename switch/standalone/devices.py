@@ -1,8 +1,8 @@
 """One switch on its own, by the name of its target: packets in, packets out, without a network.
 
 `fast` runs in this process and needs no root: compiled, or `interpreted` where the compiler refuses the program.
-`traced` is interpreted too, and tells what happens. `kernel` is the compiled switch in the kernel, `bmv2` is
-`simple_switch`; both need root.
+`traced` is interpreted too, and says what happens to each packet. `kernel` is the compiled switch in the kernel,
+`bmv2` is `simple_switch`; both need root.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ class Device(Filled, Protocol):
         ...
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
-        """What leaves when all of `packets` arrive at `port`; few enough to wait there."""
+        """What leaves when all of `packets` arrive at `port`, which must be few enough to wait there."""
         ...
 
     def late(self) -> list[tuple[int, bytes]]:
         """What leaves later than `inject` waited for."""
         ...
 
-    def told(self) -> list[str]:
-        """What has happened to packets since the last call, line by line, if it keeps a trace."""
+    def trace_lines(self) -> list[str]:
+        """What has happened to packets since the last call, line by line; nothing, if no trace is kept."""
         ...
 
 
-class InProcess:
-    """An embedded switch in this process."""
+class InProcessDevice:
+    """A switch in this process as a device. It has all ports."""
 
     def __init__(self, switch: EitherSwitch | InterpretedSwitch) -> None:
         self.install = switch.install
@@ -79,18 +79,20 @@ class InProcess:
         self.read_counter = switch.read_counter
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        """What leaves, packet after packet."""
         return [left for packet in packets for left in self.inject(port, packet)]
 
     def late(self) -> list[tuple[int, bytes]]:
-        """Nothing: it has done everything when `inject` returns."""
+        """Nothing: the switch has done everything when `inject` returns."""
         return []
 
-    def told(self) -> list[str]:
+    def trace_lines(self) -> list[str]:
+        """Nothing: no trace is kept."""
         return []
 
 
-class Traced(InProcess):
-    """An interpreted switch that keeps a trace."""
+class TracedDevice(InProcessDevice):
+    """An interpreted switch that keeps a trace of all packets."""
 
     def __init__(self, switch: InterpretedSwitch) -> None:
         super().__init__(switch)
@@ -99,18 +101,19 @@ class Traced(InProcess):
         self.inject = self.trace
 
     def trace(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        """`inject`, with a trace."""
+        """Like `inject`; the trace is kept for `trace_lines`."""
         traced = self.switch.trace(port, packet)
         self.lines += traced.lines
         return traced.sent
 
-    def told(self) -> list[str]:
+    def trace_lines(self) -> list[str]:
+        """The trace since the last call."""
         lines, self.lines = self.lines, []
         return lines
 
 
-class OnInterfaces:
-    """A switch whose ports are interfaces at the end of `wires`."""
+class DeviceOnInterfaces:
+    """A switch whose ports are interfaces at the end of `wires`; `gap_s` passes after each packet."""
 
     def __init__(self, switch: Filled, wires: Wires, gap_s: float = 0) -> None:
         self.wires = wires
@@ -120,39 +123,46 @@ class OnInterfaces:
         self.read_counter = switch.read_counter
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
+        """What leaves until nothing has for `QUIET_S`."""
         return self.inject_all(port, [packet])
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        """What leaves until nothing has for `QUIET_S` after the last packet."""
         for packet in packets:
             self.wires.send(port, packet)
             time.sleep(self.gap_s)
         return list(self.wires.received(QUIET_S))
 
     def late(self) -> list[tuple[int, bytes]]:
+        """What leaves until nothing has for `PATIENCE_S`."""
         return list(self.wires.received(PATIENCE_S))
 
-    def told(self) -> list[str]:
+    def trace_lines(self) -> list[str]:
+        """Nothing: no trace is kept."""
         return []
 
 
 @contextmanager
 def in_process(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
-    """Compiled, if the compiler can do all that the program says; else interpreted."""
-    yield InProcess(EitherSwitch(read_program(program)))
+    """A switch in this process: compiled, if the compiler can do all that the program says; else interpreted."""
+    yield InProcessDevice(EitherSwitch(read_program(program)))
 
 
 @contextmanager
 def interpreted(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
-    yield InProcess(InterpretedSwitch(read_program(program)))
+    """An interpreted switch in this process."""
+    yield InProcessDevice(InterpretedSwitch(read_program(program)))
 
 
 @contextmanager
 def traced(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
-    yield Traced(InterpretedSwitch(read_program(program)))
+    """An interpreted switch in this process that keeps a trace."""
+    yield TracedDevice(InterpretedSwitch(read_program(program)))
 
 
 @contextmanager
 def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
+    """The compiled program in the kernel, on interfaces; needs root."""
     from switch.fast.load.kernel import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
 
     choose_target("fast")
@@ -162,13 +172,14 @@ def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
         try:
             for port, interface in wires.interfaces.items():
                 switch.add_port(port, interface)
-            yield OnInterfaces(switch, wires)
+            yield DeviceOnInterfaces(switch, wires)
         finally:
             switch.close()
 
 
 @contextmanager
 def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
+    """A `simple_switch` of its own, on interfaces; needs root."""
     choose_target("bmv2", program)
     read_program(program)  # which says what is wrong with a file that simple_switch would only refuse
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
@@ -183,7 +194,7 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
         process = Process("switch", [*command, str(program)], control_port, Path(folder, "log"))
         try:
             process.wait_until_ready()
-            yield OnInterfaces(Runtime(control_port, program), wires, BMV2_GAP_S)
+            yield DeviceOnInterfaces(Runtime(control_port, program), wires, BMV2_GAP_S)
             process.check()
         except (TException, OSError) as error:
             raise process.failure(error) from error
@@ -201,7 +212,7 @@ DEVICES: dict[str, Callable[[Path, Iterable[int]], AbstractContextManager[Device
 
 
 def open_device(target: str, program: Path, ports: Iterable[int]) -> AbstractContextManager[Device]:
-    """A switch that runs the BMv2 JSON `program` and has these `ports`; ends with the context."""
+    """A switch that runs the BMv2 JSON `program` and has these `ports`; it ends with the context."""
     if target not in DEVICES:
         raise unknown_name("target of a single switch", target, DEVICES)
     return DEVICES[target](program, ports)

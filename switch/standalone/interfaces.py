@@ -1,7 +1,7 @@
 """Wires to the ports of one switch that runs on network interfaces: packets in, packets out, no network.
 
-Each port is a TUN interface, which carries any bytes at all: frames shorter than an Ethernet header too, that no
-other interface would take. It vanishes with this process, or when closed.
+Each port is a TUN interface, which carries any bytes at all: also frames that are shorter than an Ethernet header,
+which no other interface would take. It vanishes with this process, or when closed.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ def replay(
 ) -> Replayed:
     """Give a switch that runs `program` the packets of `pcaps` (by port) in the order of their times.
 
-    What leaves port 3 is in `output`/port3.pcap, with the time of the packet that caused it. `commands` are those of
-    simple_switch_CLI. Ports are those of `pcaps` and 0 to `extra_ports` - 1; in this process a switch has all.
-    `output` must be empty or new, and is left so when anything fails.
+    What leaves port 3 is written to `output`/port3.pcap, with the time of the packet that caused it. `commands` is a
+    file of commands of simple_switch_CLI. The switch has the ports of `pcaps` and 0 to `extra_ports` - 1; one in this
+    process has all. `output` must be empty or new, and stays so when anything fails.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"{output} is there already: choose a new or an empty folder for what leaves")
@@ -62,7 +62,7 @@ def replay(
 
 
 def play(device: Device, pcaps: Mapping[int, Path], folder: Path) -> Replayed:
-    """Packets into `device`, one after the other; files with what leaves into `folder`."""
+    """Give the packets to `device` one after the other, and write what leaves into files of `folder`."""
     replayed = Replayed()
     with ExitStack() as stack:
         outputs: dict[int, RawPcapWriter] = {}
@@ -81,7 +81,7 @@ def play(device: Device, pcaps: Mapping[int, Path], folder: Path) -> Replayed:
 
 
 def packets_of(path: Path, port: int) -> Iterator[Timed]:
-    """The packets of a pcap or pcapng file; `InputError` if it is none."""
+    """The packets of a pcap or pcapng file in order; `InputError` if it is none."""
     try:
         with RawPcapReader(str(path)) as reader:
             for packet, about in reader:
@@ -91,14 +91,14 @@ def packets_of(path: Path, port: int) -> Iterator[Timed]:
 
 
 def seconds_of(reader: RawPcapReader | RawPcapNgReader, about: Any) -> float:
-    """When a packet was captured."""
+    """When a packet was captured, in seconds since 1970."""
     if isinstance(reader, RawPcapNgReader):
         return float(((about.tshigh << 32) + about.tslow) / about.tsresol)
     return float(about.sec + about.usec * (1e-9 if reader.nano else 1e-6))
 
 
 def parse_pcap(text: str) -> tuple[int, Path]:
-    """PORT:FILE."""
+    """The port and the file in PORT:FILE; `InputError` for anything else."""
     port, colon, path = text.partition(":")
     if not colon or not port.isdecimal() or int(port) not in PORTS or not path:
         raise InputError(f"--in {text}: expected PORT:FILE.pcap, such as 1:in.pcap; ports are 0 to {PORTS[-1]}")

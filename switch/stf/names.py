@@ -1,8 +1,8 @@
 """What the names and values of an STF test mean in a program: statements become entries.
 
 STF writes names short: `t` for `ingress.t`, `h.f` for `hdr.h.f`, `stack$0.f` for `stack[0].f`, `h.valid` or
-`h.$valid$`. A short name that fits several things is refused. Parts of a key that are not named match anything
-(exact ones: 0).
+`h.$valid$`. A short name that fits several things is refused. Parts of a key that are not named match anything;
+those that match exactly are 0.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Names:
         return DefaultAction(table.name, action.name, params)
 
     def table(self, name: str) -> Table:
+        """The table whose name ends with `name`; `InputError` if there is none, or more than one."""
         return self.program.tables[only("table", name, self.program.tables)]
 
     def key(self, table: Table, name: str) -> MatchKey:
@@ -74,13 +75,13 @@ class Names:
 
 
 def only(what: str, name: str, known: Iterable[str]) -> str:
-    """`name` itself, or the only one of `known` that ends with it."""
+    """`name` itself if it is known, else the only known name that ends with it."""
     choices = list(known)
     return name if name in choices else one_of(what, name, [each for each in choices if each.endswith(name)], choices)
 
 
 def one_of(what: str, name: str, fitting: Sequence[str], known: Iterable[str]) -> str:
-    """The only one of `fitting`."""
+    """The only element of `fitting`; `InputError` if it has none, or several."""
     if len(fitting) > 1:
         raise InputError(f"{what} '{name}' may be {' or '.join(fitting)}: write more of the name")
     if not fitting:
@@ -89,7 +90,7 @@ def one_of(what: str, name: str, fitting: Sequence[str], known: Iterable[str]) -
 
 
 def anything(part: MatchKey) -> KeyPart:
-    """What matches every value."""
+    """A part of a key that matches every value; 0, if it matches exactly."""
     match part.match:
         case "lpm":
             return Lpm(0, 0)
@@ -101,7 +102,7 @@ def anything(part: MatchKey) -> KeyPart:
 
 
 def key_part(part: MatchKey, text: str) -> KeyPart:
-    """A value as `part` matches it: V, V with digits left open by *, V/PREFIX, V&&&MASK, LOW..HIGH."""
+    """A value written as `part` matches it: V, V with digits left open by *, V/PREFIX, V&&&MASK or LOW..HIGH."""
     match part.match:
         case "lpm":
             return prefix(part, text)
@@ -114,7 +115,7 @@ def key_part(part: MatchKey, text: str) -> KeyPart:
 
 
 def masked(part: MatchKey, text: str) -> tuple[int, int]:
-    """Value and mask. Digits that are written are compared, * are not; a decimal number is compared whole."""
+    """Value and mask: digits that are written are compared, * are not; a decimal number is compared whole."""
     if "&&&" in text:
         value, _, compared = text.partition("&&&")
         return value_of(value), value_of(compared)
@@ -128,7 +129,7 @@ def masked(part: MatchKey, text: str) -> tuple[int, int]:
 
 
 def prefix(part: MatchKey, text: str) -> Lpm:
-    """V/PREFIX; or digits of which the last ones may be left open by *; or a whole value."""
+    """The prefix that `text` means: V/PREFIX, or digits whose last ones are left open by *, or a whole value."""
     value, slash, length = text.partition("/")
     if slash:
         return Lpm(value_of(value), value_of(length))
@@ -140,7 +141,7 @@ def prefix(part: MatchKey, text: str) -> Lpm:
 
 
 def value_of(text: str) -> int:
-    """A number; `InputError` for anything else."""
+    """The number that `text` means; `InputError` for anything else."""
     try:
         return parse_number(text)
     except ValueError as error:

@@ -28,7 +28,7 @@ PASSED_ON = ("mc_", "mirroring_", "meter_", "register_", "counter_")
 
 @dataclass(frozen=True)
 class Add:
-    """An entry, its key and its action's parameters by name."""
+    """`add`: an entry, its key and its action's parameters by name."""
 
     table: str
     priority: int | None
@@ -39,6 +39,8 @@ class Add:
 
 @dataclass(frozen=True)
 class SetDefault:
+    """`setdefault`: the action that a table runs on a miss, its parameters by name."""
+
     table: str
     action: str
     params: tuple[tuple[str, str], ...]
@@ -46,7 +48,7 @@ class SetDefault:
 
 @dataclass(frozen=True)
 class Packet:
-    """A packet that arrives."""
+    """`packet`: a packet that arrives at `port`."""
 
     port: int
     data: bytes
@@ -54,7 +56,7 @@ class Packet:
 
 @dataclass(frozen=True)
 class Expect:
-    """The next packet to leave `port`, in capital hexadecimal digits or `*`; None: any number of any packets.
+    """`expect`: the next packet to leave `port`, in capital hexadecimal digits or `*`; None: any packets.
 
     More bytes may follow, unless it is `complete`.
     """
@@ -66,7 +68,7 @@ class Expect:
 
 @dataclass(frozen=True)
 class Wait:
-    """Until nothing moves."""
+    """`wait`: go on when nothing moves any more. A player waits after each packet anyway."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ Statement = Add | SetDefault | Packet | Expect | Wait | Command
 
 @dataclass(frozen=True)
 class Line:
-    """A statement and where it stands."""
+    """A statement, and the line of the script in which it stands."""
 
     number: int
     text: str
@@ -109,6 +111,7 @@ def parse_script(text: str, name: str = "script") -> Iterator[Line]:
 
 
 def parse(line: str) -> Statement:
+    """The statement in a line; `ValueError` for anything else."""
     word, _, rest = line.partition(" ")
     if word.startswith(PASSED_ON):
         return Command(tuple(line.split()))
@@ -118,6 +121,7 @@ def parse(line: str) -> Statement:
 
 
 def parse_add(rest: str) -> Add:
+    """`add TABLE [PRIORITY] KEY:VALUE ... ACTION(NAME:VALUE, ...)`."""
     before, action, params = split_action(rest)
     table, *words = before.split()
     priority = int(words.pop(0)) if words and words[0].isdecimal() else None
@@ -125,12 +129,13 @@ def parse_add(rest: str) -> Add:
 
 
 def parse_set_default(rest: str) -> SetDefault:
+    """`setdefault TABLE ACTION(NAME:VALUE, ...)`."""
     table, action, params = split_action(rest)
     return SetDefault(table.strip(), action, params)
 
 
 def split_action(text: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    """What stands before the action, its name, its arguments."""
+    """What stands before the action, the action's name, and its arguments as (name, value)."""
     found = ACTION.fullmatch(text)
     if found is None or not found["before"].strip():
         raise ValueError("expected a table, then a key, and ACTION(NAME:VALUE, ...) at the end")
@@ -139,7 +144,7 @@ def split_action(text: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
 
 
 def named(word: str) -> tuple[str, str]:
-    """NAME:VALUE; the value may have colons too."""
+    """The name and value in NAME:VALUE; the value may have colons too."""
     name, colon, value = word.strip().partition(":")
     if not (name and colon and value):
         raise ValueError(f"'{word.strip()}' is no NAME:VALUE")
@@ -147,6 +152,7 @@ def named(word: str) -> tuple[str, str]:
 
 
 def parse_packet(rest: str) -> Packet:
+    """`packet PORT HEX...`."""
     port, digits = port_and_digits(rest)
     if not HEX.fullmatch(digits):
         raise ValueError("a packet has whole bytes of hexadecimal digits")
@@ -154,6 +160,7 @@ def parse_packet(rest: str) -> Packet:
 
 
 def parse_expect(rest: str) -> Expect:
+    """`expect PORT [HEX...] [$]`."""
     port, digits = port_and_digits(rest)
     if not digits:
         return Expect(port, None)
@@ -165,6 +172,7 @@ def parse_expect(rest: str) -> Expect:
 
 
 def port_and_digits(rest: str) -> tuple[int, str]:
+    """The port, and all digits behind it as capitals without spaces."""
     port, *digits = rest.split()
     if not (port.isdecimal() and int(port) < DROP_PORT):
         raise ValueError(f"port {port}: ports are 0 to {DROP_PORT - 1}")
@@ -172,6 +180,7 @@ def port_and_digits(rest: str) -> tuple[int, str]:
 
 
 def parse_wait(rest: str) -> Wait:
+    """`wait`."""
     if rest:
         raise ValueError("wait takes nothing")
     return Wait()

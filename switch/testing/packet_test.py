@@ -1,4 +1,4 @@
-"""A switch under test: packets in, and what must leave which port; what the fixture `p4_switch` gives."""
+"""A switch under test: packets in, and what must leave which port. The fixture `p4_switch` gives one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import SupportsBytes
 from switch.entries import SwitchEntries
 from switch.program.program import Program
 from switch.standalone.devices import Device
+from switch.stf.differences import mismatch, spaced
 from switch.stf.names import Names, only
-from switch.stf.play import in_bytes, mismatch
 from switch.stf.script import Add, SetDefault, parse_expect
 
 
 class PacketTest:
-    """A switch with a program, and what has left its ports and was not asked for yet."""
+    """A switch with a program; `waiting` has the packets that left each port and were not expected yet."""
 
     def __init__(self, program: Program, device: Device) -> None:
         self.device = device
@@ -23,11 +23,11 @@ class PacketTest:
         self.waiting: dict[int, list[bytes]] = {}
 
     def table(self, name: str) -> TestedTable:
-        """A table by its name, or the end of it."""
+        """The table of this name, or the only one whose name ends with it."""
         return TestedTable(self, self.names.table(name).name)
 
     def install(self, entries: SwitchEntries) -> None:
-        """Add entries, multicast groups, mirror sessions, register values."""
+        """Add entries, multicast groups, mirror sessions or register values."""
         self.device.install(entries)
 
     def send(self, port: int, packet: SupportsBytes) -> None:
@@ -35,9 +35,9 @@ class PacketTest:
         self._keep(self.device.inject(port, bytes(packet)))
 
     def expect(self, port: int, packet: SupportsBytes | str) -> bytes:
-        """The next packet to leave `port`, which must be this one.
+        """The next packet to leave `port`; `AssertionError` if it is not this one.
 
-        As text it is a pattern of STF: hexadecimal digits, `*` for any; more bytes may follow unless it ends in `$`.
+        As text, `packet` is a pattern of STF: hexadecimal digits, `*` for any; more may follow unless it ends in `$`.
         """
         pattern = packet if isinstance(packet, str) else bytes(packet).hex() + "$"
         if not self.waiting.get(port):
@@ -51,7 +51,7 @@ class PacketTest:
         return got
 
     def expect_nothing_else(self) -> None:
-        """No packet may have left any port beside those that `expect` has taken."""
+        """Fail if any port sent a packet beside those that `expect` has taken."""
         self._keep(self.device.late())
         if any(self.waiting.values()):
             raise AssertionError(f"there are more packets{self._others()}")
@@ -66,13 +66,13 @@ class PacketTest:
             self.waiting.setdefault(port, []).append(packet)
 
     def _others(self) -> str:
-        lines = [f"\n  port {port}: {in_bytes(p.hex())}" for port, held in self.waiting.items() for p in held]
+        lines = [f"\n  port {port}: {spaced(p.hex())}" for port, held in self.waiting.items() for p in held]
         return f"; what left and nobody asked for:{''.join(lines)}" if lines else "; nothing else left either"
 
 
 @dataclass(frozen=True)
 class TestedTable:
-    """One table of a tested switch."""
+    """One table of a switch under test."""
 
     __test__ = False
     switch: PacketTest
@@ -84,10 +84,11 @@ class TestedTable:
         self.switch.install(SwitchEntries("switch", (self.switch.names.entry(add),)))
 
     def set_default(self, action: str, **params: object) -> None:
-        """What happens on a miss."""
+        """Choose the action that the table runs on a miss."""
         default = self.switch.names.default(SetDefault(self.name, action, as_text(params)))
         self.switch.install(SwitchEntries("switch", defaults=(default,)))
 
 
 def as_text(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Names and values as an STF statement has them."""
     return tuple((name, str(value)) for name, value in values.items())

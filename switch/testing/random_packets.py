@@ -1,7 +1,7 @@
-"""Random packets and entries for any program: packets that its parser goes through, entries that they match.
+"""Random packets for any program, which its parser goes through and its entries match.
 
-Packets are made by walking the parser's states: each header extracted is appended, and the fields that decide are set
-to what leads on. Fields that tables match are drawn from the values of the entries half of the time.
+A packet is made by walking the parser's states: each header that a state extracts is appended, and fields that decide
+are set to values that lead on. Half of the fields that tables match get a value of some entry.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ from functools import cached_property
 from random import Random
 
 from switch.control.entry_check import numbers_of
-from switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
-from switch.program.actions import ActionParameter, Primitive
+from switch.entries import SwitchEntries
+from switch.program.actions import Primitive
 from switch.program.expressions import Expression, HeaderReference, Lookahead, StackReference
 from switch.program.headers import Field, Header
 from switch.program.parser import ParserState, Transition
-from switch.program.pipelines import MatchKey, Table
 from switch.program.program import Program
+from switch.testing.random_entries import PORTS, random_entries, random_number
 from topo.errors import InputError
 
-PORTS = range(5)
-PORT_BITS = 9
 MAX_STATES = 64
 MAX_TRIES = 1000
 MAX_PAYLOAD_BYTES = 80
@@ -30,10 +28,13 @@ MAX_VARIABLE_BYTES = 12
 TRUNCATED = 0.05
 """The share of packets that end too early."""
 
+SMALL = 0.25
+"""The chance that a field of a packet is one of the lowest numbers or the highest."""
+
 
 @dataclass
 class Draw:
-    """Draws packets and entries for `program`. `pool` has the values of fields that entries match, by the field.
+    """Draws packets and entries for `program`. `pool` has the values of fields that entries match, by the field's name.
 
     `limits` are the highest values of fields, as indices of registers and counters need them: beyond the end
     of an array `simple_switch`, built for speed, does anything at all. `headers` are those that every packet has: where
@@ -47,56 +48,14 @@ class Draw:
     pool: dict[str, list[int]] = field(default_factory=dict)
 
     def know(self, entries: SwitchEntries) -> None:
-        """Draw fields of packets from what these entries match, too."""
+        """From now on, draw fields of packets from what these entries match, too."""
         for entry in entries.tables:
             for part, given in zip(self.program.table(entry.table).key, entry.key, strict=True):
                 self.pool.setdefault(str(part.value), []).append(numbers_of(given)[0])
 
-    # ---- entries
-
     def entries(self, per_table: int) -> SwitchEntries:
-        """Up to `per_table` entries for each table that takes some."""
-        tables = [table for table in self.program.tables.values() if fillable(table)]
-        return SwitchEntries("switch", tuple(entry for table in tables for entry in self.entries_of(table, per_table)))
-
-    def entries_of(self, table: Table, most: int) -> Iterator[TableEntry]:
-        """Entries with different keys and priorities."""
-        seen: set[tuple[KeyPart, ...]] = set()
-        prioritised = any(part.match in ("ternary", "range") for part in table.key)
-        for priority in self.random.sample(range(1, 1000), min(most, table.size)):
-            key = tuple(self.key_part(part) for part in table.key)
-            if key in seen:
-                continue
-            seen.add(key)
-            action = self.random.choice(table.actions)
-            params = tuple(map(self.parameter, action.parameters))
-            yield TableEntry(table.name, key, action.name, params, priority if prioritised else None)
-
-    def key_part(self, part: MatchKey) -> KeyPart:
-        value = self.number(part.bits, 0.3)
-        everything = (1 << part.bits) - 1
-        match part.match:
-            case "lpm":
-                prefix = self.random.randint(0, part.bits)
-                return Lpm(value >> part.bits - prefix << part.bits - prefix, prefix)
-            case "ternary":
-                mask = self.random.choice([0, everything, self.random.getrandbits(part.bits)])
-                return Ternary(value & mask, mask)
-            case "range":
-                return Range(value, self.random.randint(value, everything))
-        return value
-
-    def parameter(self, parameter: ActionParameter) -> int:
-        """A number; a port, if it has as many bits as one."""
-        return self.random.choice(PORTS) if parameter.bits == PORT_BITS else self.number(parameter.bits, 0.3)
-
-    def number(self, bits: int, small: float) -> int:
-        """Any number, with a chance of `small` one of the lowest or the highest."""
-        if self.random.random() < small:
-            return self.random.choice([0, 1, 2, 3, (1 << bits) - 1]) & (1 << bits) - 1
-        return self.random.getrandbits(bits) if bits else 0
-
-    # ---- packets
+        """Up to `per_table` random entries for each table that takes some."""
+        return random_entries(self.program, self.random, per_table)
 
     def packets(self, count: int) -> Iterator[tuple[int, bytes]]:
         """`count` packets with their ports."""
@@ -104,7 +63,7 @@ class Draw:
             yield self.random.choice(PORTS), self.packet()
 
     def packet(self) -> bytes:
-        """One packet that the parser goes some way through; `InputError` if none comes that has all `headers`."""
+        """One packet that the parser goes some way through; `InputError` if none is found that has all `headers`."""
         for _ in range(MAX_TRIES):
             written = self.walked()
             if all(name in written.places for name in self.headers):
@@ -117,7 +76,7 @@ class Draw:
         return data or b"\0"  # no interface takes an empty packet
 
     def walked(self) -> Written:
-        """The headers of one packet."""
+        """The headers of one packet, along a random way through the parser."""
         written = Written(self)
         state: str | None = self.program.parser.first
         for _ in range(MAX_STATES):
@@ -127,17 +86,20 @@ class Draw:
         return written
 
     def value(self, of: Field) -> int:
-        """A value for a field of a packet."""
+        """A value for a field of a packet: one that an entry matches, or any up to the field's limit."""
         known = self.pool.get(str(of))
         if known and self.random.random() < 0.5:
             return self.random.choice(known)
-        drawn = self.number(of.bits, 0.25)
+        drawn = random_number(self.random, of.bits, SMALL)
         return drawn % (self.limits[str(of)] + 1) if str(of) in self.limits else drawn
 
 
 @dataclass
 class Written:
-    """A packet that grows as the parser reads it: `bits` long, its bits as one number, the first ones the highest."""
+    """A packet that grows as the parser reads it: `bits` long, its bits as one number, the first ones the highest.
+
+    In bits, `cursor` is where the parser is and `places` where each header begins; `filled` counts a stack's elements.
+    """
 
     draw: Draw
     bits: int = 0
@@ -148,10 +110,11 @@ class Written:
 
     @cached_property
     def program(self) -> Program:
+        """The program for which packets are drawn."""
         return self.draw.program
 
     def walk(self, state: ParserState) -> str | None:
-        """Write what a state reads, choose where it leads, and return that."""
+        """Write what a state reads, choose a transition, and return the state that it leads to."""
         for operation in state.operations:
             self.extract(operation)
         if not state.transitions:
@@ -176,7 +139,7 @@ class Written:
         self.grow(self.cursor)
 
     def header_of(self, argument: object) -> Header | None:
-        """The header that is extracted; of a stack the next one, None if it is full or unknown."""
+        """The header that is extracted; of a stack the next one, or None if it is full or unknown."""
         match argument:
             case HeaderReference(name):
                 return self.program.headers[name]
@@ -220,15 +183,17 @@ class Written:
             self.bits = bits
 
     def read(self, place: int, bits: int) -> int:
+        """The number in so many bits from `place` on; the packet grows to hold them."""
         self.grow(place + bits)
         return self.value >> self.bits - place - bits & (1 << bits) - 1
 
     def write(self, place: int, bits: int, value: int) -> None:
+        """Put a number into so many bits from `place` on."""
         changed = self.read(place, bits) ^ value
         self.value ^= changed << self.bits - place - bits
 
     def to_bytes(self) -> bytes:
-        """Whole bytes."""
+        """The packet's bytes; it grows to a whole number of them."""
         self.grow(-(-self.bits // 8) * 8)
         return self.value.to_bytes(self.bits // 8, "big")
 
@@ -236,8 +201,3 @@ class Written:
 def part_bits(part: Expression) -> int:
     """How many bits a part of a parser's key has."""
     return part.bits if isinstance(part, Field | Lookahead) else getattr(part, "bits", 0)
-
-
-def fillable(table: Table) -> bool:
-    """Whether entries of the plain kind can be added."""
-    return bool(table.key) and table.entries is None and table.profile is None

@@ -1,4 +1,4 @@
-"""Two targets given the same random packets: do they send the same, and hold the same registers?"""
+"""Two targets get the same random packets: do they send the same, and hold the same registers?"""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from switch.entries import SwitchEntries
 from switch.program.program import Program
 from switch.program.read import read_program
 from switch.standalone.devices import Device, open_device
-from switch.stf.play import in_bytes
-from switch.testing.random_packets import PORTS, Draw
+from switch.stf.differences import spaced
+from switch.testing.random_entries import PORTS
+from switch.testing.random_packets import Draw
 from topo.errors import unknown_name
 
 BATCH = 32
@@ -28,7 +29,10 @@ Sent = dict[int, list[bytes]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """`targets` on `packets` packets, of which the first sent `left`; `difference` is the first one, or None."""
+    """The result for two `targets` that got `packets` packets; the first one sent `left`.
+
+    `difference` describes the first difference, or is None.
+    """
 
     targets: tuple[str, str]
     packets: int
@@ -74,7 +78,7 @@ def check_names(program: Program, limits: Mapping[str, int], headers: Collection
 
 @dataclass
 class Pair:
-    """The two switches."""
+    """The two switches that are compared."""
 
     program: Program
     targets: tuple[str, str]
@@ -85,6 +89,7 @@ class Pair:
 def compare_devices(
     pair: Pair, draw: Draw, entries: SwitchEntries, count: int, progress: Callable[[int], None]
 ) -> Comparison:
+    """Give both switches the same entries and up to `count` packets; stop at the first difference."""
     for device in (pair.one, pair.other):
         device.install(entries)
     done = left = 0
@@ -108,7 +113,7 @@ def batches(draw: Draw, count: int) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def by_port(packets: Sequence[tuple[int, bytes]]) -> Sent:
-    """What left each of the ports that have an end."""
+    """What left each port of `PORTS`, in order."""
     sent: Sent = {}
     for port, packet in packets:
         if port in PORTS:
@@ -117,11 +122,12 @@ def by_port(packets: Sequence[tuple[int, bytes]]) -> Sent:
 
 
 def merged(sent: Sent, more: Sent) -> Sent:
+    """The packets of both by port, those of `more` last."""
     return {port: sent.get(port, []) + more.get(port, []) for port in {*sent, *more}}
 
 
 def difference(targets: tuple[str, str], one: Sent, other: Sent) -> str:
-    """The first packet that is not the same, of the first port."""
+    """The first packet that differs, at the first port that has one."""
     port = min(port for port in {*one, *other} if one.get(port) != other.get(port))
     first, second = one.get(port, []), other.get(port, [])
     same = next(
@@ -132,11 +138,12 @@ def difference(targets: tuple[str, str], one: Sent, other: Sent) -> str:
 
 
 def shown(packets: Sequence[bytes], number: int) -> str:
-    return in_bytes(packets[number].hex()) if number < len(packets) else "nothing"
+    """Packet number `number` in hexadecimal digits, or "nothing"."""
+    return spaced(packets[number].hex()) if number < len(packets) else "nothing"
 
 
 def register_differences(pair: Pair) -> Iterator[str]:
-    """The registers that are not the same at the end."""
+    """A line for each register element that differs."""
     for name in pair.program.registers:
         one, other = pair.one.read_register(name), pair.other.read_register(name)
         for index in (one != other).nonzero()[0]:

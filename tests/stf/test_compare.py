@@ -14,7 +14,7 @@ from experiments.cli.commands import app
 from switch.control.entry_check import check_entries
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program
-from switch.standalone.devices import InProcess
+from switch.standalone.devices import InProcessDevice
 from switch.testing.random_packets import Draw
 from switch.testing.target_comparison import Pair, compare, compare_devices
 from topo.errors import InputError
@@ -66,7 +66,7 @@ def test_the_first_difference_is_told(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.json"
     wrong.write_text(ROUTER.read_text().replace('"value" : "0xff"', '"value" : "0xfe"'))  # the -1 of ttl - 1
     program = read_program(ROUTER)
-    one, other = (InProcess(InterpretedSwitch(each)) for each in (program, read_program(wrong)))
+    one, other = (InProcessDevice(InterpretedSwitch(each)) for each in (program, read_program(wrong)))
     draw = Draw(program, Random(0), headers=["ipv4"])
     entries = draw.entries(8)
     draw.know(entries)

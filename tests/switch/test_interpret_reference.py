@@ -17,7 +17,7 @@ from switch.entries import MirrorSession, MulticastGroup, SwitchEntries, ValueSe
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
 from switch.program.read import read_program
-from switch.standalone.devices import OnInterfaces, open_device
+from switch.standalone.devices import DeviceOnInterfaces, open_device
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 
@@ -79,7 +79,7 @@ def comparable(name: str, program: Program, packets: list[bytes]) -> list[object
     return [{k: v for k, v in fields_of(program, data).items() if k not in RANDOM[name]} for data in packets]
 
 
-def sent_by(reference: OnInterfaces, port: int, packet: bytes, count: int) -> Packets:
+def sent_by(reference: DeviceOnInterfaces, port: int, packet: bytes, count: int) -> Packets:
     """What leaves BMv2 for a packet: `count` packets, if they come in time. With 0, nothing is waited for."""
     reference.wires.send(port, packet)
     return list(islice(reference.wires.received(PATIENCE_S), count))
@@ -96,7 +96,7 @@ def test_bmv2_makes_the_same_of_random_packets(path: Path) -> None:
     model.install(entries)
     packets = drawn(name, program)
     with open_device("bmv2", path, PORTS) as reference:
-        assert isinstance(reference, OnInterfaces)
+        assert isinstance(reference, DeviceOnInterfaces)
         reference.install(entries)
         for port, sent in packets:
             expected = by_port(model.inject(port, sent), PORTS)
