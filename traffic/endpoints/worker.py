@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from traffic.endpoints.heads import gradient_heads, set_sequence
 from traffic.endpoints.memory import WHOLE, Memory
 from traffic.endpoints.retransmission import Retransmission
 from traffic.endpoints.round_trips import RoundTrips
@@ -18,9 +19,9 @@ from traffic.endpoints.token_buckets import TokenBuckets
 from traffic.endpoints.window import Windows, fair_shares, least_windows, rules_of
 from traffic.endpoints.worker_counts import WorkerCounts
 from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.batches import head_of, is_prefix, pick, ragged
-from traffic.sockets.ports import IntArray, Outgoing, Packets
-from traffic.wire.packet import BARE_FRAME, Flag, Frames, Kind, new_frames
+from traffic.sockets.batches import is_prefix, pick, ragged
+from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
+from traffic.wire.packet import Flag, Kind
 
 
 class Workers:
@@ -33,7 +34,7 @@ class Workers:
     def __init__(self, layout: Layout, memory: Memory, options: WorkerOptions) -> None:
         streams, rows = layout.streams, len(memory.parts)
         self.layout, self.memory, self.options = layout, memory, options
-        self.heads = pick(gradient_templates(layout), layout.stream_of_row)
+        self.heads = pick(gradient_heads(layout), layout.stream_of_row)
         self.tree_size = np.array([len(part.tree.workers) for part in layout.parts], np.int64)
         self.progress = StreamProgress(streams, options.first_seq)
         self.buckets = TokenBuckets(streams, options)
@@ -75,7 +76,7 @@ class Workers:
         """Write into the heads of `rows` what differs from iteration to iteration."""
         stream = self.layout.stream_of_row[rows]
         fragment = rows - self.layout.streams.first_row[stream]
-        number(self.layout, self.heads, rows, stream, self.progress.first_seq[stream] + fragment)
+        set_sequence(self.layout, self.heads, rows, stream, self.progress.first_seq[stream] + fragment)
         self.heads["ina"]["flags"][rows] = 0
 
     def finished(self, job_index: int) -> bool:
@@ -94,6 +95,7 @@ class Workers:
         batch = self.choose(now)
         self.chosen, self.chosen_at = batch, now
         if not batch.stream.size:
+            self.buckets.ready = self.ready()
             return None
         counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
         rows = self.layout.streams.first_row[batch.stream] + batch.fragment
@@ -105,15 +107,20 @@ class Workers:
         self.counts.refused += counts - accepted
         all_sent = (counts == accepted).all()
         self.note_sent(self.chosen if all_sent else self.chosen.where(is_prefix(counts, accepted)), self.chosen_at)
+        self.buckets.ready = self.ready()
+
+    def ready(self) -> BoolArray:
+        """Which streams have fragments left, and room for the next one in their window."""
+        progress = self.progress
+        room: BoolArray = progress.next < np.minimum(self.layout.streams.count, progress.base + self.windows.whole())
+        return room
 
     def refill(self, now: float) -> None:
         """Raise every stream's credit; of unpaced workers only windows limit how much they send."""
-        if not self.options.paced:
+        if self.options.paced:
+            self.buckets.refill(now)
+        else:
             self.buckets.fill()
-            return
-        progress = self.progress
-        ready = (progress.next < self.layout.streams.count) & (progress.next < progress.base + self.windows.whole())
-        self.buckets.refill(now, ready)
 
     def choose(self, now: float) -> Batch:
         """Overdue fragments first, then new ones, as far as credit and window allow."""
@@ -194,24 +201,3 @@ class Workers:
         streams, counts, samples = self.sendings.note_results(stream[once], rows[once], now)
         self.round_trips.add(streams, samples)
         self.windows.grow(streams, counts)
-
-
-def number(layout: Layout, heads: Frames, rows: IntArray, stream: IntArray, seq: IntArray) -> None:
-    """Write sequence numbers, and the slots that follow from them, into the heads in `rows`."""
-    heads["ina"]["seq"][rows] = seq & 0xFFFFFFFF
-    heads["ina"]["slot"][rows] = layout.trees.slot(layout.streams.tree[stream], seq)
-
-
-def gradient_templates(layout: Layout) -> Frames:
-    """One head per stream, complete but for flags, sequence number and slot."""
-    streams = layout.streams
-    heads = np.zeros(len(streams.host), BARE_FRAME)
-    for number, (host, tree, label) in enumerate(zip(streams.host, streams.tree, streams.label, strict=True)):
-        source, server = layout.hosts[host], layout.hosts[layout.trees.server[tree]]
-        whole = new_frames(1, src_mac=source.mac, dst_mac=server.mac, src_ip=source.ipv4, dst_ip=server.ipv4)
-        heads[number] = head_of(whole)[0]
-        ina = heads["ina"][number : number + 1]
-        ina["kind"], ina["label"], ina["workers"] = Kind.GRADIENT, label, 1
-        ina["job"], ina["tree"] = layout.parts[tree].job.number, layout.parts[tree].tree.number
-        ina["priority"] = layout.trees.priority[tree]
-    return heads
