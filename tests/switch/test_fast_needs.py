@@ -9,7 +9,7 @@ import re
 import pytest
 from fast_helpers import PROGRAMS, ina_program
 
-from switch.fast.load import needs
+from switch.fast.load import kernel_probes, needs, object_contents
 from switch.fast.load.kernel import KernelSwitch, compile_program
 from switch.fast.load.libbpf import BpfObject
 from switch.program.read import read_program
@@ -27,8 +27,8 @@ def test_every_helper_that_programs_call_is_known_and_none_besides() -> None:
     helpers: set[int] = set()
     for program in (ina_program(), *(read_program(PROGRAMS / f"{name}.json") for name in set(OTHERS.values()))):
         switch = KernelSwitch(compile_program(program))
-        helpers |= set(needs.helpers_of(switch.loaded.handle))
-        assert set(needs.map_types_of(switch.loaded.handle)) <= set(needs.MAP_TYPES)
+        helpers |= set(object_contents.helpers_of(switch.loaded.handle))
+        assert set(object_contents.map_types_of(switch.loaded.handle)) <= set(needs.MAP_TYPES)
         assert needs.lacking(needs.needs_of(switch.loaded.handle)) == []
         switch.close()
     assert helpers == set(needs.HELPERS)
@@ -79,4 +79,4 @@ def test_a_kernel_that_lacks_nothing_and_still_refuses_is_quoted(monkeypatch: py
 )
 def test_the_least_version_is_compared_by_numbers(release: str, recent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "release", lambda: release)
-    assert needs.is_recent() is recent
+    assert kernel_probes.is_recent() is recent

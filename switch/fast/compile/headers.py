@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from switch.fast.compile.context import Context
-from switch.fast.layout.layout import Variable
+from switch.fast.layout.variable_fields import Variable
 from switch.program.actions import Argument
 from switch.program.expressions import Constant, Expression, HeaderReference, Operation, StackReference, UnionReference
 from switch.program.headers import Field

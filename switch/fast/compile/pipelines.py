@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import WIDE, WORD, word_text
-from switch.fast.layout.layout import TableLayout
 from switch.fast.layout.records import WORD_BYTES, Record
+from switch.fast.layout.table_layout import TableLayout
 from switch.program.actions import Action, ActionCall
 from switch.program.expressions import Unknown
 from switch.program.pipelines import Conditional, MatchKey, Node, Pipeline, Table

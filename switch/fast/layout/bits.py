@@ -1,4 +1,4 @@
-"""Fields in bytes: the C that reads a field out of a packet, and that puts it there, wherever its bits stand."""
+"""Fields in bytes: the C that reads a field from a packet and writes it there, wherever its bits are."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ WORD_BYTES = 8
 
 @dataclass(frozen=True)
 class Piece:
-    """Bits of a field in at most 8 bytes: `length` bytes from `first` on hold them `shift` bits above their end.
+    """Bits of a field that lie within 8 bytes of the packet: in the `length` bytes from `first` on.
 
-    In the field they stand `above` its lowest bit.
+    In these bytes they are `shift` bits above the lowest one; in the field they are `above` bits above its lowest one.
     """
 
     first: int
@@ -26,15 +26,17 @@ class Piece:
 
     @property
     def mask(self) -> int:
+        """As many ones as the piece has bits."""
         return (1 << self.bits) - 1
 
     @property
     def whole(self) -> bool:
+        """Whether the piece fills its bytes, so that none of their other bits must be kept."""
         return self.bits == 8 * self.length
 
 
 def pieces(field: Field, header_offset: int) -> Iterator[Piece]:
-    """The field, cut where 8 bytes are not enough; its lowest bits first."""
+    """The field in pieces of at most 8 bytes, the one with its lowest bits first."""
     start = header_offset * 8 + field.offset
     end, above = start + field.bits, 0
     while end > start:
@@ -46,25 +48,29 @@ def pieces(field: Field, header_offset: int) -> Iterator[Piece]:
 
 
 def whole_bytes(field: Field) -> tuple[int, int]:
-    """How many bytes a field that no word holds has, and where in its header they start."""
+    """The number of bytes of a field, and the first one's place in its header; for fields that no word holds.
+
+    `UnsupportedError` if the field does not begin and end with a byte.
+    """
     if field.bits % 8 or field.offset % 8:
         raise UnsupportedError(f"field '{field}' of {field.bits} bits that are no whole bytes")
     return field.bits // 8, field.offset // 8
 
 
 def load(field: Field, header_offset: int) -> str:
-    """The C expression of a field in the bytes at `data`."""
+    """The C expression of a field of a header that begins `header_offset` bytes behind `data`."""
     return " | ".join(map(load_piece, pieces(field, header_offset)))
 
 
 def load_piece(piece: Piece) -> str:
+    """The C expression of one piece of a field, at its place in the field."""
     word = f"load_{piece.length}(data + {piece.first})"
     text = word if piece.whole else f"({word} >> {piece.shift}) & {piece.mask:#x}ull"
     return f"((u128)({text}) << {piece.above})" if piece.above else text
 
 
 def store(field: Field, header_offset: int, value: str) -> Iterator[str]:
-    """The C statements that put `value` where the field is in the bytes at `data`."""
+    """The C statements that write `value` to a field of a header that begins `header_offset` bytes behind `data`."""
     for piece in pieces(field, header_offset):
         part = f"({value} >> {piece.above})" if piece.above else value
         top = piece.above + piece.bits == field.bits
@@ -72,6 +78,7 @@ def store(field: Field, header_offset: int, value: str) -> Iterator[str]:
 
 
 def store_piece(piece: Piece, value: str) -> str:
+    """The C statement that writes one piece, and keeps the other bits of its bytes."""
     place = f"data + {piece.first}"
     if piece.whole:
         return f"store_{piece.length}({place}, {value});"

@@ -1,4 +1,4 @@
-"""Writes C, one line at a time: indentation follows `with`, names and comments are made safe here only."""
+"""Writes C, one line at a time. Indentation follows `with`; names and comments are made safe here and only here."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ def identifier(name: str) -> str:
 
 
 class Names:
-    """C identifiers for P4 names: the same one each time, and never one for two names."""
+    """C identifiers for P4 names: always the same one for a name, and never one for two names."""
 
     def __init__(self) -> None:
         self.given: dict[str, str] = {}
 
     def of(self, name: str) -> str:
+        """The identifier of a P4 name."""
         if name not in self.given:
             wanted = chosen = identifier(name)
             number = 2
@@ -48,15 +49,16 @@ class Emitter:
         self.depth = 0
 
     def line(self, text: str = "") -> None:
+        """Add a line, at the indentation of the blocks that are open."""
         self.lines.append("    " * self.depth + text if text else "")
 
     def comment(self, text: object) -> None:
-        """A comment of one line, whatever `text` holds."""
+        """Add a comment of one line, whatever `text` holds."""
         self.line("// " + re.sub(r"[^ -~]+", " ", str(text)).rstrip("\\ "))
 
     @contextmanager
     def block(self, head: str, tail: str = "") -> Iterator[None]:
-        """`head {`, what is written inside the `with`, and `}tail`."""
+        """Write `head {`, then what is written inside the `with`, then `}tail`."""
         self.line(f"{head} {{")
         self.depth += 1
         yield
@@ -64,6 +66,6 @@ class Emitter:
         self.line(f"}}{tail}")
 
     def text(self) -> str:
-        """The whole file; a block left open is a fault of the generator."""
+        """The whole file. A block that is still open is a fault of the generator."""
         assert self.depth == 0, "a block of the generated C was not closed"
         return "\n".join(self.lines) + "\n"

@@ -1,4 +1,4 @@
-"""Which fields a program reads and writes, and where: what nobody names stays in the packet."""
+"""Which fields a program reads and writes. Fields that it never names stay in the packet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def named_by(primitives: Iterable[Primitive]) -> set[Field]:
 
 
 def written_by(primitives: Iterable[Primitive]) -> set[Field]:
-    """The fields that statements write; `mark_to_drop` writes metadata that targets know of."""
+    """The fields that statements write, without the metadata that `mark_to_drop` writes."""
     targets = [each.arguments[WRITES[each.name]] for each in primitives if each.name in WRITES]
     return {field for field in targets if isinstance(field, Field)}
 
@@ -47,7 +47,7 @@ DROPPED = frozenset(("egress_spec", "mcast_grp"))
 
 
 def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
-    """Whether a statement can write a field that `expression` reads. One about whole headers can write any."""
+    """Whether a statement can change a field that `expression` reads. A statement on whole headers can change any."""
     read = set(fields_in(expression))
     for each in primitives:
         target = each.arguments[WRITES[each.name]] if each.name in WRITES else None
@@ -61,21 +61,23 @@ def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
 
 
 def actions_of(node: Node) -> tuple[Action, ...]:
+    """The actions that a node of a pipeline can run."""
     return node.actions if isinstance(node, Table) else ()
 
 
 def statements_of(pipeline: Pipeline) -> list[Primitive]:
-    """Every statement that a pipeline can run."""
+    """Every statement that a pipeline can run, in no order."""
     actions = {action for node in pipeline.nodes.values() for action in actions_of(node)}
     return [primitive for action in actions for primitive in action.primitives]
 
 
 def parser_statements(program: Program) -> list[Primitive]:
+    """Every operation of every parser state."""
     return [operation for state in program.parser.states.values() for operation in state.operations]
 
 
 def fields_of_node(node: Node) -> Iterator[Field]:
-    """The fields that the node itself reads, its actions aside."""
+    """The fields that the node's condition or key reads; those of its actions are not among them."""
     if isinstance(node, Conditional):
         yield from fields_in(node.condition)
     else:
@@ -83,7 +85,7 @@ def fields_of_node(node: Node) -> Iterator[Field]:
 
 
 def used_fields(program: Program) -> set[Field]:
-    """Every field that the parser, a condition, a key, an action or a calculation names."""
+    """Every field that the parser, a condition, a key, an action, a checksum or a calculation names."""
     found = named_by(parser_statements(program))
     for state in program.parser.states.values():
         found |= {field for field in state.key if isinstance(field, Field)}

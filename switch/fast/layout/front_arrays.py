@@ -1,7 +1,7 @@
-"""An array in front of each hash table, so that most lookups touch one place in memory and call nobody.
+"""An array in front of each hash table, so that most lookups touch one place in memory and call no function.
 
-Every entry is in its hash table; a copy stands in the array, at the place that a hash of its key gives, if no
-other was there before it. A place that could not take all of its entries says that more are behind it.
+Every entry is in its hash table. A copy is in the array, at the place that a hash of its key gives, if no other entry
+was there before it. A place that could not take all of its entries says that more are behind it, in the hash table.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Front:
         return Record(f"front_{self.symbol}", members, self.key_bytes + HEAD_BYTES + self.entry_bytes)
 
     def place(self, key: bytes) -> int:
-        """Where an entry with this key may stand; `place_of` in runtime.h."""
+        """The place where an entry with this key may be, as `place_of` in runtime.h computes it."""
         place = 0
         for start in range(0, len(key), WORD):
             place = (place ^ int.from_bytes(key[start : start + WORD], "little")) * MULTIPLIER & (1 << 64) - 1
         return place >> 64 - self.bits
 
     def add(self, places: NDArray[np.void], entries: Sequence[tuple[bytes, bytes]]) -> None:
-        """Copy entries that are in the hash table. A packet that comes meanwhile finds all of a new one or nothing."""
+        """Copy entries of the hash table. A packet that comes meanwhile finds all of a new entry, or none of it."""
         raw = places.view(np.uint8).reshape(len(places), -1)
         for key, entry in entries:
             place = self.place(key)
@@ -56,6 +56,7 @@ class Front:
                 places[place]["filled"] = 1
 
     def declare(self, out: Emitter) -> None:
+        """Write the struct of one place, with its size asserted."""
         with out.block(f"struct front_{self.symbol}", ";"):
             out.line(f"struct key_{self.symbol} key;")
             out.line("u32 filled, behind;")

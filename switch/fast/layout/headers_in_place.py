@@ -1,4 +1,4 @@
-"""Whether all headers of a program stay where they are in the packet: then they are changed in place."""
+"""Whether all headers of a program stay where they are in the packet: then fields are changed in place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IN_PLACE_OPERATIONS = frozenset(("extract", "set", "verify"))
 
 
 def headers_stay(program: Program) -> bool:
-    """Whether each header that the parser extracts is emitted once, in order, and none comes or goes later."""
+    """Whether each extracted header is emitted once, in the order of extraction, and none comes or goes later."""
     order = program.deparser
     if program.stacks or program.unions or program.union_stacks or len(set(order)) < len(order):
         return False
@@ -24,7 +24,7 @@ def headers_stay(program: Program) -> bool:
 
 
 def whole_headers_named(program: Program) -> bool:
-    """Whether some statement, condition or calculation is about a header as a whole, or about what follows them."""
+    """Whether a statement, condition or calculation is about a header as a whole, or about the payload."""
     arguments = [each for pipeline in (program.ingress, program.egress) for each in arguments_of(pipeline)]
     named = [part for argument in arguments for part in parts_of(argument)]
     named += [part for calculation in program.calculations.values() for part in calculation.input]  # type: ignore[misc]
@@ -34,12 +34,14 @@ def whole_headers_named(program: Program) -> bool:
 
 
 def arguments_of(pipeline: Pipeline) -> Iterator[Argument]:
+    """All arguments of a pipeline's statements, and its conditions."""
     for statement in statements_of(pipeline):
         yield from statement.arguments
     yield from (node.condition for node in pipeline.nodes.values() if isinstance(node, Conditional))
 
 
 def parser_keeps_order(program: Program) -> bool:
+    """Whether every way through the parser extracts headers in the order in which the deparser emits them."""
     waiting, seen = [(program.parser.first, -1)], set()
     while waiting:
         name, last = waiting.pop()
@@ -55,7 +57,10 @@ def parser_keeps_order(program: Program) -> bool:
 
 
 def last_emitted(state: ParserState, order: tuple[str, ...], last: int) -> int | None:
-    """Where in the deparser's order the parser stands after `state`, entered at `last`; None if it went back."""
+    """The place in the deparser's order of the last header that `state` extracts, if entered at `last`.
+
+    None if it extracts a header out of order, or has an operation that does more than extract, set and verify.
+    """
     for operation in state.operations:
         if operation.name not in IN_PLACE_OPERATIONS:
             return None

@@ -11,30 +11,38 @@ from functools import cached_property
 
 import numpy as np
 
-from switch.entries import TableEntry
 from switch.fast.layout.emitter import Emitter, Names
 from switch.fast.layout.field_usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
 from switch.fast.layout.front_arrays import Front
 from switch.fast.layout.headers_in_place import headers_stay
-from switch.fast.layout.records import LONGEST_BYTES, Record, make_record, rounded_up
-from switch.program.actions import Action
+from switch.fast.layout.records import Record, make_record, rounded_up
+from switch.fast.layout.table_layout import TableLayout, entry_record, listed_record, rule_record
+from switch.fast.layout.variable_fields import Variable, most_variable_bytes, variable_parts
 from switch.program.externs import Counter, Register
-from switch.program.headers import Field, Header
+from switch.program.headers import Field
 from switch.program.pipelines import Table
 from switch.program.program import Program
 from switch.program.v1model import PORTS, STANDARD_METADATA
-from topo.errors import UnsupportedError
 
 MAX_REPLICAS = 128
-MOST_VARIABLE_BYTES = 512
-DIRECT_BITS = 12  # a table with one key of at most so many bits is an array
-FRONT_BITS = 11  # of other tables, so many entries can stand in front (two to the power of it)
-ARRIVALS = 1024  # places of interfaces, by their kernel's index
+DIRECT_BITS = 12
+"""A table whose key is one number of at most so many bits is an array, with the key as its index."""
+
+FRONT_BITS = 11
+"""The array in front of a hash table has two to the power of so many places."""
+
+ARRIVALS = 1024
+"""So many interfaces are found by their kernel's index in an array; others that share a place, in a map."""
 
 CLOCKS = ("ingress_global_timestamp", "enq_timestamp", "egress_global_timestamp")
+
 STARTED = "start of the clock"
-LOST = "lost packets"  # that could not be made as their headers say
+LOST = "lost packets"
+"""Arrays of one place: when the switch started, and how many packets could not be made as their headers say."""
+
 GROUPS = "groups"
+"""The hash table of multicast groups."""
+
 GROUP_BITS = 8
 GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
 
@@ -53,61 +61,16 @@ class Array:
 
     @property
     def size(self) -> int:
+        """The bytes that the array takes."""
         return self.record.size * self.length
 
 
-@dataclass(frozen=True)
-class Variable:
-    """A field of variable length, up to `most` bytes: the C expressions of its bytes and of their number."""
-
-    field: Field
-    most: int
-    bytes: str
-    length: str
-
-
-@dataclass(frozen=True)
-class TableLayout:
-    """A table with a key. `values[n]` is the record that follows the entry's head for action number n.
-
-    It is an array in memory, of which the key is the index (`direct`); or a list in the order in which entries win,
-    whose places begin with what `rule` holds; or else a hash map.
-    """
-
-    table: Table
-    symbol: str
-    key: Record
-    values: dict[int, Record]
-    entry_bytes: int
-    direct: bool
-    rule: Record | None
-
-    HEAD_BYTES = 8  # u32 present, u32 action
-
-    @property
-    def hashed(self) -> bool:
-        return not self.direct and self.rule is None
-
-    def pack_entry(self, action: Action, values: tuple[int, ...]) -> bytes:
-        """The bytes of an entry that runs `action` with `values`."""
-        head = (1).to_bytes(4, "little") + action.number.to_bytes(4, "little")
-        return (head + self.values[action.number].pack(values)).ljust(self.entry_bytes, b"\0")
-
-    def unpack_entry(self, key: tuple[int, ...], data: bytes) -> TableEntry:
-        """The entry whose bytes are `data`."""
-        number = int.from_bytes(data[4:8], "little")
-        action = next(action for action in self.table.actions if action.number == number)
-        return TableEntry(self.table.name, key, action.name, self.values[number].unpack(data[self.HEAD_BYTES :]))
-
-
 class Layout:
-    """The layout of one program, computed once, used by the generator and by whoever fills the switch."""
+    """Where everything of one program lives. The generator and whoever fills the switch use the same layout."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.names = Names()
-
-    # -- the packet's state
 
     @cached_property
     def intrinsic(self) -> dict[str, Field]:
@@ -119,7 +82,7 @@ class Layout:
         return {name: field for name, field in found.items() if field is not None}
 
     def timed(self, name: str) -> bool:
-        """Whether the program uses a metadata field that the switch fills from its clock."""
+        """Whether the program uses this metadata field, which the switch fills from its clock."""
         return self.program.find_field(STANDARD_METADATA, name) in used_fields(self.program)
 
     @cached_property
@@ -129,7 +92,10 @@ class Layout:
 
     @cached_property
     def state(self) -> dict[str, Record]:
-        """For each header instance, the record of its fields: of those that are used, or all that leave."""
+        """For each header instance, the record of the fields that are kept outside the packet.
+
+        Those are the fields that are used; all fields of a header that is written anew when the packet leaves.
+        """
         used = used_fields(self.program) | set(self.intrinsic.values())
         records = {}
         for header in self.program.headers.values():
@@ -146,7 +112,7 @@ class Layout:
         return [field for field in fields if field.name in symbols and not field.variable]
 
     def variable(self, header: str) -> Variable | None:
-        """The field of `header` whose length varies, if it has one."""
+        """The field of `header` whose length varies, or None."""
         declared = self.program.headers[header]
         for field in declared.fields:
             if field.variable:
@@ -166,6 +132,7 @@ class Layout:
 
     @cached_property
     def packet_headers(self) -> list[str]:
+        """The headers, without metadata, that the switch keeps validity and places of."""
         if self.rebuilt:
             return [header.name for header in self.program.headers.values() if not header.metadata]
         return extracted_headers(self.program)
@@ -176,6 +143,7 @@ class Layout:
         return sum(self.most_bytes(name) for name in self.program.deparser)
 
     def most_bytes(self, header: str) -> int:
+        """The most bytes that a header takes in a packet."""
         variable = self.variable(header)
         return self.program.headers[header].size + (variable.most if variable else 0)
 
@@ -191,11 +159,9 @@ class Layout:
         statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
         return written_by(statements) | {checksum.target for checksum in self.program.checksums}
 
-    # -- memory
-
     @cached_property
     def rows(self) -> dict[int, Record]:
-        """For each length, the record of all registers of that length."""
+        """For each length of registers, the record of all registers of that length: one element of each."""
         columns: dict[int, list[tuple[str, int]]] = {}
         for register in self.program.registers.values():
             columns.setdefault(register.size, []).append((register.name, register.bits))
@@ -240,6 +206,7 @@ class Layout:
 
     @property
     def memory_bytes(self) -> int:
+        """The bytes of the whole memory; the C struct may be longer, by padding that nobody uses."""
         return max(array.offset + array.size for array in self.arrays.values())  # what C may add is not used
 
     def register(self, register: Register, index: str) -> str:
@@ -248,15 +215,14 @@ class Layout:
         return f"memory.{array.symbol}[{index}].{array.record.symbols[register.name]}"
 
     def counter(self, counter: Counter, index: str) -> str:
+        """The C expression of one element of a counter."""
         return f"memory.{self.arrays[counter.name].symbol}[{index}]"
 
     def view(self, memory: np.ndarray, name: str) -> np.ndarray:
-        """The array `name` inside the switch's memory (bytes), without copying."""
+        """The array `name` inside the switch's memory (bytes), as an array of its records; nothing is copied."""
         array = self.arrays[name]
         view: np.ndarray = memory[array.offset : array.offset + array.size].view(array.record.dtype)
         return view
-
-    # -- tables
 
     @cached_property
     def parameters(self) -> dict[int, Record]:
@@ -268,10 +234,11 @@ class Layout:
 
     @cached_property
     def tables(self) -> dict[str, TableLayout]:
-        """The tables that have a key, by name."""
+        """The layouts of the tables that have a key, by name."""
         return {table.name: self.table(table) for table in self.program.tables.values() if table.key}
 
     def table(self, table: Table) -> TableLayout:
+        """The layout of one table that has a key."""
         symbol = self.names.of(table.name)
         values = {action.number: self.parameters[action.number] for action in table.actions}
         return TableLayout(
@@ -285,41 +252,8 @@ class Layout:
         )
 
 
-def rule_record(name: str, table: Table) -> Record:
-    """What a packet's key is compared with: for each part, its mask, least and greatest value."""
-    ends = [(f"{end} {i}", part.bits) for i, part in enumerate(table.key) for end in ("mask", "least", "most")]
-    return make_record(name, [*ends, ("priority", 32)])
-
-
-def listed_record(layout: TableLayout) -> Record:
-    """A place of a list, as far as memory's layout needs to know it."""
-    assert layout.rule is not None
-    return Record(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
-
-
-def most_variable_bytes(header: Header) -> int:
-    """The most bytes that its field of variable length can have."""
-    most = (header.max_bytes or 0) - header.size
-    if not 0 < most <= MOST_VARIABLE_BYTES:
-        raise UnsupportedError(
-            f"header '{header.name}' with {most} bytes of variable length (1 to {MOST_VARIABLE_BYTES})"
-        )
-    return most
-
-
-def variable_parts(header: Header, field: Field) -> list[tuple[str, int]]:
-    """Room for its bytes, which is an array, and for their number."""
-    return [(field.name, 8 * max(most_variable_bytes(header), LONGEST_BYTES + 1)), (f"{field.name} length", 32)]
-
-
-def entry_record(layout: TableLayout) -> Record:
-    """The entry of a direct table, as far as memory's layout needs to know it."""
-    record = make_record(f"entry_{layout.symbol}", [("present", 32), ("action", 32)])
-    return Record(record.name, record.order, layout.entry_bytes)
-
-
 def declare_memory(layout: Layout, out: Emitter) -> None:
-    """The struct `memory`, with its layout asserted."""
+    """Write the struct `memory`, with the place of each array asserted."""
     with out.block("struct memory", ";"):
         for array in layout.arrays.values():
             out.line(f"struct {array.record.name} {array.symbol}[{array.length}];")

@@ -1,7 +1,7 @@
 """Records: the layout of structs that Python and the generated C share (keys, entries, register rows).
 
-Members are ordered by size, so that none needs padding in front; C's own layout is then the same, and
-the generated C asserts that it is.
+Members are ordered by size, so that none needs padding in front of it. C then lays the struct out in the same way,
+and the generated C asserts that it does.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ LONGEST_BYTES = 16  # of a C integer
 
 
 def rounded_up(size: int, unit: int) -> int:
+    """`size`, rounded up to a multiple of `unit`."""
     return -(-size // unit) * unit
 
 
@@ -41,7 +42,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Record:
-    """A struct of unsigned integers. `order` holds the members as they were given, to pack values by."""
+    """A struct of unsigned integers. `order` has the members in the order in which values are packed."""
 
     name: str
     order: tuple[Member, ...]
@@ -50,15 +51,16 @@ class Record:
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
-        """In the order of memory."""
+        """The members in the order of memory."""
         return tuple(sorted(self.order, key=lambda member: member.offset))
 
     @cached_property
     def symbols(self) -> dict[str, str]:
+        """The members' names in C, by their names in Python."""
         return {member.name: member.symbol for member in self.order}
 
     def pack(self, values: Sequence[int]) -> bytes:
-        """The record's bytes in this machine's order, given a value for each member of `order`."""
+        """The record's bytes in this machine's order, from a value for each member of `order`."""
         data = bytearray(self.size)
         for member, value in zip(self.order, values, strict=True):
             data[member.offset : member.offset + member.size] = value.to_bytes(member.size, "little")
@@ -96,13 +98,13 @@ class Record:
 
 
 def place_by_size(bits: int) -> int:
-    """Integers stand in front of arrays, the longest first."""
+    """The key by which members are ordered: integers before arrays, the longest integers first."""
     size = container_bytes(bits)
     return -size if size <= LONGEST_BYTES else size
 
 
 def make_record(name: str, members: Iterable[tuple[str, int]], whole_lines: bool = False) -> Record:
-    """A record of (name, bits) members; with `whole_lines`, one that lies in as few cache lines as it can."""
+    """A record of (name, bits) members; with `whole_lines`, one that lies in as few cache lines as possible."""
     given = list(members)
     names = Names()
     names.of("padding_")

@@ -1,4 +1,4 @@
-"""A program on everything that arrives at an interface: a filter of tc's clsact qdisc."""
+"""Attaches a program to all packets that arrive at an interface, as a filter of tc's clsact qdisc."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TcOptions(ctypes.Structure):
 
 
 class IngressFilter:
-    """A program attached to an interface until `remove`."""
+    """A program that is attached to an interface until `remove`."""
 
     def __init__(self, ifindex: int, program_fd: int) -> None:
         self.ifindex = ifindex
@@ -46,6 +46,7 @@ class IngressFilter:
         must(f"attaching to interface {ifindex}", library().bpf_tc_attach(ctypes.byref(hook), ctypes.byref(options)))
 
     def hook(self, attach_point: int) -> TcHook:
+        """Where on the interface libbpf looks for filters."""
         return TcHook(ctypes.sizeof(TcHook), self.ifindex, attach_point, 0)
 
     def is_there(self) -> bool:
@@ -54,10 +55,11 @@ class IngressFilter:
         return int(library().bpf_tc_query(ctypes.byref(hook), ctypes.byref(options))) == 0
 
     def remove(self) -> None:
-        """Take the qdisc away, and the program with it; an interface that is gone needs nothing."""
+        """Remove the qdisc, and the program with it; do nothing if the interface is gone."""
         hook = self.hook(INGRESS | EGRESS)
         library().bpf_tc_hook_destroy(ctypes.byref(hook))
 
 
 def tc_options(program_fd: int = 0) -> TcOptions:
+    """The options of the switch's own filter, which has priority and handle 1."""
     return TcOptions(ctypes.sizeof(TcOptions), program_fd, 0, 0, 1, 1)

@@ -1,7 +1,7 @@
-"""Generated C to a library for this process, or to an eBPF object; each text is compiled once per machine.
+"""Compiles generated C to a library for this process, or to an eBPF object; each text once per machine.
 
-Results are kept under the user's cache directory by the hash of everything that goes into them, and put
-there by a rename, so that any number of processes may build at once.
+Results are kept under the user's cache directory by the hash of everything that goes into them. They are put there by
+a rename, so that any number of processes may build at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEADERS = ("runtime.h", "hashes.h", "kernel.h", "process.h")
 
 @dataclass(frozen=True)
 class Compiler:
-    """How to make one kind of output. `programs` are alternatives, the first that is installed is taken."""
+    """How to make one kind of output. Of `programs`, the first one that is installed is used."""
 
     suffix: str
     programs: tuple[str, ...]
@@ -37,7 +37,7 @@ EBPF = Compiler(".o", ("clang",), ("-O2", "-g", "-w", "-target", "bpf", "-mcpu=v
 
 
 def build(source: str, compiler: Compiler) -> Path:
-    """The file that `compiler` makes of `source`, from the cache if it is there."""
+    """The file that `compiler` makes of `source`; an earlier one from the cache, if there is one."""
     if sys.byteorder != "little":
         raise MachineError("target 'fast' needs a little-endian machine: run on BMv2 (SWITCH=bmv2)")
     wanted = cache_directory() / f"{fingerprint(source, compiler)}{compiler.suffix}"
@@ -47,7 +47,7 @@ def build(source: str, compiler: Compiler) -> Path:
 
 
 def fingerprint(source: str, compiler: Compiler) -> str:
-    """A hash of the text, the headers, and how they are compiled."""
+    """A hash of the text, of the headers that it includes, and of how they are compiled."""
     parts = [source, *((C_FOLDER / header).read_text() for header in HEADERS), *include_options(), repr(compiler)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
@@ -62,6 +62,7 @@ def cache_directory() -> Path:
 
 
 def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
+    """Compile `source` to the file `wanted`; `RunError` quotes the compiler's first 20 lines."""
     with writing(wanted.parent), tempfile.TemporaryDirectory(dir=wanted.parent) as scratch:
         text, result = Path(scratch) / "program.c", Path(scratch) / f"program{compiler.suffix}"
         text.write_text(source)
@@ -75,6 +76,7 @@ def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
 
 
 def find(compiler: Compiler) -> str:
+    """The first of the compiler's programs that is installed; `MachineError` if none is."""
     for program in compiler.programs:
         if shutil.which(program):
             return program
@@ -83,6 +85,6 @@ def find(compiler: Compiler) -> str:
 
 
 def include_options() -> list[str]:
-    """Where Debian keeps <asm/types.h>, which clang does not look for when it compiles for eBPF."""
+    """Options for the folder of <asm/types.h> on Debian, which clang does not look into for eBPF."""
     found = sorted(Path("/usr/include").glob("*-linux-gnu/asm"))
     return [part for directory in found for part in ("-I", str(directory.parent))]

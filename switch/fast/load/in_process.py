@@ -1,4 +1,4 @@
-"""The generated C inside this process: packets in, packets out, without root or network."""
+"""The compiled C inside this process: packets in, packets out, without root or network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUT_BYTES = 1 << 20
 
 
 class TableHead(ctypes.Structure):
-    """struct table of process.h"""
+    """`struct table` of process.h."""
 
     _fields_ = [
         ("key_bytes", ctypes.c_uint32),
@@ -34,19 +34,21 @@ class TableHead(ctypes.Structure):
 
 
 class ProcessTables:
-    """The hash tables that are globals of a loaded library."""
+    """The hash tables that are globals of a loaded library, by their symbols."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
         self.library.table_put.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Add (key, entry) pairs to a table; an entry with the same key is replaced."""
         table = ctypes.addressof(ctypes.c_char.in_dll(self.library, symbol))
         for key, entry in entries:
             if self.library.table_put(table, key, entry):
                 raise RunError(f"no memory for an entry of table '{symbol}'")
 
     def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
+        """All (key, entry) pairs of a table, in the order of its slots."""
         table = TableHead.in_dll(self.library, symbol)
         key_room = -(-table.key_bytes // 8) * 8
         stride = 8 + key_room + table.entry_bytes
@@ -57,7 +59,7 @@ class ProcessTables:
 
 
 class InProcessSwitch:
-    """A switch that runs `program` in this process. Any port number can be sent to."""
+    """A switch that runs `program`, compiled, in this process. It has all port numbers."""
 
     def __init__(self, program: Program, name: str = "switch") -> None:
         self.name = name
@@ -84,19 +86,23 @@ class InProcessSwitch:
         self.state.wipe()
 
     def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, by its full name in the P4 program, ordered by key."""
         return self.state.read_table(name)
 
     def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
         return self.state.read_groups()
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array, by its full name in the P4 program."""
         return self.state.read_register(name)
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
         return self.state.read_counter(name, count)
 
     def check(self) -> None:
-        """A switch in this process runs as long as the process does."""
+        """Do nothing: a switch in this process runs as long as the process does."""
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
@@ -112,10 +118,10 @@ class InProcessSwitch:
     def process(
         self, ports: NDArray[np.uint32], lengths: NDArray[np.uint32], data: NDArray[np.uint8]
     ) -> NDArray[np.uint8]:
-        """Packets that stand one after the other in `data`; gives the record of what leaves.
+        """Process packets that stand one after the other in `data`; return the record of what leaves.
 
-        `data` is overwritten. The record, valid until the next call, is port and length (32 bits each) and
-        the packet's bytes, for each packet.
+        `ports` and `lengths` have a number for each packet; `data` is overwritten. The record is valid until the next call.
+        For each packet that leaves it has the port and the length (32 bits each) and the bytes.
         """
         used = self.library.process(
             len(ports), ports.ctypes.data, lengths.ctypes.data, data.ctypes.data, self.out.ctypes.data, len(self.out)
@@ -126,7 +132,7 @@ class InProcessSwitch:
 
 
 def split(record: NDArray[np.uint8]) -> list[tuple[int, bytes]]:
-    """The packets of a record that `process` made."""
+    """The packets, as (port, bytes), of a record that `process` returned."""
     data, packets = record.tobytes(), []
     while data:
         port, length = int.from_bytes(data[:4], "little"), int.from_bytes(data[4:8], "little")
@@ -136,7 +142,7 @@ def split(record: NDArray[np.uint8]) -> list[tuple[int, bytes]]:
 
 
 def load_own_copy(library: Path) -> ctypes.CDLL:
-    """A library's globals are the switch's state, so each switch loads a file of its own."""
+    """Load a copy of the library: its globals are the state of one switch, so each switch needs its own."""
     with tempfile.TemporaryDirectory() as directory:
         copy = shutil.copy(library, directory)
         return ctypes.CDLL(str(copy))

@@ -39,40 +39,42 @@ turns = itertools.count()
 
 
 def next_cpu() -> int:
-    """The processors of switches in turn."""
+    """The processor of the next switch: those of `switch_processors` in turn."""
     cpus = switch_processors()
     return cpus[next(turns) % len(cpus)]
 
 
 class KernelTables:
-    """Hash maps, by what gives the descriptor of each."""
+    """Hash maps in the kernel; `map_fd` gives the descriptor of each by its symbol."""
 
     def __init__(self, map_fd: Callable[[str], int]) -> None:
         self.map_fd = map_fd
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Add (key, entry) pairs to a map with one call."""
         update_map(self.map_fd(symbol), entries)
 
     def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
+        """All (key, entry) pairs of a map, in no order."""
         return map_items(self.map_fd(symbol))
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program ready for the kernel: as many switches as one likes can be made of it."""
+    """A program ready for the kernel, of which any number of switches can be made."""
 
     generated: Generated
     path: Path
 
 
 def compile_program(program: Program) -> Compiled:
-    """`program` as an eBPF file; the work that all switches share."""
+    """`program` as an eBPF object file: the work that all of its switches share."""
     generated = generate(program)
     return Compiled(generated, build(generated.source, EBPF))
 
 
 def load(path: Path) -> BpfObject:
-    """The object in the kernel; otherwise an error that names what the kernel lacks, or quotes its verifier."""
+    """Load the object into the kernel; the error names what the kernel lacks, or quotes its verifier."""
     opened = BpfObject(path)
     code = opened.load()
     if code == 0:
@@ -104,7 +106,7 @@ class KernelSwitch:
         self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd))
 
     def add_port(self, port: int, interface: str) -> None:
-        """Make `interface` the switch's port number `port`: nothing that arrives there goes anywhere else."""
+        """Make `interface` the switch's port number `port`: what arrives there goes nowhere else."""
         if not 0 <= port < DROP_PORT:
             raise InputError(f"switch '{self.name}': port {port}; ports are 0 to {DROP_PORT - 1}")
         if port in self.interfaces:
@@ -121,11 +123,11 @@ class KernelSwitch:
 
     @property
     def instructions(self) -> int:
-        """How many instructions the kernel's verifier walked through to accept the program, of its 1,000,000."""
+        """How many instructions the kernel's verifier walked through, of at most 1,000,000."""
         return verified_instructions(self.loaded.program_fd(PROGRAM))
 
     def map_ids(self) -> dict[str, int]:
-        """The ids under which the kernel has the memory, the groups and, by its name, each table that is a map."""
+        """The kernel's ids of the memory, the groups and, by its name, each table that is a map."""
         tables = self.state.layout.tables
         symbols = {name: table.symbol for name, table in tables.items() if table.hashed}
         maps = {MEMORY_MAP: MEMORY_MAP, GROUPS: GROUPS} | symbols
@@ -144,15 +146,19 @@ class KernelSwitch:
         self.state.wipe()
 
     def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, by its full name in the P4 program, ordered by key."""
         return self.state.read_table(name)
 
     def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
         return self.state.read_groups()
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array, by its full name in the P4 program."""
         return self.state.read_register(name)
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
         return self.state.read_counter(name, count)
 
     def check(self) -> None:
@@ -167,7 +173,7 @@ class KernelSwitch:
                 raise RunError(f"switch '{self.name}': somebody removed the program from '{interface}' (port {port})")
 
     def close(self) -> None:
-        """Take the program off its interfaces and out of the kernel."""
+        """Remove the program from its interfaces and from the kernel."""
         for each in self.filters.values():
             each.remove()
         self.interfaces, self.filters = {}, {}

@@ -1,4 +1,4 @@
-"""The few functions of libbpf that loading a program takes, with errors as exceptions."""
+"""The functions of libbpf that loading a program needs, with errors as exceptions."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ messages: list[str] = []
 
 
 def keep_message(_level: int, template: bytes, arguments: int) -> int:
+    """Keep what libbpf prints, formatted by C, in `messages`."""
     text = ctypes.create_string_buffer(1 << 16)
     ctypes.CDLL(None).vsnprintf(text, ctypes.c_size_t(len(text)), template, ctypes.c_void_p(arguments))
     messages.append(text.value.decode(errors="replace").rstrip())
@@ -45,7 +46,7 @@ printer = Printer(keep_message)  # kept, since libbpf holds on to it
 
 @cache
 def library() -> Any:
-    """libbpf 1.x, loaded once."""
+    """libbpf 1.x, loaded once; `MachineError` if it is not installed, or older."""
     name = ctypes.util.find_library("bpf")
     if name is None:
         raise MachineError("libbpf is not installed, and target 'fast' loads programs with it: apt install libbpf1")
@@ -59,20 +60,20 @@ def library() -> Any:
 
 
 def failure(what: str, code: int) -> RunError:
-    """The error for a call that gave the negative error number `code`."""
+    """The error for a call that returned the negative error number `code`, with libbpf's last messages."""
     report = "\n".join(messages[-MESSAGES:])
     return RunError(f"{what}: {os.strerror(-code)}\n{report}".rstrip())
 
 
 def must(what: str, result: int) -> int:
-    """`result`, unless it is an error."""
+    """`result`; `RunError` if it is a negative error number."""
     if result < 0:
         raise failure(what, result)
     return result
 
 
 class BpfObject:
-    """A compiled eBPF file, for the kernel. Nothing is pinned: all of it goes when it is closed and detached."""
+    """A compiled eBPF file for the kernel. Nothing is pinned: all of it is gone once it is closed and detached."""
 
     def __init__(self, path: Path) -> None:
         messages.clear()
@@ -81,26 +82,28 @@ class BpfObject:
             raise failure(f"opening {path}", -ctypes.get_errno())
 
     def load(self) -> int:
-        """Hand it to the kernel; gives 0, or a negative error number."""
+        """Load it into the kernel; returns 0, or a negative error number."""
         return int(library().bpf_object__load(self.handle))
 
     def close(self) -> None:
-        """Let go of it; programs that are attached go on."""
+        """Release the object; programs that are attached stay in the kernel."""
         if self.handle:
             library().bpf_object__close(self.handle)
             self.handle = ctypes.c_void_p(None)
 
     def map_fd(self, name: str) -> int:
+        """The descriptor of the map with this name."""
         found = ctypes.c_void_p(library().bpf_object__find_map_by_name(self.handle, name.encode()))
         return must(f"finding map '{name}'", library().bpf_map__fd(found))
 
     def program_fd(self, name: str) -> int:
+        """The descriptor of the program with this name."""
         found = ctypes.c_void_p(library().bpf_object__find_program_by_name(self.handle, name.encode()))
         return must(f"finding program '{name}'", library().bpf_program__fd(found))
 
 
 def verified_instructions(program_fd: int) -> int:
-    """How many instructions the kernel's verifier walked through (0 where it does not say: before Linux 5.16)."""
+    """How many instructions the verifier walked through; 0 on kernels before Linux 5.16, which do not say."""
     info = (ctypes.c_uint8 * PROGRAM_INFO_BYTES)()
     size = ctypes.c_uint32(len(info))
     must("asking about a program", library().bpf_obj_get_info_by_fd(program_fd, info, ctypes.byref(size)))
@@ -118,7 +121,7 @@ def update_map(fd: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
 
 @dataclass(frozen=True)
 class MapInfo:
-    """What the kernel says of a map. By `id` any process of root finds it for as long as it lives."""
+    """What the kernel says about a map. By `id` any process of root can open it as long as it exists."""
 
     id: int
     key_bytes: int
@@ -126,6 +129,7 @@ class MapInfo:
 
 
 def map_info(fd: int) -> MapInfo:
+    """What the kernel says about the map with this descriptor."""
     info = (ctypes.c_uint32 * (MAP_INFO_BYTES // 4))()
     size = ctypes.c_uint32(MAP_INFO_BYTES)
     must("asking about a map", library().bpf_obj_get_info_by_fd(fd, info, ctypes.byref(size)))

@@ -27,7 +27,7 @@ def compiled_file(path: Path, _changed_ns: int) -> Compiled:
 
 
 class FastSwitch(MininetSwitch):  # type: ignore[misc]
-    """Mininet's side of a `KernelSwitch`: its ports are this node's interfaces, under the fabric's numbers."""
+    """A `KernelSwitch` as a node of Mininet: its ports are the node's interfaces, with the fabric's numbers."""
 
     def __init__(
         self, name: str, *, fabric_switch: Switch, program: Path = PROGRAM, cpu: int | None = None, **params: Any
@@ -48,7 +48,7 @@ class FastSwitch(MininetSwitch):  # type: ignore[misc]
                 self._kernel.add_port(port, self.intfs[port].name)
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803, Mininet's name
-        """Take the program out of the kernel. Also after a failed start."""
+        """Remove the program from the kernel. Also works after a failed start."""
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
@@ -56,13 +56,13 @@ class FastSwitch(MininetSwitch):  # type: ignore[misc]
 
     @property
     def kernel(self) -> KernelSwitch:
-        """The running switch."""
+        """The running switch; `RunError` if it has not been started."""
         if self._kernel is None:
             raise RunError(f"switch '{self.name}' is not running: start the network first")
         return self._kernel
 
     def handle(self) -> Handle:
-        """By what `switch.fast.load.view` finds this switch from another process."""
+        """The data by which `switch.fast.load.view` finds this switch from another process."""
         return make_handle("fast", self._program, maps=self.kernel.map_ids(), cpu=self.kernel.cpu)
 
     def install(self, entries: SwitchEntries) -> None:

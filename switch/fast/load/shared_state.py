@@ -1,4 +1,4 @@
-"""A switch's state, wherever the generated C runs: entries go in, registers and counters come out.
+"""The state of a switch whose generated C runs here or in the kernel: entries go in, registers and counters come out.
 
 Memory is one array of bytes that Python and the running program share. Hash tables are behind `Tables`.
 """
@@ -24,9 +24,9 @@ from switch.fast.layout.layout import (
     MAX_REPLICAS,
     STARTED,
     Layout,
-    TableLayout,
 )
 from switch.fast.layout.records import Record
+from switch.fast.layout.table_layout import TableLayout
 from switch.program.pipelines import ConstEntry, MatchKey, Table
 from topo.errors import InputError, UnsupportedError
 
@@ -50,7 +50,7 @@ class Tables(ReadableTables, Protocol):
 
 
 class StateReader:
-    """What memory and tables hold, as target-neutral entries, registers and counters."""
+    """Reads memory and hash tables as target-neutral entries, registers and counters."""
 
     def __init__(self, layout: Layout, memory: Memory, tables: ReadableTables) -> None:
         self.layout = layout
@@ -59,7 +59,7 @@ class StateReader:
         self.readable = tables
 
     def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of the table `name`, ordered by key, or as they win."""
+        """The entries of the table `name`, ordered by key; those of a list, in the order in which they win."""
         if not self.program.table(name).key:
             return []
         table = self.layout.tables[name]
@@ -69,15 +69,18 @@ class StateReader:
         return sorted((table.unpack_entry(key, data) for key, data in found), key=lambda entry: entry.exact_key)
 
     def direct_items(self, table: TableLayout) -> Iterator[tuple[tuple[int, ...], bytes]]:
+        """The key and the bytes of each entry of a direct table."""
         view = self.layout.view(self.memory, table.table.name).view(np.uint8).reshape(-1, table.entry_bytes)
         for index in np.flatnonzero(view[:, 0]):
             yield (int(index),), view[index].tobytes()
 
     def hashed_items(self, table: TableLayout) -> Iterator[tuple[tuple[int, ...], bytes]]:
+        """The key and the bytes of each entry of a hash table, in any order."""
         for key, data in self.readable.items(table.symbol):
             yield table.key.unpack(key), data
 
     def listed_entries(self, table: TableLayout, rule: Record) -> Iterator[TableEntry]:
+        """The entries of a list, in the order in which they win."""
         view = self.layout.view(self.memory, table.table.name).view(np.uint8)
         for place in view.reshape(table.table.size, -1):
             data = place[rule.size :].tobytes()
@@ -94,11 +97,11 @@ class StateReader:
         return sorted(found, key=lambda group: group.group)
 
     def read_lost(self) -> int:
-        """Packets that the kernel could not make as their headers say."""
+        """How many packets the kernel could not make as their headers say."""
         return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.rebuilt else 0
 
     def column(self, register: str) -> NDArray[np.uint64]:
-        """The elements of a register where they are, in the register's own integer type."""
+        """The elements of a register, in the shared memory itself and in the register's own integer type."""
         array = self.program.register(register)
         view: NDArray[np.uint64] = self.layout.view(self.memory, f"rows_{array.size}")[register]
         return view
@@ -114,7 +117,10 @@ class StateReader:
 
 
 class SwitchState(StateReader):
-    """The state of a switch that this process runs: entries go in as well."""
+    """The state of a switch that this process runs: entries can be added as well.
+
+    `keys` has what identifies each entry of a table; `lists` has the entries of tables that are lists, as they win.
+    """
 
     def __init__(self, layout: Layout, memory: Memory, tables: Tables) -> None:
         super().__init__(layout, memory, tables)
@@ -127,7 +133,7 @@ class SwitchState(StateReader):
             self.install_table(name, [const_entry(table.table, entry) for entry in table.table.entries or ()])
 
     def identity(self, entry: TableEntry) -> object:
-        """What no two entries of a table have in common."""
+        """A value that no two entries of a table have in common."""
         table = self.layout.tables[entry.table]
         if table.rule is None:
             return entry.exact_key
@@ -179,10 +185,12 @@ class SwitchState(StateReader):
                 raise InputError(f"table '{name}' is full: the program gives it {size} entries; raise its size there")
 
     def check_not_const(self, table: str) -> None:
+        """Raise `InputError` if the program gives the table's entries."""
         if self.program.table(table).entries is not None:
             raise InputError(f"the entries of table '{table}' are const in the program: it takes no others")
 
     def install_table(self, name: str, entries: list[TableEntry]) -> None:
+        """Write entries of one table, new ones or others for keys that are there."""
         table = self.layout.tables[name]
         calls = [action_call(self.program, entry) for entry in entries]
         packed = [table.pack_entry(call.action, call.values) for call in calls]
@@ -197,7 +205,10 @@ class SwitchState(StateReader):
         self.keys[name] |= {self.identity(entry) for entry in entries}
 
     def list_entries(self, table: TableLayout, rule: Record, entries: Sequence[TableEntry]) -> None:
-        """Put entries where they win; the last place is written first, so that packets find all that were there."""
+        """Write entries of a list at the places where they win.
+
+        The last place is written first, so that a packet that comes meanwhile finds all entries that were there.
+        """
         listed = {self.identity(entry): entry for entry in (*self.lists[table.table.name], *entries)}
         ordered = sorted(listed.values(), key=lambda entry: rank(entry.key, entry.priority))
         view = self.layout.view(self.memory, table.table.name).view(np.uint8).reshape(table.table.size, -1)
@@ -216,13 +227,13 @@ class SwitchState(StateReader):
 
 
 def const_entry(table: Table, entry: ConstEntry) -> TableEntry:
-    """An entry that the program gives."""
+    """An entry that the program gives, as one that is installed."""
     priority = entry.priority if by_priority(table) else None
     return TableEntry(table.name, entry.key, entry.call.action.name, entry.call.values, priority)
 
 
 def key_part(part: MatchKey, mask: int, least: int, most: int) -> KeyPart:
-    """The part of a key that `test_of` gave this mask and these ends."""
+    """The part of a key for which `test_of` gave this mask, least and greatest value."""
     match part.match:
         case "lpm":
             return Lpm(least, mask.bit_count())
@@ -234,7 +245,7 @@ def key_part(part: MatchKey, mask: int, least: int, most: int) -> KeyPart:
 
 
 def write_entry(place: Memory, data: bytes) -> None:
-    """Parameters first: a packet that comes meanwhile finds no new action without them."""
+    """Write an entry's bytes, its parameters first: a packet that comes meanwhile finds no action without them."""
     place[TableLayout.HEAD_BYTES :] = np.frombuffer(data, np.uint8, offset=TableLayout.HEAD_BYTES)
     place[: TableLayout.HEAD_BYTES] = np.frombuffer(data, np.uint8, count=TableLayout.HEAD_BYTES)
 
@@ -247,13 +258,14 @@ def check_kinds(entries: SwitchEntries) -> None:
 
 
 def check_size(group: MulticastGroup) -> None:
+    """Raise `InputError` for a multicast group with more replicas than generated C can copy."""
     count = sum(len(ports) for ports in group.nodes.values())
     if count > MAX_REPLICAS:
         raise InputError(f"multicast group {group.group} has {count} ports: target 'fast' takes {MAX_REPLICAS}")
 
 
 def pack_group(group: MulticastGroup) -> tuple[bytes, bytes]:
-    """A group's key and entry; BMv2 keeps the ports of a node as a bitmap: each leaves once, the lowest first."""
+    """A group's key and entry. Like BMv2, each node sends by each of its ports once, the lowest port first."""
     replicas = [(port, replica) for replica, ports in group.nodes.items() for port in ports]
     numbers = np.zeros((MAX_REPLICAS, 2), np.uint16)
     numbers[: len(replicas)] = np.array(replicas).reshape(-1, 2)
@@ -262,7 +274,7 @@ def pack_group(group: MulticastGroup) -> tuple[bytes, bytes]:
 
 
 def unpack_group(key: bytes, data: bytes) -> MulticastGroup:
-    """The group that `pack_group` packed."""
+    """The group that `pack_group` packed into these bytes."""
     count = int.from_bytes(data[:4], "little")
     replicas = np.frombuffer(data, np.uint16, 2 * count, offset=4).reshape(-1, 2)
     return group_of_nodes(int.from_bytes(key, "little"), ((replica, port) for port, replica in replicas.tolist()))

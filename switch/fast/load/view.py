@@ -1,4 +1,4 @@
-"""A switch in the kernel as another process than its own sees it: for reading, and without a word to its owner."""
+"""A switch in the kernel as another process sees it: for reading, without asking the process that runs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from switch.program.program import Program
 
 
 class KernelView(StateReader):
-    """The state of the switch that gave `handle`, which runs `program`; as it is at each call."""
+    """The state of the switch that gave `handle`, which runs `program`; each call reads it anew."""
 
     def __init__(self, handle: Handle, program: Program) -> None:
         layout = Layout(program)
@@ -30,5 +30,6 @@ class KernelView(StateReader):
 
 
 def close_all(descriptors: list[int]) -> None:
+    """Close these file descriptors."""
     for descriptor in descriptors:
         os.close(descriptor)
