@@ -39,7 +39,7 @@ from topo.files.quantities import RATE, duration, rate
 from topo.files.reader import FileKind, Section, of_type, read_file
 from traffic.faults.endpoint_faults import Stragglers
 from traffic.faults.hostile import ATTACKS, Attack, possible_attacks
-from traffic.runs.replay import check_tcpreplay
+from traffic.sockets.tcpreplay import check_tcpreplay
 
 if TYPE_CHECKING:
     from traffic.runs.closed_loop import Loop

@@ -35,7 +35,8 @@ from traffic.endpoints.gradient import Gradients
 from traffic.measure.fidelity import Excuses
 from traffic.measure.figures import Measured
 from traffic.runs.closed_loop import Interference, ReliableOptions, run_reliable
-from traffic.runs.replay import check_tcpreplay, run_replay
+from traffic.runs.replay import run_replay
+from traffic.sockets.tcpreplay import check_tcpreplay
 
 Leader = Callable[[LiveNetwork], AbstractContextManager[Interference]]
 """Makes what interferes with a run in a network. Its context begins with the run and ends with it."""

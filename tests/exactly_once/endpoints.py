@@ -107,7 +107,7 @@ class WorkerNode(Node):
                     "round_trips", "sendings", "retransmission", "counts"),
         "memory": ("layout", "gradients", "expected"),
         "progress": ("streams", "start_seq", "active"),
-        "buckets": ("streams", "depth"),
+        "buckets": ("streams", "credit_s"),
         "round_trips": ("options",),
         "retransmission": ("layout", "options", "memory", "progress", "sendings", "round_trips", "windows", "gap",
                            "yields", "max_backoff"),
@@ -117,7 +117,7 @@ class WorkerNode(Node):
     }  # fmt: skip
     COUNTERS: Mapping[str, tuple[str, ...]] = {
         "progress": ("newest",),
-        "buckets": ("credit", "refilled_at", "late_s"),
+        "buckets": ("credit", "refilled_at", "ready", "late_s"),
         "round_trips": ("smoothed", "deviation"),
         "sendings": ("begun_at", "sent_at", "order", "total", "newest_order"),
         "retransmission": ("scan_at",),
@@ -210,7 +210,7 @@ class WorkerNode(Node):
 class ServerNode(Node):
     """A PS, with all trees that end there."""
 
-    FIXED = ("layout", "members", "templates", "hides", "start_seq", "at_once", "chosen", "later",
+    FIXED = ("layout", "members", "answer_heads", "hides", "start_seq", "at_once", "chosen", "later",
              "miscounts")  # fmt: skip
     COUNTERS = ("ingress_frames", "last_arrival_at", "discarded", "notices", "strangers", "asked_at")
 

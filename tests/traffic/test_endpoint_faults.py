@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from planner.core.problem import FragmentFormat, Job, Problem
 from topo.fabric.generators import named_fabric
+from traffic.endpoints.heads import gradient_heads
 from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import lay_out
-from traffic.endpoints.worker import gradient_templates
 from traffic.faults.endpoint_faults import SLOWEST, FaultyPorts, Stragglers
 from traffic.sockets.ports import IntArray, Outgoing, Packets
 from traffic.wire.packet import BARE_FRAME
@@ -142,7 +142,7 @@ def test_a_server_that_restarts_forgets_its_own_sums_and_answers() -> None:
     layout = lay_out(problem, plan, ports_of(problem))
     servers = Servers(layout)
     servers.begin(0, 0)
-    heads = gradient_templates(layout)  # fragment 0 of every stream: both servers have their whole sum
+    heads = gradient_heads(layout)  # fragment 0 of every stream: both servers have their whole sum
     values = np.full((len(heads), 64), 3, np.int32)
     servers.receive(Packets(heads, values, layout.trees.server[layout.streams.tree]), now=1.0)
     assert servers.done.tolist() == [True, True]

@@ -13,16 +13,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.plan import ROOT_LABEL
 from planner.core.policies import policy_of
+from traffic.endpoints.heads import AnswerHeads
+from traffic.endpoints.membership import Membership
 from traffic.endpoints.mismatches import Miscounts
 from traffic.endpoints.streams import Layout
-from traffic.sockets.batches import head_of, is_prefix, pick
+from traffic.sockets.batches import is_prefix, pick
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
-from traffic.wire.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
-
-RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
-"""What a result or a notice is addressed to when all workers of a tree are meant."""
+from traffic.wire.packet import Flag, Frames, Kind
 
 COPIES_AT_ONCE = 4096
 """Copies of results that one step puts into the network: every worker of a tree gets one."""
@@ -41,7 +39,7 @@ class Servers:
         self.layout = layout
         self.start_seq = first_seq
         self.members = Membership(layout)
-        self.templates = Templates(layout)
+        self.answer_heads = AnswerHeads(layout)
         self.sums = np.zeros((rows, layout.problem.fragment.values), np.int64)
         self.covered = np.zeros((rows, self.members.width), np.bool_)
         self.done = np.ones(rows, np.bool_)
@@ -178,12 +176,12 @@ class Servers:
         self.answer(row[by_tree], tree[by_tree], tree[by_tree])
         row, tree = row[~by_tree], tree[~by_tree]
         which, stream = self.members.streams(tree, self.members.everyone[tree])
-        self.answer(row[which], tree[which], self.templates.result_to[stream])
+        self.answer(row[which], tree[which], self.answer_heads.result_to[stream])
 
     def answer_again(self, row: IntArray, tree: IntArray, label: IntArray) -> None:
         """The result once more: to the one worker that asked, or to all where a sum hides who did."""
         stream = self.members.stream[tree, label]
-        self.answer(row, tree, np.where(stream >= 0, self.templates.result_to[stream], tree))
+        self.answer(row, tree, np.where(stream >= 0, self.answer_heads.result_to[stream], tree))
 
     def ask(self, row: IntArray, tree: IntArray, now: float) -> None:
         """Tell the workers that rows do not cover to send theirs directly, past all slots."""
@@ -192,14 +190,14 @@ class Servers:
         row, tree = row[due], tree[first][due]
         self.asked_at[row] = now
         which, stream = self.members.streams(tree, self.members.everyone[tree] & ~self.covered[row])
-        self.queue(row[which], tree[which], self.templates.ask[stream], 0)
+        self.queue(row[which], tree[which], self.answer_heads.ask[stream], 0)
 
     def give_notice(self, row: IntArray, tree: IntArray) -> None:
         """Tell all workers of the trees that the sums of these rows left 32 bits."""
         row, first = np.unique(row, return_index=True)
         tree = tree[first]
         self.notices += np.bincount(tree, minlength=len(self.notices))
-        self.queue(row, tree, self.templates.notice[tree], 0)
+        self.queue(row, tree, self.answer_heads.notice[tree], 0)
 
     def answer(self, row: IntArray, tree: IntArray, template: IntArray) -> None:
         """Queue results: one packet, or two for a sum that needs more than 32 bits."""
@@ -237,7 +235,7 @@ class Servers:
 
     def heads(self, answers: NDArray[np.void]) -> Frames:
         row, tree = answers["row"], answers["tree"]
-        heads = pick(self.templates.heads, answers["template"])
+        heads = pick(self.answer_heads.heads, answers["template"])
         ina = heads["ina"]
         ina["seq"] = (self.first_seq[tree] + row - self.layout.trees.first_row[tree]) & 0xFFFFFFFF
         ina["part"] = answers["part"]
@@ -262,62 +260,6 @@ class Servers:
         return [self.layout.parts[tree].job.workers[worker] for worker in np.flatnonzero(absent)]
 
 
-class Membership:
-    """Which workers each label of a tree stands for, as rows of booleans over the job's workers."""
-
-    def __init__(self, layout: Layout) -> None:
-        trees, streams = layout.parts, layout.streams
-        labels = 1 + max(label for part in trees for label in (*part.tree.branch_of, *part.tree.workers, ROOT_LABEL))
-        self.width = max(len(part.job.workers) for part in trees)
-        self.sets = np.zeros((len(trees), labels, self.width), np.bool_)
-        self.stream = np.full((len(trees), labels), -1, np.int64)
-        self.stream[streams.tree, streams.label] = np.arange(len(streams.host))
-        self.stream_of_worker = np.full((len(trees), self.width), -1, np.int64)
-        self.stream_of_worker[streams.tree, streams.worker] = np.arange(len(streams.host))
-        self.summands = np.zeros((len(trees), labels, 64), np.int64)
-        for number, part in enumerate(trees):
-            for label, below in part.tree.workers_below.items():
-                if label != ROOT_LABEL:
-                    hosts = (part.tree.workers[worker] for worker in below)
-                    self.sets[number, label, [part.job.workers.index(host) for host in hosts]] = True
-            for aggregator in part.tree.aggregators:
-                summands = part.tree.summands(aggregator)
-                self.summands[number, aggregator.label, : len(summands)] = summands
-        self.everyone = np.logical_or.reduce(self.sets, axis=1)
-        self.size = self.sets.sum(axis=2)
-
-    def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
-        inside = label < self.sets.shape[1]
-        return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
-
-    def streams(self, tree: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray]:
-        """For every chosen worker (`chosen[i, worker]`, of tree `tree[i]`): its i, and its stream."""
-        which, worker = np.nonzero(chosen)
-        return which, self.stream_of_worker[tree[which], worker]
-
-    def of(self, heads: Frames, tree: IntArray) -> BoolArray:
-        """The workers that each packet covers; a partial sum's are those that its bitmap stands for."""
-        ina = heads["ina"]
-        label = ina["label"].astype(np.int64)
-        members: BoolArray = self.sets[tree, label]
-        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
-        if partial.size:
-            bits = ina["bitmap"][partial, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
-            summands = self.summands[tree[partial], label[partial]]
-            below = self.sets[tree[partial, None], summands] & bits.astype(np.bool_)[..., None]
-            members[partial] = below.any(axis=1)
-        return members
-
-    def sizes(self, heads: Frames, tree: IntArray, members: BoolArray) -> IntArray:
-        """How many workers each packet covers, given `members` of them."""
-        ina = heads["ina"]
-        sizes: IntArray = self.size[tree, ina["label"]]
-        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
-        if partial.size:
-            sizes[partial] = members[partial].sum(axis=1)
-        return sizes
-
-
 def starts_group(row: IntArray) -> BoolArray:
     """Where a sorted array changes."""
     return np.concatenate(([True], row[1:] != row[:-1]))
@@ -336,45 +278,3 @@ def without_overlap(row: IntArray, members: BoolArray) -> Iterator[BoolArray]:
     rank = np.arange(len(row)) - np.maximum.accumulate(np.where(first, np.arange(len(row)), 0))
     for turn in range(int(rank.max()) + 1):
         yield rank == turn
-
-
-# ---- templates ---------------------------------------------------------------------------------
-
-
-class Templates:
-    """The heads of all that servers send, and where in `heads` each is.
-
-    That of the result to all workers of a tree is in the tree's own place; `notice[tree]` goes to all of them too,
-    `result_to[stream]` and `ask[stream]` to the worker of a stream.
-    """
-
-    def __init__(self, layout: Layout) -> None:
-        trees, streams = range(len(layout.parts)), layout.streams
-        to_all, notices = (
-            [head_to(layout, tree, kind, flags, None) for tree in trees]
-            for kind, flags in ((Kind.RESULT, 0), (Kind.NOTICE, int(Flag.OVERFLOW)))
-        )
-        to_one, ask_one = (
-            [
-                head_to(layout, int(tree), kind, int(Flag.RETRANSMITTED), int(host))
-                for host, tree in zip(streams.host, streams.tree, strict=True)
-            ]
-            for kind in (Kind.RESULT, Kind.NOTICE)
-        )
-        # Without its type told, NumPy would make the fields' bytes those of this machine.
-        self.heads: Frames = np.concatenate(to_all + notices + to_one + ask_one, dtype=BARE_FRAME)
-        self.notice = len(trees) + np.arange(len(trees))
-        self.result_to = 2 * len(trees) + np.arange(len(streams.host))
-        self.ask = self.result_to + len(streams.host)
-
-
-def head_to(layout: Layout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:
-    """The head of a packet from a tree's server to a host, or to all its workers. A notice has no values."""
-    server = layout.hosts[layout.trees.server[tree]]
-    mac, ipv4 = (RESULTS_MAC, RESULTS_IPV4) if host is None else (layout.hosts[host].mac, layout.hosts[host].ipv4)
-    dtype = BARE_FRAME if kind is Kind.NOTICE else FRAME
-    head = head_of(new_frames(1, src_mac=server.mac, dst_mac=mac, src_ip=server.ipv4, dst_ip=ipv4, dtype=dtype))
-    ina, part = head["ina"], layout.parts[tree]
-    ina["kind"], ina["flags"], ina["label"] = kind, flags, ROOT_LABEL
-    ina["job"], ina["tree"], ina["workers"] = part.job.number, part.tree.number, len(part.tree.workers)
-    return head

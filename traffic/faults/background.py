@@ -6,9 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from math import ceil
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -16,11 +14,10 @@ from scapy.packet import Packet, Raw
 from scapy.utils import wrpcap
 
 from planner.install.background_entries import Flow
-from topo.errors import RunError
 from traffic.measure.counters import interfaces
-from traffic.runs.replay import BURSTS_PER_S, check_tcpreplay
 from traffic.sockets.packet_sockets import network_namespace, open_sink
 from traffic.sockets.ports import HostPort
+from traffic.sockets.tcpreplay import check_tcpreplay, end, repeat_without_end
 
 DISCARD_PORT = 9
 HEADERS_BYTES = 14 + 20 + 8
@@ -66,23 +63,3 @@ def drain(host: HostPort) -> None:
 def frame(source: HostPort, destination: HostPort, flow: Flow) -> Packet:
     addresses = Ether(src=source.mac, dst=destination.mac) / IP(src=source.ipv4, dst=destination.ipv4)
     return addresses / UDP(sport=DISCARD_PORT, dport=DISCARD_PORT) / Raw(bytes(flow.frame_bytes - HEADERS_BYTES))
-
-
-def repeat_without_end(source: HostPort, pcap: Path, rate_fps: float) -> Popen[bytes]:
-    """tcpreplay in the sender's namespace, which sends the frames of a file again and again."""
-    command = [
-        "tcpreplay", "--quiet", "--no-flow-stats", "--timer=nano", "--preload-pcap", "--loop=0",
-        f"--intf1={source.interface}", f"--pps={rate_fps:.6f}", f"--pps-multi={ceil(rate_fps / BURSTS_PER_S)}",
-        str(pcap),
-    ]  # fmt: skip
-    with network_namespace(source.pid):
-        return Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
-
-
-def end(what: str, process: Popen[bytes]) -> None:
-    """End what `repeat_without_end` has started. Raises `RunError` if it ended by itself."""
-    status = process.poll()
-    process.kill()
-    said = process.communicate()[1].decode(errors="replace").strip()
-    if status is not None:
-        raise RunError(f"{what}: tcpreplay ended: {said}")

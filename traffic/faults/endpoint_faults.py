@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import inf
 from random import Random
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +17,6 @@ from planner.core.problem import Problem
 from traffic.endpoints.streams import Layout
 from traffic.sockets.batches import is_prefix
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, Ports
-
-if TYPE_CHECKING:
-    pass
 
 SLOWEST = 0.05
 """No straggler stands still."""

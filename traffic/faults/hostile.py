@@ -19,13 +19,12 @@ from scapy.utils import RawPcapWriter
 from planner.core.problem import Problem
 from topo.errors import InputError, unknown_name
 from traffic.endpoints.gradient import RandomGradients
-from traffic.endpoints.server import Templates
+from traffic.endpoints.heads import AnswerHeads, gradient_heads, set_sequence
 from traffic.endpoints.streams import Layout
-from traffic.endpoints.worker import gradient_templates, number
-from traffic.faults.background import end, repeat_without_end
 from traffic.sockets.batches import pick
 from traffic.sockets.packet_sockets import offset_of
 from traffic.sockets.ports import HostPort
+from traffic.sockets.tcpreplay import end, repeat_without_end
 from traffic.wire.packet import BARE_FRAME, FRAGMENT, FRAME, Flag, Frames, Kind, mac_bytes
 
 DIFFERENT_FRAMES = 2000
@@ -79,7 +78,7 @@ class Knowledge:
         self.layout, self.random = layout, random
         self.gradients = self.frames_of([s for s, tree in enumerate(streams.tree) if tree in of_job])
         self.own = self.frames_of(own)
-        answers = Templates(layout).heads
+        answers = AnswerHeads(layout).heads
         self.answers = with_heads(answers[answers["ina"]["job"] == job])
         self.labels = sorted({label for tree in of_job for label in parts[tree].tree.branch_of})
         self.last_seq = max(part.count * part.job.iterations for part in parts)
@@ -91,8 +90,8 @@ class Knowledge:
         layout, rows = self.layout, np.arange(DIFFERENT_FRAMES)
         stream = np.array(self.random.choices(streams, k=len(rows)))
         fragment = np.array([self.random.randrange(int(layout.streams.count[each])) for each in stream])
-        heads = pick(gradient_templates(layout), stream)
-        number(layout, heads, rows, stream, fragment)
+        heads = pick(gradient_heads(layout), stream)
+        set_sequence(layout, heads, rows, stream, fragment)
         frames = with_heads(heads)
         for each in set(stream.tolist()):
             part = layout.parts[layout.streams.tree[each]]

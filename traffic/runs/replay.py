@@ -5,45 +5,33 @@ Nothing is sent again and nothing comes back; the PSs sum what arrives, so that 
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
-from scapy.utils import RawPcapWriter
 
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from topo.errors import MachineError, RunError, writing
-from topo.live.priority import ahead_of_others, send_ahead
+from topo.live.priority import ahead_of_others
 from traffic.endpoints.gradient import Gradients, RandomGradients
+from traffic.endpoints.heads import gradient_heads, set_sequence
 from traffic.endpoints.memory import Memory
 from traffic.endpoints.mismatches import Held, wrong_sums
 from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import Layout, lay_out
-from traffic.endpoints.worker import number
 from traffic.measure.figures import Iteration, Measured
 from traffic.runs.closed_loop import Progress
 from traffic.runs.egress import Egress
-from traffic.sockets.batches import head_of, pick, ragged
-from traffic.sockets.packet_sockets import SocketPorts, network_namespace
+from traffic.runs.pcaps import PACKET, write_pcap
+from traffic.sockets.batches import pick, ragged
+from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import FloatArray, HostPort, IntArray
-from traffic.wire.packet import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind
-from traffic.wire.scapy_layers import INA, Values
-
-PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
-PCAP_RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("packet", PACKET)])
-BURSTS_PER_S = 1000
-"""tcpreplay's packet costs little more than a system call, its sleep before each one ten times that."""
+from traffic.sockets.tcpreplay import Senders, check_tcpreplay
+from traffic.wire.packet import Kind
 
 
 @dataclass(frozen=True)
@@ -78,64 +66,6 @@ def run_replay(
         return replay.run(progress or (lambda _: None))
 
 
-def check_tcpreplay() -> None:
-    """Raise `MachineError` where tcpreplay is missing."""
-    if shutil.which("tcpreplay") is None:
-        raise MachineError("tcpreplay is not installed: install the package 'tcpreplay', or choose reliable traffic")
-
-
-class Senders:
-    """One tcpreplay per worker of a job, held at a barrier until `go`."""
-
-    def __init__(self, layout: Layout, pcaps: dict[int, tuple[Path, float]]) -> None:
-        self.layout = layout
-        self.processes: dict[int, subprocess.Popen[bytes]] = {}
-        waiting, self.barrier = os.pipe()
-        try:
-            for host, (pcap, rate_fps) in pcaps.items():
-                self.processes[host] = start(layout.hosts[host], pcap, rate_fps, waiting)
-                send_ahead(self.processes[host].pid)
-        except BaseException:
-            self.end()
-            raise
-        finally:
-            os.close(waiting)
-
-    def go(self) -> None:
-        """Closing the pipe wakes all that read from it."""
-        os.close(self.barrier)
-        self.barrier = -1
-
-    def over(self) -> bool:
-        """Whether all have sent everything; `RunError` where one failed."""
-        for host, process in self.processes.items():
-            if process.poll():
-                said = process.stderr.read().decode().strip() if process.stderr else ""
-                raise RunError(f"tcpreplay of worker '{self.layout.hosts[host].name}' failed: {said}")
-        return all(process.poll() == 0 for process in self.processes.values())
-
-    def end(self) -> None:
-        if self.barrier >= 0:
-            os.close(self.barrier)
-            self.barrier = -1
-        for process in self.processes.values():
-            process.kill()
-            process.communicate()
-
-
-def start(host: HostPort, pcap: Path, rate_fps: float, barrier: int) -> subprocess.Popen[bytes]:
-    """tcpreplay in the host's namespace. Its timer sleeps; the default one would spin a whole core."""
-    command = [
-        "tcpreplay", "--quiet", "--no-flow-stats", "--timer=nano", f"--intf1={host.interface}",
-        f"--pps={rate_fps:.6f}", f"--pps-multi={ceil(rate_fps / BURSTS_PER_S)}", str(pcap),
-    ]  # fmt: skip
-    with network_namespace(host.pid):
-        return subprocess.Popen(
-            ["sh", "-c", 'read -r _; exec "$@"', "sh", *command],
-            stdin=barrier, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )  # fmt: skip
-
-
 @dataclass
 class JobState:
     """A job's iteration: prepared at `senders`, sent from `begun_at` on."""
@@ -158,7 +88,7 @@ class Replay:
         self.gradients = gradients
         self.memory = Memory(layout)
         self.servers = Servers(layout)
-        self.templates = scapy_templates(layout)
+        self.heads = gradient_heads(layout)
         self.egress = Egress(layout.hosts)
         self.jobs: list[JobState] = []
         self.iterations: list[Iteration] = []
@@ -199,14 +129,14 @@ class Replay:
         """Write the pcaps of an iteration and line the senders up."""
         self.memory.load(job_index, self.gradients, iteration)
         streams = self.layout.streams_of(job_index)
-        pcaps = {}
+        pcaps = []
         for host in np.unique(self.layout.streams.host[streams]).tolist():
             mine = streams[self.layout.streams.host[streams] == host]
             path = self.folder / f"job{job_index}-{self.layout.hosts[host].name}.pcap"
             packets, due_s, rate_fps = self.schedule(mine, iteration)
             write_pcap(path, packets, due_s)
-            pcaps[host] = path, rate_fps
-        return Senders(self.layout, pcaps)
+            pcaps.append((self.layout.hosts[host], path, rate_fps))
+        return Senders(pcaps)
 
     def schedule(self, streams: IntArray, iteration: int) -> tuple[NDArray[np.void], FloatArray, float]:
         """One worker's packets, its streams spread evenly over the time; when each is due, and frames per second."""
@@ -219,8 +149,8 @@ class Replay:
         stream, fragment = streams[owner[order]], fragment[order]
         packets = np.empty(len(stream), PACKET)
         seq = iteration * of.count[stream] + fragment
-        heads = pick(self.templates, stream)
-        number(self.layout, heads, np.arange(len(heads)), stream, seq)
+        heads = pick(self.heads, stream)
+        set_sequence(self.layout, heads, np.arange(len(heads)), stream, seq)
         packets["head"] = heads
         packets["values"] = self.memory.gradients[of.first_row[stream] + fragment]
         return packets, due_s[order], len(packets) / duration_s
@@ -318,33 +248,3 @@ class Replay:
     def measured(self) -> Measured:
         iterations = tuple(sorted(self.iterations, key=lambda i: (i.job, i.number)))
         return Measured("replay", iterations, problems=dict(self.ports.problems()) | self.missing)
-
-
-# ---- pcaps -------------------------------------------------------------------------------------
-
-
-def scapy_templates(layout: Layout) -> Frames:
-    """One head per stream, made of scapy's layers; sequence number and slot are filled in later."""
-    heads: list[Frames] = []
-    for host, tree, label in zip(layout.streams.host, layout.streams.tree, layout.streams.label, strict=True):
-        source, server, part = layout.hosts[host], layout.hosts[layout.trees.server[tree]], layout.parts[tree]
-        packet = (
-            Ether(src=source.mac, dst=server.mac)
-            / IP(src=source.ipv4, dst=server.ipv4, id=0)
-            / UDP(sport=UDP_PORT, dport=UDP_PORT, chksum=0)
-            / INA(kind=Kind.GRADIENT, job=part.job.number, tree=part.tree.number, label=int(label), workers=1)
-            / Values()
-        )
-        heads.append(head_of(np.frombuffer(bytes(packet), FRAME)))
-    return np.concatenate(heads, dtype=BARE_FRAME)
-
-
-def write_pcap(path: Path, packets: NDArray[np.void], due_s: FloatArray) -> None:
-    """A pcap of packets with their times; scapy writes its head, NumPy all records at once."""
-    records = np.empty(len(packets), PCAP_RECORD)
-    records["seconds"], records["micros"] = due_s, due_s % 1 * 1e6
-    records["kept"] = records["length"] = packets.itemsize
-    records["packet"] = packets
-    with writing(path), RawPcapWriter(str(path), linktype=1, endianness="<") as writer:
-        writer.write_header(None)
-        writer.f.write(records.tobytes())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
@@ -160,10 +160,22 @@ FRAGMENT = FragmentFormat(values=len(header("values_t")), wire_bytes=FRAME.items
 
 
 def new_frames(
-    count: int, *, src_mac: str, dst_mac: str, src_ip: str, dst_ip: str, dtype: np.dtype[np.void] = FRAME
+    count: int,
+    *,
+    src_mac: str,
+    dst_mac: str,
+    src_ip: str,
+    dst_ip: str,
+    ina: Mapping[str, int] | None = None,
+    dtype: np.dtype[np.void] = FRAME,
 ) -> Frames:
-    """`count` frames of `dtype` from one host to another; the INA header and the values are zero."""
+    """`count` frames of `dtype`, (count,), from one host to another.
+
+    `ina` has fields of the INA header by name; the others and the values are zero.
+    """
     frames = np.zeros(count, dtype)
+    for field, value in (ina or {}).items():
+        frames["ina"][field] = value
     frames["ethernet"]["dst"] = mac_bytes(dst_mac)
     frames["ethernet"]["src"] = mac_bytes(src_mac)
     frames["ethernet"]["ethertype"] = constant("ETHERTYPE_IPV4")

@@ -1,0 +1,67 @@
+"""Which workers each packet that comes to a parameter server stands for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.plan import ROOT_LABEL
+from traffic.endpoints.streams import Layout
+from traffic.sockets.ports import BoolArray, IntArray
+from traffic.wire.packet import Flag, Frames
+
+
+class Membership:
+    """Which workers each label of a tree stands for, as rows of booleans over the job's workers."""
+
+    def __init__(self, layout: Layout) -> None:
+        trees, streams = layout.parts, layout.streams
+        labels = 1 + max(label for part in trees for label in (*part.tree.branch_of, *part.tree.workers, ROOT_LABEL))
+        self.width = max(len(part.job.workers) for part in trees)
+        self.sets = np.zeros((len(trees), labels, self.width), np.bool_)
+        self.stream = np.full((len(trees), labels), -1, np.int64)
+        self.stream[streams.tree, streams.label] = np.arange(len(streams.host))
+        self.stream_of_worker = np.full((len(trees), self.width), -1, np.int64)
+        self.stream_of_worker[streams.tree, streams.worker] = np.arange(len(streams.host))
+        self.summands = np.zeros((len(trees), labels, 64), np.int64)
+        for number, part in enumerate(trees):
+            for label, below in part.tree.workers_below.items():
+                if label != ROOT_LABEL:
+                    hosts = (part.tree.workers[worker] for worker in below)
+                    self.sets[number, label, [part.job.workers.index(host) for host in hosts]] = True
+            for aggregator in part.tree.aggregators:
+                summands = part.tree.summands(aggregator)
+                self.summands[number, aggregator.label, : len(summands)] = summands
+        self.everyone = np.logical_or.reduce(self.sets, axis=1)
+        self.size = self.sets.sum(axis=2)
+
+    def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
+        inside = label < self.sets.shape[1]
+        return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
+
+    def streams(self, tree: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray]:
+        """For every chosen worker (`chosen[i, worker]`, of tree `tree[i]`): its i, and its stream."""
+        which, worker = np.nonzero(chosen)
+        return which, self.stream_of_worker[tree[which], worker]
+
+    def of(self, heads: Frames, tree: IntArray) -> BoolArray:
+        """The workers that each packet covers; a partial sum's are those that its bitmap stands for."""
+        ina = heads["ina"]
+        label = ina["label"].astype(np.int64)
+        members: BoolArray = self.sets[tree, label]
+        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
+        if partial.size:
+            bits = ina["bitmap"][partial, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
+            summands = self.summands[tree[partial], label[partial]]
+            below = self.sets[tree[partial, None], summands] & bits.astype(np.bool_)[..., None]
+            members[partial] = below.any(axis=1)
+        return members
+
+    def sizes(self, heads: Frames, tree: IntArray, members: BoolArray) -> IntArray:
+        """How many workers each packet covers, given `members` of them."""
+        ina = heads["ina"]
+        sizes: IntArray = self.size[tree, ina["label"]]
+        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
+        if partial.size:
+            sizes[partial] = members[partial].sum(axis=1)
+        return sizes

@@ -1,0 +1,27 @@
+"""Pcap files of gradients, written with NumPy: all records at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scapy.utils import RawPcapWriter
+
+from topo.errors import writing
+from traffic.sockets.ports import FloatArray
+from traffic.wire.packet import BARE_FRAME, FRAGMENT
+
+PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
+RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("packet", PACKET)])
+
+
+def write_pcap(path: Path, packets: NDArray[np.void], due_s: FloatArray) -> None:
+    """Write packets (`PACKET`) with the times, in seconds, at which they are due; both are (packets,)."""
+    records = np.empty(len(packets), RECORD)
+    records["seconds"], records["micros"] = due_s, due_s % 1 * 1e6
+    records["kept"] = records["length"] = packets.itemsize
+    records["packet"] = packets
+    with writing(path), RawPcapWriter(str(path), linktype=1, endianness="<") as writer:
+        writer.write_header(None)
+        writer.f.write(records.tobytes())
