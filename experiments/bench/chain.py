@@ -114,11 +114,9 @@ class Bench:
             FRAMES_PER_CALL,
             src_mac=source.mac_text, dst_mac="02:ff:ff:ff:ff:ff",
             src_ip=source.ipv4_text, dst_ip=server.ipv4_text,
+            ina={"kind": Kind.GRADIENT, "job": JOB, "tree": TREE, "workers": 1, "label": 1 + WORKERS.index(worker)},
         )  # fmt: skip
         frames["udp"]["dst_port"] = udp_port
-        ina = frames["ina"]
-        ina["kind"], ina["job"], ina["tree"], ina["workers"] = Kind.GRADIENT, JOB, TREE, 1
-        ina["label"] = 1 + WORKERS.index(worker)
         frames["values"] = np.arange(FRAGMENT.values)
         return frames
 
