@@ -21,7 +21,7 @@ def main() -> None:
     """Run the command that `sys.argv` names, and exit."""
     with signals_unwind():
         try:
-            from experiments.cli.commands import app  # noqa: PLC0415, what loads is part of the program that a signal may end
+            from experiments.cli.app import app  # noqa: PLC0415, what loads is part of the program that a signal may end
 
             app()
         except InakitError as error:

@@ -35,7 +35,7 @@ main()
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
-    ["pytest", "experiments.cli.commands", "experiments.emulate.emulate", "experiments.papers"]
+    ["pytest", "experiments.cli.app", "experiments.emulate.emulate", "experiments.papers"]
 )
 
 

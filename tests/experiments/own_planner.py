@@ -9,8 +9,7 @@ from types import ModuleType
 import pytest
 
 import planner.own
-from experiments.papers.common import method_styles as styles
-from experiments.papers.common import own_planners as own
+from experiments.papers.common import method_styles, own_planners
 from planner.registry import METHODS
 
 NAME = "racks-in-turn"
@@ -23,5 +22,5 @@ def add_racks_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("racks_in_turn")
     exec(code, module.__dict__)
     monkeypatch.setitem(METHODS, NAME, module.METHOD)
-    for user in (own, styles):
+    for user in (own_planners, method_styles):
         monkeypatch.setattr(user, "OWN", {NAME: module.METHOD})

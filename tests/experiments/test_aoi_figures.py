@@ -13,7 +13,9 @@ from experiments.papers.common.sweep import Result, Trial
 from experiments.papers.figures import find_figure
 from experiments.papers.p4inc_aoi import simulation as aoi_simulation
 from experiments.papers.p4inc_aoi import small as aoi_small
-from experiments.papers.p4inc_aoi.simulation import CHARTS, COMPARED, DEFAULTS, READINGS, measure
+from experiments.papers.p4inc_aoi.schemes import READINGS, measure
+from experiments.papers.p4inc_aoi.setting import COMPARED, DEFAULTS
+from experiments.papers.p4inc_aoi.simulation import CHARTS
 
 SMALL: Trial = {**DEFAULTS, "jobs": 150, "units": 16}
 

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from experiments.bench.several_tasks import Case, Timed, bench_several, trial, worth_bps
-from experiments.papers.aro.setting import Setting
+from experiments.papers.aro.setting import AroSetting
 
-SMALL = Case("small", Setting(jobs=2, workers=8, leaves=4, share=0.5), seeds=3, literal=1)
+SMALL = Case("small", AroSetting(jobs=2, workers=8, leaves=4, share=0.5), seeds=3, literal=1)
 
 
 def test_a_case_is_planned_by_both() -> None:

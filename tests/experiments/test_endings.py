@@ -37,11 +37,11 @@ def ended(body: str, *arguments: str, tmp_path: Path) -> Answer:
     """What `inakit` says when its commands are `body`."""
     script = f"""
 import os, signal, sys, threading, time
-import experiments.cli.commands, experiments.cli.main
+import experiments.cli.app, experiments.cli.main
 from topo.live.signals import interrupts_held
 def app():
 {"".join(f"    {line}{os.linesep}" for line in body.splitlines())}
-experiments.cli.commands.app = app
+experiments.cli.app.app = app
 experiments.cli.main.main()
 """
     return inakit(*arguments, at=tmp_path, entry=script)
@@ -55,7 +55,7 @@ def test_a_signal_is_one_line_and_its_exit_code(name: str, code: int, tmp_path: 
 
 def test_a_signal_in_a_real_command_is_one_line(tmp_path: Path) -> None:
     """typer makes an exit of Ctrl-C, and says nothing."""
-    patch = "import experiments.cli.commands as c, os, signal, time\n"
+    patch = "import experiments.cli.commands.plan as c, os, signal, time\n"
     patch += "c.build_problem = lambda *_: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
     answer = inakit("plan", at=tmp_path, entry=patch + ENTRY)
     assert (answer.code, answer.error) == (130, f"{SAID}\n")

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from experiments.papers.aro import sample as aro_sample
 from experiments.papers.atro import topologies as atro
-from experiments.papers.common import drawing, points
+from experiments.papers.common import drawing, panel_kinds, points
 from experiments.papers.common.figure import Request
 from experiments.papers.common.panels import Panel
 from experiments.papers.common.sweep import Measured, Trial, Value, name_of
@@ -79,7 +79,7 @@ def values(line: Line2D) -> list[float]:
 
 def heights(axes: Axes) -> Counter[float]:
     """The values that lines, bars and violins show, without intervals, plans and the paper's."""
-    asides = {drawing.PAPER, drawing.INTERVAL_ID, drawing.CUT_OFF, drawing.PLANNED}
+    asides = {panel_kinds.PAPER, panel_kinds.INTERVAL_ID, panel_kinds.CUT_OFF, panel_kinds.PLANNED}
     lines = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() not in asides]
     bars = [bar for container in axes.containers for bar in container if isinstance(bar, Rectangle)]
     violin = axes.get_title() in ("(a) default", "(a) one pipeline") or not axes.get_xlabel()
@@ -89,20 +89,20 @@ def heights(axes: Axes) -> Counter[float]:
 
 def printed(axes: Axes) -> Counter[float]:
     """The paper's values."""
-    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == drawing.PAPER]
+    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == panel_kinds.PAPER]
     return Counter(values(line)[0] for line in found)
 
 
 def intervals(axes: Axes) -> Counter[tuple[float, ...]]:
     """The ends of the drawn intervals."""
-    names = (drawing.INTERVAL_ID, drawing.CUT_OFF)
+    names = (panel_kinds.INTERVAL_ID, panel_kinds.CUT_OFF)
     found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() in names]
     return Counter(tuple(values(line)) for line in found)
 
 
 def plans(axes: Axes) -> Counter[float]:
     """What plans promise."""
-    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == drawing.PLANNED]
+    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == panel_kinds.PLANNED]
     return Counter(values(line)[0] for line in found)
 
 
@@ -144,9 +144,10 @@ def saved_as(path: Path, panels: list[Panel], saved: list[tuple[Canvas, list[Pan
 @pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
     from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
-    from experiments.papers.goat.training import CHARTS, Epoch, Setting, keep  # noqa: PLC0415
+    from experiments.papers.goat.training import CHARTS  # noqa: PLC0415
+    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
 
-    settings = [Setting(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
+    settings = [EpochRun(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
     runs = [(setting, Epoch(0.1 + n / 10, 40 + n, 0, 0, "VALID")) for n, setting in enumerate(settings)]
     keep(tmp_path / "goat-testbed.jsonl", runs)
     FIGURES["goat"][name].run(Console(file=StringIO(), width=160), Request(tmp_path, quick=True))
@@ -168,11 +169,12 @@ def test_inarts_runs_leave_a_csv(
 def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
     saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path
 ) -> None:
-    from experiments.papers.goat.asynchrony_report import Point, panels  # noqa: PLC0415
+    from experiments.papers.goat.asynchrony_panels import panels  # noqa: PLC0415
+    from experiments.papers.goat.asynchrony_report import AsynchronyPoint  # noqa: PLC0415
 
-    def point(policy: str, spread: float, draw: int, verdict: str = "VALID", window: int = 256) -> Point:
+    def point(policy: str, spread: float, draw: int, verdict: str = "VALID", window: int = 256) -> AsynchronyPoint:
         transfers = 10 + 5 * spread + draw
-        return Point(policy, spread, draw, window, 1e3, transfers, 1e3, 1e3 + draw, 0.1, 5, 3, True, verdict)
+        return AsynchronyPoint(policy, spread, draw, window, 1e3, transfers, 1e3, 1e3 + draw, 0.1, 5, 3, True, verdict)
 
     runs = [point("atp", spread, draw) for spread in (0.0, 0.2) for draw in range(3)]
     runs += [point("goat", 0.0, 0), point("goat", 0.2, 0, "OVERLOADED"), point("atp", 0.2, 0, window=16)]
@@ -183,29 +185,30 @@ def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
 
 
 def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.aro.emulated import Row, panel  # noqa: PLC0415, needs Mininet
+    from experiments.papers.common.planned_measured import RateRow, panel  # noqa: PLC0415, needs Mininet
 
     names = ("aro", "random", "grid", "aggtree", "forest")
-    rows = [Row("leaf-spine", name, 500e3, 490e3 + n, True, "VALID") for n, name in enumerate(names)]
+    rows = [RateRow("leaf-spine", name, 500e3, 490e3 + n, True, "VALID") for n, name in enumerate(names)]
     saved_as(tmp_path / "figure", [panel(rows)], saved)
     with (tmp_path / "figure.csv").open() as file:
         assert {row["planned"] for row in csv.DictReader(file)} == {"500.0"}
 
 
 def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.p4inc_aoi.testbed_report import Row, Totals, panels, reductions_panel  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.testbed_report import RateRow, Totals, panels  # noqa: PLC0415
 
     totals = {
         name: Totals({"ResNet50": 8.0 - n, "VGG16": 20.0 - n}, 10 - n)
         for n, name in enumerate(("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW"))
     }
-    rows = [Row(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
+    rows = [RateRow(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
     saved_as(tmp_path / "testbed", panels(rows), saved)
     saved_as(tmp_path / "reductions", [reductions_panel(rows[::3], totals, 20)], saved)
 
 
 def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.p4inc_aoi.locality import Crossing, panel  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.crossings import Crossing, panel  # noqa: PLC0415, needs Mininet
 
     found = [Crossing("compact", 0, 0, (), 0.1, "VALID"), Crossing("fragmented", 2000, 2100, ("u1-u4",), 0.1, "VALID")]
     saved_as(tmp_path / "figure", [panel(found)], saved)

@@ -11,7 +11,7 @@ from rich.console import Console
 from experiments.papers.common.figure import Request
 from experiments.papers.goat import simulation as goat_simulation
 from experiments.papers.goat.networks import NETWORKS, ROUTINGS, draw
-from experiments.papers.goat.simulation import MODEL_BYTES, Chart, measure
+from experiments.papers.goat.simulation import MODEL_BYTES, SimulationChart, measure
 
 
 def result(scheme: str, spread: float = 0.2, seed: int = 1) -> dict[str, float]:
@@ -71,7 +71,7 @@ def test_a_figure_is_printed_with_the_papers_values_and_drawn(tmp_path: Path, mo
     monkeypatch.setattr(goat_simulation, "PROCESSES", 1)
     monkeypatch.setattr(goat_simulation, "measure", lambda _trial: {"overhead": 2 * 13.7})
     console = Console(record=True, width=160)
-    assert isinstance(goat_simulation.CHARTS["fig12"], Chart)
+    assert isinstance(goat_simulation.CHARTS["fig12"], SimulationChart)
     goat_simulation.run("fig12", console, Request(tmp_path, quick=True))
     assert "GOAT, leaf-spine, 35 workers" in (text := console.export_text())
     assert "2.00" in text

@@ -27,7 +27,7 @@ pytest.importorskip("mininet", reason="needs Mininet")
 from scapy.utils import rdpcap
 from typer.testing import CliRunner, Result
 
-from experiments.cli.commands import app
+from experiments.cli.app import app
 from experiments.inspect.capture import capturing
 from experiments.inspect.rates import Sampler, rates
 from experiments.run.planning import make_plan

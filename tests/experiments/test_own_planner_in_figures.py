@@ -15,7 +15,7 @@ from rich.console import Console
 from test_figure_data import SWEEPING, made_up_sweep
 
 from experiments.papers.aro.schemes import measure
-from experiments.papers.aro.setting import CAPACITY_BPS, SJST, Setting
+from experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting
 from experiments.papers.atro import topologies as atro
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Trial
@@ -96,11 +96,11 @@ def test_its_results_are_of_its_own_plans() -> None:
 # ---- why racks-in-turn has RANDOM's rate in ARO's figures ----------------------------------------
 
 
-def rates_bps(setting: Setting, seed: int) -> dict[str, float]:
+def rates_bps(setting: AroSetting, seed: int) -> dict[str, float]:
     return {name: float(measure(setting.trial(scheme=name, seed=seed))["least_bps"]) for name in ("RANDOM", NAME)}
 
 
-def plans(setting: Setting, seed: int) -> dict[str, Plan]:
+def plans(setting: AroSetting, seed: int) -> dict[str, Plan]:
     return {name: METHODS[name].plan(setting.problem(seed), Options(seed=seed)) for name in ("random", NAME)}
 
 
@@ -110,7 +110,7 @@ def spines(found: Plan) -> set[str]:
 
 
 @pytest.mark.parametrize("setting", [SJST, replace(SJST, workers=400), replace(SJST, share=0.7)], ids=str)
-def test_it_has_randoms_rate_where_the_fullest_common_leaf_decides(setting: Setting) -> None:
+def test_it_has_randoms_rate_where_the_fullest_common_leaf_decides(setting: AroSetting) -> None:
     """Both send all of a rack over one link of its leaf, unsummed if the leaf is a common switch.
 
     The fullest one's link is the bottleneck of either plan, though RANDOM takes one spine and racks-in-turn nearly all.

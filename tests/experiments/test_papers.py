@@ -15,7 +15,8 @@ from rich.console import Console
 
 from experiments.papers.common.figure import Request
 from experiments.papers.figures import FIGURES, figures, find_figure
-from experiments.papers.goat.asynchrony_report import Point, conclusion, means_table, over_spread, over_window, panels
+from experiments.papers.goat.asynchrony_panels import panels
+from experiments.papers.goat.asynchrony_report import AsynchronyPoint, conclusion, means_table, over_spread, over_window
 from planner.core.check import check
 from planner.core.evaluate import evaluate
 from topo.errors import InputError
@@ -55,8 +56,8 @@ def test_the_command_lists_and_refuses(tmp_path: Path) -> None:
 # ---- GOAT, Figure 13 ---------------------------------------------------------------------------
 
 
-def point(policy: str, spread: float, transfers: float, verdict: str = VALID, window: int = 256) -> Point:
-    return Point(
+def point(policy: str, spread: float, transfers: float, verdict: str = VALID, window: int = 256) -> AsynchronyPoint:
+    return AsynchronyPoint(
         policy, spread, 0, window, transfers * 1e3, transfers, 1e3, 1e3, 0.1, 5, 3, exact=True, verdict=verdict
     )
 
@@ -88,7 +89,7 @@ def test_the_figure_has_a_panel_for_windows_where_there_are_several() -> None:
 @pytest.mark.parametrize(("policy", "transfers"), [("atp", 11), ("esa", 11), ("shadow-copy", 11), ("goat", 14.375)])
 def test_plans_by_policy(policy: str, transfers: float) -> None:
     """Without spread: 8 + 2 + 1 links where every switch sums; for GOAT 14 by s1 or s2, and 17 by s3 for an eighth."""
-    from experiments.papers.goat.asynchrony import FRAGMENTS, PLANS, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.asynchrony_runs import FRAGMENTS, PLANS, testbed  # noqa: PLC0415, needs Mininet
 
     problem = testbed()
     plan = PLANS[policy](problem)
@@ -100,7 +101,7 @@ def test_plans_by_policy(policy: str, transfers: float) -> None:
 
 def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
     """As near as sixteen sub-models fill the slots. Every set of switches for every fragment."""
-    from experiments.papers.goat.asynchrony import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.asynchrony_runs import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415, needs Mininet
     from experiments.papers.goat.testbed import goat  # noqa: PLC0415
 
     switches = ("s1", "s2", "s3")
@@ -129,6 +130,7 @@ def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
 def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, tmp_path: Path) -> None:
     """Counts, not times: on a busy machine equal rates are only nearly equal."""
     from experiments.papers.common.trials import run_trials  # noqa: PLC0415
+
     from experiments.papers.goat import asynchrony as goat_asynchrony  # noqa: PLC0415, needs Mininet
 
     tried = [(shared, 0.0), (shared, 0.3), ("goat", 0.3)]
@@ -163,7 +165,7 @@ def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, tmp_
 def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: int | None, workers: int) -> None:
     """One model where all is summed, as the text has it of GOAT; without sums every worker's."""
     from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
-    from experiments.papers.goat.training import fragments, testbed  # noqa: PLC0415
+    from experiments.papers.goat.training_runs import fragments, testbed  # noqa: PLC0415
 
     problem = testbed("resnet18", workers)
     plan = SCHEMES[scheme](problem)
@@ -175,7 +177,7 @@ def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: in
 
 def test_workers_send_at_their_share_of_the_link_and_no_faster_than_planned() -> None:
     from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
-    from experiments.papers.goat.training import INTAKE_BPS, own_shares, testbed  # noqa: PLC0415
+    from experiments.papers.goat.training_runs import INTAKE_BPS, own_shares, testbed  # noqa: PLC0415
 
     problem = testbed("resnet18", 16)
     drawn = {worker: 0.1 + 0.05 * number for number, worker in enumerate(problem.jobs[0].workers)}
@@ -187,14 +189,14 @@ def test_workers_send_at_their_share_of_the_link_and_no_faster_than_planned() ->
 
 
 def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
-    from experiments.papers.goat.training import Epoch, Setting, keep, kept  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep, kept  # noqa: PLC0415, needs Mininet
 
     good, off = Epoch(0.4, 44, 0.01, 0, VALID), Epoch(0.4, 44, 0.06, 0, VALID)
     runs = {
-        Setting("resnet18", 8, "goat"): off,
-        Setting("resnet18", 8, "atp"): off,
-        Setting("resnet18", 8, "geryon"): good,
-        Setting("resnet18", 8, "esa"): replace(good, verdict="OVERLOADED"),
+        EpochRun("resnet18", 8, "goat"): off,
+        EpochRun("resnet18", 8, "atp"): off,
+        EpochRun("resnet18", 8, "geryon"): good,
+        EpochRun("resnet18", 8, "esa"): replace(good, verdict="OVERLOADED"),
     }
     keep(tmp_path / "runs.jsonl", runs.items())
     assert [setting.scheme for setting in kept(tmp_path / "runs.jsonl")] == ["atp", "geryon"]
@@ -203,10 +205,11 @@ def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("figure", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> None:
     from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
-    from experiments.papers.goat.training import CHARTS, Epoch, Setting, keep, run  # noqa: PLC0415
+    from experiments.papers.goat.training import CHARTS, run  # noqa: PLC0415
+    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
 
     places = CHARTS[figure].places(quick=True)
-    settings = [Setting(*place, scheme) for place in places for scheme in SCHEMES]
+    settings = [EpochRun(*place, scheme) for place in places for scheme in SCHEMES]
     keep(tmp_path / "goat-testbed.jsonl", [(setting, Epoch(0.36, 44, 0, 0, VALID)) for setting in settings])
     console = Console(width=120, record=True, file=StringIO())
     assert run(figure, console, Request(tmp_path, quick=True)) == VALID
@@ -219,9 +222,10 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
 @pytest.mark.root
 def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(tmp_path: Path) -> None:
     from experiments.papers.common.trials import run_trials  # noqa: PLC0415
-    from experiments.papers.goat.training import Setting, epoch  # noqa: PLC0415, needs Mininet
 
-    trials = [Setting("densenet121", 4, scheme).trial() for scheme in ("goat", "geryon")]
+    from experiments.papers.goat.training_runs import EpochRun, epoch  # noqa: PLC0415, needs Mininet
+
+    trials = [EpochRun("densenet121", 4, scheme).trial() for scheme in ("goat", "geryon")]
     with nothing_left():
         done = run_trials("testbed", trials, Request(tmp_path, switch="fast"), Console(quiet=True))
     goat, geryon = (epoch(*each) for each in zip(trials, done.outcomes, strict=True))
@@ -234,7 +238,7 @@ def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(tmp_path: Path
 
 
 def test_only_the_circuits_are_between_units() -> None:
-    from experiments.papers.p4inc_aoi.locality import between_units  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.crossings import between_units  # noqa: PLC0415, needs Mininet
 
     found = list(between_units(units(4)))
     assert len(found) == len(set(found)) == 12
@@ -242,7 +246,8 @@ def test_only_the_circuits_are_between_units() -> None:
 
 
 def test_by_plan_nothing_crosses_where_the_claim_says_so() -> None:
-    from experiments.papers.p4inc_aoi.locality import SCENES, planned_crossing, trials  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.crossings import planned_crossing  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.placements import SCENES, trials  # noqa: PLC0415, needs Mininet
 
     crossing = {trial.name: planned_crossing(trial) // FRAGMENT.wire_bytes for trial in trials(SCENES, 256 * 10)}
     # Of ten fragments: job 3's two sums and two copies of its results; without sums each worker's own.
@@ -255,7 +260,7 @@ def test_by_plan_nothing_crosses_where_the_claim_says_so() -> None:
 
 
 def test_what_the_bytes_say() -> None:
-    from experiments.papers.p4inc_aoi.locality import judgement  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.crossings import judgement  # noqa: PLC0415, needs Mininet
 
     assert "the claim holds" in judgement(0, VALID)
     assert "does not hold" in judgement(1, VALID)
@@ -267,7 +272,9 @@ def test_what_the_bytes_say() -> None:
 def test_of_jobs_inside_units_not_a_byte_crosses(switch: str, tmp_path: Path) -> None:
     """Of one over two units much does. Nobody turns to the PS only because the machine is busy."""
     from experiments.papers.common.trials import run_trials  # noqa: PLC0415
-    from experiments.papers.p4inc_aoi.locality import SCENES, crossing, trials  # noqa: PLC0415, needs Mininet
+
+    from experiments.papers.p4inc_aoi.crossings import crossing  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.placements import SCENES, trials  # noqa: PLC0415, needs Mininet
 
     chosen = [replace(t, options=NEVER_AGAIN) for t in trials(SCENES, 12_800) if t.name in ("compact", "fragmented")]
     with nothing_left():

@@ -14,8 +14,8 @@ from experiments.papers.aro import efficiency as aro_efficiency
 from experiments.papers.aro import sample as aro_sample
 from experiments.papers.aro.sample import Case, cases, sample
 from experiments.papers.aro.schemes import EXACT, LEVELS, Ask, Found, measure, quantised, scheme_of
-from experiments.papers.aro.setting import CAPACITY_BPS, MJMT, SJST, Setting
-from experiments.papers.common import statements as text
+from experiments.papers.aro.setting import CAPACITY_BPS, MJMT, SJST, AroSetting
+from experiments.papers.common import statements
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Result, Trial
 from experiments.papers.figures import FIGURES, find_figure
@@ -26,7 +26,7 @@ from planner.methods.aro.task import tasks_of
 from planner.methods.aro.variants import LiteralOptions
 from planner.registry import METHODS
 
-LITTLE = Setting(workers=16, leaves=4, share=0.7)
+LITTLE = AroSetting(workers=16, leaves=4, share=0.7)
 FILES = {".csv", ".png", ".svg"}
 
 
@@ -48,11 +48,11 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
         *((aro_efficiency, name) for name in ("SJST", "FIVE_JOBS", "SMALL")),
     ]:
         found = getattr(module, name)
-        monkeypatch.setattr(module, name, shrunk(found) if isinstance(found, Setting) else [*map(shrunk, found)])
+        monkeypatch.setattr(module, name, shrunk(found) if isinstance(found, AroSetting) else [*map(shrunk, found)])
     monkeypatch.setattr(aro_efficiency, "SHORT", (("time_limit_s", 2.0),))
 
 
-def shrunk(setting: Setting) -> Setting:
+def shrunk(setting: AroSetting) -> AroSetting:
     return replace(setting, jobs=min(2, setting.jobs), workers=max(4, setting.workers // 12), leaves=5, share=0.7)
 
 
@@ -145,7 +145,7 @@ def test_the_fast_prunings_are_those_of_the_published_model(seed: int) -> None:
 
 
 def test_several_tasks_are_pruned_too() -> None:
-    problem = Setting(jobs=2, workers=12, leaves=5, share=0.8).problem(1)
+    problem = AroSetting(jobs=2, workers=12, leaves=5, share=0.8).problem(1)
     options = SolverOptions(time_limit_s=5)
     all_of_them = accelerated(problem, options, sro=False)
     pruned = accelerated(problem, options, sro=False, alpha=0.3)
@@ -159,26 +159,26 @@ def test_any_planner_is_a_scheme() -> None:
     assert found.rates_bps[1] == [pytest.approx(CAPACITY_BPS / 16)]
 
 
-def judged() -> Iterator[tuple[text.Statement, bool]]:
-    yield text.is_about("", 1.75, 1.75), True
-    yield text.is_about("", 3.66, 1.75), False
-    yield text.is_below("", 0.08, 0.07), False
-    yield text.is_above("", 2.1, 2), True
-    yield text.spans("", [2.2, 3.0, 4.0], 2.2, 4.0), True
-    yield text.spans("", [2.2, 3.0, 5.0], 2.2, 4.0), False
-    yield text.rises("", [1, 2, 2]), True
-    yield text.rises("", [1, 3, 2]), False
-    yield text.rises("", [2, 2]), False
-    yield text.falls("", [3, 2, 1]), True
-    yield text.falls("", [1, 2]), False
-    yield text.is_level("", [1.0, 1.1, 1.2]), True
-    yield text.is_level("", [1.0, 1.3]), False
+def judged() -> Iterator[tuple[statements.Statement, bool]]:
+    yield statements.is_about("", 1.75, 1.75), True
+    yield statements.is_about("", 3.66, 1.75), False
+    yield statements.is_below("", 0.08, 0.07), False
+    yield statements.is_above("", 2.1, 2), True
+    yield statements.spans("", [2.2, 3.0, 4.0], 2.2, 4.0), True
+    yield statements.spans("", [2.2, 3.0, 5.0], 2.2, 4.0), False
+    yield statements.rises("", [1, 2, 2]), True
+    yield statements.rises("", [1, 3, 2]), False
+    yield statements.rises("", [2, 2]), False
+    yield statements.falls("", [3, 2, 1]), True
+    yield statements.falls("", [1, 2]), False
+    yield statements.is_level("", [1.0, 1.1, 1.2]), True
+    yield statements.is_level("", [1.0, 1.3]), False
 
 
 @pytest.mark.parametrize(("statement", "holds"), list(judged()))
-def test_statements_compare(statement: text.Statement, holds: bool) -> None:
+def test_statements_compare(statement: statements.Statement, holds: bool) -> None:
     assert statement.holds is holds
     console = silent()
-    console.print(text.table_of([statement]))
+    console.print(statements.table_of([statement]))
     assert ("holds" in printed(console)) is holds
     assert ("differs" in printed(console)) is not holds

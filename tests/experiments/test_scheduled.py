@@ -67,7 +67,8 @@ def test_labels_carry_what_the_slot_grants_between_units_only() -> None:
 
 
 def test_reductions_are_means_over_pairs_and_need_both() -> None:
-    from experiments.papers.p4inc_aoi.testbed_report import REDUCTIONS, Row, Totals, claims  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.testbed_reductions import REDUCTIONS  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, claims  # noqa: PLC0415
 
     totals = {
         "noINC-FCFS": Totals({"ResNet50": 8.0, "VGG16": 20.0}, 10),
@@ -81,7 +82,7 @@ def test_reductions_are_means_over_pairs_and_need_both() -> None:
     assert found["VGG16's JCT, by TW with INC"] == pytest.approx(100 * 7 / 15)
     assert all(each.ours({"INC-TW": totals["INC-TW"]}) is None for each in REDUCTIONS)
 
-    rows = [Row(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
+    rows = [ScenarioRow(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
     assert all(claim.holds for claim in claims(rows))
     late = replace(totals["INC-TW"], jct_s={"ResNet50": 3.0, "VGG16": 9.5})
     assert [claim.holds for claim in claims([*rows[:3], replace(rows[3], measured=late)])] == [True, True, True, False]

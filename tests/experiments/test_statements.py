@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers.common import statements as text
+from experiments.papers.common import orders, statements
 from experiments.papers.common.estimates import estimate, quantile, ratio_of_means
 from experiments.papers.common.figure import Request
 from experiments.papers.figures import FIGURES
@@ -19,27 +19,27 @@ PLACES = ["a", "b", "c"]
 
 
 def test_an_order_has_a_statement_for_each_two_neighbours_and_names_where_it_differs() -> None:
-    first, second = text.in_order("Fig. 1", ("high", "middle", "low"), CURVES, PLACES)
+    first, second = orders.in_order("Fig. 1", ("high", "middle", "low"), CURVES, PLACES)
     assert (first.says, first.holds) == ("Fig. 1: high above middle", False)
     assert first.ours == "at 2 of 3; not at c: 7 to 7.3", "2 % the wrong way round are no difference"
     assert (second.ours, second.holds) == ("at all 3", True)
 
 
 def test_the_highest_and_the_lowest() -> None:
-    assert not text.is_highest("", "high", ("middle", "low"), CURVES, PLACES).holds
-    assert text.is_lowest("", "low", ("middle", "high"), CURVES, PLACES).holds
-    differs = text.is_lowest("", "middle", ("high",), CURVES, PLACES)
+    assert not orders.is_highest("", "high", ("middle", "low"), CURVES, PLACES).holds
+    assert orders.is_lowest("", "low", ("middle", "high"), CURVES, PLACES).holds
+    differs = orders.is_lowest("", "middle", ("high",), CURVES, PLACES)
     assert (differs.holds, differs.ours) == (False, "at 2 of 3; not at c: 7.3 to 7")
 
 
 def test_crossing() -> None:
-    assert text.crosses("", [1, 3], [2, 2]).holds
-    assert not text.crosses("", [1, 1.5], [2, 2]).holds
-    assert not text.crosses("", [3, 4], [2, 2]).holds
+    assert statements.crosses("", [1, 3], [2, 2]).holds
+    assert not statements.crosses("", [1, 1.5], [2, 2]).holds
+    assert not statements.crosses("", [3, 4], [2, 2]).holds
 
 
 def test_only_statements_decides_what_differs() -> None:
-    folder = Path(text.__file__).parent
+    folder = Path(statements.__file__).parent
     naming = [path.name for path in folder.glob("*.py") if "[red]differs[/]" in path.read_text()]
     making = [path.name for path in folder.glob("*.py") if "Statement(" in path.read_text()]
     assert naming == making == ["statements.py"]
@@ -69,9 +69,10 @@ def test_goats_figures_say_that_esa_is_on_the_wrong_side_of_atp(name: str) -> No
 @pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_goats_figures_print_their_orders(name: str, tmp_path: Path) -> None:
     from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
-    from experiments.papers.goat.training import CHARTS, Epoch, Setting, keep  # noqa: PLC0415
+    from experiments.papers.goat.training import CHARTS  # noqa: PLC0415
+    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
 
-    settings = [Setting(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
+    settings = [EpochRun(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
     times = {"goat": 0.36, "esa": 1.64, "atp": 1.34, "geryon": 1.95}
     runs = [(setting, Epoch(times[setting.scheme], 50 * times[setting.scheme], 0, 0, "VALID")) for setting in settings]
     keep(tmp_path / "goat-testbed.jsonl", runs)

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
 
-from experiments.papers.common import drawing
-from experiments.papers.common import method_styles as styles
-from experiments.papers.common import own_planners as own
+from experiments.papers.common import drawing, method_styles, own_planners
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.method_styles import BUILT_IN_COLORS, METHODS, OWN_COLORS, Style, own_style, style_of
 from experiments.papers.common.panels import LINES, Panel
@@ -101,7 +99,7 @@ def test_twelve_planners_of_ones_own_are_told_apart_and_are_like_no_built_in_met
 
 
 def test_a_planner_of_ones_own_gets_a_style_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(styles, "OWN", {"first": None, "racks-in-turn": None})
+    monkeypatch.setattr(method_styles, "OWN", {"first": None, "racks-in-turn": None})
     assert style_of("racks-in-turn") == own_style(1)
     assert style_of("racks-in-turn, fat-tree").color == own_style(1).color
 
@@ -113,9 +111,9 @@ def test_a_name_without_a_style_is_an_error() -> None:
 
 def test_colours_stand_in_one_file() -> None:
     """No other module of the papers' figures names a colour."""
-    folder = Path(styles.__file__).parent
+    folder = Path(method_styles.__file__).parent
     naming = [path.name for path in folder.glob("*.py") if re.search(r'"#[0-9A-Fa-f]{6}"', path.read_text())]
-    assert sorted(naming) == ["drawing.py", "styles.py"]
+    assert sorted(naming) == ["drawing.py", "method_styles.py"]
     drawn = re.findall(r'"(#[0-9A-Fa-f]{6})"', (folder / "drawing.py").read_text())
     assert drawn == ["#E4E8EC"], "the grid's grey is no method's"
 
@@ -145,9 +143,9 @@ def test_a_figure_says_whom_it_leaves_out_and_why(monkeypatch: pytest.MonkeyPatc
     from rich.console import Console  # noqa: PLC0415
 
     console = Console(file=StringIO(), width=100)
-    own.leave_out(console, own.SCHEDULES)
+    own_planners.leave_out(console, own_planners.COMPARES_SCHEDULERS)
     assert not console.file.getvalue()  # type: ignore[attr-defined]
-    monkeypatch.setattr(own, "OWN", {"racks-in-turn": None})
-    own.leave_out(console, own.SCHEDULES)
+    monkeypatch.setattr(own_planners, "OWN", {"racks-in-turn": None})
+    own_planners.leave_out(console, own_planners.COMPARES_SCHEDULERS)
     assert "not in this figure: racks-in-turn (it compares schedulers" in console.file.getvalue()  # type: ignore[attr-defined]
     assert isinstance(style_of("ARO"), Style)

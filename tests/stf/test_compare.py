@@ -10,7 +10,7 @@ import pytest
 from targets import PROGRAMS
 from typer.testing import CliRunner
 
-from experiments.cli.commands import app
+from experiments.cli.app import app
 from switch.control.entry_check import check_entries
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program

@@ -10,7 +10,7 @@ import pytest
 from targets import EVERYWHERE, PROGRAMS
 from typer.testing import CliRunner
 
-from experiments.cli.commands import app
+from experiments.cli.app import app
 from switch.program.read import read_program
 from switch.stf.names import Names
 from switch.stf.play import Verdict, play

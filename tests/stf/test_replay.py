@@ -12,7 +12,7 @@ from scapy.utils import PcapNgWriter, rdpcap, wrpcap
 from targets import EVERYWHERE, PROGRAMS
 from typer.testing import CliRunner
 
-from experiments.cli.commands import app
+from experiments.cli.app import app
 from topo.errors import InputError
 
 COMMANDS = """

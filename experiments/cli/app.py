@@ -1,0 +1,60 @@
+"""The `inakit` command: its commands, of which each is a file of `experiments.cli.commands`.
+
+`experiments.cli.main` runs it, and says what errors and signals end in.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from experiments.cli.commands import (
+    bench,
+    calibrate,
+    capture,
+    check,
+    design,
+    dissector,
+    dump,
+    emulate,
+    exactness,
+    jobs,
+    plan,
+    planners,
+    reproduce,
+    switch,
+    top,
+    topo,
+    train,
+)
+from experiments.cli.options import with_groups
+
+COMMANDS = (
+    emulate.emulate,
+    train.train,
+    plan.plan,
+    design.design,
+    topo.topo,
+    jobs.jobs,
+    check.check,
+    planners.planners,
+    bench.bench,
+    exactness.exactness,
+    reproduce.reproduce,
+    dump.dump,
+    calibrate.calibrate,
+    capture.capture,
+    top.top,
+    dissector.dissector,
+)
+"""In the order in which the help lists them."""
+
+app = typer.Typer(
+    name="inakit",
+    help="Emulation of in-network aggregation: plan it, run it on real packets, compare.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(switch.app, name="switch")
+for command in COMMANDS:
+    app.command()(with_groups(command))

@@ -1,0 +1,1 @@
+"""The commands of `inakit`, a file for each."""

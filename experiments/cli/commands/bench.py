@@ -1,0 +1,27 @@
+"""`inakit bench`: how many packets per second every installed switch target carries."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; without root")]
+Quick = Annotated[bool, typer.Option("--quick", help="with --planners: a few seeds, in some minutes")]
+
+
+def bench(planners: OfPlanners = False, quick: Quick = False) -> None:
+    """Packets per second without loss, of every installed switch target, side by side."""
+    from experiments.bench.measure import installed_targets, run_bench  # noqa: PLC0415
+    from experiments.bench.planners import bench_planners  # noqa: PLC0415
+    from experiments.bench.several_tasks import bench_several  # noqa: PLC0415
+    from experiments.bench.tables import rate_table, set_up_table  # noqa: PLC0415
+
+    console = Console()
+    if planners:
+        console.print(bench_planners(console, quick=quick))
+        console.print(bench_several(console, quick=quick))
+        return
+    findings = run_bench(installed_targets(), console)
+    console.print(rate_table(findings.rates), set_up_table(findings))

@@ -1,0 +1,34 @@
+"""`inakit calibrate`: the highest link rate at which this machine carries a plan."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import RESULTS, FabricOptions, JobsOptions, Results, Seed, Switch
+
+Planner = Annotated[str, typer.Option(help="a planner by name")]
+Curve = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with all hosts working")]
+Verify = Annotated[int, typer.Option(help="check with so many runs each that overload is always caught")]
+
+
+def calibrate(
+    fabric: FabricOptions,
+    job: JobsOptions,
+    planner: Planner = "aro",
+    switch: Switch = "auto",
+    seed: Seed = 0,
+    curve: Curve = None,
+    verify: Verify = 0,
+    results: Results = RESULTS,
+) -> None:
+    """Find the highest link rate at which this machine carries a plan; `emulate` then warns of one that it cannot."""
+    from experiments.cli.calibrate_fabric import Command, run_calibrate, run_curve  # noqa: PLC0415
+
+    command = Command(fabric.choice(seed), job.choice(seed), planner, switch, seed)
+    if curve is not None:
+        run_curve(command, curve, results, Console())
+    else:
+        raise typer.Exit(run_calibrate(command, verify, Console()))

@@ -1,0 +1,31 @@
+"""`inakit capture`: what arrives and leaves at a port of a running switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import Network, SwitchName
+from topo.live.running import find_network
+
+Port = Annotated[int, typer.Argument(help="the number of one of its ports")]
+Output = Annotated[Path, typer.Option(help="a .pcap file")]
+Seconds = Annotated[float | None, typer.Option(help="end after so many seconds")]
+Packets = Annotated[int | None, typer.Option(help="end after so many packets")]
+
+
+def capture(
+    switch: SwitchName,
+    port: Port,
+    output: Output,
+    seconds: Seconds = None,
+    packets: Packets = None,
+    run: Network = None,
+) -> None:
+    """Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network."""
+    from experiments.inspect.capture import Limit, capture_to  # noqa: PLC0415
+
+    capture_to(Console(), find_network(run), (switch, port), output, Limit(seconds, packets))

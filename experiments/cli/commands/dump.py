@@ -1,0 +1,31 @@
+"""`inakit dump`: what a switch of a running network holds now."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import Network, SwitchName
+from topo.live.running import find_network
+
+Table = Annotated[str | None, typer.Option(help="only this table, such as aggregation")]
+Register = Annotated[str | None, typer.Option(help="only this register, such as slot_bitmap")]
+Counter = Annotated[str | None, typer.Option(help="only this counter, such as events")]
+Json = Annotated[bool, typer.Option("--json", help="all of it, for programs")]
+
+
+def dump(
+    switch: SwitchName,
+    table: Table = None,
+    register: Register = None,
+    counter: Counter = None,
+    json: Json = False,
+    run: Network = None,
+) -> None:
+    """Show the tables, registers and counters of a switch while it works."""
+    from experiments.inspect.dump import dump as show  # noqa: PLC0415
+
+    asked = {"table": table, "register": register, "counter": counter}
+    show(Console(), find_network(run), switch, asked, as_json=json)

@@ -1,0 +1,96 @@
+"""`inakit emulate`: plan, build the network, send real gradients through it, and compare planned with measured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import (
+    FabricOptions,
+    Iterations,
+    RunOptions,
+    SizedJobsOptions,
+    exit_code,
+    split_names,
+)
+from experiments.run.scenario import build_problem
+from topo.errors import InputError
+
+DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
+
+Planners = Annotated[
+    str | None,
+    typer.Option(help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them"),
+]
+Preset = Annotated[str, typer.Option(help="a paper's network and models, such as inart")]
+Mode = Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")]
+Pcap = Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")]
+PatchPanel = Annotated[bool, typer.Option(help="all optical links through one circuit switch")]
+Replan = Annotated[
+    bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
+]
+
+
+def emulate(
+    fabric: FabricOptions,
+    job: SizedJobsOptions,
+    run: RunOptions,
+    iterations: Iterations = 3,
+    planners: Planners = None,
+    preset: Preset = "",
+    mode: Mode = "reliable",
+    pcap: Pcap = "",
+    patch_panel: PatchPanel = False,
+    replan: Replan = False,
+) -> None:
+    """Plan, build the network, send real gradients through it, and compare planned with measured."""
+    from experiments.emulate.defaults import Free  # noqa: PLC0415
+    from experiments.emulate.emulate import Emulation  # noqa: PLC0415, the network needs Mininet; planning does not
+    from experiments.emulate.emulate import run as run_emulation  # noqa: PLC0415
+    from experiments.inspect.capture import capture_places  # noqa: PLC0415
+
+    names = None if planners is None else split_names(planners)
+    if preset:
+        others = {"faults": run.faults, "policy": run.policy, "replan": replan, "model": job.model}
+        refuse_beside_preset(preset, others | {"patch-panel": patch_panel})
+        raise typer.Exit(emulate_preset(preset, fabric, run, names, mode))
+    chosen, jobs = fabric.choice(run.seed), job.sized(run.seed, iterations)
+    problem = build_problem(chosen, jobs)
+    emulation = Emulation(
+        problem,
+        DEFAULT_PLANNERS if names is None else names,
+        run.switch,
+        mode,
+        run.seed,
+        run.results,
+        fabric.factor,
+        captures=capture_places(problem.fabric, pcap),
+        faults=run.fault_plan(problem),
+        policies=run.policies,
+        replan=replan,
+        patch_panel=patch_panel,
+        free=Free(rates=not chosen.gives_rates, gradients=not jobs.gives_size),
+        keep_going=run.keep_going,
+    )
+    raise typer.Exit(exit_code(run_emulation(emulation, Console()).verdict))
+
+
+def refuse_beside_preset(preset: str, others: dict[str, object]) -> None:
+    """Raise `InputError` for an option that a preset leaves no room for."""
+    for option, value in others.items():
+        if value:
+            why = "a preset has none; describe its jobs instead"
+            raise InputError(f"--{option} {value} with --preset {preset}: {why}")
+
+
+def emulate_preset(
+    preset: str, fabric: FabricOptions, run: RunOptions, planners: tuple[str, ...] | None, mode: str
+) -> int:
+    """Run a paper's network and models; the exit code."""
+    from experiments.emulate.presets import PresetRun, run_preset  # noqa: PLC0415, needs Mininet
+
+    chosen = fabric.choice(run.seed)
+    asked = PresetRun(preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going)
+    return exit_code(run_preset(asked, Console()))

@@ -1,0 +1,48 @@
+"""`inakit exactness`: whether all sums are exact, under every slot policy and fault."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import split_names
+from planner.core.policies import POLICIES
+from topo.errors import InputError
+
+Switches = Annotated[
+    str, typer.Option(help="process (here, without root), fast or bmv2 (a Mininet network each), auto: both")
+]
+Policies = Annotated[str, typer.Option(help="slot policies, separated by commas; all without it")]
+Levels = Annotated[str, typer.Option(help="levels of aggregation")]
+Conditions = Annotated[str, typer.Option(help="conditions such as '1 % loss,worker paused'; all without it")]
+Fragments = Annotated[
+    int | None, typer.Option(min=2, help="of each run's gradient; default: 400, 2000 on fast, 200 on bmv2")
+]
+Long = Annotated[bool, typer.Option("--long", help="10^6 fragments on each switch, over all its runs")]
+
+
+def exactness(
+    switch: Switches = "process",
+    policies: Policies = "",
+    levels: Levels = "1,2,3",
+    conditions: Conditions = "",
+    fragments: Fragments = None,
+    long: Long = False,
+) -> None:
+    """Whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
+    from experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
+    from experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out  # noqa: PLC0415
+    from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
+
+    chosen = cells(
+        split_names(policies) or [*POLICIES],
+        parse_levels(levels),
+        split_names(conditions) or [*CONDITIONS],
+        chosen_worlds(split_names(switch) or ["process"]),
+    )
+    if long and fragments:
+        raise InputError(f"--long and --fragments {fragments}: choose one; --long shares 10^6 out by itself")
+    found = run_matrix(chosen, shared_out(LONG, chosen) if long else fragments, Console())
+    raise typer.Exit(0 if all(tried.exact for tried in found) else 1)

@@ -1,0 +1,33 @@
+"""`inakit jobs`: a file of jobs to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import GradientOptions, Iterations, Seed, ShapeOptions
+from experiments.run.scenario import JobChoice, build_problem
+
+Output = Annotated[Path | None, typer.Option(help="a new .yml file; printed without it")]
+
+
+def jobs(
+    fabric: ShapeOptions,
+    job: GradientOptions,
+    iterations: Iterations = 3,
+    seed: Seed = 0,
+    output: Output = None,
+) -> None:
+    """Write a file of jobs to begin with: the single job that is run without --jobs, every key explained."""
+    from experiments.cli.starter_jobs import jobs_text, write_jobs  # noqa: PLC0415
+
+    choice = JobChoice(None, job.workers, job.servers, job.gradient_bytes, iterations, seed, job.model)
+    problem = build_problem(fabric.choice(seed), choice)
+    if output is None:
+        print(jobs_text(problem, fabric.topo), end="")
+        return
+    write_jobs(problem, fabric.topo, output)
+    Console().print(f"wrote {output}", highlight=False)

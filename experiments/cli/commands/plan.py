@@ -1,0 +1,43 @@
+"""`inakit plan`: what a method decides, what to expect, and the table entries; or several methods side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import FabricOptions, PlanMode, Seed, SizedJobsOptions, split_names
+from experiments.run.scenario import build_problem
+from planner.registry import find_method
+
+Planner = Annotated[str, typer.Option(help="by name; several, comma between, are compared")]
+Output = Annotated[
+    Path | None, typer.Option(help="folder for plan.json and the table entries; one in it for each of several")
+]
+
+
+def plan(
+    fabric: FabricOptions,
+    job: SizedJobsOptions,
+    planner: Planner = "aro",
+    mode: PlanMode = "reliable",
+    seed: Seed = 0,
+    output: Output = None,
+) -> None:
+    """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
+    from experiments.run.planning import plan_to_run, print_comparison, print_plan, write_plan  # noqa: PLC0415
+
+    problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
+    names = split_names(planner) or (planner,)
+    for name in names:
+        find_method(name)
+    plans = {name: plan_to_run(problem, name, seed, mode) for name in names}
+    if len(plans) == 1:
+        print_plan(Console(), problem, *plans.values())
+    else:
+        print_comparison(Console(), problem, plans)
+    for name, made in plans.items():
+        if output is not None:
+            write_plan(output if len(plans) == 1 else output / name, problem, made.plan)

@@ -1,0 +1,20 @@
+"""`inakit top`: rates of links and switches, drops and processors of a running network."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import Network
+
+Interval = Annotated[float, typer.Option(help="seconds between two looks")]
+Once = Annotated[bool, typer.Option("--once", help="print one interval and end")]
+
+
+def top(interval: Interval = 1.0, once: Once = False, run: Network = None) -> None:
+    """Watch a running network: rates of links and switches, drops, processors; the busiest first."""
+    from experiments.inspect.top import top as watch  # noqa: PLC0415
+
+    watch(Console(), run, interval, once=once)

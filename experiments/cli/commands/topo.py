@@ -1,0 +1,38 @@
+"""`inakit topo`: draw a fabric, and save it as YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import FabricOptions, JobsOptions, PlanMode, Seed
+from experiments.run.scenario import build_problem
+
+Planner = Annotated[str | None, typer.Option(help="draw this planner's trees and link loads too")]
+Output = Annotated[Path, typer.Option(help="name of the files; .png, .svg and .yml are added")]
+FABRIC = Path("fabric")
+
+
+def topo(
+    fabric: FabricOptions,
+    job: JobsOptions,
+    planner: Planner = None,
+    mode: PlanMode = "reliable",
+    seed: Seed = 0,
+    output: Output = FABRIC,
+) -> None:
+    """Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."""
+    from experiments.run.planning import draw_fabric, plan_to_run, tell_room  # noqa: PLC0415
+
+    choice = fabric.choice(seed)
+    problem = made = None
+    if planner is not None:
+        problem = build_problem(choice, job.choice(seed))
+        run = plan_to_run(problem, planner, seed, mode)
+        tell_room(Console(), planner, run)
+        made = run.plan
+    for path in draw_fabric(choice.build(), problem, made, output):
+        Console().print(f"wrote {path}", highlight=False)

@@ -1,0 +1,54 @@
+"""`inakit train`: train a small model through the emulated switches."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import FabricOptions, RunOptions, TaskOptions, exit_code, split_names
+from experiments.run.scenario import build_problem
+
+Planners = Annotated[str, typer.Option(help="by name, comma between; `inakit planners` lists them")]
+Epochs = Annotated[int, typer.Option(help="passes over the training data")]
+Batch = Annotated[int, typer.Option(help="samples per worker and iteration")]
+Hidden = Annotated[str, typer.Option(help="units of the model's hidden layers, comma between")]
+Compute = Annotated[float, typer.Option(help="how long workers compute in an iteration; 0: as long as it takes here")]
+FrameworkName = Annotated[str, typer.Option(help="numpy, or torch (DDP with a communication hook)")]
+
+
+def train(
+    fabric: FabricOptions,
+    job: TaskOptions,
+    run: RunOptions,
+    planners: Planners = "aro,atp",
+    epochs: Epochs = 4,
+    batch: Batch = 16,
+    hidden: Hidden = "256,64",
+    compute_s: Compute = 0.05,
+    framework: FrameworkName = "numpy",
+) -> None:
+    """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
+    from experiments.emulate.defaults import Free  # noqa: PLC0415
+    from experiments.emulate.emulate import Emulation  # noqa: PLC0415, the network needs Mininet; planning does not
+    from experiments.train.train import run_training, training_problem  # noqa: PLC0415
+    from traffic.training.task import Recipe, parse_layers  # noqa: PLC0415
+
+    chosen = fabric.choice(run.seed)
+    recipe = Recipe(parse_layers(hidden), epochs, batch, seed=run.seed)
+    problem, task = training_problem(build_problem(chosen, job.choice(run.seed)), recipe, compute_s)
+    emulation = Emulation(
+        problem,
+        split_names(planners),
+        run.switch,
+        "reliable",
+        run.seed,
+        run.results,
+        fabric.factor,
+        faults=run.fault_plan(problem),
+        policies=run.policies,
+        free=Free(rates=not chosen.gives_rates),
+        keep_going=run.keep_going,
+    )
+    raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))

@@ -1,0 +1,208 @@
+"""Options that several commands have, each declared once, in groups that a command takes as a parameter.
+
+    def plan(fabric: FabricOptions, job: SizedJobOptions, seed: Seed = 0) -> None: ...
+
+    app.command()(with_groups(plan))
+
+A group is a frozen dataclass. `with_groups` makes each of its fields an option of the command's own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, parse_scale
+from planner.core.policies import POLICIES
+from planner.core.problem import Problem
+from traffic.measure.verdict import VALID
+
+if TYPE_CHECKING:
+    from experiments.faults.faults_file import FaultPlan
+
+Scale = Annotated[str, typer.Option(help="emulate every rate of the fabric at this scale: 1/5000")]
+Gradient = Annotated[
+    int | None,
+    typer.Option(
+        help=f"gradient bytes of the single job; default: a thousandth of --model, or {DEFAULT_GRADIENT_BYTES}"
+    ),
+]
+Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
+Seed = Annotated[int, typer.Option(help="decides everything random")]
+Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
+PlanMode = Annotated[
+    str, typer.Option("--mode", help="the rates of a run that is reliable (results need room) or a replay (none come)")
+]
+Results = Annotated[Path, typer.Option(help="where run folders go")]
+Network = Annotated[
+    str | None, typer.Option("--run", help="which network, where several are running: its four-letter id")
+]
+SwitchName = Annotated[str, typer.Argument(help="a switch of a running network, by name")]
+
+RESULTS = Path("results")
+
+
+@dataclass(frozen=True)
+class ShapeOptions:
+    """Which fabric, and how large."""
+
+    topo: Annotated[
+        str, typer.Option(help="fattree, leafspine, a named fabric (and options: units:ports=2), a .yml/.graphml file")
+    ] = "fattree"
+    k: Annotated[int | None, typer.Option(help="fat-tree: ports per switch, even")] = None
+    leaves: Annotated[int | None, typer.Option(help="leaf-spine: leaf switches")] = None
+    spines: Annotated[int | None, typer.Option(help="leaf-spine: spine switches")] = None
+    hosts_per_leaf: Annotated[int | None, typer.Option(help="leaf-spine: hosts under each leaf")] = None
+
+    def choice(self, seed: int) -> FabricChoice:
+        """The fabric that is chosen; `seed` decides what is random in it."""
+        return FabricChoice(self.topo, self.k, self.leaves, self.spines, self.hosts_per_leaf, seed=seed)
+
+
+@dataclass(frozen=True)
+class FabricOptions(ShapeOptions):
+    """Which fabric, how large, and what its links and switches are like."""
+
+    capacity: Annotated[str | None, typer.Option(help="of every link: 20M, or 10M:30M for random ones")] = None
+    ina: Annotated[str | None, typer.Option(help="switches that aggregate: a share (0.2) or names (leaf1,spine1)")] = (
+        None
+    )
+    pipelines: Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")] = None
+    scale: Scale = "1"
+
+    def choice(self, seed: int) -> FabricChoice:
+        """The fabric that is chosen; `seed` decides what is random in it."""
+        size = (self.topo, self.k, self.leaves, self.spines, self.hosts_per_leaf)
+        return FabricChoice(*size, self.capacity, self.ina, self.pipelines, self.scale, seed)
+
+    @property
+    def factor(self) -> float:
+        """The scale as a number. Raises `InputError`."""
+        return parse_scale(self.scale)
+
+
+@dataclass(frozen=True)
+class TaskOptions:
+    """Who takes part in the single job."""
+
+    workers: Annotated[
+        int | None, typer.Option(help="workers of the single job; default: all other hosts, but no more than 16")
+    ] = None
+    servers: Annotated[int, typer.Option(help="parameter servers of the single job")] = 1
+
+    def choice(self, seed: int) -> JobChoice:
+        """The job that is chosen; `seed` decides what is random in it."""
+        return JobChoice(None, self.workers, self.servers, seed=seed)
+
+
+@dataclass(frozen=True)
+class GradientOptions(TaskOptions):
+    """Who takes part in the single job, and how large its gradient is."""
+
+    gradient_bytes: Gradient = None
+    model: Annotated[
+        str,
+        typer.Option(help="what layers the gradient has, for planner goat: a table of planner/models, or a .csv file"),
+    ] = ""
+
+
+@dataclass(frozen=True)
+class JobsOptions(TaskOptions):
+    """Who takes part in the single job, or a file of jobs."""
+
+    jobs: Annotated[Path | None, typer.Option(help="a YAML file of jobs; without one, a single job")] = None
+
+    def choice(self, seed: int) -> JobChoice:
+        """The jobs that are chosen; `seed` decides what is random in them."""
+        return JobChoice(self.jobs, self.workers, self.servers, seed=seed)
+
+
+@dataclass(frozen=True)
+class SizedJobsOptions(GradientOptions):
+    """The single job and the size of its gradient, or a file of jobs."""
+
+    jobs: Annotated[Path | None, typer.Option(help="a YAML file of jobs; without one, a single job")] = None
+
+    def sized(self, seed: int, iterations: int) -> JobChoice:
+        """The jobs that are chosen, with so many iterations of a single one."""
+        return JobChoice(self.jobs, self.workers, self.servers, self.gradient_bytes, iterations, seed, self.model)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How plans are run on a network."""
+
+    switch: Switch = "auto"
+    policy: Annotated[
+        str,
+        typer.Option(help="slot policies, comma between: " + ", ".join(POLICIES) + "; default: the planner's own"),
+    ] = ""
+    faults: Annotated[Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")] = (
+        None
+    )
+    seed: Seed = 0
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="do not end a run early that clearly falls behind its plan")
+    ] = False
+    results: Results = RESULTS
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The slot policies by name."""
+        return split_names(self.policy)
+
+    def fault_plan(self, problem: Problem) -> FaultPlan | None:
+        """What the faults file says for a problem; None without a file. Raises `InputError`."""
+        from experiments.faults.faults_file import load_faults  # noqa: PLC0415
+
+        return None if self.faults is None else load_faults(self.faults, problem)
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """What commas separate, without what is empty."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def exit_code(verdict: str) -> int:
+    """0 when VALID, else 1."""
+    return 0 if verdict == VALID else 1
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with every option of its groups as a parameter of its own, in the groups' place."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind) and isinstance(kind, type)}
+
+    @wraps(command)
+    def flat(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        command(**given)
+
+    parameters = list(flattened(inspect.signature(command), hints, groups))
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {each.name: each.annotation for each in parameters}
+    del flat.__wrapped__  # type: ignore[attr-defined]
+    return flat
+
+
+def flattened(
+    signature: inspect.Signature, hints: dict[str, Any], groups: dict[str, type]
+) -> Iterator[inspect.Parameter]:
+    """The parameters of a command, those of its groups one by one."""
+    for name, parameter in signature.parameters.items():
+        if name not in groups:
+            yield parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+            continue
+        own = get_type_hints(groups[name], include_extras=True)
+        for field in fields(groups[name]):  # type: ignore[arg-type]
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            yield inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=own[field.name]
+            )
