@@ -1,0 +1,49 @@
+"""Adds pages to the site that live elsewhere in the repository: READMEs of folders, notes on papers, the changelog.
+
+`extra.included` of `mkdocs.yml` maps a page of the site to a file of the repository. The file is read when the site is
+built, so its text exists once. In all pages links are those of the repository, so that they work there too; here they
+are turned into links between pages, and a link to a file that is no page becomes the file's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from posixpath import normpath, relpath
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
+"""A Markdown link to a file: its text, its target, and the part of the target from `#` on."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page for each entry of `extra.included`."""
+    root = Path(config.config_file_path).parent
+    for page, source in config.extra["included"].items():
+        files.append(File.generated(config, page, content=(root / source).read_text()))
+        config.watch.append(str(root / source))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001, by name
+    """Turn the page's links between files into links between pages."""
+    return with_page_links(markdown, page.file.src_uri, config.extra["included"])
+
+
+def with_page_links(text: str, page: str, included: Mapping[str, str]) -> str:
+    """The text of a page whose links lead to pages; `included` maps pages to files of the repository."""
+    folder = PurePosixPath(included.get(page, f"docs/{page}")).parent
+    pages = {source: page for page, source in included.items()}
+
+    def to_page(link: re.Match[str]) -> str:
+        path = normpath(folder / link[2])
+        if path not in pages and not path.startswith("docs/"):
+            return f"`{path}`"
+        target = relpath(pages.get(path, path.removeprefix("docs/")), PurePosixPath(page).parent)
+        return f"[{link[1]}]({target}{link[3] or ''})"
+
+    return LINK.sub(to_page, text)
