@@ -19,9 +19,10 @@ import numpy as np
 from switch.entries import SwitchEntries, TableEntry
 from switch.targets import Target
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from topo.live.namespaces import network_namespace
 from topo.live.netlink import index_of, inside, remove_shaping
 from topo.live.network import Network
-from traffic.sockets.packet_sockets import network_namespace
+from topo.live.processors import steer_packets, steering_file
 from traffic.wire.packet import FRAGMENT, Frames, Kind, new_frames
 
 WORKERS = ("w1", "w2")
@@ -96,9 +97,8 @@ class Bench:
     def _leave_arrivals(self) -> None:
         """Nobody reads what arrives: let it be thrown away where it was sent, rather than interrupt the sender."""
         server = self.network.hosts[SERVER]
-        queue = Path(f"/proc/{server.pid}/root/sys/class/net/{server.interface}/queues/rx-0/rps_cpus")
-        if queue.exists():
-            queue.write_text("0")
+        if steering_file(server.interface, server.pid).exists():
+            steer_packets(server.interface, None, server.pid)
 
     def _sender(self, worker: str) -> socket.socket:
         host = self.network.hosts[worker]
@@ -121,4 +121,5 @@ class Bench:
         return frames
 
     def arrived(self) -> int:
+        """How many packets have come to the server's interface since it exists."""
         return int(self.counter.read_text())

@@ -76,6 +76,7 @@ def run_bench(targets: Sequence[Target], console: Console, lengths: Sequence[int
 
 
 def measure_chain(target: str, bench: Bench) -> Iterator[Measurement]:
+    """The highest rate of each workload on one chain, for every loss limit."""
     for workload in WORKLOADS:
         trial = partial(run_trial, bench, workload, Sender(bench, workload))
         for limit, rate in zip(LOSS_LIMITS, highest_rates(trial), strict=True):

@@ -44,6 +44,7 @@ class Case:
     literal: int
 
     def problem(self, seed: int) -> Problem:
+        """One job on the case's fabric; `seed` draws the INA switches and the workers. The PS's ToR always aggregates."""
         draw = random.Random(seed)
         fabric = with_pipelines(with_capacity(self.fabric(), CAPACITY_BPS), PIPELINES)
         server, *others = (host.name for host in fabric.hosts)
@@ -79,6 +80,7 @@ class Timing:
 
 
 def timing(case: Case, seed: int) -> Timing:
+    """Plan one problem by `aro` and, for the first seeds of a case, by the literal model too."""
     problem = case.problem(seed)
     with no_collection():
         started = time.perf_counter()
@@ -123,6 +125,7 @@ CAPTION = (
 
 
 def cells(timings: Sequence[Timing]) -> list[str]:
+    """A case's row: runs, mean rate in Gbit/s, largest gap, and median and longest times."""
     both = [timing for timing in timings if timing.literal]
     searches = [1e3 * timing.search_s for timing in timings]
     literal = [timing.literal.outcome.seconds for timing in both if timing.literal]
@@ -139,4 +142,5 @@ def cells(timings: Sequence[Timing]) -> list[str]:
 
 
 def short(milliseconds: float) -> str:
+    """Milliseconds with a decimal where it tells something."""
     return f"{milliseconds:.1f}" if milliseconds < 100 else f"{milliseconds:.0f}"

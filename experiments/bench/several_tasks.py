@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.papers.aro.efficiency import large
-from experiments.papers.aro.setting import MJMT, SJMT, Setting
+from experiments.papers.aro.setting import MJMT, SJMT, AroSetting
 from experiments.run.progress import working
 from planner.core.method import Options
 from planner.core.plan import Plan
@@ -30,7 +30,7 @@ class Case:
     """A setting of the paper, planned to `gap` in `limit_s`. The first `literal` seeds have the literal model, too."""
 
     name: str
-    setting: Setting
+    setting: AroSetting
     seeds: int
     limit_s: float = 30.0
     gap: float = 0.0
@@ -92,6 +92,7 @@ def worth_bps(problem: Problem, plan: Plan | None) -> float:
 
 
 def trial(case: Case, seed: int, literal_s: float) -> Trial:
+    """Plan one problem within the case's time, within `SOON_S` and, for the first seeds, by the literal model."""
     problem = case.setting.problem(seed)
     full = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=case.limit_s, gap=case.gap)))
     soon = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=SOON_S, gap=case.gap)))
@@ -102,6 +103,7 @@ def trial(case: Case, seed: int, literal_s: float) -> Trial:
 
 
 def timed(plan: Callable[[], Plan]) -> Timed:
+    """The plan and the seconds that it took; no plan where the solver found none in time."""
     started = time.perf_counter()
     try:
         made: Plan | None = plan()
@@ -128,6 +130,7 @@ def bench_several(console: Console, *, quick: bool = False, cases: Sequence[Case
 
 
 def cells(case: Case, trials: Sequence[Trial]) -> list[str]:
+    """A case's row: runs, how many are proven, gaps, times, and what is found soon."""
     soon = [trial.share(trial.soon) for trial in trials]
     both = [(trial, trial.literal) for trial in trials if trial.literal]
     proven = sum(trial.gap <= case.gap * (1 + 1e-6) for trial in trials)
@@ -145,4 +148,5 @@ def cells(case: Case, trials: Sequence[Trial]) -> list[str]:
 
 
 def spread(seconds: Sequence[float]) -> str:
+    """Median and longest of some times, in seconds."""
     return f"{median(seconds):.2f}-{max(seconds):.2f}"

@@ -38,6 +38,7 @@ CAPTION = (
 
 
 def ratio(rate: float, reference: float) -> str:
+    """How many times the reference a rate is; a dash where there is no reference."""
     return f"{rate / reference:.1f}" if reference else "-"
 
 

@@ -51,6 +51,7 @@ class Use:
 
     @property
     def most(self) -> float:
+        """The busier of the two."""
         return max(self.endpoint, self.switches)
 
 

@@ -30,6 +30,7 @@ class Verified:
 
     @property
     def verdicts(self) -> Counter[str]:
+        """How many trials got each verdict."""
         return Counter(trial.verdict for trial in self.trials)
 
     @property
@@ -51,6 +52,7 @@ def verify(bed: TrialNetwork, calibrated: float, runs: int, console: Console) ->
 
 
 def verification_table(found: list[Verified]) -> Table:
+    """A row for each multiple of the calibrated rate: the verdicts, and what caught the overload."""
     headings = ("times the\ncalibrated", "runs", VALID, OVERLOADED, "promise", "caught by (runs)")
     table = Table(*headings, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for verified in found:

@@ -50,6 +50,7 @@ def leave(code: int, message: str, error: BaseException) -> None:
 
 
 def colored() -> bool:
+    """Whether errors may be coloured: on a terminal, unless NO_COLOR is set."""
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 

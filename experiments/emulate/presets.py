@@ -145,6 +145,7 @@ def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Name
 
 
 def rows(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str]]:
+    """A row for each model and planner: the paper's rate and time beside the planned and the measured ones."""
     for model, record in records.items():
         for planner, entry in record["planners"].items():
             rate, time_s = preset.figures.get((model, planner), (None, None))

@@ -69,6 +69,7 @@ class Tried:
 
     @property
     def exact(self) -> bool:
+        """Whether the run shows that all sums are exact."""
         return not self.failure
 
     def __str__(self) -> str:
@@ -76,6 +77,7 @@ class Tried:
 
 
 def short(number: float) -> str:
+    """A number with one decimal, or with none from 10 on."""
     return f"{number:.0f}" if number >= 10 else f"{number:.1f}"
 
 
@@ -103,6 +105,7 @@ def parse_levels(text: str) -> list[int]:
 
 
 def check_known(what: str, names: Sequence[str], known: Collection[str]) -> None:
+    """Raise `InputError` for the first name that is not known, with the nearest one that is."""
     for name in names:
         if name not in known:
             raise unknown_name(what, name, known)

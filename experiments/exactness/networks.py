@@ -49,6 +49,7 @@ def last_switch(switches: Iterable[str]) -> str:
 
 
 def worker_names(levels: int) -> list[str]:
+    """The workers w1, w2 and so on, `FANOUT` below each of the last switches."""
     return [f"w{number + 1}" for number in range(FANOUT**levels)]
 
 

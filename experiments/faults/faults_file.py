@@ -132,12 +132,14 @@ def check_faults(faults: FaultPlan, mode: str) -> None:
 
 
 def version(value: object) -> int:
+    """The version of the format, which is 1. Raises `ValueError`."""
     if value != 1 or isinstance(value, bool):
         raise ValueError
     return 1
 
 
 def whole(value: object) -> int:
+    """A whole number that is not negative. Raises `ValueError`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError
     return value
@@ -153,10 +155,12 @@ def share(value: object) -> float:
 
 
 def names(value: object) -> list[str]:
+    """A list of texts. Raises `ValueError`."""
     return [of_type(str)(name) for name in of_type(list)(value)]
 
 
 def mean(value: object) -> float:
+    """A share greater than 0. Raises `ValueError`."""
     found = share(value)
     if not found:
         raise ValueError
@@ -164,6 +168,7 @@ def mean(value: object) -> float:
 
 
 def not_negative(value: object) -> float:
+    """A duration in seconds that is not negative. Raises `ValueError`."""
     found = duration(value)
     if found < 0:
         raise ValueError
@@ -171,6 +176,7 @@ def not_negative(value: object) -> float:
 
 
 def frame_bytes(value: object) -> int:
+    """A size of frames that the network carries, in bytes. Raises `ValueError`."""
     if whole(value) not in FRAME:
         raise ValueError
     return whole(value)
@@ -252,10 +258,12 @@ class Kind:
 
 
 def workers(problem: Problem) -> set[str]:
+    """The workers of all jobs."""
     return {host for job in problem.jobs for host in job.workers}
 
 
 def servers(problem: Problem) -> set[str]:
+    """The parameter servers of all jobs."""
     return {host for job in problem.jobs for host in job.servers}
 
 
@@ -274,6 +282,7 @@ KINDS: dict[str, Kind] = {
 
 
 def event_of(line: Section, problem: Problem) -> Event:
+    """One item of `events`. Raises `InputError` with file, line and key."""
     named = [name for name in KINDS if name in line]
     if len(named) != 1:
         raise line.error("", f"{len(named)} kinds of event: expected exactly one of {', '.join(KINDS)}")
@@ -287,6 +296,7 @@ def event_of(line: Section, problem: Problem) -> Event:
 
 
 def moment_of(line: Section, problem: Problem) -> Moment:
+    """When an event happens: after some seconds, or when a job begins an iteration."""
     if not isinstance(line.document.get("at"), dict):
         return Moment(line.take("at", not_negative, f"{TIME}; or {{iteration: 1}}"))
     place = line.part("at", ("iteration", "job"))
@@ -301,6 +311,7 @@ def moment_of(line: Section, problem: Problem) -> Moment:
 
 
 def stragglers_of(part: Section) -> Stragglers:
+    """The distribution of workers' shares of their planned rate."""
     return Stragglers(
         spread=part.take("spread", not_negative, "a standard deviation such as 0.2"),
         mean=part.get("mean", mean, "a share of the planned rate, greater than 0 and at most 1", 1.0),
@@ -309,6 +320,7 @@ def stragglers_of(part: Section) -> Stragglers:
 
 
 def flow_of(line: Section, problem: Problem) -> Flow:
+    """One item of `background`. Raises `InputError` for a flow from a host to itself."""
     host = choice("host", problem.fabric.host_names)
     flow = Flow(
         source=line.take("from", host, HOST),
@@ -322,6 +334,7 @@ def flow_of(line: Section, problem: Problem) -> Flow:
 
 
 def attack_of(line: Section, problem: Problem) -> Attack:
+    """One item of `hostile`. Raises `InputError` for an attack that is not possible from that host."""
     numbers = [job.number for job in problem.jobs]
     host = line.take("host", choice("host", problem.fabric.host_names), HOST)
     job = line.take("job", whole, WHOLE)

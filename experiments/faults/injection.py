@@ -130,6 +130,7 @@ class Injection:
             loop.servers.restart(self.ports.index[name])
 
     def pause(self, event: Event, _loop: Loop, now: float) -> None:
+        """Let a host neither send nor hear anything, for a time or for good."""
         self.ports.silence(event.nodes[0], now + (inf if event.lasting_s is None else event.lasting_s))
 
     def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:

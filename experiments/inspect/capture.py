@@ -84,6 +84,7 @@ class Capture:
 
     @property
     def ended(self) -> bool:
+        """Whether tcpdump has ended."""
         return self.process.poll() is not None
 
     def stop(self) -> Counts:
@@ -180,6 +181,7 @@ def capture_to(console: Console, network: RunningNetwork, place: Place, file: Pa
 
 
 def describe_capture(name: str, found: Counts) -> str:
+    """How many packets a file has, and how many tcpdump was too slow for."""
     lost = f", {found.dropped} LOST: tcpdump was too slow for them" if found.dropped else ", none lost"
     return f"{name}: {found.captured} packets{lost}"
 
@@ -196,6 +198,7 @@ def capture_places(fabric: Fabric, asked: str) -> tuple[Place, ...]:
 
 
 def places_of(fabric: Fabric, switch: str, colon: str, port: str) -> list[Place]:
+    """The ports that one part of `--pcap` names: one of a switch, or all of them. Raises `InputError`."""
     if switch not in fabric.switch_by_name:
         raise unknown_name("switch", switch, fabric.switch_by_name)
     linked = sorted(fabric.port_numbers[switch, peer] for peer in fabric.neighbors[switch])
@@ -210,7 +213,9 @@ class Capturable(Protocol):
     """A running network of this process (`topo.live.network.Network`)."""
 
     @property
-    def ledger(self) -> Ledger: ...
+    def ledger(self) -> Ledger:
+        """What the run has created, and removes in the end."""
+        ...
 
     def facts(self) -> RunningNetwork:
         """What it says of itself."""

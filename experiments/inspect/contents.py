@@ -115,4 +115,5 @@ def as_document(contents: Contents) -> dict[str, Any]:
 
 
 def entry_document(entry: TableEntry) -> dict[str, Any]:
+    """A table entry as JSON has it."""
     return {"key": list(entry.key), "action": entry.action, "params": list(entry.params)}

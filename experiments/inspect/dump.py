@@ -63,11 +63,13 @@ def sections(contents: Contents, facts: SwitchFacts, shown: int | None) -> Itera
 
 
 def group_line(group: MulticastGroup) -> str:
+    """A multicast group in one line: its ports, and those that get more than one copy."""
     more = "".join(f", port {port} as replica {replica}" for replica, port in group.more)
     return f"{group.group} -> ports {list(group.ports)}{more}"
 
 
 def count(number: int, one: str, many: str) -> str:
+    """A number with the noun that it counts."""
     return f"{number} {one if number == 1 else many}"
 
 
@@ -81,6 +83,7 @@ def table_lines(program: Program, entries: Sequence[TableEntry]) -> list[str]:
 
 
 def key_texts(table: Table, entry: TableEntry) -> Iterator[str]:
+    """The parts of an entry's key, addresses in dotted form."""
     for part, value in zip(table.key, entry.key, strict=True):
         if isinstance(value, int):
             yield str(IPv4Address(value)) if part.name in ADDRESSES else number(value)
@@ -89,12 +92,14 @@ def key_texts(table: Table, entry: TableEntry) -> Iterator[str]:
 
 
 def call(table: Table, entry: TableEntry) -> str:
+    """An entry's action as a call with named parameters."""
     names = [parameter.name for parameter in table.action(entry.action).parameters]
     given = ", ".join(f"{name}={number(value)}" for name, value in zip(names, entry.params, strict=True))
     return f"{short(entry.action)}({given})"
 
 
 def number(value: int) -> str:
+    """A number in decimal, or in hexadecimal where it is large."""
     return f"{value:#x}" if value >= LARGE else str(value)
 
 
@@ -113,6 +118,7 @@ def register_section(registers: Mapping[str, Values], length: int, shown: int | 
 
 
 def heading(registers: Mapping[str, Values]) -> str:
+    """What a table of registers is called."""
     return f"register {next(iter(registers))}" if len(registers) == 1 else f"{len(registers)} registers"
 
 
@@ -154,6 +160,7 @@ def element_name(counter: str, facts: SwitchFacts) -> Callable[[int], str]:
 
 
 def port_name(peers: Mapping[int, str], port: int) -> str:
+    """A port with the node at its other end."""
     return f"port {port} ({peers[port]})" if port in peers else f"port {port}"
 
 

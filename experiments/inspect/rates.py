@@ -96,6 +96,7 @@ class Sampler:
         self._exits.close()
 
     def sample(self) -> Sample:
+        """All counters now."""
         return Sample(
             at_s=time.monotonic(),
             interfaces=interfaces(),
@@ -127,6 +128,7 @@ def link_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterat
 
 
 def switch_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterator[SwitchRate]:
+    """Packets per second in and out of every switch, and what its ports dropped between two samples."""
     seconds = after.at_s - before.at_s
     received, sent, drops = (dict.fromkeys(network.switches, 0) for _ in range(3))
     for switch, port, then, now in ports(network, before, after):
@@ -149,6 +151,7 @@ def ports(
 
 
 def processor_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterator[ProcessorRate]:
+    """How idle each processor was between two samples, and what it works on."""
     # A row of /proc/net/softnet_stat is a processor that is online, as is a row of /proc/stat.
     dropped = dict(zip(after.processors, after.backlog, strict=False))
     for number, now in after.processors.items():

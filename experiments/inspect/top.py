@@ -60,6 +60,7 @@ def stay_out_of_the_way(network: RunningNetwork) -> None:
 
 
 def print_once(network: RunningNetwork, interval_s: float) -> None:
+    """Print the rates of one interval, with a line for every link, switch and processor."""
     with Sampler(network) as sampler:
         before = sampler.sample()
         time.sleep(interval_s)
@@ -131,6 +132,7 @@ def widths_of(found: Rates) -> tuple[int, int]:
 
 
 def processor_line(processor: ProcessorRate) -> Text:
+    """A processor's line, red where it was hardly ever idle."""
     text = (
         f"CPU {processor.number:<3} {processor.role:20} idle {processor.idle:4.0%}  "
         f"softirq {processor.softirq:4.0%}  drops {processor.drops}"
@@ -150,6 +152,7 @@ def link_lines(links: tuple[LinkRate, ...], width: int) -> list[Text]:
 
 
 def link_name(link: LinkRate) -> str:
+    """Who sends to whom over a link."""
     return f"{link.sender} → {link.receiver}"
 
 
@@ -164,4 +167,5 @@ def switch_lines(switches: tuple[SwitchRate, ...], width: int) -> list[Text]:
 
 
 def cut(text: str, width: int) -> str:
+    """The text in at most `width` characters."""
     return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -40,12 +40,14 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
+        """WRONG for sums that nothing excuses, else OVERLOADED where there is a reason, else VALID."""
         measured = self.measured
         if measured.wrong or (measured.exact is False and (measured.mode == "reliable" or not self.reasons)):
             return WRONG
         return OVERLOADED if self.reasons else VALID
 
     def as_json(self) -> dict[str, Any]:
+        """What `run.json` says of a run."""
         return {
             "setup_s": self.setup_s,
             "collisions": collisions(self.monitor),

@@ -114,6 +114,7 @@ def trees_table(plan: Plan) -> Table:
 
 
 def sender_name(tree: AggregationTree, label: int) -> str:
+    """The host or the switch that a label stands for."""
     return tree.workers[label] if label in tree.workers else tree.aggregator_of[label].switch
 
 

@@ -86,6 +86,7 @@ class RunRecord:
     finished: str | None = None
 
     def as_json(self) -> dict[str, Any]:
+        """What `run.json` says of all runs."""
         return {
             "version": RECORD_VERSION,
             "verdict": self.verdict,
@@ -119,6 +120,7 @@ class RunFolder:
             point_latest(results / "latest", self.path)
 
     def write_record(self, record: RunRecord) -> None:
+        """Write `run.json`."""
         self.write_json("run.json", record.as_json())
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:

@@ -105,6 +105,7 @@ class Column:
     digits: int
 
     def text(self, figures: Mapping[str, Any]) -> str:
+        """A figure in the column's unit; a dash where there is none."""
         value = figures.get(self.key)
         return "-" if value is None else f"{value * self.factor:.{self.digits}f}"
 
@@ -183,6 +184,7 @@ def compared(entry: Mapping[str, Any], *, several: bool) -> Iterator[tuple[str, 
 
 
 def fabric_scale(record: Mapping[str, Any]) -> float:
+    """The scale at which the fabric was emulated."""
     scale: float = record["fabric"]["scale"]
     return scale
 
@@ -197,10 +199,12 @@ def scale_line(record: Mapping[str, Any]) -> str:
 
 
 def exactness(entry: Mapping[str, Any]) -> str:
+    """Whether a planner's sums were exact, in colour; nothing where that was not checked."""
     exact = (entry.get("measured") or {}).get("exact")
     return {True: "[green]sums exact[/]", False: "[bold red]sums not exact[/]", None: ""}[exact]
 
 
 def verdict(entry: Mapping[str, Any]) -> str:
+    """A planner's verdict, in colour."""
     word = entry.get("verdict", "-")
     return f"[{VERDICT_STYLES.get(word, 'bold yellow')}]{word}[/]"

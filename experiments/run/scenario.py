@@ -80,6 +80,7 @@ class FabricChoice:
         return self.topo.endswith(FABRIC_FILES) or self.capacity is not None or parse_scale(self.scale) != 1 or named
 
     def base(self) -> Fabric:
+        """The fabric before links, INA switches and pipelines are varied. Raises `InputError`, `FabricError`."""
         if self.topo.endswith(FABRIC_FILES):
             return load_fabric(Path(self.topo), tell_once)
         sizes = {"k": self.k, "leaves": self.leaves, "spines": self.spines, "hosts_per_leaf": self.hosts_per_leaf}
@@ -170,6 +171,7 @@ class JobChoice:
         return DEFAULT_GRADIENT_BYTES
 
     def choose_servers(self, fabric: Fabric) -> tuple[str, ...]:
+        """The parameter servers: hosts whose names begin with "ps", else some that the seed draws."""
         hosts = [host.name for host in fabric.hosts]
         named = [host for host in hosts if host.startswith("ps")]
         if not 1 <= self.servers < len(hosts):

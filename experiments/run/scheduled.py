@@ -124,6 +124,7 @@ class Conductor:
         self.lost = sum(each.lost for each in self.circuits.carried().values())
 
     def raise_failures(self) -> None:
+        """Raise what went wrong with a reconfiguration that is over."""
         for work in self._work:
             if work.done():
                 work.result()
@@ -166,9 +167,11 @@ class Conductor:
         return any((self.index[number], self.iterations(number) - 1) not in loop.iterations for number in due)
 
     def iterations(self, number: int) -> int:
+        """How many iterations a job has."""
         return self.course.problem.jobs[self.index[number]].iterations
 
     def begin(self, loop: Loop, slot: Slot) -> None:
+        """Begin a slot: set its rates at once, and its circuits and the units' entries beside the run."""
         self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
         entered = self._executor.submit(self.enter, self.wanted, self.course.label_rates(slot))
         self._work += [entered, self._executor.submit(self.connect, self.wanted)]
@@ -184,12 +187,14 @@ class Conductor:
             each[1].start_at = now
 
     def enter(self, wanted: frozenset[Circuit], rates: Rates) -> None:
+        """Install in the units what the slot's circuits and rates change."""
         for unit in self.tables.changes(wanted, rates):
             switch = self.network.switches[unit.switch]
             switch.install(SwitchEntries(unit.switch, groups=unit.groups))
             switch.change(unit.tables)
 
     def connect(self, wanted: frozenset[Circuit]) -> None:
+        """Set the circuits, and count those that are new."""
         self.connections += self.circuits.connect(wanted)
 
     def rates_fps(self, slot: Slot) -> Iterator[tuple[int, float]]:

@@ -46,7 +46,9 @@ class Learning(Learner, Protocol):
     """Training under way, and what it leaves to be looked at."""
 
     @property
-    def history(self) -> History: ...
+    def history(self) -> History:
+        """Losses, accuracies and parameters so far."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Framework:
 
 
 def numpy_framework() -> Framework:
+    """The kit's own perceptron in NumPy."""
     return Framework(lambda task: nullcontext(DataParallel(task)), train_alone)
 
 

@@ -42,6 +42,7 @@ class Epoch:
 
     @property
     def communication_share(self) -> float:
+        """The share of the epoch's time in which gradients were exchanged."""
         return self.communication_s / self.time_s
 
 
@@ -117,6 +118,7 @@ def remarks(entry: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def cells(row: Mapping[str, float | None]) -> Iterator[str]:
+    """The figures of an epoch as the table shows them; a dash where there is none."""
     for name, form in zip(COLUMNS, ("d", "", ".2f", ".0f", ".0%", ".4f", ".1%"), strict=True):
         if name != "ended_s":
             yield "-" if row[name] is None else format(row[name], form)
@@ -166,6 +168,7 @@ def draw_bars(throughput: Axes, epoch_time: Axes, curve: Curve, color: str) -> N
 
 
 def label(axes: Axes, x: str, y: str) -> None:
+    """Name the axes, and let the vertical one begin at 0."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_ylim(bottom=0)

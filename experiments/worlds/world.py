@@ -110,10 +110,14 @@ class World(Protocol):
     """Where a plan runs. `features` are what it has of those that not every world has."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What the command line calls the world."""
+        ...
 
     @property
-    def features(self) -> frozenset[Feature]: ...
+    def features(self) -> frozenset[Feature]:
+        """What the world has of those that not every world has."""
+        ...
 
     def check(self) -> None:
         """Raise `MachineError` where this machine lacks what the world needs."""
