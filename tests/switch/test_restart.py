@@ -13,8 +13,8 @@ from switch.entries import RegisterPreset, SwitchEntries, TableEntry
 from switch.fast.load.in_process import InProcessSwitch
 from switch.targets import choose_target
 from topo.fabric.generators import named_fabric
+from topo.live.namespaces import network_namespace
 from topo.live.network import Network, RunningHost
-from traffic.sockets.packet_sockets import network_namespace
 from traffic.wire.packet import BARE_FRAME, new_frames
 
 PRESETS = (RegisterPreset("InaIngress.sum7", 4095, 9), RegisterPreset("InaIngress.arrival.draws", 3, 5))

@@ -30,7 +30,8 @@ from topo.errors import MachineError
 from topo.fabric.fabric import Fabric
 from topo.fabric.generators import aro_figure1, fat_tree, leaf_spine, with_capacity, with_delay
 from topo.live.ledger import ROOT, Ledger, clean_dead_runs, start_time
-from topo.live.netlink import inside, set_namespace
+from topo.live.namespaces import set_namespace
+from topo.live.netlink import inside
 from topo.live.network import Network
 
 pytestmark = pytest.mark.root

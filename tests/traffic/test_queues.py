@@ -13,10 +13,10 @@ pytest.importorskip("mininet", reason="needs Mininet")
 from mininet.node import Switch as MininetSwitch
 
 from topo.fabric.generators import leaf_spine
+from topo.live.namespaces import network_namespace
 from topo.live.network import Network
 from traffic.measure.counters import queue_drops
 from traffic.measure.queue_drops import QueueReader
-from traffic.sockets.packet_sockets import network_namespace
 
 FRAME = b"\xff" * 12 + b"\x88\xb5" + bytes(312)
 

@@ -10,8 +10,9 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
+from topo.live.namespaces import network_namespace
 from traffic.sockets.batches import head_of
-from traffic.sockets.packet_sockets import SocketPorts, network_namespace
+from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import HostPort, Outgoing
 from traffic.sockets.rings import LEAST_SLOTS, MOST_SLOTS, SLOT, ReceiveRings, slots_per_ring
 from traffic.wire.packet import Kind, new_frames

@@ -9,7 +9,6 @@ import math
 import os
 import socket
 import struct
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,12 +21,12 @@ from pyroute2.netlink.rtnl import RTM_NEWNEIGH
 
 from topo.errors import MachineError
 from topo.fabric.addresses import Address
+from topo.live.namespaces import entered
 
 SMALLEST_FRAME = 60
 LARGEST_FRAME = 1514
 BURST_S = 0.01
 """A shaper may send the bytes of this much time at once, which makes up for late timers on a busy machine."""
-CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
 OFFLOADS = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 """ethtool's commands that set one offload each."""
@@ -53,31 +52,8 @@ def inside(pid: int | None) -> Iterator[IPRoute]:
         with IPRoute() as netlink:
             yield netlink
         return
-    home = os.open(f"/proc/self/task/{threading.get_native_id()}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        enter_namespace(f"/proc/{pid}/ns/net")
-        with IPRoute() as netlink:
-            yield netlink
-    finally:
-        set_namespace(home)
-        os.close(home)
-
-
-def enter_namespace(path: str) -> None:
-    """Move the calling thread to the network namespace at a path such as `/proc/17/ns/net`."""
-    target = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        set_namespace(target)
-    finally:
-        os.close(target)
-
-
-def set_namespace(descriptor: int) -> None:
-    """Move the calling thread to the network namespace of an open file. Raises `OSError`."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.setns(descriptor, CLONE_NEWNET):
-        code = ctypes.get_errno()
-        raise OSError(code, f"setns: {os.strerror(code)}")
+    with entered(pid), IPRoute() as netlink:
+        yield netlink
 
 
 def create_pair(a: End, b: End, group: int) -> None:

@@ -37,7 +37,7 @@ from topo.fabric.fabric import Fabric, Link, Switch
 from topo.fabric.optical_links import cables, with_ports
 from topo.live.ledger import Ledger, clean_dead_runs
 from topo.live.netlink import add_neighbors, index_of, inside, set_rate, set_up
-from topo.live.processors import cpu_mask, endpoint_processor, switch_processors
+from topo.live.processors import endpoint_processor, steer_packets, switch_processors
 from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts, announced, write_facts
 from topo.live.signals import interrupts_held, signals_unwind
 
@@ -325,9 +325,8 @@ def receive_on_endpoint_processor(host: RunningHost) -> None:
 
     Has no effect where the kernel cannot steer packets (RPS).
     """
-    queue = Path(f"/proc/{host.pid}/root/sys/class/net/{host.interface}/queues/rx-0/rps_cpus")
     with suppress(OSError):
-        queue.write_text(cpu_mask(endpoint_processor()))
+        steer_packets(host.interface, endpoint_processor(), host.pid)
 
 
 def check_machine() -> None:

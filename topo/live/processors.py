@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from topo.live.priority import ahead_of_others
 
@@ -35,6 +36,23 @@ def on_endpoint_processor() -> Iterator[None]:
             yield
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+def steering_file(interface: str, pid: int | None = None) -> Path:
+    """Where the kernel keeps which CPUs take in what an interface receives (receive packet steering, RPS).
+
+    The interface is in the network namespace of process `pid`, by default in this one's.
+    """
+    root = Path("/sys" if pid is None else f"/proc/{pid}/root/sys")
+    return root / "class" / "net" / interface / "queues" / "rx-0" / "rps_cpus"
+
+
+def steer_packets(interface: str, cpu: int | None, pid: int | None = None) -> None:
+    """Let `cpu` take in whatever arrives at an interface, whichever CPU sent it; None leaves it to the sending CPU.
+
+    Raises `OSError` where the kernel cannot steer packets.
+    """
+    steering_file(interface, pid).write_text("0" if cpu is None else cpu_mask(cpu))
 
 
 def cpu_mask(cpu: int) -> str:

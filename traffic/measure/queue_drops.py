@@ -12,7 +12,7 @@ from typing import Self
 from pyroute2.netlink import NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR
 from pyroute2.netlink.rtnl import RTM_GETQDISC
 
-from traffic.sockets.packet_sockets import network_namespace
+from topo.live.namespaces import network_namespace
 
 HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
 QUEUE = struct.Struct("=BxxxiIII")  # struct tcmsg: family, interface, handle, parent, info

@@ -14,21 +14,20 @@ import socket
 import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from types import TracebackType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topo.errors import MachineError, RunError
+from topo.errors import RunError
+from topo.live.namespaces import network_namespace
 from traffic.sockets.backlog import AT_ONCE, Backlog
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
 from traffic.sockets.rings import PACKET_STATISTICS, SOL_PACKET, ReceiveRings
 from traffic.wire.packet import BARE_FRAME, FRAME, UDP_PORT, Kind
 
-CLONE_NEWNET = 0x40000000
 ETH_P_IP = 0x0800
 FRAGMENT_OFFSET = 0x1FFF
 SO_ATTACH_FILTER, SO_SNDBUFFORCE = 26, 32
@@ -57,27 +56,6 @@ libc.sendmmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c
 
 
 # ---- opening -----------------------------------------------------------------------------------
-
-
-@contextmanager
-def network_namespace(pid: int) -> Iterator[None]:
-    """This thread's sockets are made in the network namespace of process `pid`. Needs root."""
-    with Path("/proc/thread-self/ns/net").open() as home:
-        try:
-            with Path(f"/proc/{pid}/ns/net").open() as there:
-                enter(there.fileno())
-        except FileNotFoundError as error:
-            raise RunError(f"process {pid} is gone, and its host with it: start the network again") from error
-        try:
-            yield
-        finally:
-            enter(home.fileno())
-
-
-def enter(namespace: int) -> None:
-    if libc.setns(namespace, CLONE_NEWNET):
-        code = ctypes.get_errno()
-        raise MachineError(f"cannot enter a network namespace: {os.strerror(code)}; run as root")
 
 
 def open_socket(host: HostPort) -> socket.socket:

@@ -10,8 +10,8 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 
 from topo.errors import MachineError, RunError
+from topo.live.namespaces import network_namespace
 from topo.live.priority import send_ahead
-from traffic.sockets.packet_sockets import network_namespace
 from traffic.sockets.ports import HostPort
 
 BURSTS_PER_S = 1000

@@ -29,7 +29,7 @@ from switch.fast.load.shared_state import SwitchState
 from switch.program.program import Program
 from switch.program.v1model import DROP_PORT
 from topo.errors import InputError, MachineError, RunError
-from topo.live.processors import cpu_mask, switch_processors
+from topo.live.processors import steer_packets, steering_file, switch_processors
 
 MEMORY_MAP = ".bss.memory"
 PORT_MAP = "port_of_ifindex"
@@ -182,11 +182,10 @@ class KernelSwitch:
 
 def steer(interface: str, cpu: int) -> None:
     """Let `cpu` process whatever arrives at an interface, whichever CPU sent it."""
-    path = Path("/sys/class/net", interface, "queues/rx-0/rps_cpus")
     try:
-        path.write_text(cpu_mask(cpu))
+        steer_packets(interface, cpu)
     except OSError as error:
         raise MachineError(
-            f"{path}: {error.strerror}; target 'fast' needs receive packet steering to keep a switch on one CPU: "
-            "use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
+            f"{steering_file(interface)}: {error.strerror}; target 'fast' needs receive packet steering to keep a switch "
+            "on one CPU: use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
         ) from error

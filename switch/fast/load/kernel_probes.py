@@ -6,9 +6,9 @@ import ctypes
 import os
 import platform
 import re
-from pathlib import Path
 
 from switch.fast.load.libbpf import library
+from topo.live.processors import steering_file
 
 SCHED_CLS = 3  # enum bpf_prog_type
 HASH, ARRAY = 1, 2  # enum bpf_map_type
@@ -78,4 +78,4 @@ def is_recent() -> bool:
 
 def has_steering() -> bool:
     """Whether the kernel can choose the CPU that processes what arrives at an interface (RPS)."""
-    return Path("/sys/class/net/lo/queues/rx-0/rps_cpus").exists()
+    return steering_file("lo").exists()
