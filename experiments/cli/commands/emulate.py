@@ -53,8 +53,7 @@ def emulate(
 
     names = None if planners is None else split_names(planners)
     if preset:
-        others = {"faults": run.faults, "policy": run.policy, "replan": replan, "model": job.model}
-        refuse_beside_preset(preset, others | {"patch-panel": patch_panel})
+        refuse_beside_preset(preset, run, {"replan": replan, "model": job.model, "patch-panel": patch_panel})
         raise typer.Exit(emulate_preset(preset, fabric, run, names, mode))
     chosen, jobs = fabric.choice(run.seed), job.sized(run.seed, iterations)
     problem = build_problem(chosen, jobs)
@@ -63,9 +62,7 @@ def emulate(
         DEFAULT_PLANNERS if names is None else names,
         run.switch,
         mode,
-        run.seed,
-        run.results,
-        fabric.factor,
+        *(run.seed, run.results, fabric.factor),
         captures=capture_places(problem.fabric, pcap),
         faults=run.fault_plan(problem),
         policies=run.policies,
@@ -77,9 +74,9 @@ def emulate(
     raise typer.Exit(exit_code(run_emulation(emulation, Console()).verdict))
 
 
-def refuse_beside_preset(preset: str, others: dict[str, object]) -> None:
+def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]) -> None:
     """Raise `InputError` for an option that a preset leaves no room for."""
-    for option, value in others.items():
+    for option, value in {"faults": run.faults, "policy": run.policy, **others}.items():
         if value:
             why = "a preset has none; describe its jobs instead"
             raise InputError(f"--{option} {value} with --preset {preset}: {why}")
