@@ -186,6 +186,6 @@ def steer(interface: str, cpu: int) -> None:
         steer_packets(interface, cpu)
     except OSError as error:
         raise MachineError(
-            f"{steering_file(interface)}: {error.strerror}; target 'fast' needs receive packet steering to keep a switch "
-            "on one CPU: use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
+            f"{steering_file(interface)}: {error.strerror}; target 'fast' needs receive packet steering to keep a "
+            "switch on one CPU: use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
         ) from error
