@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf
 
@@ -77,24 +77,16 @@ def rack_trees(
 ) -> list[AggregationTree]:
     """A tree for each task. A worker's ToR sums its flow as long as the ToR can sum one more at this rate.
 
-    A rack's workers are dealt in turn. So are its PSs, each rack beginning with another one, so that all PSs get about
-    as many unsummed flows. A rack's flows to one PS share a path.
+    A rack's flows to one PS share a path.
     """
-    order = {rack: number for number, rack in enumerate(dict.fromkeys(rack for rack, _ in paths))}
-    flows = [
-        (fabric.tor_of(worker), row, column)
-        for column, task in enumerate(tasks)
-        for row, worker in enumerate(task.job.workers)
-    ]
-    flows.sort(key=lambda flow: (flow[1], (flow[2] + order[flow[0]]) % len(tasks)))
     summed: Counter[str] = Counter()
     ways: dict[tuple[int, int], Way] = {}
-    for rack, row, column in flows:
-        path = paths[rack, tasks[column].server]
-        inp = entrance(fabric, tasks[column].job.workers[row])
+    for rack, row, column in in_turn(fabric, tasks, [rack for rack, _ in paths]):
+        task = tasks[column]
+        path = paths[rack, task.server]
         if fabric.switch_by_name[rack].ina and summed[rack] < most_summed(fabric, rack, rate_bps):
             summed[rack] += 1
-            ways[column, row] = Way(inp, path[:1])
+            ways[column, row] = Way(entrance(fabric, task.job.workers[row]), path[:1])
         else:
             ways[column, row] = Way(None, path)
     return [
@@ -106,6 +98,21 @@ def rack_trees(
         )
         for column, task in enumerate(tasks)
     ]
+
+
+def in_turn(fabric: Fabric, tasks: Sequence[Task], racks: Iterable[str]) -> list[tuple[str, int, int]]:
+    """The flows as (rack, position of the worker, position of the task), in the order in which ToRs sum them.
+
+    A rack's workers are dealt in turn. So are its PSs, each rack beginning with another one, so that all PSs get about
+    as many unsummed flows.
+    """
+    order = {rack: number for number, rack in enumerate(dict.fromkeys(racks))}
+    flows = [
+        (fabric.tor_of(worker), row, column)
+        for column, task in enumerate(tasks)
+        for row, worker in enumerate(task.job.workers)
+    ]
+    return sorted(flows, key=lambda flow: (flow[1], (flow[2] + order[flow[0]]) % len(tasks)))
 
 
 def most_summed(fabric: Fabric, switch: str, rate_bps: float) -> float:

@@ -66,20 +66,26 @@ def plan_from_paths(
     missing, and for a job that has no rate.
     """
     given = equal_rates(problem) if rates_bps is None else rates_bps
-    sums = {job.number: job_sum(job, given) for job in problem.jobs}
-    tasks = [(job, server) for job in problem.jobs for server in job.servers if given.get((job.number, server), 0) > 0]
-    trees = assign_slots(
-        problem.fabric, [task_tree(problem.fabric, *task, paths, aggregate_at) for task in tasks], window
-    )
+    tasks = tasks_with_rate(problem, given)
+    made = [task_tree(problem.fabric, *task, paths, aggregate_at) for task in tasks]
+    trees = assign_slots(problem.fabric, made, window)
     rates = [given[job.number, server] for job, server in tasks]
     factor = sending_rate_bps(problem.fabric, zip(trees, rates, strict=True))
     if rates_bps is not None:
         factor = min(factor, 1.0)
     shards = tuple(
-        Shard(job.number, tree.number, rate / sums[job.number], rate * factor, (tree,))
+        Shard(job.number, tree.number, rate / job_sum(job, given), rate * factor, (tree,))
         for (job, _), tree, rate in zip(tasks, trees, rates, strict=True)
     )
     return Plan(method, problem.fabric.name, shards, outcome)
+
+
+def tasks_with_rate(problem: Problem, rates: Mapping[tuple[int, str], float]) -> list[tuple[Job, str]]:
+    """The jobs and PSs with a rate above 0. Raises `InputError` for a job that has none."""
+    for job in problem.jobs:
+        if not job_sum(job, rates) > 0:
+            raise InputError(f"job {job.number}: its rate is 0 for every PS; give one a rate greater than 0")
+    return [(job, server) for job in problem.jobs for server in job.servers if rates.get((job.number, server), 0) > 0]
 
 
 def equal_rates(problem: Problem) -> dict[tuple[int, str], float]:
@@ -88,11 +94,8 @@ def equal_rates(problem: Problem) -> dict[tuple[int, str], float]:
 
 
 def job_sum(job: Job, rates: Mapping[tuple[int, str], float]) -> float:
-    """The rate of a job over all its PSs. Raises `InputError` where it is 0."""
-    total = sum(rates.get((job.number, server), 0.0) for server in job.servers)
-    if not total > 0:
-        raise InputError(f"job {job.number}: its rate is 0 for every PS; give one a rate greater than 0")
-    return total
+    """The rate of a job over all its PSs."""
+    return sum(rates.get((job.number, server), 0.0) for server in job.servers)
 
 
 def task_tree(

@@ -73,33 +73,29 @@ def tree_of(task: Task, number: int, chosen: Sequence[Way], onward: Mapping[Inp,
     flow; one that more flows chose than a slot's bitmap has bits has several aggregators. Labels count from 1: the
     workers, then the aggregators.
     """
-    labels = dict(zip(task.job.workers, range(1, len(chosen) + 1), strict=True))
-    arrived: Counter[Inp] = Counter()
-    children: dict[Summing, list[int]] = {}
-    for worker, way in zip(task.job.workers, chosen, strict=True):
-        if way.inp is not None:
-            children.setdefault(Summing(*way.inp, arrived[way.inp] // MAX_CHILDREN), []).append(labels[worker])
-            arrived[way.inp] += 1
-    kept = {summing: found for summing, found in children.items() if len(found) > 1}
-    aggregator = {summing: label for label, summing in enumerate(kept, len(labels) + 1)}
-    parents = {label: aggregator[summing] for summing, found in kept.items() for label in found}
-    branches = [
-        branch(labels[worker], worker, way, parents, onward)
-        for worker, way in zip(task.job.workers, chosen, strict=True)
-    ]
-    branches += [
-        Branch(label, ROOT_LABEL, onward[summing.switch, summing.pipeline]) for summing, label in aggregator.items()
-    ]
-    return AggregationTree(
-        number,
-        task.server,
-        {label: worker for worker, label in labels.items()},
-        tuple(
-            Aggregator(label, summing.switch, summing.pipeline, tuple(kept[summing]), 0, 0)
-            for summing, label in aggregator.items()
-        ),
-        tuple(branches),
+    workers = dict(enumerate(task.job.workers, start=1))
+    aggregators = tuple(
+        Aggregator(label, summing.switch, summing.pipeline, tuple(children), 0, 0)
+        for label, (summing, children) in enumerate(summed_together(chosen).items(), start=len(workers) + 1)
     )
+    parents = {child: aggregator.label for aggregator in aggregators for child in aggregator.children}
+    branches = [
+        branch(label, worker, way, parents, onward)
+        for (label, worker), way in zip(workers.items(), chosen, strict=True)
+    ]
+    branches += [Branch(each.label, ROOT_LABEL, onward[each.switch, each.pipeline]) for each in aggregators]
+    return AggregationTree(number, task.server, workers, aggregators, tuple(branches))
+
+
+def summed_together(chosen: Sequence[Way]) -> dict[Summing, list[int]]:
+    """By sum, the positions from 1 of the ways that it sums, of which there are several."""
+    arrived: Counter[Inp] = Counter()
+    found: dict[Summing, list[int]] = {}
+    for position, way in enumerate(chosen, start=1):
+        if way.inp is not None:
+            found.setdefault(Summing(*way.inp, arrived[way.inp] // MAX_CHILDREN), []).append(position)
+            arrived[way.inp] += 1
+    return {summing: positions for summing, positions in found.items() if len(positions) > 1}
 
 
 def branch(label: int, worker: str, way: Way, parents: Mapping[int, int], onward: Mapping[Inp, Path]) -> Branch:

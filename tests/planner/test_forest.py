@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from planner_cases import FRAGMENT, papers_setting, single
 from planner_cases import job as job_of
 
-from experiments.papers.aro.setting import MJMT, SJMT, Setting
+from experiments.papers.aro.setting import MJMT, SJMT, AroSetting
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
@@ -108,7 +108,7 @@ def test_two_trees_gain_a_fifth_in_the_papers_setting() -> None:
     [replace(SJMT, tasks=2), replace(SJMT, tasks=3), pytest.param(replace(MJMT, jobs=2), marks=pytest.mark.long)],
     ids=lambda setting: setting.label,
 )
-def test_two_trees_gain_for_several_tasks(setting: Setting) -> None:
+def test_two_trees_gain_for_several_tasks(setting: AroSetting) -> None:
     """In the paper's settings; more trees would gain no more than the gap."""
     problem = setting.problem(2)
     plan = planned(problem, 2)

@@ -14,21 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.core.solving import SolverOptions
-from planner.methods.goat.gina import (
-    OBJECTIVES,
-    Costs,
-    FloatArray,
-    Fractions,
-    Gina,
-    build,
-    fits,
-    optimum,
-    relax,
-    traffic,
-    used_memory,
-    value,
-)
+from planner.methods.goat.gina import OBJECTIVES, Costs, FloatArray, Fractions, Gina, fits, traffic, used_memory, value
 from planner.methods.goat.krgs import KrgsOptions, knapsacks, round_off, schedule
+from planner.methods.goat.model import build, optimum, relax
 from planner.methods.goat.repair import repair
 from planner.solvers.solve import PROVEN_GAP, solve
 from topo.errors import InputError

@@ -11,9 +11,10 @@ import pytest
 from experiments.worlds.in_process import InProcessNetwork
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
-from planner.install.plan_entries import entries
 from planner.core.solving import SolverOutcome
-from planner.methods.goat.arrival import PS, Gradient, Sharing, SlotTree, simulate
+from planner.install.plan_entries import entries
+from planner.methods.goat.arrival import Gradient, simulate
+from planner.methods.goat.shared_slots import PS, Sharing, SlotTree
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric, Host, Link, Switch
 from traffic.wire.packet import FRAGMENT, Event, Flag, Kind, new_frames

@@ -112,8 +112,8 @@ def test_the_papers_figures_have_it(project: Path) -> None:
     script = (
         "import json\n"
         "from experiments.papers.aro.schemes import compared, measure\n"
-        "from experiments.papers.aro.setting import Setting\n"
-        "setting = Setting(workers=8, leaves=4, share=0.5)\n"
+        "from experiments.papers.aro.setting import AroSetting\n"
+        "setting = AroSetting(workers=8, leaves=4, share=0.5)\n"
         "print(json.dumps({name: measure(setting.trial(scheme=name, seed=0))['least_bps'] for name in compared()}))"
     )
     rates = json.loads(run(project, "-c", script))

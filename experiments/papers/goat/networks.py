@@ -11,8 +11,8 @@ from math import inf
 import networkx as nx
 import numpy as np
 
-from planner.methods.goat.arrival import PS, SlotTree
 from planner.methods.goat.gina import Gina
+from planner.methods.goat.shared_slots import PS, SlotTree
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_ina

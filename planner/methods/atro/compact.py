@@ -23,12 +23,17 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Compact:
-    """The model. `w[u]`: workers at u; `p[u]`: flows from u to the PS; `y[u, v]`: flows from switch u to switch v."""
+    """The model. `w[u]`: workers at u; `p[u]`: flows from u to the PS; `y[u, v]`: flows from switch u to switch v.
+
+    `h[u]` says whether the PS hangs from u, `a[u, v]` whether u sends to v, and `layer[u]` is l_u.
+    """
 
     model: pulp.LpProblem
     w: dict[str, Any]
     p: dict[str, Any]
+    h: dict[str, Any]
     y: dict[Link, Any]
+    a: dict[Link, Any]
     layer: dict[str, Any]
 
 
@@ -63,40 +68,70 @@ def most_workers(cluster: Cluster, t: int, options: SolverOptions) -> int:
 
 def build(cluster: Cluster, t: int) -> Compact:
     """The constraints of a wiring with at most `t` flows on any link. The caller adds how many workers there are."""
+    compact = add_variables(cluster, t)
+    model = compact.model
+    model += pulp.lpSum(compact.h.values()) == 1, "the_ps_has_a_switch"
+    for u in cluster.switch_names:
+        limit_switch(compact, cluster, t, u)
+        conserve_flows(compact, cluster, t, u)
+    for u, v in compact.y:
+        limit_link(compact, cluster, t, u, v)
+    order_alike(compact, cluster)
+    return compact
+
+
+def add_variables(cluster: Cluster, t: int) -> Compact:
+    """The model's variables, without constraints yet."""
     model = pulp.LpProblem("atro_compact", pulp.LpMinimize)
-    n_agg, n_cs = cluster.aggregator_names, cluster.common_names
-    n_s = (*n_agg, *n_cs)
+    n_s = cluster.switch_names
     pairs = list(permutations(n_s, 2))
-    most = cluster.workers
+    most = min(cluster.ports, cluster.workers)
+    return Compact(
+        model,
+        w={u: model.add_variable(f"w_{u}", 0, most, pulp.LpInteger) for u in n_s},
+        p={u: model.add_variable(f"p_{u}", 0, t, pulp.LpInteger) for u in n_s},
+        h={u: model.add_variable(f"h_{u}", cat=pulp.LpBinary) for u in n_s},
+        y={(u, v): model.add_variable(f"y_{u}_{v}", 0, t, pulp.LpInteger) for u, v in pairs},
+        a={(u, v): model.add_variable(f"a_{u}_{v}", cat=pulp.LpBinary) for u, v in pairs},
+        layer={u: model.add_variable(f"l_{u}", 1, cluster.layers) for u in n_s},
+    )
 
-    w = {u: model.add_variable(f"w_{u}", 0, min(cluster.ports, most), pulp.LpInteger) for u in n_s}
-    p = {u: model.add_variable(f"p_{u}", 0, t, pulp.LpInteger) for u in n_s}
-    h = {u: model.add_variable(f"h_{u}", cat=pulp.LpBinary) for u in n_s}
-    y = {(u, v): model.add_variable(f"y_{u}_{v}", 0, t, pulp.LpInteger) for u, v in pairs}
-    a = {(u, v): model.add_variable(f"a_{u}_{v}", cat=pulp.LpBinary) for u, v in pairs}
-    layer = {u: model.add_variable(f"l_{u}", 1, cluster.layers) for u in n_s}
 
-    model += pulp.lpSum(h.values()) == 1, "the_ps_has_a_switch"
-    for u in n_s:
-        links = pulp.lpSum(a[u, v] + a[v, u] for v in n_s if v != u)
-        model += links + w[u] + h[u] <= cluster.ports, f"ports_{u}"
-        model += p[u] <= t * h[u], f"to_the_ps_{u}"
-        model += layer[u] <= 1 + (cluster.layers - 1) * (1 - h[u]), f"first_layer_{u}"
-        sent = p[u] + pulp.lpSum(y[u, v] for v in n_s if v != u)
-        received = w[u] + pulp.lpSum(y[v, u] for v in n_s if v != u)
-        if u in n_agg:
-            model += sent <= 1, f"sum_is_one_flow_{u}"
-            model += sent <= received, f"sums_what_it_gets_{u}"
-            model += received <= cluster.ports * t * sent, f"sends_what_it_sums_{u}"
-        else:
-            model += received == sent, f"cs_forwards_{u}"
-    for u, v in pairs:
-        model += y[u, v] <= (1 if u in n_agg else t) * a[u, v], f"sends_{u}_{v}"
-        model += layer[v] + 1 <= layer[u] + cluster.layers * (1 - a[u, v]), f"to_a_lower_layer_{u}_{v}"
-    for kind in (n_agg, n_cs):
+def limit_switch(compact: Compact, cluster: Cluster, t: int, u: str) -> None:
+    """A switch's links and hosts take its ports; it sends to the PS only if the PS hangs from it, in layer 1."""
+    model, a, h = compact.model, compact.a, compact.h[u]
+    links = pulp.lpSum(a[u, v] + a[v, u] for v in cluster.switch_names if v != u)
+    model += links + compact.w[u] + h <= cluster.ports, f"ports_{u}"
+    model += compact.p[u] <= t * h, f"to_the_ps_{u}"
+    model += compact.layer[u] <= 1 + (cluster.layers - 1) * (1 - h), f"first_layer_{u}"
+
+
+def conserve_flows(compact: Compact, cluster: Cluster, t: int, u: str) -> None:
+    """A common switch sends what it gets; an aggregator sends one flow if it gets any."""
+    model, others = compact.model, [v for v in cluster.switch_names if v != u]
+    sent = compact.p[u] + pulp.lpSum(compact.y[u, v] for v in others)
+    received = compact.w[u] + pulp.lpSum(compact.y[v, u] for v in others)
+    if u not in cluster.aggregator_names:
+        model += received == sent, f"cs_forwards_{u}"
+        return
+    model += sent <= 1, f"sum_is_one_flow_{u}"
+    model += sent <= received, f"sums_what_it_gets_{u}"
+    model += received <= cluster.ports * t * sent, f"sends_what_it_sums_{u}"
+
+
+def limit_link(compact: Compact, cluster: Cluster, t: int, u: str, v: str) -> None:
+    """Switch u sends to v only over a link between them, at most t flows, and only to a lower layer."""
+    model, a, layer = compact.model, compact.a[u, v], compact.layer
+    model += compact.y[u, v] <= (1 if u in cluster.aggregator_names else t) * a, f"sends_{u}_{v}"
+    model += layer[v] + 1 <= layer[u] + cluster.layers * (1 - a), f"to_a_lower_layer_{u}_{v}"
+
+
+def order_alike(compact: Compact, cluster: Cluster) -> None:
+    """Switches of a kind are interchangeable: the first has most workers, so that the solver need not try others."""
+    model = compact.model
+    for kind in (cluster.aggregator_names, cluster.common_names):
         for u, v in pairwise(kind):
-            model += w[u] >= w[v], f"interchangeable_{u}_{v}"
-    return Compact(model, w, p, y, layer)
+            model += compact.w[u] >= compact.w[v], f"interchangeable_{u}_{v}"
 
 
 def extract(compact: Compact) -> Wiring:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.core.solving import SolverOptions, SolverOutcome
-from planner.methods.goat.gina import OBJECTIVES, FloatArray, Fractions, Gina, IntArray, Schedule, relax, value
+from planner.methods.goat.gina import OBJECTIVES, FloatArray, Fractions, Gina, IntArray, Schedule, value
+from planner.methods.goat.model import relax
 from planner.methods.goat.repair import repair
 from planner.solvers.solve import PROVEN_GAP
 from topo.errors import InputError, unknown_name

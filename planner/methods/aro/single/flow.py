@@ -109,36 +109,62 @@ def build(demand: Demand, t: float) -> FlowModel:
 
     Of (7) one side is enough: an INP with x = 1 that no flow enters only adds a flow.
     """
-    graph, children = demand.graph, demand.most_children
     model = pulp.LpProblem("aro_flows", pulp.LpMinimize)
+    y = add_flows(model, demand, t)
+    flows = FlowModel(model, y, add_inps(model, demand, y))
+    sum_at_inps(demand, flows)
+    conserve_flows(demand, flows)
+    limit_aggregation(demand, flows, t)
+    return flows
 
-    # Variables
-    most = {(u, v): min(flows_within(demand.capacities_bps[u, v], t), graph.most_flows[u]) for u, v in demand.links}
-    y = {(u, v): model.add_variable(f"y_{u}_{v}", 0, most[u, v]) for u, v in demand.links}  # (4), (10)
-    entering = {inp: [link for link in links if link in y] for inp, links in graph.inps.items()}
-    arriving = {inp: demand.local[inp] + sum(most[link] for link in links) for inp, links in entering.items()}
-    x = {
+
+def add_flows(model: pulp.LpProblem, demand: Demand, t: float) -> dict[DirectedLink, Any]:
+    """The variables y (4), each at most what its link carries at t (10) and what can leave its sender."""
+    most = {
+        (u, v): min(flows_within(demand.capacities_bps[u, v], t), demand.graph.most_flows[u]) for u, v in demand.links
+    }
+    return {(u, v): model.add_variable(f"y_{u}_{v}", 0, most[u, v]) for u, v in demand.links}
+
+
+def add_inps(model: pulp.LpProblem, demand: Demand, y: Mapping[DirectedLink, Any]) -> dict[Inp, Any]:
+    """The variables x (6): how many sums an INP makes, at least those of the workers that send to it directly."""
+    return {
         (v, p): model.add_variable(
-            f"x_{v}_{p}", ceil(demand.local[v, p] / children), ceil(arriving[v, p] / children), pulp.LpInteger
+            f"x_{v}_{p}",
+            ceil(demand.local[v, p] / demand.most_children),
+            ceil(most_arriving(demand, y, (v, p)) / demand.most_children),
+            pulp.LpInteger,
         )
-        for v, p in graph.inps
-    }  # (6)
+        for v, p in demand.graph.inps
+    }
 
-    # Constraints
-    for v, p in graph.inps:
-        for u, _ in entering[v, p]:
-            model += y[u, v] <= min(most[u, v], children) * x[v, p], f"is_used_{u}_{v}_{p}"  # (7)
-        if arriving[v, p] > children:
-            model += total(y, entering[v, p]) + demand.local[v, p] <= children * x[v, p], f"children_{v}_{p}"
+
+def most_arriving(demand: Demand, y: Mapping[DirectedLink, Any], inp: Inp) -> int:
+    """The most flows that can enter an INP, its own workers' among them."""
+    return demand.local[inp] + int(sum(y[link].upBound for link in demand.graph.inps[inp] if link in y))
+
+
+def sum_at_inps(demand: Demand, flows: FlowModel) -> None:
+    """Flows enter only INPs that make a sum (7), and no more of them than its sums have children."""
+    model, children = flows.model, demand.most_children
+    for (v, p), x in flows.x.items():
+        entering = [link for link in demand.graph.inps[v, p] if link in flows.y]
+        for link in entering:
+            y = flows.y[link]
+            model += y <= min(y.upBound, children) * x, f"is_used_{link[0]}_{v}_{p}"  # (7)
+        if most_arriving(demand, flows.y, (v, p)) > children:
+            model += total(flows.y, entering) + demand.local[v, p] <= children * x, f"children_{v}_{p}"
+
+
+def conserve_flows(demand: Demand, flows: FlowModel) -> None:
+    """An INA switch sends the sums of its INPs (8), a common switch what it gets (9)."""
+    model, graph, y = flows.model, demand.graph, flows.y
     for z in graph.aggregating:
-        handed = pulp.lpSum(x[inp] for inp in graph.inps_of[z])  # (8)
+        handed = pulp.lpSum(flows.x[inp] for inp in graph.inps_of[z])  # (8)
         model += handed == total(y, graph.out_of[z]), f"op_forwards_{z}"  # (9)
     for z in graph.common:
         received = total(y, graph.into[z]) + demand.starting[z]
         model += received == total(y, graph.out_of[z]), f"cs_forwards_{z}"  # (9)
-    flows = FlowModel(model, y, x)
-    limit_aggregation(demand, flows, t)
-    return flows
 
 
 def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:

@@ -1,0 +1,255 @@
+"""The slots of switches that all trees share, as under ATP and ESA, while packets arrive one by one.
+
+The rules of a slot are those of `p4/ina.p4`. Slots have nothing to do with one another: each is a lane of the
+arrays, and packets of several lanes are handled at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.policies import EVICT, SlotPolicy, policy_of
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+PS = -1
+"""The place of the PS where switches have numbers from 0."""
+
+FREE = -1
+"""The fragment of a slot that holds none."""
+
+
+@dataclass(frozen=True)
+class SlotTree:
+    """Where packets go: from each worker, and from each switch that sums, to the next such switch or to `PS`.
+
+    `entry` and `onward` are the next switches by worker and by switch; `entry_links` and `onward_links` count the
+    links.
+    """
+
+    entry: IntArray
+    entry_links: IntArray
+    onward: IntArray
+    onward_links: IntArray
+
+    @property
+    def below(self) -> IntArray:
+        """By switch, the number of workers whose packets pass it."""
+        counts = np.zeros(len(self.onward), np.int64)
+        for first in self.entry.tolist():
+            switch = first
+            while switch != PS:
+                counts[switch] += 1
+                switch = int(self.onward[switch])
+        return counts
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How slots are shared: a name of `planner.core.policies`, and the fragments' priority.
+
+    `flushed`: the last packet of a fragment that passes a switch makes its partial sum leave, as a packet that is sent
+    again does. Without it, a sum whose other parts went to the PS stays in its slot for ever.
+    """
+
+    policy: str
+    priority: int = 16
+    flushed: bool = True
+
+    @property
+    def rules(self) -> SlotPolicy:
+        """The policy of that name."""
+        return policy_of(self.policy)
+
+
+@dataclass
+class Counts:
+    """What happened, in fragments: `transfers` over links, `ingress` at the PS, and events of `p4/ina.p4`."""
+
+    transfers: float = 0
+    ingress: float = 0
+    added: float = 0
+    completed: float = 0
+    collided: float = 0
+    evicted: float = 0
+    flushed: float = 0
+
+    def scaled(self, factor: float) -> Counts:
+        """All counts multiplied by `factor`."""
+        return Counts(**{name: count * factor for name, count in vars(self).items()})
+
+
+@dataclass
+class Packets:
+    """Packets of different lanes: of each the switch to which it comes, its fragment, and the workers summed in it.
+
+    `partial` marks sums of a part of the workers below, which pass by without being summed again.
+    """
+
+    at: IntArray
+    lane: IntArray
+    fragment: IntArray
+    workers: IntArray
+    partial: BoolArray
+
+    def only(self, chosen: BoolArray) -> Packets:
+        """The packets where `chosen` is true."""
+        if chosen.all():
+            return self
+        where = np.flatnonzero(chosen)
+        return Packets(
+            self.at[where], self.lane[where], self.fragment[where], self.workers[where], self.partial[where]
+        )  # fmt: skip
+
+
+@dataclass
+class Slots:
+    """The state of all lanes. `holds[s, lane]` is the fragment in switch s, or `FREE`.
+
+    `workers` and `priority`, of the same shape, are what is known of that fragment. `below` is that of the tree.
+    """
+
+    tree: SlotTree
+    sharing: Sharing
+    holds: IntArray
+    workers: IntArray
+    priority: IntArray
+    passed: IntArray
+    """`[s, lane, fragment]`: workers whose part has passed the switch."""
+    received: IntArray
+    """`[lane, fragment]`: workers whose part has reached the PS."""
+    below: IntArray
+    counts: Counts = field(default_factory=Counts)
+
+    @classmethod
+    def of(cls, tree: SlotTree, sharing: Sharing, lanes: int, fragments: int) -> Slots:
+        """Free slots for so many lanes, each with so many fragments."""
+        shape = len(tree.onward), lanes
+        return cls(
+            tree,
+            sharing,
+            np.full(shape, FREE),
+            np.zeros(shape, np.int64),
+            np.zeros(shape, np.int64),
+            np.zeros((*shape, fragments), np.int64),
+            np.zeros((lanes, fragments), np.int64),
+            tree.below,
+        )
+
+    def send(self, worker: IntArray, lane: IntArray, fragment: IntArray) -> None:
+        """Send one worker's fragment in each of some lanes, and whatever it sets free, as far as they come."""
+        self.counts.transfers += int(self.tree.entry_links[worker].sum())
+        ones = np.ones(len(lane), np.int64)
+        packets = Packets(self.tree.entry[worker], lane, fragment, ones, np.zeros(len(lane), bool))
+        while len(packets.lane):
+            self.arrive(packets.only(packets.at == PS))
+            packets = self.onward(self.through(packets.only(packets.at != PS)))
+
+    def onward(self, packets: Packets) -> Packets:
+        """Move packets over the links to the next switch that sums."""
+        self.counts.transfers += int(self.tree.onward_links[packets.at].sum())
+        return replace(packets, at=self.tree.onward[packets.at])
+
+    def arrive(self, packets: Packets) -> None:
+        """Count packets at the PS. When it has all of a fragment, the result frees the slots that wait for it."""
+        self.counts.ingress += len(packets.lane)
+        np.add.at(self.received, (packets.lane, packets.fragment), packets.workers)
+        if self.sharing.rules.until_result:
+            whole = packets.only(self.received[packets.lane, packets.fragment] == len(self.tree.entry))
+            held = self.holds[:, whole.lane]
+            self.holds[:, whole.lane] = np.where(held == whole.fragment, FREE, held)
+
+    def through(self, packets: Packets) -> Packets:
+        """The packets that leave the switches to which these come, by the cases of the P4 program in its order."""
+        here = packets.at, packets.lane
+        np.add.at(self.passed, (*here, packets.fragment), packets.workers)
+        last = (self.passed[*here, packets.fragment] == self.below[packets.at]) & self.sharing.flushed
+        held = self.holds[here]
+        joins = ~packets.partial & (held == packets.fragment)
+        claims = ~packets.partial & ~last & (held == FREE)
+        contests = ~packets.partial & ~last & ~joins & ~claims
+        stranded = packets.partial & last & (held == packets.fragment)
+        self.claim(packets.only(claims))
+        self.join(packets.only(joins))
+        return together(
+            self.sums(packets.only(claims | joins), last[claims | joins]),
+            self.contest(packets.only(contests)),
+            self.take_out(packets.only(stranded)),
+            packets.only(~(claims | joins | contests)),
+        )
+
+    def claim(self, packets: Packets) -> None:
+        """Put each packet into its slot, which is free."""
+        here = packets.at, packets.lane
+        self.counts.added += len(packets.lane)
+        self.holds[here] = packets.fragment
+        self.workers[here] = packets.workers
+        self.priority[here] = self.sharing.priority
+
+    def join(self, packets: Packets) -> None:
+        """Add each packet to the sum of its fragment in its slot."""
+        self.counts.added += len(packets.lane)
+        self.workers[packets.at, packets.lane] += packets.workers
+
+    def sums(self, packets: Packets, hurries: BoolArray) -> Packets:
+        """The sums that leave: those that are whole now, and partial ones whose last packet has passed."""
+        whole = self.workers[packets.at, packets.lane] == self.below[packets.at]
+        self.counts.completed += int(whole.sum())
+        partial = self.take_out(packets.only(hurries & ~whole))
+        done = packets.only(whole)
+        if not self.sharing.rules.until_result:
+            self.holds[done.at, done.lane] = FREE
+        return together(partial, replace(done, workers=self.below[done.at]))
+
+    def take_out(self, packets: Packets) -> Packets:
+        """Take the partial sums of these packets' slots out, which leaves the slots free."""
+        here = packets.at, packets.lane
+        self.counts.flushed += len(packets.lane)
+        leaving = self.held(packets)
+        self.holds[here] = FREE
+        return leaving
+
+    def held(self, packets: Packets) -> Packets:
+        """What the slots of these packets hold, as partial sums."""
+        here = packets.at, packets.lane
+        everything = np.ones(len(packets.lane), bool)
+        return Packets(packets.at, packets.lane, self.holds[here], self.workers[here], everything)
+
+    def contest(self, packets: Packets) -> Packets:
+        """What leaves where a packet finds its slot busy.
+
+        That is the packet, or what the slot held if the packet has a higher priority. What stays in its slot against a
+        packet has half of its priority left.
+        """
+        preempts = self.priority[packets.at, packets.lane] < self.sharing.priority
+        preempts &= bool(self.sharing.rules.bits & EVICT)
+        refused, winners = packets.only(~preempts), packets.only(preempts)
+        self.counts.collided += len(refused.lane)
+        self.priority[refused.at, refused.lane] >>= 1
+        evicted = self.held(winners)
+        self.counts.evicted += len(winners.lane)
+        self.claim(winners)
+        return together(refused, evicted)
+
+    def drain(self) -> None:
+        """Send the partial sums that are left in the end to the PS."""
+        at, lane = np.nonzero((self.holds != FREE) & (self.workers < self.below[:, None]))
+        nothing = np.zeros(len(at), np.int64)
+        packets = self.take_out(Packets(at, lane, nothing, nothing, np.ones(len(at), bool)))
+        while len(packets.lane):
+            packets = self.onward(packets)
+            self.arrive(packets.only(packets.at == PS))
+            packets = packets.only(packets.at != PS)
+
+
+def together(*packets: Packets) -> Packets:
+    """All of these packets in one."""
+    some = [each for each in packets if len(each.lane)]
+    if len(some) < 2:
+        return (some or packets)[0]
+    return Packets(*(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in some), strict=True)))
