@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from switch.control.match_rules import KEY_TYPES
 from switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
 from switch.fast.compile.calculations import ALGORITHMS as COMPILED_ALGORITHMS
-from switch.fast.compile.expressions import OPERATORS as COMPILED_OPERATORS
 from switch.fast.compile.header_expressions import REWRITTEN
+from switch.fast.compile.operators import OPERATORS as COMPILED_OPERATORS
 from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
 from switch.interpret.stages.actions import HANDLERS
 from switch.interpret.stages.expressions import ON_STACKS, OPERATORS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from switch.fast.compile.expressions import OPERATORS as COMPILED_OPERATORS
+from switch.fast.compile.operators import OPERATORS as COMPILED_OPERATORS
 from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
 from switch.features import markdown
 from switch.interpret.stages.actions import HANDLERS

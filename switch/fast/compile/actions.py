@@ -1,4 +1,4 @@
-"""Actions to C: one function each, and a handler for each primitive in the table `PRIMITIVES`."""
+"""Actions to C: one function each. The handler of each primitive stands in the table `PRIMITIVES`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from switch.fast.compile import calculations, headers
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.expressions import WORD, constant, truncated, unsigned_word
+from switch.fast.compile.values import WORD, constant, truncated, unsigned_word
 from switch.fast.layout.field_usage import may_change, written_by
 from switch.program.actions import Action, Argument, Primitive
 from switch.program.calculations import Calculation
@@ -26,7 +26,7 @@ SHARED_TEST = 2  # so many registers used at one index are worth a test in commo
 
 
 def emit_action(context: Context, action: Action) -> None:
-    """The function `action_<number>`, which takes the parameters of a table entry."""
+    """Write the function `action_<number>`, which takes the parameters of a table entry."""
     context.out.comment(f"action {action.name}")
     record = context.layout.parameters[action.number]
     given = f"const struct {record.name} *given" if action.parameters else "void"
@@ -49,7 +49,7 @@ def index_of(primitive: Primitive) -> Index | None:
 
 
 def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
-    """Statements in order, in runs throughout which all registers are used at one unchanging index."""
+    """The statements in order, cut into runs in which all registers are used at one unchanging index."""
     index: Index | None = None
     run: list[Primitive] = []
     for primitive in primitives:
@@ -62,7 +62,7 @@ def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
 
 
 def emit_run(context: Context, run: Run) -> None:
-    """A run of statements: one test of the index for all of them."""
+    """Write a run of statements, with one test of the index for all of them."""
     index, primitives = run
     others = [primitive for primitive in primitives if index_of(primitive) is None]
     if index is None or len(primitives) - len(others) < SHARED_TEST:
@@ -80,12 +80,13 @@ def emit_run(context: Context, run: Run) -> None:
 
 
 def emit_primitives(context: Context, primitives: Iterable[Primitive]) -> None:
+    """Write statements one after the other."""
     for primitive in primitives:
         emit_primitive(context, primitive)
 
 
 def emit_primitive(context: Context, primitive: Primitive) -> None:
-    """One statement, under the line of P4 that it comes from."""
+    """Write one statement, under the line of P4 that it comes from; `UnsupportedError` for unknown ones."""
     if primitive.source is not None:
         context.out.comment(primitive.source)
     with located(primitive.source):
@@ -96,12 +97,13 @@ def emit_primitive(context: Context, primitive: Primitive) -> None:
 
 # {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
 def assign(context: Context, target: Argument, value: Expression) -> None:
+    """Write a value to a field, cut to the field's bits."""
     for field in headers.each_case(context, targets_of(context, target)):
         context.assign(field, context.value(value, field.bits))
 
 
 def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]]:
-    """The fields that `target` can be, each with the C condition under which it is that one, if there is one."""
+    """The fields that `target` can be, each with the C condition under which it is that one ("" for a single one)."""
     if not isinstance(target, ElementField):
         yield "", field_of(target)
         return
@@ -114,6 +116,7 @@ def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]
 
 # {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
 def mark_to_drop(context: Context, standard: Argument) -> None:
+    """Set `egress_spec` to the drop port and `mcast_grp` to none."""
     if standard != HeaderReference(STANDARD_METADATA):
         raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
     context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
@@ -122,6 +125,7 @@ def mark_to_drop(context: Context, standard: Argument) -> None:
 
 # {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}
 def count(context: Context, counter: Counter, index: Expression) -> None:
+    """Add the packet to one element of a counter; do nothing beyond the last one."""
     with bounded_index(context, index, counter.size):
         element = context.layout.counter(counter, "index")
         context.out.line(f"{element}.packets += 1;")
@@ -130,6 +134,7 @@ def count(context: Context, counter: Counter, index: Expression) -> None:
 
 # {"op": "register_read", "parameters": [{"type": "field", ...}, {"type": "register_array", ...}, {"type": "field"}]}
 def register_read(context: Context, target: Argument, register: Register, index: Expression) -> None:
+    """Write one element of a register to a field; do nothing beyond the last one."""
     with bounded_index(context, index, register.size):
         element = context.layout.register(register, "index")
         context.assign(field_of(target), unsigned_word(element, register.bits))
@@ -137,6 +142,7 @@ def register_read(context: Context, target: Argument, register: Register, index:
 
 # {"op": "register_write", "parameters": [{"type": "register_array", ...}, {"type": "field", ...}, {"type": "field"}]}
 def register_write(context: Context, register: Register, index: Expression, value: Expression) -> None:
+    """Write a value to one element of a register; do nothing beyond the last one."""
     with bounded_index(context, index, register.size):
         element = context.layout.register(register, "index")
         context.out.line(f"{element} = {truncated(context.value(value), register.bits)};")
@@ -144,7 +150,7 @@ def register_write(context: Context, register: Register, index: Expression, valu
 
 @contextmanager
 def bounded_index(context: Context, index: Expression, size: int) -> Iterator[None]:
-    """What is written inside happens only for an `index` below `size`; BMv2 skips the statement otherwise."""
+    """What is written inside runs only if `index` is below `size`; otherwise BMv2 skips the statement too."""
     if context.tested == (index, size):
         yield
         return
@@ -155,6 +161,7 @@ def bounded_index(context: Context, index: Expression, size: int) -> Iterator[No
 
 
 def index_text(context: Context, index: Expression) -> str:
+    """The C text of an index; `UnsupportedError` if it may not fit 32 bits."""
     value = context.value(index)
     if value.low < 0 or value.high >= 1 << 32:
         raise UnsupportedError("an index that may not fit 32 bits")
@@ -162,6 +169,7 @@ def index_text(context: Context, index: Expression) -> str:
 
 
 def field_of(argument: Argument) -> Field:
+    """The field that a statement writes; `UnsupportedError` for anything else."""
     if not isinstance(argument, Field):
         raise UnsupportedError(f"writing to {argument!r}")
     return argument
@@ -169,7 +177,7 @@ def field_of(argument: Argument) -> Field:
 
 # {"op": "exit", "parameters": []}
 def leave(context: Context) -> None:
-    """The action goes on to its end; `emit_jump` leaves the pipeline after it."""
+    """Write only a comment: the action goes on to its end, and `emit_jump` leaves the pipeline after it."""
     context.out.comment("exit")
 
 
@@ -177,7 +185,7 @@ def leave(context: Context) -> None:
 def hash_field(
     context: Context, target: Argument, base: Expression, calculation: Calculation, size: Expression
 ) -> None:
-    """The field becomes base + hash % size; a size of 0 counts as 1."""
+    """Set the field to base + hash % size; a size of 0 counts as 1."""
     field, low, high = field_of(target), context.value(base), context.value(size)
     if not (low.unsigned and high.unsigned):
         raise UnsupportedError("a hash with a base or size that may not fit 64 bits")

@@ -10,7 +10,7 @@ from switch.program.v1model import DROP_PORT, NORMAL, PORTS, REPLICATED
 
 
 def emit_architecture(context: Context) -> None:
-    """`reset`, `egress_of`, `replicate`, and `receive`, which a packet enters by."""
+    """Write `reset`, `egress_of`, `replicate`, and `receive`, which a packet enters by."""
     emit_reset(context)
     emit_egress(context)
     emit_replicate(context)
@@ -18,27 +18,27 @@ def emit_architecture(context: Context) -> None:
 
 
 def set_standard(context: Context, name: str, text: str) -> None:
-    """Assign to a metadata field that the switch owns, where the program has it."""
+    """Assign to a metadata field of the switch; do nothing where the program does not have it."""
     field = context.layout.intrinsic.get(name)
     if field is not None:
         context.out.line(f"{context.layout.field(field)} = ({text}) & {(1 << field.bits) - 1:#x}ull;")
 
 
 def set_clock(context: Context, name: str) -> None:
-    """Assign microseconds since the switch started. No packet waits in a queue: its depths and times there are 0."""
+    """Assign the microseconds since the switch started. No packet waits in a queue: its depths and times are 0."""
     if context.layout.timed(name):
         started = context.layout.arrays[STARTED]
         set_standard(context, name, f"(clock_ns() - memory.{started.symbol}[0].ns) / 1000")
 
 
 def standard(context: Context, name: str) -> str:
-    """The C expression of a metadata field that the switch owns; 0 where the program lacks it."""
+    """The C expression of a metadata field of the switch; "0" where the program does not have it."""
     field = context.layout.intrinsic.get(name)
     return "0" if field is None else context.layout.field(field)
 
 
 def emit_reset(context: Context) -> None:
-    """All metadata is zero when a packet comes, and no header is there yet."""
+    """Write `reset`: when a packet comes, all metadata is 0 and no header is valid."""
     out, layout = context.out, context.layout
     with out.block("static INLINE void reset(PACKET *packet, u32 port)"):
         for header in context.program.headers.values():
@@ -56,7 +56,7 @@ def emit_reset(context: Context) -> None:
 
 
 def emit_egress(context: Context) -> None:
-    """One packet or copy through the egress pipeline: 1 if it is to leave by `port`, its headers written back."""
+    """Write `egress_of`: one packet through egress and deparser; returns 1 if it is to leave by `port`."""
     out = context.out
     if context.layout.rebuilt:
         lost = context.layout.arrays[LOST]
@@ -82,7 +82,7 @@ def kept_for_copies(context: Context) -> list[Field]:
 
 
 def emit_replicate(context: Context) -> None:
-    """One copy of the packet for each member of a multicast group; the packet itself is the last one."""
+    """Write `replicate`: a copy of the packet for each member of a group; the packet itself is the last one."""
     out = context.out
     with out.block("static INLINE int replicate(PACKET *packet, u32 number)"):
         out.line("const struct key_groups key = {{number}};")
@@ -100,13 +100,13 @@ def emit_replicate(context: Context) -> None:
 
 
 def kept_parts(context: Context) -> list[str]:
-    """What of `state` egress may change, where headers are written anew."""
+    """The parts of `state` that egress may change, where headers are written anew."""
     names = context.layout.names
     return [*(names.of(name) for name in context.layout.state), "valid", "current_length"]
 
 
 def emit_saving(context: Context) -> None:
-    """Keep what ingress left."""
+    """Keep the fields that ingress left and egress may change."""
     if context.layout.rebuilt:
         for part in kept_parts(context):
             context.out.line(f"saved.{part} = state.{part};")
@@ -116,7 +116,7 @@ def emit_saving(context: Context) -> None:
 
 
 def emit_restoring(context: Context) -> None:
-    """Start a copy with what ingress left."""
+    """Give a copy the fields that ingress left."""
     if context.layout.rebuilt:
         for part in kept_parts(context):
             context.out.line(f"state.{part} = saved.{part};")
@@ -128,7 +128,7 @@ def emit_restoring(context: Context) -> None:
 
 
 def declare_saved(context: Context) -> None:
-    """Where `replicate` keeps what egress changes."""
+    """Declare `saved`, in which `replicate` keeps what egress changes."""
     if context.layout.rebuilt:
         context.out.line("WHOLE struct state saved;")
     elif kept := kept_for_copies(context):
@@ -138,7 +138,7 @@ def declare_saved(context: Context) -> None:
 
 
 def emit_receive(context: Context) -> None:
-    """A packet's whole way: multicast comes before unicast, and the drop port before both pipelines' end."""
+    """Write `receive`, a packet's whole way: a multicast group goes before the drop port, and that before a port."""
     out = context.out
     with out.block("static INLINE int receive(PACKET *packet, u32 port)"):
         out.line("reset(packet, port);")

@@ -1,4 +1,4 @@
-"""Hash calculations and checksums to C: what is hashed goes into one run of bytes, which a function hashes."""
+"""Hash calculations to C: what is hashed is put into one run of bytes, which a function of hashes.h hashes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.expressions import WORD, unsigned_word, word_text
+from switch.fast.compile.values import WORD, word_text
 from switch.fast.layout.bits import store
-from switch.program.calculations import Calculation, Checksum, Literal, Payload
+from switch.program.calculations import Calculation, Literal, Payload
 from switch.program.expressions import HeaderReference
 from switch.program.headers import Field
 from topo.errors import UnsupportedError
@@ -17,7 +17,7 @@ from topo.errors import UnsupportedError
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A function of hashes.h, and how many bits its result has. Some can go on over the packet's payload."""
+    """A function of hashes.h, and the bits of its result. Some functions can go on over the packet's payload."""
 
     function: str
     bits: int
@@ -36,18 +36,20 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def algorithm_of(calculation: Calculation) -> Algorithm:
+    """The function for a calculation; `UnsupportedError` if hashes.h has none."""
     if calculation.algorithm not in ALGORITHMS:
         raise UnsupportedError(f"hash algorithm '{calculation.algorithm}' in '{calculation.name}'")
     return ALGORITHMS[calculation.algorithm]
 
 
 def hashed_bytes(context: Context) -> int:
-    """Room for the largest input of all calculations."""
+    """The bytes of the largest input of all calculations, and 8 more; 0 without calculations."""
     inputs = (list(fields_of(context, each)) for each in used_calculations(context))
     return max((-(-sum(part.bits for part in parts) // 8) + 8 for parts in inputs), default=0)
 
 
 def used_calculations(context: Context) -> list[Calculation]:
+    """The calculations of actions and checksums, each once."""
     program = context.program
     named = [each for action in program.actions for p in action.primitives for each in p.arguments]
     found = [each for each in named if isinstance(each, Calculation)]
@@ -56,7 +58,7 @@ def used_calculations(context: Context) -> list[Calculation]:
 
 
 def fields_of(context: Context, calculation: Calculation) -> Iterator[Field | Literal]:
-    """What is hashed in front of the payload, headers as their fields."""
+    """What is hashed in front of the payload, with headers as their fields."""
     for part in calculation.input:
         if isinstance(part, HeaderReference):
             yield from context.program.headers[part.header].fields
@@ -65,13 +67,14 @@ def fields_of(context: Context, calculation: Calculation) -> Iterator[Field | Li
 
 
 def emit_calculations(context: Context) -> None:
-    """A function for each calculation that the program uses."""
+    """Write a function for each calculation that the program uses."""
     for calculation in used_calculations(context):
         with located(calculation.source):
             emit_calculation(context, calculation)
 
 
 def emit_calculation(context: Context, calculation: Calculation) -> None:
+    """Write the function of one calculation."""
     algorithm, out = algorithm_of(calculation), context.out
     if has_payload(calculation) and not algorithm.takes_payload:
         raise UnsupportedError(f"hash algorithm '{calculation.algorithm}' over the payload")
@@ -88,15 +91,17 @@ def emit_calculation(context: Context, calculation: Calculation) -> None:
 
 
 def has_payload(calculation: Calculation) -> bool:
+    """Whether the packet's payload is hashed too."""
     return any(isinstance(part, Payload) for part in calculation.input)
 
 
 def symbol(context: Context, calculation: Calculation) -> str:
+    """The name of a calculation's function."""
     return context.layout.names.of(f"calculate {calculation.name}")
 
 
 def emit_input(context: Context, calculation: Calculation) -> None:
-    """The input's bytes, and their number in `length`; fields of headers that are not there are left out."""
+    """Write the input's bytes into `hashed`, and their number into `length`; fields of invalid headers are left out."""
     out, bit = context.out, 0
     runs = [(header, list(parts)) for header, parts in groupby(fields_of(context, calculation), owner_of(context))]
     for index, (header, parts) in enumerate(runs):
@@ -113,7 +118,7 @@ def emit_input(context: Context, calculation: Calculation) -> None:
 
 
 def owner_of(context: Context) -> Callable[[Field | Literal], str]:
-    """Gives a part's header, by which parts are grouped; "" for what is always there."""
+    """A function that gives a part's header, by which parts are grouped; "" for parts that are always there."""
 
     def owner(part: Field | Literal) -> str:
         if isinstance(part, Literal) or context.program.headers[part.header].metadata:
@@ -124,6 +129,7 @@ def owner_of(context: Context) -> Callable[[Field | Literal], str]:
 
 
 def emit_parts(context: Context, parts: list[Field | Literal], bit: int) -> None:
+    """Write parts one after the other, from bit `bit` on behind `data`."""
     for part in parts:
         if isinstance(part, Field) and part.variable:
             raise UnsupportedError(f"hashing '{part}', which has a variable length")
@@ -136,35 +142,3 @@ def emit_parts(context: Context, parts: list[Field | Literal], bit: int) -> None
 def call(context: Context, calculation: Calculation) -> str:
     """The C expression of a calculation's result."""
     return f"{symbol(context, calculation)}({'packet' if has_payload(calculation) else ''})"
-
-
-# ---- checksums -----------------------------------------------------------------------------------
-
-
-def emit_verification(context: Context) -> None:
-    """After the parser: note a checksum that is not what it should be."""
-    error = context.layout.intrinsic.get("checksum_error")
-    for checksum in context.program.checksums:
-        if checksum.verify and error is not None:
-            context.out.comment(checksum.source or checksum.name)
-            with located(checksum.source):
-                header, target = context.program.headers[checksum.target.header], context.layout.field(checksum.target)
-                there = "1" if header.metadata else context.validity(header.name)
-                wrong = f"{call(context, checksum.calculation)} != {target}"
-                condition = f"{there} && {condition_of(context, checksum)} && {wrong}"
-                context.out.line(f"if ({condition}) {context.layout.field(error)} = 1;")
-
-
-def emit_update(context: Context) -> None:
-    """Before the deparser: set checksums."""
-    for checksum in context.program.checksums:
-        if checksum.update:
-            context.out.comment(checksum.source or checksum.name)
-            with located(checksum.source), context.out.block(f"if ({condition_of(context, checksum)})"):
-                bits = algorithm_of(checksum.calculation).bits
-                context.assign(checksum.target, unsigned_word(call(context, checksum.calculation), bits))
-                context.touch([checksum.target])
-
-
-def condition_of(context: Context, checksum: Checksum) -> str:
-    return "1" if checksum.condition is None else context.value(checksum.condition).text

@@ -1,12 +1,13 @@
-"""What the stages of the generator share: the program, its layout, and the text that grows."""
+"""What the stages of the generator share: the program, its layout, and the text that is being written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from switch.fast.compile.expressions import WORD, Expressions, Value, truncated
+from switch.fast.compile.expressions import Expressions
 from switch.fast.compile.header_expressions import Last, plain
+from switch.fast.compile.values import WORD, Value, truncated
 from switch.fast.layout.emitter import Emitter
 from switch.fast.layout.layout import Layout
 from switch.fast.layout.records import Record
@@ -19,7 +20,7 @@ from topo.errors import UnsupportedError
 
 @contextmanager
 def located(source: Source | None) -> Iterator[None]:
-    """A refusal raised inside says where in the P4 program it belongs."""
+    """Add the line of P4 to a refusal that is raised inside."""
     try:
         yield
     except UnsupportedError as error:
@@ -27,7 +28,7 @@ def located(source: Source | None) -> Iterator[None]:
 
 
 class Context:
-    """Compiles expressions and assignments in the scope of the action being written, if any."""
+    """Compiles expressions and assignments for the action or parser state that is being written."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -39,24 +40,26 @@ class Context:
         self.expressions = Expressions(self.layout.field, self.validity, self.parameter)
 
     def value(self, expression: Expression, bits: int = WORD) -> Value:
-        """At least the low `bits` bits of `expression`."""
+        """The C text of `expression`, which gives at least its low `bits` bits, with its range."""
         return self.expressions.compile(plain(self.program, expression, self.last), bits)
 
     def validity(self, header: str) -> str:
+        """The C expression of a header's validity."""
         return f"state.valid.{self.layout.names.of(header)}"
 
     def parameter(self, parameter: Parameter) -> str:
+        """The C expression of a parameter of the action that is being written."""
         assert self.parameters is not None, "a parameter outside of an action"
         return f"given->{self.parameters.order[parameter.index].symbol}"
 
     def assign(self, field: Field, value: Value) -> None:
-        """Write `value` to `field`, cut to its width as BMv2 does."""
+        """Write `value` to `field`, cut to its bits as BMv2 does."""
         if field.signed and (value.low < -(1 << field.bits - 1) or value.high >= 1 << field.bits - 1):
             raise UnsupportedError(f"assignment to the signed field '{field}' of a number that may not fit it")
         self.out.line(f"{self.layout.field(field)} = {truncated(value, field.bits)};")
 
     def touch(self, written: Iterable[Field]) -> None:
-        """Note which of the packet's headers have to be written back, where not all are."""
+        """Write that the headers of these fields have changed, where only changed headers are written back."""
         headers = {field.header for field in written}
         if self.layout.rebuilt:
             return

@@ -1,28 +1,25 @@
-"""Deparser to C: changed headers back to where they stand, or all valid ones anew in front of the payload."""
+"""Deparser to C: changed headers are written back where they are, or all valid ones anew before the payload."""
 
 from __future__ import annotations
 
-from switch.fast.compile.calculations import emit_update
+from switch.fast.compile.checksums import emit_update
 from switch.fast.compile.context import Context
-from switch.fast.compile.expressions import WIDE
-from switch.fast.compile.parser import Places
+from switch.fast.compile.parser_positions import Places
+from switch.fast.compile.values import WIDE
 from switch.fast.layout.bits import store, whole_bytes
 from switch.program.headers import Field, Header
 
 
 def emit_deparser(context: Context, places: Places) -> None:
-    """The function `deparse`, which returns 0, or -1 if the packet cannot be made so."""
+    """Write the function `deparse`, which returns 0, or another number if the packet cannot be made so."""
     if context.layout.rebuilt:
         emit_rebuilding(context)
     else:
         emit_changing(context, places)
 
 
-# ---- headers that stay in the packet -------------------------------------------------------------
-
-
 def emit_changing(context: Context, places: Places) -> None:
-    """Headers that changed go back to where they came from; all else is in the packet already."""
+    """Write a `deparse` that puts changed fields back into headers that have stayed in the packet."""
     layout, out = context.layout, context.out
     with out.block("static INLINE int deparse(PACKET *packet)"):
         emit_update(context)
@@ -41,6 +38,7 @@ def emit_changing(context: Context, places: Places) -> None:
 
 
 def emit_stores(context: Context, fields: list[Field], place: int) -> None:
+    """Write statements that put fields into the header that begins `place` bytes behind `data`."""
     for each in fields:
         if each.bits > WIDE:
             size, start = whole_bytes(each)
@@ -50,11 +48,8 @@ def emit_stores(context: Context, fields: list[Field], place: int) -> None:
             context.out.line(statement)
 
 
-# ---- headers that are written anew ---------------------------------------------------------------
-
-
 def emit_rebuilding(context: Context) -> None:
-    """All valid headers, in order, take the place of those that were parsed."""
+    """Write a `deparse` that puts all valid headers, in order, in place of those that were parsed."""
     order, out = context.program.deparser, context.out
     for name in dict.fromkeys(order):
         emit_header(context, context.program.headers[name])
@@ -69,7 +64,7 @@ def emit_rebuilding(context: Context) -> None:
 
 
 def emit_header(context: Context, header: Header) -> None:
-    """A function that writes one header at `at` into `head`, and returns where it ends."""
+    """Write a function that puts one header into `head` at `at`, and returns where it ends."""
     out, variable = context.out, context.layout.variable(header.name)
     fields = context.layout.used(header.name)
     out.comment(f"emit {header.name}")

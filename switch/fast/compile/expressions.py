@@ -1,52 +1,22 @@
 """Expressions of BMv2, which count without a width, as C expressions on words of 64 bits, or else of 128.
 
-A `Value` is C text together with the range of the number that BMv2 would hold. The text always gives
-that number's low bits, as many as a word has. Operators for which these are not enough (comparisons, shifts
-to the right) demand a range that the word holds. An expression that exceeds words of 64 bits is compiled once
-more on words of 128; one that exceeds these too is refused, never rounded.
+An expression that exceeds words of 64 bits is compiled once more on words of 128. One that exceeds these too is
+refused, never rounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from switch.fast.compile.operators import OPERATORS
+from switch.fast.compile.values import WIDE, WORD, Value, WordTooShortError, constant, sign_extended, unsigned_word
 from switch.program.expressions import Boolean, Constant, Expression, Operation, Parameter, Unknown, Validity
 from switch.program.headers import Field
 from topo.errors import UnsupportedError
 
-WORD = 64
-WIDE = 128
-WIDEST_SHIFT = 4096  # ranges are followed up to here; beyond, any number of bits counts the same
-
-
-@dataclass(frozen=True)
-class Value:
-    """C text of an unsigned word, and the least and greatest number it stands for."""
-
-    text: str
-    low: int
-    high: int
-    word: int = WORD
-
-    @property
-    def unsigned(self) -> bool:
-        return self.low >= 0 and self.high < 1 << self.word
-
-    @property
-    def signed(self) -> bool:
-        return self.low >= -(1 << self.word - 1) and self.high < 1 << self.word - 1
-
-
-Rule = Callable[..., Value]
-
-
-class WordTooShortError(UnsupportedError):
-    """The words that an expression is being compiled on may not hold a number in it."""
-
 
 class Expressions:
-    """Compiles expressions; `read_field`, `read_validity` and `read_parameter` give the C of the leaves."""
+    """Compiles expressions; `read_field`, `read_validity` and `read_parameter` give the C of their leaves."""
 
     def __init__(
         self,
@@ -59,7 +29,10 @@ class Expressions:
         self.read_parameter = read_parameter
 
     def compile(self, expression: Expression, bits: int = WORD) -> Value:
-        """The value of `expression`, at least its low `bits`; `UnsupportedError` names what cannot be done exactly."""
+        """The value of `expression`, at least its low `bits` bits.
+
+        `UnsupportedError` names what cannot be computed exactly.
+        """
         if bits <= WORD:
             try:
                 return self.on_words(WORD, expression)
@@ -68,6 +41,7 @@ class Expressions:
         return self.on_words(WIDE, expression)
 
     def on_words(self, word: int, expression: Expression) -> Value:
+        """The value of `expression` on words of this size; `WordTooShortError` if they may be too short."""
         match expression:
             case Operation(operator, operands):
                 if operator not in OPERATORS:
@@ -78,6 +52,7 @@ class Expressions:
         return self.leaf(word, expression)
 
     def leaf(self, word: int, expression: Expression) -> Value:
+        """The value of a number, field, validity or parameter."""
         match expression:
             case Constant(value):
                 return constant(value, word)
@@ -94,213 +69,3 @@ class Expressions:
             case Field() as field:
                 return unsigned_word(self.read_field(field), field.bits, word)
         raise UnsupportedError(f"'{expression}' in an expression")
-
-
-def unsigned_word(text: str, bits: int, word: int = WORD) -> Value:
-    require(bits <= word, f"a number of {bits} bits", word)
-    return Value(f"(u{word}){text}", 0, (1 << bits) - 1, word)
-
-
-def sign_extended(text: str, bits: int, word: int) -> Value:
-    require(bits <= word, f"a number of {bits} bits", word)
-    gap = word - bits
-    half = 1 << bits - 1
-    return Value(f"(u{word})((s{word})((u{word})({text}) << {gap}) >> {gap})", -half, half - 1, word)
-
-
-def constant(value: int, word: int = WORD) -> Value:
-    return Value(word_text(value, word), value, value, word)
-
-
-def word_text(value: int, word: int) -> str:
-    """The low bits of `value` as a C constant."""
-    low, high = value & (1 << WORD) - 1, value >> WORD & (1 << WORD) - 1
-    return f"{low:#x}ull" if word == WORD else f"((u128){high:#x}ull << 64 | {low:#x}ull)"
-
-
-def number_of(value: Value, what: str) -> int:
-    if value.low != value.high:
-        raise UnsupportedError(f"{what} that is not a constant")
-    return value.low
-
-
-def demand(condition: bool, operator: str, operand: Value) -> None:
-    require(condition, f"operator '{operator}' on numbers", operand.word)
-
-
-def require(condition: bool, what: str, word: int) -> None:
-    if not condition:
-        raise WordTooShortError(f"{what} that may not fit {word} bits")
-
-
-def truncated(value: Value, bits: int) -> str:
-    """The C text of the low `bits` bits of `value`."""
-    if (value.low >= 0 and value.high < 1 << bits) or bits == value.word:
-        return value.text
-    return f"({value.text} & {word_text((1 << bits) - 1, value.word)})"
-
-
-# ---- rules: each gives the text and the range, by the arithmetic of integers ----------------------
-
-
-def add(left: Value, right: Value) -> Value:
-    return Value(f"({left.text} + {right.text})", left.low + right.low, left.high + right.high, left.word)
-
-
-def subtract(left: Value, right: Value) -> Value:
-    return Value(f"({left.text} - {right.text})", left.low - right.high, left.high - right.low, left.word)
-
-
-def multiply(left: Value, right: Value) -> Value:
-    corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-    text = f"({left.text} * {right.text})" if left.word == WORD else call("multiply", left, right)
-    return Value(text, min(corners), max(corners), left.word)
-
-
-def call(function: str, *values: Value) -> str:
-    """A call of a function of runtime.h, which has one for words of each size."""
-    suffix = "" if values[0].word == WORD else "_wide"
-    return f"{function}{suffix}({', '.join(value.text for value in values)})"
-
-
-def bit_and(left: Value, right: Value) -> Value:
-    text = f"({left.text} & {right.text})"
-    bounds = [value.high for value in (left, right) if value.low >= 0]
-    if bounds:
-        return Value(text, 0, min(bounds), left.word)
-    return Value(text, -(1 << bits_of(left, right)), (1 << bits_of(left, right)) - 1, left.word)
-
-
-def bits_of(left: Value, right: Value) -> int:
-    """Bits, without the sign, that hold every number of both ranges."""
-    return max(abs(bound).bit_length() for bound in (left.low, left.high, right.low, right.high))
-
-
-def bit_or(left: Value, right: Value) -> Value:
-    return bitwise("|", left, right)
-
-
-def bit_xor(left: Value, right: Value) -> Value:
-    return bitwise("^", left, right)
-
-
-def bitwise(operator: str, left: Value, right: Value) -> Value:
-    bits = bits_of(left, right)
-    low = 0 if left.low >= 0 and right.low >= 0 else -(1 << bits)
-    return Value(f"({left.text} {operator} {right.text})", low, (1 << bits) - 1, left.word)
-
-
-def bit_not(operand: Value) -> Value:
-    return Value(f"(~{operand.text})", -operand.high - 1, -operand.low - 1, operand.word)
-
-
-def shift_left(left: Value, right: Value) -> Value:
-    demand(shifts_by(right), "<<", left)
-    least, most = min(right.low, WIDEST_SHIFT), min(right.high, WIDEST_SHIFT)
-    text = f"({left.text} << {right.text})" if fits_operator(right) else call("shift_left", left, right)
-    return Value(text, min(left.low << most, left.low << least), max(left.high << most, left.high << least), left.word)
-
-
-def shift_right(left: Value, right: Value) -> Value:
-    demand(shifts_by(right) and (left.unsigned or left.signed), ">>", left)
-    least, most = min(right.low, WIDEST_SHIFT), min(right.high, WIDEST_SHIFT)
-    function = "shift_right" if left.unsigned else "shift_right_signed"
-    simple = left.unsigned and fits_operator(right)
-    text = f"({left.text} >> {right.text})" if simple else call(function, left, right)
-    return Value(text, min(left.low >> least, left.low >> most), max(left.high >> least, left.high >> most), left.word)
-
-
-def shifts_by(amount: Value) -> bool:
-    return amount.low >= 0 and amount.high < 1 << WORD
-
-
-def fits_operator(amount: Value) -> bool:
-    """Whether C's own operator shifts by it. For wide words and variables clang calls a library, which eBPF lacks."""
-    return amount.high < amount.word and (amount.word == WORD or amount.low == amount.high)
-
-
-def comparison(operator: str) -> Rule:
-    def compare(left: Value, right: Value) -> Value:
-        if left.unsigned and right.unsigned:
-            return Value(f"({left.text} {operator} {right.text})", 0, 1, left.word)
-        demand(left.signed and right.signed, operator, left)
-        signed = f"(s{left.word})"
-        return Value(f"({signed}{left.text} {operator} {signed}{right.text})", 0, 1, left.word)
-
-    return compare
-
-
-def both(left: Value, right: Value) -> Value:
-    return Value(f"({left.text} && {right.text})", 0, 1, left.word)
-
-
-def either(left: Value, right: Value) -> Value:
-    return Value(f"({left.text} || {right.text})", 0, 1, left.word)
-
-
-def negation(operand: Value) -> Value:
-    return Value(f"(!{operand.text})", 0, 1, operand.word)
-
-
-def choice(condition: Value, left: Value, right: Value) -> Value:
-    text = f"({condition.text} ? {left.text} : {right.text})"
-    return Value(text, min(left.low, right.low), max(left.high, right.high), left.word)
-
-
-def two_complement(operand: Value, width: Value) -> Value:
-    bits = number_of(width, "cast to a width")
-    return sign_extended(operand.text, bits, operand.word)
-
-
-def saturate_unsigned(operand: Value, width: Value) -> Value:
-    return saturated(operand, 0, (1 << number_of(width, "cast to a width")) - 1, "usat_cast")
-
-
-def saturate_signed(operand: Value, width: Value) -> Value:
-    half = 1 << number_of(width, "cast to a width") - 1
-    return saturated(operand, -half, half - 1, "sat_cast")
-
-
-def saturated(operand: Value, low: int, high: int, operator: str) -> Value:
-    """`operand`, or the nearer one of two bounds that the word's signed numbers hold."""
-    demand(operand.signed and high < 1 << operand.word - 1, operator, operand)
-    bounds = (constant(low, operand.word), constant(high, operand.word))
-    return Value(call("saturate", operand, *bounds), low, high, operand.word)
-
-
-def data_to_bool(operand: Value) -> Value:
-    demand(operand.unsigned or operand.signed, "d2b", operand)
-    return Value(f"({operand.text} != 0)", 0, 1, operand.word)
-
-
-def bool_to_data(operand: Value) -> Value:
-    return Value(f"(u{operand.word}){operand.text}", 0, 1, operand.word)
-
-
-# {"op": "+", "left": ..., "right": ...}; operands in the order condition, left, right.
-OPERATORS: dict[str, Rule] = {
-    "+": add,
-    "-": subtract,
-    "*": multiply,
-    "&": bit_and,
-    "|": bit_or,
-    "^": bit_xor,
-    "~": bit_not,
-    "<<": shift_left,
-    ">>": shift_right,
-    "==": comparison("=="),
-    "!=": comparison("!="),
-    "<": comparison("<"),
-    "<=": comparison("<="),
-    ">": comparison(">"),
-    ">=": comparison(">="),
-    "and": both,
-    "or": either,
-    "not": negation,
-    "?": choice,
-    "two_comp_mod": two_complement,
-    "usat_cast": saturate_unsigned,
-    "sat_cast": saturate_signed,
-    "d2b": data_to_bool,
-    "b2d": bool_to_data,
-}

@@ -1,4 +1,4 @@
-"""A program to one C file: the stages in the order in which C needs them."""
+"""A program to one C file: the stages run in the order in which C needs their results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Generated:
 def generate(program: Program) -> Generated:
     """The C of `program`; `UnsupportedError` names what this target does not do exactly as BMv2 does.
 
-    It is kept with the program, for all switches of a network run the same one.
+    The result is kept with the program, for all switches of a network run the same one.
     """
     kept: dict[str, object] = vars(program)
     if KEPT not in kept:
@@ -42,6 +42,7 @@ def generate(program: Program) -> Generated:
 
 
 def generate_anew(program: Program) -> Generated:
+    """The C of `program`, not kept."""
     check(program)
     try:
         return write(Context(program))
@@ -52,7 +53,7 @@ def generate_anew(program: Program) -> Generated:
 
 
 def write(context: Context) -> Generated:
-    """The whole file."""
+    """Write the whole file."""
     program = context.program
     parser = ParserGenerator(context)
     emit_head(context)
@@ -70,6 +71,7 @@ def write(context: Context) -> Generated:
 
 
 def emit_head(context: Context) -> None:
+    """Write the sizes that the headers of `switch/fast/c` need, and include them."""
     context.out.comment(f"Generated from the BMv2 JSON of {context.program.name}; each part names its line there.")
     context.out.line(f"#define PORTS {PORTS}")
     context.out.line(f"#define MAX_REPLICAS {MAX_REPLICAS}")
@@ -81,7 +83,7 @@ def emit_head(context: Context) -> None:
 
 
 def declare_types(context: Context) -> None:
-    """Parameters, entries and tables; the packet's state; the switch's memory."""
+    """Declare parameters, entries and tables; the packet's state; the switch's memory."""
     layout, out = context.layout, context.out
     for record in layout.parameters.values():
         record.declare(out)
@@ -106,7 +108,7 @@ def declare_types(context: Context) -> None:
 
 
 def declare_state(context: Context) -> None:
-    """The packet being processed: its fields, and which headers it has, which have changed, and where they are."""
+    """Declare the packet being processed: its fields; which headers it has, which changed, where they are."""
     layout, out = context.layout, context.out
     for record in {record.name: record for record in layout.state.values()}.values():
         record.declare(out)

@@ -1,4 +1,4 @@
-"""Expressions about whole headers, stacks and unions, written as expressions about fields and validity."""
+"""Rewrites expressions about whole headers, stacks and unions as expressions about fields and validity."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Last = Callable[[LastField], Field]
 
 
 def plain(program: Program, expression: Expression, last: Last | None = None) -> Expression:
-    """`expression` without headers, stacks and unions in it."""
+    """`expression` without headers, stacks and unions; `last` gives the last element of a stack inside the parser."""
     match expression:
         case LastField() if last is not None:
             return last(expression)
@@ -42,7 +42,7 @@ def plain(program: Program, expression: Expression, last: Last | None = None) ->
 
 
 def about_headers(program: Program, operation: Operation) -> Expression | None:
-    """An operation on whole headers as one on their fields; None for any other."""
+    """An operation on whole headers as one on their fields; None for any other operation."""
     match operation:
         case Operation("valid_union", (UnionReference(union),)):
             return any_of([Validity(header) for header in program.unions[union].members.values()])
@@ -54,7 +54,10 @@ def about_headers(program: Program, operation: Operation) -> Expression | None:
 
 
 def member(program: Program, header: Expression, index: int) -> Expression:
-    """A field, by its place, of the header that `header` evaluates to; behind the last field is its validity."""
+    """The field at place `index` of the header that `header` evaluates to.
+
+    The index behind the last field stands for the header's validity.
+    """
     match header:
         case HeaderReference(name):
             fields: tuple[Expression, ...] = (*program.headers[name].fields, Validity(name))
@@ -68,7 +71,10 @@ def member(program: Program, header: Expression, index: int) -> Expression:
 
 
 def element(program: Program, headers: tuple[str, ...], place: Expression, index: int) -> Expression:
-    """A field of the header at `place` among `headers`; BMv2 ends where there is none."""
+    """The field at place `index` of the header number `place` of a stack's `headers`.
+
+    BMv2 ends at a number that the stack does not have; here it is the last header.
+    """
     values = [member(program, HeaderReference(header), index) for header in headers]
     numbered = list(enumerate(values[:-1]))
     return reduce(
@@ -79,7 +85,7 @@ def element(program: Program, headers: tuple[str, ...], place: Expression, index
 
 
 def same_header(program: Program, one: str, other: str) -> Expression:
-    """BMv2 finds two headers equal where both are valid and so are all of their fields."""
+    """Whether two headers are equal: BMv2 finds them so where both are valid and all of their fields are equal."""
     pairs = zip(program.headers[one].fields, program.headers[other].fields, strict=True)
     fields = [equal_fields(left, right) for left, right in pairs]
     return reduce(
@@ -88,10 +94,12 @@ def same_header(program: Program, one: str, other: str) -> Expression:
 
 
 def equal_fields(one: Field, other: Field) -> Operation:
+    """Whether two fields are equal; `UnsupportedError` for one of variable length."""
     if one.variable:
         raise UnsupportedError(f"comparing '{one}', which has a variable length")
     return Operation("==", (one, other))
 
 
 def any_of(expressions: list[Expression]) -> Expression:
+    """Whether one of these holds."""
     return reduce(lambda left, right: Operation("or", (left, right)), expressions)

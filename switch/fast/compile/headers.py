@@ -1,4 +1,4 @@
-"""Headers that come, go and are copied, to C: validity, header stacks and header unions."""
+"""Headers that come, go, move and are copied, to C: validity, header stacks and header unions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Case = TypeVar("Case")
 
 
 def make_valid(context: Context, header: str) -> None:
-    """Mark a header as there; of a header union, the other members are not any more."""
+    """Mark a header as valid; the other members of its header union become invalid."""
     context.out.line(f"{context.validity(header)} = 1;")
     for other in context.layout.siblings(header):
         context.out.line(f"{context.validity(other)} = 0;")
@@ -25,6 +25,7 @@ def make_valid(context: Context, header: str) -> None:
 
 # {"op": "add_header", "parameters": [{"type": "header", "value": "vlan"}]}
 def add_header(context: Context, target: Argument) -> None:
+    """Make a header valid, with all fields 0, unless it is valid already."""
     header, out = header_of(target), context.out
     with out.block(f"if (!{context.validity(header)})"):
         clear(context, header)
@@ -34,6 +35,7 @@ def add_header(context: Context, target: Argument) -> None:
 
 # {"op": "remove_header", "parameters": [{"type": "header", "value": "vlan"}]}
 def remove_header(context: Context, target: Argument) -> None:
+    """Make a header invalid."""
     header, out = header_of(target), context.out
     with out.block(f"if ({context.validity(header)})"):
         out.line(f"{context.validity(header)} = 0;")
@@ -42,24 +44,28 @@ def remove_header(context: Context, target: Argument) -> None:
 
 # {"op": "assign_header", "parameters": [{"type": "header", "value": "outer"}, {"type": "header", "value": "inner"}]}
 def assign_header(context: Context, target: Argument, source: Expression) -> None:
+    """Copy one header to another, fields and validity."""
     for header in each_case(context, header_cases(context, source)):
         copy_header(context, header_of(target), header)
 
 
 # {"op": "assign_header_stack", "parameters": [{"type": "header_stack", "value": "h2"}, {"type": "header_stack", ...}]}
 def assign_stack(context: Context, target: Argument, source: Argument) -> None:
+    """Copy a header stack, element by element."""
     for one, other in zip(stack_of(context, target), stack_of(context, source), strict=True):
         copy_header(context, one, other)
 
 
 # {"op": "assign_union", "parameters": [{"type": "header_union", "value": "u1"}, {"type": "header_union", ...}]}
 def assign_union(context: Context, target: Argument, source: Argument) -> None:
+    """Copy a header union, member by member."""
     for one, other in zip(members_of(context, target), members_of(context, source), strict=True):
         copy_header(context, one, other)
 
 
 # {"op": "push", "parameters": [{"type": "header_stack", "value": "tags"}, {"type": "hexstr", "value": "0x1"}]}
 def push(context: Context, target: Argument, count: Argument) -> None:
+    """Move the elements of a stack up; the first ones become invalid."""
     headers, by = stack_of(context, target), count_of(count)
     for index in reversed(range(by, len(headers))):
         swap_headers(context, headers[index], headers[index - by])
@@ -68,6 +74,7 @@ def push(context: Context, target: Argument, count: Argument) -> None:
 
 # {"op": "pop", "parameters": [{"type": "header_stack", "value": "tags"}, {"type": "hexstr", "value": "0x1"}]}
 def pop(context: Context, target: Argument, count: Argument) -> None:
+    """Move the elements of a stack down; the last ones become invalid."""
     headers, by = stack_of(context, target), count_of(count)
     kept = max(len(headers) - by, 0)
     for index in range(kept):
@@ -77,7 +84,7 @@ def pop(context: Context, target: Argument, count: Argument) -> None:
 
 # {"op": "assign_VL", "parameters": [{"type": "field", ...}, {"type": "field", ...}]}
 def assign_variable(context: Context, target: Argument, source: Argument) -> None:
-    """A field of variable length, with its length."""
+    """Copy a field of variable length, with its length."""
     one, other = variable_of(context, target), variable_of(context, source)
     if one.most < other.most:
         raise UnsupportedError(f"assigning '{other.field}' to '{one.field}', which has less room")
@@ -86,6 +93,7 @@ def assign_variable(context: Context, target: Argument, source: Argument) -> Non
 
 
 def variable_of(context: Context, argument: Argument) -> Variable:
+    """The field of variable length that an argument names; `UnsupportedError` for anything else."""
     found = context.layout.variable(argument.header) if isinstance(argument, Field) else None
     if found is None:
         raise UnsupportedError(f"{argument!r} where a field of variable length is expected")
@@ -93,13 +101,13 @@ def variable_of(context: Context, argument: Argument) -> Variable:
 
 
 def wire_size(context: Context, header: str) -> str:
-    """The C expression of a header's bytes in the packet."""
+    """The C expression of the bytes that a header takes in the packet."""
     size, variable = context.program.headers[header].size, context.layout.variable(header)
     return f"{size} + {variable.length}" if variable else str(size)
 
 
 def clear(context: Context, header: str) -> None:
-    """All fields become 0; as in BMv2, one of variable length keeps the length that it had."""
+    """Set all fields to 0; as in BMv2, one of variable length keeps its length."""
     record, variable = context.layout.header(header), context.layout.variable(header)
     if variable:
         context.out.line(f"u32 kept = {variable.length};")
@@ -109,7 +117,7 @@ def clear(context: Context, header: str) -> None:
 
 
 def copy_header(context: Context, target: str, source: str) -> None:
-    """All of `source`; a header that is not there leaves the target's fields as they are."""
+    """Copy `source` to `target`; from an invalid header only the validity is copied."""
     if target == source:
         return
     out = context.out
@@ -121,6 +129,7 @@ def copy_header(context: Context, target: str, source: str) -> None:
 
 
 def swap_headers(context: Context, one: str, other: str) -> None:
+    """Exchange two headers; `UnsupportedError` for headers that are too large for eBPF's stack."""
     layout = context.layout
     if layout.state[one].size > MOST_SWAPPED:
         raise UnsupportedError(f"a header of more than {MOST_SWAPPED} bytes in a stack that is pushed or popped")
@@ -129,12 +138,13 @@ def swap_headers(context: Context, one: str, other: str) -> None:
 
 
 def invalidate(context: Context, headers: tuple[str, ...]) -> None:
+    """Make headers invalid."""
     for header in headers:
         context.out.line(f"{context.validity(header)} = 0;")
 
 
 def each_case(context: Context, cases: Iterable[tuple[str, Case]]) -> Iterator[Case]:
-    """What is written for each case stands under its C condition; one without a condition is the only one."""
+    """What is written for each case stands under its C condition; a case without a condition is the only one."""
     for index, (condition, case) in enumerate(cases):
         if not condition:
             yield case
@@ -144,7 +154,10 @@ def each_case(context: Context, cases: Iterable[tuple[str, Case]]) -> Iterator[C
 
 
 def header_cases(context: Context, expression: Expression, given: str = "") -> Iterator[tuple[str, str]]:
-    """The headers that `expression` can be, each with the C condition under which it is that one, if there is one."""
+    """The headers that `expression` can be, each with the C condition under which it is that one.
+
+    `given` is a condition that holds already; "" is none.
+    """
     within = f"{given} && " if given else ""
     match expression:
         case HeaderReference(header):
@@ -162,24 +175,28 @@ def header_cases(context: Context, expression: Expression, given: str = "") -> I
 
 
 def header_of(argument: Argument) -> str:
+    """The header that an argument names; `UnsupportedError` for anything else."""
     if not isinstance(argument, HeaderReference):
         raise UnsupportedError(f"{argument!r} where a header is expected")
     return argument.header
 
 
 def stack_of(context: Context, argument: Argument) -> tuple[str, ...]:
+    """The headers of the stack that an argument names; `UnsupportedError` for anything else."""
     if not isinstance(argument, StackReference):
         raise UnsupportedError(f"{argument!r} where a header stack is expected")
     return context.program.stacks[argument.stack].headers
 
 
 def members_of(context: Context, argument: Argument) -> list[str]:
+    """The headers of the union that an argument names; `UnsupportedError` for anything else."""
     if not isinstance(argument, UnionReference):
         raise UnsupportedError(f"{argument!r} where a header union is expected")
     return list(context.program.unions[argument.union].members.values())
 
 
 def count_of(argument: Argument) -> int:
+    """The number that an argument is; `UnsupportedError` unless it is a constant."""
     if not isinstance(argument, Constant):
         raise UnsupportedError("pushing or popping a number of headers that is not a constant")
     return argument.value

@@ -1,22 +1,24 @@
 """Parser to C: header fields out of the packet's bytes.
 
-States are written once for each position at which they are entered, so that places in the packet are constants,
-which the kernel's verifier needs and the compiler likes. Behind a header of variable length they count from its end.
+A state is written once for each position at which it is entered. Places in the packet are then constants, which the
+kernel's verifier needs and the compiler optimises well. Behind a header of variable length they count from its end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from switch.fast.compile.actions import PRIMITIVES, assign
-from switch.fast.compile.calculations import emit_verification
+from switch.fast.compile.checksums import emit_verification
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.expressions import WIDE, WORD, word_text
 from switch.fast.compile.headers import make_valid
+from switch.fast.compile.parser_positions import Places, Position
+from switch.fast.compile.values import WIDE, WORD, Value, word_text
 from switch.fast.layout.bits import load, whole_bytes
 from switch.fast.layout.field_usage import written_by
+from switch.fast.layout.variable_fields import Variable
 from switch.program.actions import Argument, Primitive
 from switch.program.expressions import (
     Constant,
@@ -35,42 +37,12 @@ from topo.errors import UnsupportedError
 MAX_PARSER_STATES = 256
 
 
-@dataclass(frozen=True)
-class Position:
-    """A state entered `offset` bytes into the packet, with so many elements of each header stack filled.
-
-    What had a variable length (`passed` of them, of at most `behind` bytes) is not in `offset`.
-    """
-
-    state: str | None
-    offset: int = 0
-    filled: tuple[tuple[str, int], ...] = ()
-    passed: int = 0
-    behind: int = 0
-
-    @property
-    def label(self) -> str:
-        filled = "".join(f" {stack} {count}" for stack, count in self.filled)
-        passed = f" behind {self.passed}" if self.passed else ""
-        return f"{self.state}_at_{self.offset}{filled}{passed}"
-
-    def filled_of(self, stack: str) -> int:
-        return dict(self.filled).get(stack, 0)
-
-    def filling(self, stack: str, count: int) -> Position:
-        return replace(self, filled=tuple(sorted((dict(self.filled) | {stack: count}).items())))
-
-
-@dataclass
-class Places:
-    """Where headers were found, for whoever writes them back, and how far into the packet the parser looks."""
-
-    of: dict[str, set[int]] = field(default_factory=dict)
-    furthest: int = 0
-
-
 class ParserGenerator:
-    """Writes the function `parse`."""
+    """Writes the function `parse`, state by state.
+
+    `at` is the position in the state that is being written. `stopped` says that this state ends in an error whatever
+    packet comes.
+    """
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -80,7 +52,7 @@ class ParserGenerator:
         self.stopped = False
 
     def emit(self) -> None:
-        """`parse`: errors stop it, and leave what was extracted before."""
+        """Write `parse`. An error stops it, and leaves what was extracted before."""
         out = self.context.out
         self.context.last = self.last_field
         with out.block("static INLINE void parse(PACKET *packet)"):
@@ -100,6 +72,7 @@ class ParserGenerator:
         self.context.last = None
 
     def emit_states(self) -> None:
+        """Write every state at every position at which it is entered; refuse loops."""
         waiting: list[Position] = [self.at]
         followers: dict[Position, list[Position]] = {}
         while waiting:
@@ -116,7 +89,7 @@ class ParserGenerator:
             raise UnsupportedError(f"a loop in the parser, at state '{error.args[1][0].state}'") from None
 
     def emit_state(self, position: Position) -> list[Position]:
-        """One state; gives the positions that it can lead to."""
+        """Write one state; returns the positions that it can lead to."""
         assert position.state is not None
         out, state = self.context.out, self.context.program.parser.states[position.state]
         self.at, self.stopped = position, False
@@ -128,9 +101,11 @@ class ParserGenerator:
             return [] if self.stopped else self.emit_transitions(state)
 
     def label(self, position: Position) -> str:
+        """The C label of a position."""
         return self.context.layout.names.of(position.label)
 
     def emit_operation(self, operation: Primitive) -> None:
+        """Write one operation, or one primitive of actions that stands in a state."""
         if operation.name in PARSER_OPERATIONS:
             PARSER_OPERATIONS[operation.name](self, *operation.arguments)
         elif operation.name in PRIMITIVES:
@@ -138,29 +113,27 @@ class ParserGenerator:
         else:
             raise UnsupportedError(f"parser operation '{operation.name}'")
 
-    # -- errors
-
     def emit_error(self, number: str) -> None:
+        """Write that the parser has met an error, for programs that use `parser_error`."""
         error = self.context.layout.intrinsic.get("parser_error")
         if error is not None:
             self.context.out.line(f"{self.context.layout.field(error)} = {number};")
 
     def error(self, name: str) -> str:
-        """The jump to where the error `name` of P4 is noted."""
+        """The jump to where the error called `name` in P4 is noted."""
         number = self.context.program.errors[name]
         self.errors[number] = None
         return f"goto error_{number};"
 
     def need(self, size: int) -> None:
-        """Stop the parser where the packet has no `size` bytes more."""
+        """Write a test that stops the parser where the packet has no `size` bytes more."""
         self.places.furthest = max(self.places.furthest, self.at.behind + self.at.offset + size)
         with self.context.out.block(f"if (data + {self.at.offset + size} > end)"):
             self.context.out.line(self.error("PacketTooShort"))
 
-    # -- operations
-
     # {"op": "extract", "parameters": [{"type": "regular", "value": "ipv4"}]}
     def extract(self, target: Argument) -> None:
+        """Read a header of constant length."""
         name = self.next_header(target)
         if name is None:
             return
@@ -172,8 +145,8 @@ class ParserGenerator:
 
     # {"op": "extract_VL", "parameters": [{"type": "regular", "value": "ipv4"}, {"type": "expression", ...}]}
     def extract_variable(self, target: Argument, bits: Expression) -> None:
-        """A header with a field of so many bits; the fields behind it stand so much further."""
-        name, out = self.next_header(target), self.context.out
+        """Read a header with a field of so many bits; the fields behind it are so much further on."""
+        name = self.next_header(target)
         if name is None:
             return
         header, variable = self.context.program.headers[name], self.context.layout.variable(name)
@@ -182,28 +155,37 @@ class ParserGenerator:
         length = self.context.value(bits)
         if not length.unsigned:
             raise UnsupportedError("a length that may not fit 64 bits")
-        out.comment(f"extract {name}")
-        with out.block(""):
-            out.line(f"u64 more = {length.text};")
-            out.line(f"if (more % 8) {self.error('ParserInvalidArgument')}")
-            out.line("more /= 8;")
-            out.line("CHECKED(more);")
-            self.need(header.size)
-            left = f"state.length - base - {self.at.offset + header.size}"
-            out.line(f"if (more > {left}) {self.error('PacketTooShort')}")
-            out.line(f"if (more > {variable.most}) {self.error('HeaderTooShort')}")
-            start = variable.field.offset
-            self.load_fields([each for each in self.context.layout.used(name) if each.offset < start])
-            place = f"base + {self.at.offset + start // 8}"
-            out.line(f"take_bytes(packet, {place}, {variable.bytes}, more);")
-            out.line(f"{variable.length} = more;")
-            out.line("data += more, base += more;")
-            out.line("CHECKED(data);")
-            self.at = replace(self.at, passed=self.at.passed + 1, behind=self.at.behind + variable.most)
-            self.need(header.size)
-            self.load_fields([each for each in self.context.layout.used(name) if each.offset >= start])
+        self.context.out.comment(f"extract {name}")
+        with self.context.out.block(""):
+            self.check_length(header, variable, length)
+            self.read_variable(header, variable)
         make_valid(self.context, name)
         self.move(header.size)
+
+    def check_length(self, header: Header, variable: Variable, length: Value) -> None:
+        """Put the bytes of the variable field into `more`; stop the parser where they or the header cannot be."""
+        out = self.context.out
+        out.line(f"u64 more = {length.text};")
+        out.line(f"if (more % 8) {self.error('ParserInvalidArgument')}")
+        out.line("more /= 8;")
+        out.line("CHECKED(more);")
+        self.need(header.size)
+        left = f"state.length - base - {self.at.offset + header.size}"
+        out.line(f"if (more > {left}) {self.error('PacketTooShort')}")
+        out.line(f"if (more > {variable.most}) {self.error('HeaderTooShort')}")
+
+    def read_variable(self, header: Header, variable: Variable) -> None:
+        """Read the fields before the variable one, its `more` bytes, and the fields behind them."""
+        out, start, used = self.context.out, variable.field.offset, self.context.layout.used(header.name)
+        self.load_fields([each for each in used if each.offset < start])
+        place = f"base + {self.at.offset + start // 8}"
+        out.line(f"take_bytes(packet, {place}, {variable.bytes}, more);")
+        out.line(f"{variable.length} = more;")
+        out.line("data += more, base += more;")
+        out.line("CHECKED(data);")
+        self.at = replace(self.at, passed=self.at.passed + 1, behind=self.at.behind + variable.most)
+        self.need(header.size)
+        self.load_fields([each for each in used if each.offset >= start])
 
     def next_header(self, target: Argument) -> str | None:
         """The header to extract; None, and the parser stops, where a stack is full."""
@@ -218,6 +200,7 @@ class ParserGenerator:
         raise UnsupportedError(f"extracting {target!r}")
 
     def next_element(self, stack: str, headers: tuple[str, ...]) -> str | None:
+        """The next element of a stack; None, and the parser stops, where it is full."""
         filled = self.at.filled_of(stack)
         if filled == len(headers):
             self.stop("StackOutOfBounds")
@@ -226,11 +209,13 @@ class ParserGenerator:
         return headers[filled]
 
     def stop(self, error: str) -> None:
+        """Stop the parser with this error, for sure."""
         if not self.stopped:
             self.context.out.line(self.error(error))
         self.stopped = True
 
     def read_fields(self, header: Header) -> None:
+        """Read the used fields of a header, and note that it is valid and where it is."""
         layout, offset = self.context.layout, self.at.offset
         self.load_fields(layout.used(header.name))
         make_valid(self.context, header.name)
@@ -239,6 +224,7 @@ class ParserGenerator:
             self.places.of[header.name].add(offset)
 
     def load_fields(self, fields: list[Field]) -> None:
+        """Read fields of the header at which the parser is."""
         for each in fields:
             target = self.context.layout.field(each)
             if each.bits > WIDE:
@@ -248,13 +234,14 @@ class ParserGenerator:
                 self.context.out.line(f"{target} = {load(each, self.at.offset)};")
 
     def move(self, size: int) -> None:
-        """Go on behind `size` bytes that are there."""
+        """Go on behind `size` bytes that are in the packet."""
         self.at = replace(self.at, offset=self.at.offset + size)
         if self.context.layout.rebuilt:
             self.context.out.line(f"state.head = {'base + ' if self.at.passed else ''}{self.at.offset};")
 
     # {"op": "set", "parameters": [{"type": "field", ...}, {"type": "expression", ...}]}
     def set_field(self, target: Argument, value: Expression) -> None:
+        """Write a value, or bits that are still to be parsed, to a field."""
         if not isinstance(value, Lookahead):
             assign(self.context, target, value)
             return
@@ -267,12 +254,14 @@ class ParserGenerator:
 
     # {"op": "verify", "parameters": [{"type": "expression", ...}, {"type": "hexstr", "value": "0x9"}]}
     def verify(self, condition: Expression, error: Expression) -> None:
+        """Stop with `error` unless the condition holds."""
         with self.context.out.block(f"if (!{self.context.value(condition).text})"):
             self.emit_error(self.context.value(error).text)
             self.context.out.line("goto accept;")
 
     # {"op": "advance", "parameters": [{"type": "hexstr", "value": "0x00000008"}]}
     def advance(self, amount: Expression) -> None:
+        """Go on behind so many bits, which must be a constant."""
         if not isinstance(amount, Constant):
             raise UnsupportedError("advancing by a number of bits that is not a constant")
         if amount.value % 8:
@@ -281,9 +270,8 @@ class ParserGenerator:
         self.need(amount.value // 8)
         self.move(amount.value // 8)
 
-    # -- transitions
-
     def emit_transitions(self, state: ParserState) -> list[Position]:
+        """Write the jumps to the states that follow; returns their positions."""
         out, reached = self.context.out, []
         parts = [self.key_part(part) for part in state.key]
         for transition in state.transitions:
@@ -311,6 +299,7 @@ class ParserGenerator:
         raise UnsupportedError(f"{part.kind} '{part.name}' in a parser's select")
 
     def last_field(self, part: LastField) -> Field:
+        """The field of a stack's last element, which is known where the parser is."""
         program, filled = self.context.program, self.at.filled_of(part.stack)
         if not filled:
             raise UnsupportedError(f"the last element of header stack '{part.stack}' where it is still empty")
@@ -321,7 +310,7 @@ class ParserGenerator:
         return program.headers[header].fields[part.index]
 
     def emit_invalid_headers(self) -> None:
-        """Fields of a header that is not there read as 0 (BMv2 leaves them undefined)."""
+        """Set the fields of headers that are not valid to 0; BMv2 leaves them undefined."""
         layout = self.context.layout
         for name in layout.packet_headers:
             if layout.used(name):
@@ -342,7 +331,7 @@ PARSER_OPERATIONS: dict[str, Callable[..., None]] = {
 
 # {"type": "hexstr", "value": "0x0405000011", "mask": null, "next_state": "udp"}
 def condition_of(parts: list[tuple[str, int]], transition: Transition) -> str:
-    """The C condition of a transition; empty where it always happens."""
+    """The C condition of a transition; "" for one that always happens."""
     if transition.value_set is not None:
         raise UnsupportedError(f"parser value set '{transition.value_set}'")
     if transition.value is None:

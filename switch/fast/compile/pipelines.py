@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.expressions import WIDE, WORD, word_text
+from switch.fast.compile.values import WIDE, WORD, word_text
 from switch.fast.layout.records import WORD_BYTES, Record
 from switch.fast.layout.table_layout import TableLayout
 from switch.program.actions import Action, ActionCall
@@ -13,7 +13,7 @@ from topo.errors import UnsupportedError
 
 
 def emit_pipeline(context: Context, pipeline: Pipeline) -> None:
-    """The function named like the pipeline."""
+    """Write the function named after the pipeline."""
     out = context.out
     with out.block(f"static INLINE void {context.layout.names.of(pipeline.name)}(void)"):
         for name in in_order(pipeline):
@@ -27,7 +27,7 @@ def emit_pipeline(context: Context, pipeline: Pipeline) -> None:
 
 
 def in_order(pipeline: Pipeline) -> list[str]:
-    """The nodes that can be reached, each before all that follow it."""
+    """The nodes that can be reached, each before all that follow it; `UnsupportedError` for a loop."""
     finished: list[str] = []
     entered: set[str] = set()
 
@@ -46,16 +46,19 @@ def in_order(pipeline: Pipeline) -> list[str]:
 
 
 def successors(node: Node) -> list[str | None]:
+    """The nodes that can follow a node; None is the pipeline's end."""
     if isinstance(node, Conditional):
         return [node.true_next, node.false_next]
     return [node.hit, node.miss] if node.by_outcome else list(dict.fromkeys(node.after.values()))
 
 
 def label(context: Context, name: str | None) -> str:
+    """The C label of a node; None is the pipeline's end."""
     return "done" if name is None else context.layout.names.of(f"at {name}")
 
 
 def emit_node(context: Context, node: Node) -> None:
+    """Write one node."""
     if isinstance(node, Table):
         emit_table(context, node)
     else:
@@ -64,6 +67,7 @@ def emit_node(context: Context, node: Node) -> None:
 
 # {"name": "node_3", "expression": {...}, "true_next": "x", "false_next": null}
 def emit_conditional(context: Context, node: Conditional) -> None:
+    """Write a condition with its two jumps."""
     condition = context.value(node.condition).text
     context.out.line(f"if ({condition}) goto {label(context, node.true_next)};")
     context.out.line(f"goto {label(context, node.false_next)};")
@@ -71,6 +75,7 @@ def emit_conditional(context: Context, node: Conditional) -> None:
 
 # {"name": "t", "key": [...], "actions": [...], "next_tables": {...}, "default_entry": {...}}
 def emit_table(context: Context, table: Table) -> None:
+    """Write a table: lookup, actions of a hit, action of a miss."""
     if table.key:
         emit_lookup(context, context.layout.tables[table.name])
         with context.out.block("if (entry)"):
@@ -79,7 +84,7 @@ def emit_table(context: Context, table: Table) -> None:
 
 
 def emit_lookup(context: Context, layout: TableLayout) -> None:
-    """`entry`: what the table holds for the packet's key, or null."""
+    """Write the declaration of `entry`: what the table holds for the packet's key, or null."""
     out, parts = context.out, [key_part(context, part) for part in layout.table.key]
     entry = f"const struct entry_{layout.symbol} *entry"
     if layout.direct:
@@ -98,7 +103,7 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
 
 
 def words_of(key: Record, parts: list[str]) -> list[str]:
-    """The 64-bit words of a key. Written whole, they stay in registers."""
+    """The C expressions of a key's 64-bit words. Keys that are written in whole words stay in registers."""
     words: list[list[str]] = [[] for _ in range(key.size // 8)]
     for member, part in zip(key.order, parts, strict=True):
         words[member.offset // 8].append(f"(u64)({part}) << {8 * (member.offset % 8)}")
@@ -108,16 +113,19 @@ def words_of(key: Record, parts: list[str]) -> list[str]:
 
 
 def key_part(context: Context, part: MatchKey) -> str:
+    """The C expression of one part of the packet's key."""
     assert not isinstance(part.value, Unknown), "a key that was not checked"
     text = context.value(part.value).text
     return text if part.mask is None else f"({text} & {word_text(part.mask, word_of(part.bits))})"
 
 
 def word_of(bits: int) -> int:
+    """The bits of the word that holds a number of so many bits."""
     return WORD if bits <= WORD else WIDE
 
 
 def emit_hit(context: Context, table: Table) -> None:
+    """Write the call of the action that `entry` names, with a jump behind it."""
     with context.out.block("switch (entry->action)"):
         for action in table.actions:
             with context.out.block(f"case {action.number}:"):
@@ -129,13 +137,14 @@ def emit_hit(context: Context, table: Table) -> None:
 
 
 def emit_miss(context: Context, table: Table) -> None:
+    """Write the call of the default action, with a jump behind it."""
     assert table.default is not None, "a table that was not checked"
     emit_call(context, table.default)
     emit_jump(context, table, table.miss, table.default.action)
 
 
 def emit_call(context: Context, call: ActionCall) -> None:
-    """An action with constant parameters."""
+    """Write the call of an action with constant parameters."""
     if not call.values:
         context.out.line(f"action_{call.action.number}();")
         return
@@ -146,7 +155,10 @@ def emit_call(context: Context, call: ActionCall) -> None:
 
 
 def emit_jump(context: Context, table: Table, outcome: str | None, action: Action) -> None:
-    """To the node that follows: by hit or miss, or by the action that ran; to the end if that was to exit."""
+    """Write the jump to the node that follows.
+
+    That depends on hit or miss, or on the action that ran; an action with `exit` jumps to the pipeline's end.
+    """
     if any(primitive.name == "exit" for primitive in action.primitives):
         context.out.line("goto done;")
         return
@@ -154,7 +166,7 @@ def emit_jump(context: Context, table: Table, outcome: str | None, action: Actio
 
 
 def declare_entries(context: Context, layout: TableLayout) -> None:
-    """The key and the entry of a table."""
+    """Declare the key and the entry of a table."""
     if layout.hashed:
         context.out.line(f"struct {layout.key.name} {{ u64 words[{layout.key.size // 8}]; }};")
     with context.out.block(f"struct entry_{layout.symbol}", ";"):
@@ -169,7 +181,7 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
 
 
 def declare_list(context: Context, layout: TableLayout, rule: Record) -> None:
-    """A place of a list, and where a packet's key stands while it is sought."""
+    """Declare a place of a list, and the variable that holds a packet's key while it is sought."""
     rule.declare(context.out)
     context.out.line(
         f"struct listed_{layout.symbol} {{ struct {rule.name} rule; struct entry_{layout.symbol} entry; }};"
@@ -180,7 +192,7 @@ def declare_list(context: Context, layout: TableLayout, rule: Record) -> None:
 
 
 def emit_search(context: Context, layout: TableLayout) -> None:
-    """`find_<table>`: the first place of a list that matches `sought_<table>`, looked for block by block."""
+    """Write `find_<table>`: the first place of a list that matches `sought_<table>`, searched block by block."""
     assert layout.rule is not None
     out, symbol, end = context.out, layout.symbol, layout.table.size
     tests = []
@@ -207,4 +219,5 @@ def emit_search(context: Context, layout: TableLayout) -> None:
 
 
 def declare_given(context: Context, record: Record) -> None:
+    """Declare the parameters of one action in an entry."""
     context.out.line(f"struct {record.name} {record.name};")

@@ -1,6 +1,6 @@
 """Refuses, by name and before anything runs, what the generator would not do exactly as BMv2 does.
 
-What shows only where C is written (a primitive or operator that is in no table, limits of arithmetic) is refused there.
+What shows only while C is written (a primitive or operator that is in no table, limits of arithmetic) is refused then.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def check(program: Program) -> None:
 
 
 def refusal(program: Program, what: str) -> UnsupportedError:
+    """The error that says what the program uses, and the ways out."""
     return UnsupportedError(
         f"program '{program.name}' uses {what}, which target 'fast' does not support: "
         "run it on BMv2 (SWITCH=bmv2), or take it out of the program"
@@ -38,12 +39,14 @@ def refusal(program: Program, what: str) -> UnsupportedError:
 
 
 def check_fields(program: Program) -> None:
+    """Refuse fields that are too long to be a C integer."""
     for field in sorted(used_fields(program), key=str):
         if field.bits > MAX_FIELD_BITS:
             raise refusal(program, f"field '{field}' of {field.bits} bits (more than {MAX_FIELD_BITS})")
 
 
 def check_state(program: Program) -> None:
+    """Refuse registers and parameters that are too long."""
     for register in program.registers.values():
         if register.bits > MAX_REGISTER_BITS:
             what = f"register '{register.name}' of {register.bits} bits (more than {MAX_REGISTER_BITS})"
@@ -65,6 +68,7 @@ REFUSED_PROPERTIES: dict[str, Callable[[Table], bool]] = {
 
 
 def check_table(program: Program, table: Table) -> None:
+    """Refuse a table with properties that compiled code has not, or with too many entries to search."""
     where = f" of table '{table.name}'" + (f" ({table.source})" if table.source else "")
     for what, present in REFUSED_PROPERTIES.items():
         if present(table):

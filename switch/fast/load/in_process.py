@@ -120,8 +120,8 @@ class InProcessSwitch:
     ) -> NDArray[np.uint8]:
         """Process packets that stand one after the other in `data`; return the record of what leaves.
 
-        `ports` and `lengths` have a number for each packet; `data` is overwritten. The record is valid until the next call.
-        For each packet that leaves it has the port and the length (32 bits each) and the bytes.
+        `ports` and `lengths` have a number for each packet; `data` is overwritten. The record, which is valid until the next
+        call, has for each packet that leaves its port, its length (32 bits each) and its bytes.
         """
         used = self.library.process(
             len(ports), ports.ctypes.data, lengths.ctypes.data, data.ctypes.data, self.out.ctypes.data, len(self.out)
