@@ -44,7 +44,7 @@ class Case:
     literal: int
 
     def problem(self, seed: int) -> Problem:
-        """One job on the case's fabric; `seed` draws the INA switches and the workers. The PS's ToR always aggregates."""
+        """One job on the case's fabric. `seed` draws INA switches and workers; the PS's ToR always aggregates."""
         draw = random.Random(seed)
         fabric = with_pipelines(with_capacity(self.fabric(), CAPACITY_BPS), PIPELINES)
         server, *others = (host.name for host in fabric.hosts)

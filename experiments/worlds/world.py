@@ -29,7 +29,7 @@ Endpoints = AbstractContextManager[tuple[Ports, Executor]]
 class Feature(StrEnum):
     """What a run may need and not every world has."""
 
-    REPLAY = "the mode replay"
+    REPLAY = "mode replay"
     CAPTURES = "captures of packets"
     TRAFFIC = "background traffic and hostile hosts"
     CIRCUITS = "circuit switches"

@@ -1,0 +1,109 @@
+"""A plan runs in any world by one function, and a new world is a class and a line in the registry."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from experiments.exactness.matrix import Cell, attempt
+from experiments.exactness.networks import case
+from experiments.exactness.scales import chosen_worlds
+from experiments.faults.faults_file import Event, FaultPlan, Moment
+from experiments.run.run import Run, run_plan
+from experiments.worlds.in_process import InProcessNetwork, InProcessWorld
+from experiments.worlds.registry import WORLDS, find_world
+from experiments.worlds.world import Wiring
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.background_entries import Flow
+from switch.entries import Entries
+from topo.errors import InputError
+from topo.fabric.fabric import Fabric
+from traffic.runs.closed_loop import ReliableOptions
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
+)
+
+
+def small(fragments: int = 200) -> tuple[Problem, Plan]:
+    return case("goat", levels=1, fragments=fragments, slots=32, rate_bps=2e6)
+
+
+# A world of one's own: all of it.
+
+
+class ForgetfulNetwork(InProcessNetwork):
+    """Every twentieth packet that a host sends is lost."""
+
+    count = 0
+
+    def leave(self, host: str, packet: bytes) -> None:
+        self.count += 1
+        if self.count % 20:
+            super().leave(host, packet)
+
+
+@dataclass(frozen=True)
+class ForgetfulWorld(InProcessWorld):
+    name: str = "forgetful"
+
+    @contextmanager
+    def up(
+        self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
+    ) -> Iterator[InProcessNetwork]:
+        yield ForgetfulNetwork(fabric, installed)
+
+
+def test_a_new_world_is_known_to_all_that_runs_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WORLDS, "forgetful", ForgetfulWorld)
+    assert chosen_worlds(["forgetful", "process"]) == ["forgetful", "process"]
+    forgetful, process = (attempt(Cell("goat", 1, "no loss", world), 200) for world in ("forgetful", "process"))
+    assert forgetful.exact
+    assert process.exact
+    assert forgetful.again > 0.02 > process.again
+
+
+def test_the_outcome_is_the_same_twice() -> None:
+    problem, plan = small()
+    first, second = (run_plan(Run(problem, plan), find_world("process")) for _ in range(2))
+    assert first.measured.exact
+    assert first.measured == second.measured
+    assert first.monitor.after.switches == second.monitor.after.switches
+
+
+def test_every_packet_is_accounted_for_in_this_process() -> None:
+    """Links and switches count alike: what no counter sees would be a reason to distrust the run."""
+    problem, plan = small()
+    outcome = run_plan(Run(problem, plan), find_world("process"))
+    assert not [reason for reason in outcome.reasons if "packets" in reason]
+    after = outcome.monitor.after
+    workers = [f"{worker}-0" for worker in problem.jobs[0].workers]
+    assert all(after.interfaces[name].sent_packets == 200 for name in workers)
+
+
+def test_a_link_that_is_down_for_a_time_costs_packets_and_no_sum() -> None:
+    problem, plan = small()
+    down = Event(Moment(0.05), "down", ("w1", "s1"), 0.1)
+    outcome = run_plan(Run(problem, plan, faults=FaultPlan(events=(down,))), find_world("process"))
+    assert outcome.measured.exact
+    assert outcome.faults is not None
+    assert outcome.faults["events"] == ["down w1-s1 for 0.1 s at 0.05 s"]
+    assert outcome.measured.retransmissions > 10
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (Run(*small(), mode="replay"), "no mode replay"),
+        (Run(*small(), faults=FaultPlan(background=(Flow("w1", "w2", 1e6),))), "no background traffic"),
+        (Run(*small(), captures=(("s1", 1),), options=ReliableOptions()), "no captures of packets"),
+    ],
+)
+def test_what_a_world_does_not_have_is_refused_before_it_is_made(run: Run, said: str) -> None:
+    with pytest.raises(InputError, match=f"switch 'process' has {said}.*: choose fast or bmv2"):
+        run_plan(run, find_world("process"))
