@@ -24,7 +24,9 @@ from traffic.endpoints.streams import Layout, lay_out
 from traffic.faults.background import background
 from traffic.faults.endpoint_faults import FaultyPorts, with_shares
 from traffic.faults.hostile import hostile
-from traffic.measure.fidelity import Excuses, Monitor, difference
+from traffic.measure.fidelity import Excuses
+from traffic.measure.monitor import Monitor
+from traffic.measure.snapshots import difference
 from traffic.runs.closed_loop import Loop
 from traffic.sockets.ports import Ports
 from traffic.wire.packet import Event as PacketEvent

@@ -14,8 +14,10 @@ from planner.core.evaluate import Prediction, evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from traffic.measure.comparison import Figures, Pair, measured_by_job, off_plan, paired, planned_by_job
-from traffic.measure.fidelity import Excuses, Monitor, difference, judge, turned_away
+from traffic.measure.fidelity import Excuses, judge, turned_away
 from traffic.measure.figures import Measured, aggregated, gradient_bytes_on_links, link_rows
+from traffic.measure.monitor import Monitor
+from traffic.measure.snapshots import difference
 from traffic.measure.verdict import OVERLOADED, VALID
 from traffic.wire.packet import FRAGMENT, Event
 

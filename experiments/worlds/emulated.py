@@ -16,7 +16,8 @@ from switch.entries import Entries
 from switch.targets import TARGETS, Target, choose_target
 from topo.fabric.fabric import Fabric
 from topo.live.network import DEFAULT_QUEUE_PACKETS, Network, check_machine
-from traffic.measure.fidelity import Monitor, Watched
+from traffic.measure.monitor import Monitor
+from traffic.measure.snapshots import Watched
 from traffic.runs.closed_loop import on_sockets
 from traffic.sockets.ports import HostPort, host_ports
 

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from topo.live.priority import Priority
-from traffic.measure.fidelity import Invariant, Monitor, Watched
+from traffic.measure.monitor import Monitor
+from traffic.measure.snapshots import Watched
+from traffic.measure.verdict import Invariant
 
 NOTHING = Watched(hosts=())
 

@@ -14,14 +14,9 @@ from planner.core.plan import Plan
 from traffic.measure.contention import blame, processor_causes
 from traffic.measure.figures import Measured
 from traffic.measure.monitor import Monitor
-from traffic.measure.snapshots import Snapshot, SwitchCounters, Watched, difference
-from traffic.measure.verdict import Cause, Invariant, Limits, Verdict, causes
+from traffic.measure.snapshots import Snapshot, Watched, difference
+from traffic.measure.verdict import Invariant, Judgement, Limits, causes
 from traffic.wire.packet import TERMINAL, Event
-
-__all__ = [
-    "Cause", "Excuses", "Invariant", "Limits", "Monitor", "Snapshot", "SwitchCounters", "TurnedAway", "Verdict",
-    "Watched", "difference", "judge", "planned_rates", "turned_away",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,7 @@ class Excuses:
 
 def judge(
     monitor: Monitor, measured: Measured, plan: Plan, limits: Limits | None = None, excuses: Excuses | None = None
-) -> Verdict:
+) -> Judgement:
     """Every reason not to trust the run that `monitor` watched; first, where others are to blame, who they are."""
     limits, excuses = limits or Limits(), excuses or Excuses()
     seconds = tuple(monitor.seconds)
@@ -53,7 +48,7 @@ def judge(
         *causes(Invariant.ENDPOINTS, (f"{what}: {count}" for what, count in measured.problems.items())),
         *causes(Invariant.CONSERVATION, not_conserved(monitor, excuses)),
     )
-    return Verdict((*blame(seconds, limits), *found) if found else ())
+    return Judgement((*blame(seconds, limits), *found) if found else ())
 
 
 def not_conserved(monitor: Monitor, excuses: Excuses) -> Iterator[str]:

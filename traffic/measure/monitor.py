@@ -23,7 +23,7 @@ class Monitor:
 
     with Monitor(watched) as monitor:
         measured = run_reliable(...)
-    verdict = judge(monitor, measured, plan)
+    judgement = judge(monitor, measured, plan)
 
     The thread that enters it is taken for the one that drives the endpoints, and goes ahead of other work until it
     leaves: what it does before the first packet is watched too.

@@ -1,4 +1,4 @@
-"""What a run is judged by and what comes of it: the limits, the words, and every cause with the invariant it breaks."""
+"""What a run is judged by and what comes of it: verdicts and which is worse, limits, causes and their invariants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,40 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-VALID, OVERLOADED = "VALID", "OVERLOADED"
+
+class Verdict(StrEnum):
+    """Whether the figures of a run, or of a whole command, can be used, from the best to the worst.
+
+    `VALID`: nothing speaks against them. `SLOW`: a computation took longer than it may. `UNPROVEN`: a value that is
+    called an optimum is not proven to be one. `DIFFERS`: valid runs whose measured rates are not near the planned ones.
+    `OTHERWISE`: the same in InArt's figures, or schemes that are not in the paper's order. `OVERLOADED`: the machine
+    could not carry the run, so that its figures mean nothing. `WRONG`: sums, or what was made of them, are not exact,
+    which is a defect. `INTERRUPTED`: a signal ended the run. `FAILED`: an error ended it. `INCOMPLETE`: it has not
+    ended, or whoever ran it is gone.
+    """
+
+    VALID = "VALID"
+    SLOW = "SLOW"
+    UNPROVEN = "UNPROVEN"
+    DIFFERS = "DIFFERS"
+    OTHERWISE = "OTHERWISE"
+    OVERLOADED = "OVERLOADED"
+    WRONG = "WRONG"
+    INTERRUPTED = "INTERRUPTED"
+    FAILED = "FAILED"
+    INCOMPLETE = "INCOMPLETE"
+
+
+VALID, OVERLOADED = Verdict.VALID, Verdict.OVERLOADED
+RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
+
+
+def worst_of(verdicts: Iterable[str]) -> Verdict:
+    """The worst of several verdicts, or of their words as `run.json` has them: VALID if there are none.
+
+    Raises `ValueError` for a word that is no verdict.
+    """
+    return max(map(Verdict, verdicts), key=RANK.__getitem__, default=VALID)
 
 
 class Invariant(StrEnum):
@@ -77,10 +110,15 @@ def causes(invariant: Invariant, texts: Iterable[str]) -> Iterator[Cause]:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """VALID without causes."""
+class Judgement:
+    """Every cause not to trust a run, in the order in which people are told."""
 
     causes: tuple[Cause, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """VALID without causes, else OVERLOADED."""
+        return OVERLOADED if self.causes else VALID
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -88,14 +126,6 @@ class Verdict:
         return tuple(cause.text for cause in self.causes)
 
     @property
-    def valid(self) -> bool:
-        """Whether nothing speaks against the figures."""
-        return not self.causes
-
-    @property
     def blames_others(self) -> bool:
         """Whether work that is not of this run is among the causes."""
         return any(cause.by_others for cause in self.causes)
-
-    def __str__(self) -> str:
-        return VALID if self.valid else OVERLOADED
