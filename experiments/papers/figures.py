@@ -8,8 +8,8 @@ from importlib import import_module
 from rich.console import Console
 
 from experiments.papers.common.figure import Figure, Request
+from experiments.papers.common.verdicts import first_not_valid
 from topo.errors import InputError, unknown_name
-from traffic.measure.verdict import VALID
 
 
 def module(name: str, function: str = "run", *given: str) -> Callable[[Console, Request], str]:
@@ -63,13 +63,13 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig11": Figure("five jobs: what SRO and APP save and lose", module("aro.efficiency", "fig11"), simulated=True),
         "fig12": Figure("what alpha of APP saves and loses", module("aro.efficiency", "fig12"), simulated=True),
         "fig13": Figure("what N of QSR saves and loses", module("aro.efficiency", "fig13"), simulated=True),
-        "emulated": Figure("ARO, baselines, two trees: planned, measured", module("aro.emulated", "aro")),
+        "emulated": Figure("ARO, baselines, two trees: planned, measured", module("aro.emulated")),
     },
     "atro": {
         "fig3": Figure("rates of ATRO, ARO, PARING and SPAR", module("atro.topologies", "fig3"), simulated=True),
         "fig4": Figure("rates over the number of workers", module("atro.topologies", "fig4"), simulated=True),
         "fig5": Figure("rates over the number of aggregators", module("atro.topologies", "fig5"), simulated=True),
-        "emulated": Figure("the network for 32 workers: planned, measured", module("aro.emulated", "atro")),
+        "emulated": Figure("the network for 32 workers: planned, measured", module("atro.emulated")),
     },
     "goat": {
         "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat.training", "run", "fig4")),
@@ -115,21 +115,19 @@ FIGURES: dict[str, dict[str, Figure]] = {
         ),
     },
     "p4inc-aoi": {
-        "table1": Figure(
-            "8 units: the heuristics against the MILP", module("p4inc_aoi.small", "table1"), simulated=True
-        ),
+        "table1": Figure("8 units: the heuristics against the MILP", module("p4inc_aoi.table1"), simulated=True),
         "fig6": Figure(
-            "the testbed: reconfigured connections", module("p4inc_aoi.small", "testbed", "fig6"), simulated=True
+            "the testbed: reconfigured connections",
+            module("p4inc_aoi.simulated_testbed", "run", "fig6"),
+            simulated=True,
         ),
-        "fig7": Figure("the testbed: total JCT", module("p4inc_aoi.small", "testbed", "fig7"), simulated=True),
+        "fig7": Figure("the testbed: total JCT", module("p4inc_aoi.simulated_testbed", "run", "fig7"), simulated=True),
         "fig8": Figure("64 units, 800 to 1,400 jobs", module("p4inc_aoi.simulation", "run", "fig8"), simulated=True),
         "fig9": Figure("64 units, MapReduce jobs", module("p4inc_aoi.simulation", "run", "fig9"), simulated=True),
         "fig10": Figure("16 to 64 units", module("p4inc_aoi.simulation", "run", "fig10"), simulated=True),
         "fig11": Figure("over the INC capacity", module("p4inc_aoi.simulation", "run", "fig11"), simulated=True),
         "fig12": Figure("over the length of a slot", module("p4inc_aoi.simulation", "run", "fig12"), simulated=True),
-        "readings": Figure(
-            "what FCFS, TW and arrivals may mean", module("p4inc_aoi.simulation", "readings"), simulated=True
-        ),
+        "readings": Figure("what FCFS, TW and arrivals may mean", module("p4inc_aoi.readings"), simulated=True),
         "fig7-emulated": Figure(
             "four racks and their circuits: connections (Figure 6) and JCT (Figure 7)", module("p4inc_aoi.testbed")
         ),
@@ -166,7 +164,7 @@ def run_simulated(paper: str, console: Console, request: Request) -> str:
         raise InputError(
             f"paper '{paper}' has no simulated figure: name one of its figures, {', '.join(FIGURES[paper])}"
         )
-    return next((verdict for verdict in verdicts if verdict != VALID), VALID)
+    return first_not_valid(verdicts)
 
 
 def figures_of(paper: str) -> dict[str, Figure]:

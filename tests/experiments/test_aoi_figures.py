@@ -11,11 +11,12 @@ from rich.console import Console
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Result, Trial
 from experiments.papers.figures import find_figure
+from experiments.papers.p4inc_aoi import simulated_testbed, table1
 from experiments.papers.p4inc_aoi import simulation as aoi_simulation
-from experiments.papers.p4inc_aoi import small as aoi_small
+from experiments.papers.p4inc_aoi.claims import FIGURE_8
 from experiments.papers.p4inc_aoi.schemes import READINGS, measure
 from experiments.papers.p4inc_aoi.setting import COMPARED, DEFAULTS
-from experiments.papers.p4inc_aoi.simulation import CHARTS
+from experiments.papers.p4inc_aoi.simulation import CHARTS, SchedulerChart
 
 SMALL: Trial = {**DEFAULTS, "jobs": 150, "units": 16}
 
@@ -43,7 +44,7 @@ def test_a_reading_changes_only_its_own_policies(reading: str) -> None:
 
 
 @pytest.mark.parametrize("chart", CHARTS.values(), ids=lambda chart: chart.name)
-def test_a_chart_varies_its_own_key(chart: aoi_simulation.Chart) -> None:
+def test_a_chart_varies_its_own_key(chart: SchedulerChart) -> None:
     trials = [chart.trial(20.0, at, "INC-TW", 0) for at in chart.points]
     assert len({str(trial) for trial in trials}) == len(chart.points)
     assert all(trial[chart.key] == at for trial, at in zip(trials, chart.points, strict=True))
@@ -51,7 +52,7 @@ def test_a_chart_varies_its_own_key(chart: aoi_simulation.Chart) -> None:
 
 
 def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chart = aoi_simulation.Chart("fig8", "small", "jobs", (30, 60), aoi_simulation.FIGURE_8, {"units": 16})
+    chart = SchedulerChart("fig8", "small", "jobs", (30, 60), FIGURE_8, {"units": 16})
     monkeypatch.setitem(CHARTS, "fig8", chart)
     text = StringIO()
     figure = find_figure("p4inc-aoi", "fig8")
@@ -67,9 +68,10 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_table_1_and_the_testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("PROVABLE", (6,)), ("LARGER", (8,)), ("TESTBED_JOBS", (4,))):
-        monkeypatch.setattr(aoi_small, name, value)
-    monkeypatch.setitem(aoi_small.PAPER_SECONDS, 6, 1.0)
+    monkeypatch.setattr(table1, "PROVABLE", (6,))
+    monkeypatch.setattr(table1, "LARGER", (8,))
+    monkeypatch.setattr(simulated_testbed, "TESTBED_JOBS", (4,))
+    monkeypatch.setitem(table1.PAPER_SECONDS, 6, 1.0)
     text = StringIO()
     console, request = Console(file=text, width=200), Request(tmp_path, quick=True)
     for figure in ("table1", "fig6", "fig7"):

@@ -9,8 +9,10 @@ import pytest
 from command import nothing_left
 from rich.console import Console
 
-from experiments.papers.aro import emulated
+from experiments.papers.aro.emulated import NETWORKS, TRAP, about_pipelines
+from experiments.papers.atro.emulated import designed
 from experiments.papers.common.figure import Request
+from experiments.papers.common.planned_measured import QUICK_GRADIENT_BYTES, Planned, RateRow, run_plans
 from traffic.wire.packet import FRAGMENT
 
 pytestmark = pytest.mark.root
@@ -21,11 +23,11 @@ TRIES = 2
 GRADIENT_BYTES = 100 * 4 * FRAGMENT.values
 
 
-def planned(network: str) -> dict[str, emulated.Planned]:
+def planned(network: str) -> dict[str, Planned]:
     """The baselines' plans on a network, or ATRO's on its own."""
-    if network not in emulated.SCENES:
-        return emulated.designed(GRADIENT_BYTES)
-    baselines = replace(emulated.SCENES[network], planners=("random", "grid", "aggtree"))
+    if network not in NETWORKS:
+        return designed(GRADIENT_BYTES)
+    baselines = replace(NETWORKS[network], planners=("random", "grid", "aggtree"))
     return {network: baselines.plans(GRADIENT_BYTES)}
 
 
@@ -33,9 +35,7 @@ def planned(network: str) -> dict[str, emulated.Planned]:
 def test_rates_are_those_of_the_plans(network: str, tmp_path: Path) -> None:
     for _ in range(TRIES):
         with nothing_left():
-            rows, verdict = emulated.run(
-                "test", planned(network), Console(quiet=True), Request(tmp_path, switch="fast")
-            )
+            rows, verdict = run_plans("test", planned(network), Console(quiet=True), Request(tmp_path, switch="fast"))
         assert all(row.exact for row in rows)
         if verdict != "OVERLOADED":
             assert verdict == "VALID", rows
@@ -45,10 +45,10 @@ def test_rates_are_those_of_the_plans(network: str, tmp_path: Path) -> None:
 
 def test_the_trap_is_one_in_the_model() -> None:
     """4/5 of a link's rate for those who mind pipelines, 1/3 for others, who expect all of it."""
-    problem, plans = emulated.SCENES[emulated.TRAP].plans(emulated.QUICK_GRADIENT_BYTES)
+    problem, plans = NETWORKS[TRAP].plans(QUICK_GRADIENT_BYTES)
     rows = [
-        emulated.Row(emulated.TRAP, name, plan.shards[0].rate_bps, plan.shards[0].rate_bps, True, "VALID")
+        RateRow(TRAP, name, plan.shards[0].rate_bps, plan.shards[0].rate_bps, True, "VALID")
         for name, plan in plans.items()
     ]
     assert [row.planned_bps for row in rows] == pytest.approx([1.6e6, 2e6 / 3])
-    assert "expects 2000 kbit/s, and keeps 0.42 of the best" in emulated.about_pipelines(problem, rows)
+    assert "expects 2000 kbit/s, and keeps 0.42 of the best" in about_pipelines(problem, rows)

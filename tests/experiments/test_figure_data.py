@@ -29,10 +29,10 @@ from experiments.papers.goat import simulation as goat_simulation
 from experiments.papers.inart import relaxation_time as inart_lp
 from experiments.papers.inart import simulated as inart_figures
 from experiments.papers.inart.setting import SETTINGS, drawn_problem
+from experiments.papers.p4inc_aoi import readings, simulated_testbed, table1
 from experiments.papers.p4inc_aoi import simulation as aoi_simulation
-from experiments.papers.p4inc_aoi import small as aoi_small
 
-SWEEPING = (aro_sample, atro, goat_simulation, inart_figures, aoi_simulation, aoi_small)
+SWEEPING = (aro_sample, atro, goat_simulation, inart_figures, aoi_simulation, readings, simulated_testbed, table1)
 SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure in found.items() if figure.simulated]
 
 
@@ -196,13 +196,13 @@ def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[P
 
 def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
     from experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel  # noqa: PLC0415
-    from experiments.papers.p4inc_aoi.testbed_report import RateRow, Totals, panels  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, panels  # noqa: PLC0415
 
     totals = {
         name: Totals({"ResNet50": 8.0 - n, "VGG16": 20.0 - n}, 10 - n)
         for n, name in enumerate(("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW"))
     }
-    rows = [RateRow(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
+    rows = [ScenarioRow(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
     saved_as(tmp_path / "testbed", panels(rows), saved)
     saved_as(tmp_path / "reductions", [reductions_panel(rows[::3], totals, 20)], saved)
 

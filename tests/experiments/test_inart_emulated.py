@@ -15,6 +15,7 @@ from tolerance import assert_within
 
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Result, Trial
+from experiments.papers.common.verdicts import NEAR
 from experiments.papers.figures import FIGURES
 from experiments.papers.inart import emulated as inart_emulated
 from experiments.papers.inart import replanned as inart_replan
@@ -135,7 +136,7 @@ def test_a_run_has_its_planned_rate_and_is_in_its_folder(tmp_path: Path) -> None
     else:
         pytest.skip("this machine is too busy for a valid run")
     assert found["exact"] == 1
-    assert abs(inart_runs.deviation(found)) <= inart_runs.NEAR
+    assert abs(inart_runs.deviation(found)) <= NEAR
     assert float(found["iteration_s"]) >= inart_testbed.COMPUTE_S + float(found["communication_time_s"])
     record = json.loads((tmp_path / str(found["folder"]) / "run.json").read_text())
     assert record["planners"]["run"]["measured"]["sending_rate_bps"] == found["sending_rate_bps"]

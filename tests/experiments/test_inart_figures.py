@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from rich.console import Console
 
 from experiments.papers.common.figure import Figure, Request
 from experiments.papers.common.sweep import Result, Trial, sweep
+from experiments.papers.common.verdicts import OTHERWISE
 from experiments.papers.figures import FIGURES, run_simulated
 from experiments.papers.inart import example as inart_example
 from experiments.papers.inart import relaxation_time as inart_lp
@@ -22,12 +22,6 @@ from planner.methods.inart.relaxation import build
 from planner.methods.inart.split import split_model
 from planner.trees.summed_once import tasks_of
 from topo.errors import InputError
-
-
-@dataclass
-class Wanted:
-    results: Path
-    quick: bool = True
 
 
 def silent() -> Console:
@@ -97,7 +91,7 @@ def test_a_figure_is_printed_beside_the_paper_and_drawn(
     monkeypatch.setattr(inart_figures, "measure", made_up)
     monkeypatch.setattr(inart_figures, "PROCESSES", 1)
     console = silent()
-    assert inart_figures.run(name, console, Wanted(tmp_path)) == "VALID"
+    assert inart_figures.run(name, console, Request(tmp_path, quick=True)) == "VALID"
     line = next(line for line in printed(console).splitlines() if line.startswith("│ InArt  "))
     assert [cell.strip() for cell in line.split("│")[3:5]] == [ours, ratio]
     pictures = {f"inart-{name}.{suffix}" for suffix in ("csv", "png", "svg")}
@@ -110,7 +104,7 @@ def test_an_order_that_the_paper_does_not_have_is_no_success(tmp_path: Path, mon
 
     monkeypatch.setattr(inart_figures, "measure", upside_down)
     monkeypatch.setattr(inart_figures, "PROCESSES", 1)
-    assert inart_figures.run("fig9", silent(), Wanted(tmp_path)) == inart_figures.OTHERWISE
+    assert inart_figures.run("fig9", silent(), Request(tmp_path, quick=True)) == OTHERWISE
 
 
 def test_two_processes_measure_as_one_does(tmp_path: Path) -> None:

@@ -129,23 +129,23 @@ def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
 @pytest.mark.parametrize("shared", ["atp", pytest.param("esa", marks=pytest.mark.long)])
 def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, tmp_path: Path) -> None:
     """Counts, not times: on a busy machine equal rates are only nearly equal."""
-    from experiments.papers.common.trials import run_trials  # noqa: PLC0415
-
+    from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
     from experiments.papers.goat import asynchrony as goat_asynchrony  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.asynchrony_runs import FRAGMENTS, AsynchronyRun  # noqa: PLC0415
 
     tried = [(shared, 0.0), (shared, 0.3), ("goat", 0.3)]
-    settings = [goat_asynchrony.Setting(policy, spread) for policy, spread in tried]
-    trials = [
-        replace(setting.trial(), options=NEVER_AGAIN) if setting.policy == "goat" else setting.trial()
+    settings = [AsynchronyRun(policy, spread) for policy, spread in tried]
+    runs = [
+        replace(setting.emulated_run(), options=NEVER_AGAIN) if setting.policy == "goat" else setting.emulated_run()
         for setting in settings
     ]
     with nothing_left():
-        done = run_trials("shape", trials, Request(tmp_path, switch="fast"), Console(quiet=True))
+        done = run_emulated("shape", runs, Request(tmp_path, switch="fast"), Console(quiet=True))
     points = {
         (setting.policy, setting.spread): goat_asynchrony.point(setting, outcome)
         for setting, outcome in zip(settings, done.outcomes, strict=True)
     }
-    model = goat_asynchrony.FRAGMENTS * FRAGMENT.wire_bytes
+    model = FRAGMENTS * FRAGMENT.wire_bytes
     assert all(found.exact for found in points.values())
     equal, uneven, goat = points.values()
     assert goat.transfers == pytest.approx(14.375, rel=0.02)
@@ -221,14 +221,13 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
 
 @pytest.mark.root
 def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(tmp_path: Path) -> None:
-    from experiments.papers.common.trials import run_trials  # noqa: PLC0415
-
+    from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
     from experiments.papers.goat.training_runs import EpochRun, epoch  # noqa: PLC0415, needs Mininet
 
-    trials = [EpochRun("densenet121", 4, scheme).trial() for scheme in ("goat", "geryon")]
+    runs = [EpochRun("densenet121", 4, scheme).emulated_run() for scheme in ("goat", "geryon")]
     with nothing_left():
-        done = run_trials("testbed", trials, Request(tmp_path, switch="fast"), Console(quiet=True))
-    goat, geryon = (epoch(*each) for each in zip(trials, done.outcomes, strict=True))
+        done = run_emulated("testbed", runs, Request(tmp_path, switch="fast"), Console(quiet=True))
+    goat, geryon = (epoch(*each) for each in zip(runs, done.outcomes, strict=True))
     assert all(outcome.measured.exact for outcome in done.outcomes)
     assert goat.ps_ingress_mb == pytest.approx(30.5, rel=0.05)
     assert geryon.ps_ingress_mb == pytest.approx(4 * 30.5, rel=0.05)
@@ -247,9 +246,9 @@ def test_only_the_circuits_are_between_units() -> None:
 
 def test_by_plan_nothing_crosses_where_the_claim_says_so() -> None:
     from experiments.papers.p4inc_aoi.crossings import planned_crossing  # noqa: PLC0415, needs Mininet
-    from experiments.papers.p4inc_aoi.placements import SCENES, trials  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.placements import SCENES, emulated_runs  # noqa: PLC0415, needs Mininet
 
-    crossing = {trial.name: planned_crossing(trial) // FRAGMENT.wire_bytes for trial in trials(SCENES, 256 * 10)}
+    crossing = {run.name: planned_crossing(run) // FRAGMENT.wire_bytes for run in emulated_runs(SCENES, 256 * 10)}
     # Of ten fragments: job 3's two sums and two copies of its results; without sums each worker's own.
     assert crossing == {
         "compact": 0,
@@ -271,14 +270,15 @@ def test_what_the_bytes_say() -> None:
 @pytest.mark.parametrize("switch", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def test_of_jobs_inside_units_not_a_byte_crosses(switch: str, tmp_path: Path) -> None:
     """Of one over two units much does. Nobody turns to the PS only because the machine is busy."""
-    from experiments.papers.common.trials import run_trials  # noqa: PLC0415
-
+    from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
     from experiments.papers.p4inc_aoi.crossings import crossing  # noqa: PLC0415, needs Mininet
-    from experiments.papers.p4inc_aoi.placements import SCENES, trials  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.placements import SCENES, emulated_runs  # noqa: PLC0415, needs Mininet
 
-    chosen = [replace(t, options=NEVER_AGAIN) for t in trials(SCENES, 12_800) if t.name in ("compact", "fragmented")]
+    chosen = [
+        replace(t, options=NEVER_AGAIN) for t in emulated_runs(SCENES, 12_800) if t.name in ("compact", "fragmented")
+    ]
     with nothing_left():
-        done = run_trials("locality", chosen, Request(tmp_path, switch=switch), Console(quiet=True))
+        done = run_emulated("locality", chosen, Request(tmp_path, switch=switch), Console(quiet=True))
     inside, over = (crossing(*each) for each in zip(chosen, done.outcomes, strict=True))
     assert all(outcome.measured.exact for outcome in done.outcomes)
     assert (inside.measured_bytes, inside.circuits) == (0, ())

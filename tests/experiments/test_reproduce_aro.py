@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 from experiments.papers.aro import efficiency as aro_efficiency
-from experiments.papers.aro import sample as aro_sample
 from experiments.papers.aro.sample import Case, cases, sample
 from experiments.papers.aro.schemes import EXACT, LEVELS, Ask, Found, measure, quantised, scheme_of
 from experiments.papers.aro.setting import CAPACITY_BPS, MJMT, SJST, AroSetting
 from experiments.papers.common import statements
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Result, Trial
+from experiments.papers.common.verdicts import UNPROVEN
 from experiments.papers.figures import FIGURES, find_figure
 from planner.core.solving import SolverOptions
 from planner.methods.aro.accelerated import accelerated
@@ -111,7 +111,7 @@ def test_an_interrupted_figure_goes_on_with_the_seeds_that_are_missing(tmp_path:
 def test_a_figure_with_an_optimum_that_is_not_proven_is_not_valid(tmp_path: Path) -> None:
     baselines = sample(cases([LITTLE], ["RANDOM"]), Request(tmp_path / "a"), silent(), 4, Counted())
     optima = sample(cases([LITTLE], [EXACT]), Request(tmp_path / "b"), silent(), 4, Counted())
-    assert (baselines.verdict, optima.verdict, optima.unproven) == ("VALID", aro_sample.UNPROVEN, 1)
+    assert (baselines.verdict, optima.verdict, optima.unproven) == ("VALID", UNPROVEN, 1)
 
 
 def test_what_is_asked_beside_the_setting_makes_another_trial(tmp_path: Path) -> None:

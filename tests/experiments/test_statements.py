@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers.common import orders, statements
+from experiments.papers.common import statements
 from experiments.papers.common.estimates import estimate, quantile, ratio_of_means
 from experiments.papers.common.figure import Request
 from experiments.papers.figures import FIGURES
@@ -19,16 +19,16 @@ PLACES = ["a", "b", "c"]
 
 
 def test_an_order_has_a_statement_for_each_two_neighbours_and_names_where_it_differs() -> None:
-    first, second = orders.in_order("Fig. 1", ("high", "middle", "low"), CURVES, PLACES)
+    first, second = statements.in_order("Fig. 1", ("high", "middle", "low"), CURVES, PLACES)
     assert (first.says, first.holds) == ("Fig. 1: high above middle", False)
     assert first.ours == "at 2 of 3; not at c: 7 to 7.3", "2 % the wrong way round are no difference"
     assert (second.ours, second.holds) == ("at all 3", True)
 
 
 def test_the_highest_and_the_lowest() -> None:
-    assert not orders.is_highest("", "high", ("middle", "low"), CURVES, PLACES).holds
-    assert orders.is_lowest("", "low", ("middle", "high"), CURVES, PLACES).holds
-    differs = orders.is_lowest("", "middle", ("high",), CURVES, PLACES)
+    assert not statements.is_highest("", "high", ("middle", "low"), CURVES, PLACES).holds
+    assert statements.is_lowest("", "low", ("middle", "high"), CURVES, PLACES).holds
+    differs = statements.is_lowest("", "middle", ("high",), CURVES, PLACES)
     assert (differs.holds, differs.ours) == (False, "at 2 of 3; not at c: 7.3 to 7")
 
 
@@ -39,9 +39,9 @@ def test_crossing() -> None:
 
 
 def test_only_statements_decides_what_differs() -> None:
-    folder = Path(statements.__file__).parent
-    naming = [path.name for path in folder.glob("*.py") if "[red]differs[/]" in path.read_text()]
-    making = [path.name for path in folder.glob("*.py") if "Statement(" in path.read_text()]
+    folder = Path(statements.__file__).parents[1]
+    naming = [path.name for path in folder.rglob("*.py") if "[red]differs[/]" in path.read_text()]
+    making = [path.name for path in folder.rglob("*.py") if "Statement(" in path.read_text()]
     assert naming == making == ["statements.py"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from experiments.papers.atro import topologies as atro
+from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Trial, sweep
 
 TRIALS: list[Trial] = [{"seed": seed, "scheme": "double"} for seed in range(4)]
@@ -55,16 +55,10 @@ def test_a_line_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
         assert again.measured == expected
 
 
-@dataclass
-class Wanted:
-    results: Path
-    quick: bool = True
-
-
 def test_figure_3_is_drawn_and_compared_with_the_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atro, "QUICK_SEEDS", 2)
     console = Console(file=StringIO(), width=120)
-    assert atro.fig3(console, Wanted(tmp_path)) == "VALID"
+    assert atro.fig3(console, Request(tmp_path, quick=True)) == "VALID"
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "ATRO" in printed and "13.26" in printed
     assert {path.name for path in tmp_path.iterdir()} == {

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from experiments.emulate.presets import PRESETS, comparison
-from experiments.papers.aro import emulated
+from experiments.papers.common import planned_measured
 from experiments.run.planning import plan_to_run, print_comparison
 from experiments.run.report import planners_report
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -65,7 +65,9 @@ def preset_table() -> RenderableType:
 
 
 def emulated_table() -> RenderableType:
-    return emulated.table_of([emulated.Row("fat-tree", name, 1e6, 1e6, True, "VALID") for name in NAMES])
+    return planned_measured.table_of(
+        [planned_measured.RateRow("fat-tree", name, 1e6, 1e6, True, "VALID") for name in NAMES]
+    )
 
 
 TABLES: dict[str, Callable[[], RenderableType]] = {

@@ -203,7 +203,7 @@ class Picture:
         return ax + (at - first) * (bx - ax), ay + (at - first) * (by - ay)
 
     def draw_arrow(self, axes: Axes, hop: DirectedLink, color: str, shift: float, width: float) -> None:
-        """Draw an arrowhead in the middle of the line of a link, of a size that goes with the line's width."""
+        """Draw an arrowhead just beyond the middle of the line of a link; `width` is the width of the line."""
         style = {"arrowstyle": "-|>", "mutation_scale": 7 + 2 * width, "color": color, "shrinkA": 0, "shrinkB": 0}
         tail, tip = self.point_at(hop, 0.52, shift), self.point_at(hop, 0.6, shift)
         axes.annotate("", xy=tip, xytext=tail, arrowprops=style, zorder=2.5)

@@ -12,13 +12,14 @@ from rich.table import Table
 
 from experiments.papers.aro.sample import Case, Sample, cases, sample
 from experiments.papers.aro.schemes import EXACT, compared
-from experiments.papers.aro.setting import MJMT, SJMT, SJST, Setting
-from experiments.papers.common import statements as text
-from experiments.papers.common.drawing import number, save, table_of
+from experiments.papers.aro.setting import MJMT, SJMT, SJST, AroSetting
+from experiments.papers.common import statements
+from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import means
+from experiments.papers.common.figure import Request
 from experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel, Printed
 from experiments.papers.common.statements import Statement
-from experiments.papers.common.sweep import Request
+from experiments.papers.common.value_tables import number, table_of
 
 BASELINES = ("RANDOM", "GRID", "AggTree")
 GROWING = (EXACT, "RANDOM", "AggTree")
@@ -40,7 +41,7 @@ FULL_AT_FOUR: Printed = {name: {"1J4T": 100.0} for name in (EXACT, "ARO-ACC")}
 """Figure 9b: the workers' own links are full."""
 
 
-def wanted(settings: Sequence[Setting], request: Request) -> Sequence[Setting]:
+def wanted(settings: Sequence[AroSetting], request: Request) -> Sequence[AroSetting]:
     """All of them, or the first, the fourth, and so on."""
     return settings[::3] if request.quick else settings
 
@@ -61,11 +62,11 @@ def fig7(console: Console, request: Request) -> str:
         Panel(LINES, percents, shares, "switches with INA (%)", GBPS, "(b)"),
         Panel(LINES, workers, sizes, "workers", GBPS, "(c)"),
     )
-    console.print(text.table_of([*said_of_default(found), *said_of_lines(found, by_share, by_size)]))
+    console.print(statements.table_of([*said_of_default(found), *said_of_lines(found, by_share, by_size)]))
     return found.verdict
 
 
-def violins(found: Sample, setting: Setting, title: str, paper: Printed) -> Panel:
+def violins(found: Sample, setting: AroSetting, title: str, paper: Printed) -> Panel:
     """The rates of all schemes at one setting."""
     rates = {scheme: [found.estimate_of(Case(setting, scheme))] for scheme in compared()}
     return Panel(VIOLINS, [""], rates, "", GBPS, title, paper)
@@ -87,16 +88,16 @@ def said_of_default(found: Sample) -> list[Statement]:
     rates = {scheme: [found.mean(SJST, scheme)] for scheme in PRINTED_GBPS}
     printed = sorted(PRINTED_GBPS, key=PRINTED_GBPS.__getitem__, reverse=True)
     return [
-        *text.in_order("7a", printed, rates, ["default"]),
+        *statements.in_order("7a", printed, rates, ["default"]),
         *(
-            text.is_about(f"7a: ARO is about {paper} times {name}", best / found.mean(SJST, name), paper)
+            statements.is_about(f"7a: ARO is about {paper} times {name}", best / found.mean(SJST, name), paper)
             for name, paper in (("RANDOM", 3.3), ("GRID", 15), ("AggTree", 3))
         ),
-        text.is_below("7a: ARO-ACC loses less than 7 %", 1 - found.mean(SJST, "ARO-ACC") / best, 0.07),
+        statements.is_below("7a: ARO-ACC loses less than 7 %", 1 - found.mean(SJST, "ARO-ACC") / best, 0.07),
     ]
 
 
-def said_of_lines(found: Sample, by_share: Sequence[Setting], by_size: Sequence[Setting]) -> list[Statement]:
+def said_of_lines(found: Sample, by_share: Sequence[AroSetting], by_size: Sequence[AroSetting]) -> list[Statement]:
     """The text on Figures 7b and 7c."""
     sizes = means(found.lines(by_size, (EXACT, *BASELINES)))
     at_once = [setting.workers * rate for setting, rate in zip(by_size, sizes["GRID"], strict=True)]
@@ -105,16 +106,16 @@ def said_of_lines(found: Sample, by_share: Sequence[Setting], by_size: Sequence[
     shares = means(found.lines(by_share, (EXACT, *BASELINES)))
     percents, workers = [f"{setting.share:.0%}" for setting in by_share], [setting.workers for setting in by_size]
     return [
-        text.is_highest("7b", EXACT, BASELINES, shares, percents),
-        text.is_lowest("7b", "GRID", (EXACT, "RANDOM", "AggTree"), shares, percents),
-        text.is_highest("7c", EXACT, BASELINES, sizes, workers),
-        text.is_lowest("7c", "GRID", (EXACT, "RANDOM", "AggTree"), sizes, workers),
-        *(text.rises(f"7b: {name} rises with INA switches", found.line(by_share, name)) for name in GROWING),
-        text.is_level("7b: GRID has little change", found.line(by_share, "GRID")),
-        text.is_below(f"7b: ARO-ACC loses less with more of them (first {first:.3f})", last, first),
-        *(text.falls(f"7c: {name} falls with workers", rates) for name, rates in sizes.items()),
-        text.is_level("7c: GRID falls as 1/g: rate x workers", at_once),
-        text.is_above("7c: ARO falls less: 4 g has more than 1/4", sizes[EXACT][-1] / sizes[EXACT][0], 0.25),
+        statements.is_highest("7b", EXACT, BASELINES, shares, percents),
+        statements.is_lowest("7b", "GRID", (EXACT, "RANDOM", "AggTree"), shares, percents),
+        statements.is_highest("7c", EXACT, BASELINES, sizes, workers),
+        statements.is_lowest("7c", "GRID", (EXACT, "RANDOM", "AggTree"), sizes, workers),
+        *(statements.rises(f"7b: {name} rises with INA switches", found.line(by_share, name)) for name in GROWING),
+        statements.is_level("7b: GRID has little change", found.line(by_share, "GRID")),
+        statements.is_below(f"7b: ARO-ACC loses less with more of them (first {first:.3f})", last, first),
+        *(statements.falls(f"7c: {name} falls with workers", rates) for name, rates in sizes.items()),
+        statements.is_level("7c: GRID falls as 1/g: rate x workers", at_once),
+        statements.is_above("7c: ARO falls less: 4 g has more than 1/4", sizes[EXACT][-1] / sizes[EXACT][0], 0.25),
         ratios(found, "7: ARO is 2.2 to 4.0 times AggTree", both, "AggTree", 2.2, 4.0),
         ratios(found, "7: 2.8 to 4.1 times RANDOM", both, "RANDOM", 2.8, 4.1),
         ratios(found, "7: 8.2 to 41.6 times GRID", both, "GRID", 8.2, 41.6),
@@ -122,10 +123,16 @@ def said_of_lines(found: Sample, by_share: Sequence[Setting], by_size: Sequence[
 
 
 def ratios(
-    found: Sample, says: str, settings: Sequence[Setting], scheme: str, low: float, high: float, key: str = "least_bps"
+    found: Sample,
+    says: str,
+    settings: Sequence[AroSetting],
+    scheme: str,
+    low: float,
+    high: float,
+    key: str = "least_bps",
 ) -> Statement:
     """ARO's mean rate over a scheme's, in all settings."""
-    return text.spans(says, (found.mean(s, EXACT, key) / found.mean(s, scheme, key) for s in settings), low, high)
+    return statements.spans(says, (found.mean(s, EXACT, key) / found.mean(s, scheme, key) for s in settings), low, high)
 
 
 def fig8(console: Console, request: Request) -> str:
@@ -143,15 +150,18 @@ def fig8(console: Console, request: Request) -> str:
     )
     flat = found.mean(FLAT, EXACT)
     console.print(
-        text.table_of(
+        statements.table_of(
             [
-                text.is_above("8a: GRID, with one pipeline over four", gain(found, "GRID"), 1.0001),
-                text.is_above("8a: AggTree, with one pipeline over four", gain(found, "AggTree"), 1.0001),
-                *(text.is_above(f"8a: ARO is far above {b}", flat / found.mean(FLAT, b), 2) for b in BASELINES),
-                *(text.falls(f"8b: {name} falls with pipelines", rates[name]) for name in (EXACT, "GRID", "AggTree")),
-                text.falls("8b: ARO-ACC falls with pipelines", rates["ARO-ACC"]),
-                text.is_level("8b: RANDOM does not mind them", rates["RANDOM"]),
-                text.is_highest("8b", EXACT, BASELINES, rates, counts),
+                statements.is_above("8a: GRID, with one pipeline over four", gain(found, "GRID"), 1.0001),
+                statements.is_above("8a: AggTree, with one pipeline over four", gain(found, "AggTree"), 1.0001),
+                *(statements.is_above(f"8a: ARO is far above {b}", flat / found.mean(FLAT, b), 2) for b in BASELINES),
+                *(
+                    statements.falls(f"8b: {name} falls with pipelines", rates[name])
+                    for name in (EXACT, "GRID", "AggTree")
+                ),
+                statements.falls("8b: ARO-ACC falls with pipelines", rates["ARO-ACC"]),
+                statements.is_level("8b: RANDOM does not mind them", rates["RANDOM"]),
+                statements.is_highest("8b", EXACT, BASELINES, rates, counts),
             ]
         )
     )
@@ -173,7 +183,7 @@ def fig10(console: Console, request: Request) -> str:
 
 
 def several(
-    console: Console, request: Request, figure: int, settings: Sequence[Setting], aggtree: tuple[float, float]
+    console: Console, request: Request, figure: int, settings: Sequence[AroSetting], aggtree: tuple[float, float]
 ) -> str:
     """The minimum and the total of the tasks' rates; `aggtree` is how many times AggTree's ARO's are said to be."""
     found = sample(cases(settings, compared()), request, console)
@@ -192,23 +202,25 @@ def several(
     )
     if figure == 9:
         said += [
-            text.is_about(f"9b: {name} has 100 Gbit/s in all at 1J4T", found.mean(TASKS[-1], name, "total_bps"), 100)
+            statements.is_about(
+                f"9b: {name} has 100 Gbit/s in all at 1J4T", found.mean(TASKS[-1], name, "total_bps"), 100
+            )
             for name in (EXACT, "ARO-ACC")
         ]
-    console.print(text.table_of(said))
+    console.print(statements.table_of(said))
     return found.verdict
 
 
-def said_of_several(found: Sample, figure: int, settings: Sequence[Setting], part: str, key: str) -> list[Statement]:
+def said_of_several(found: Sample, figure: int, settings: Sequence[AroSetting], part: str, key: str) -> list[Statement]:
     rates = found.line(settings, EXACT, key)
     where = f"{figure}{'a' if part == 'minimum' else 'b'}"
     more = [
-        text.is_above(
+        statements.is_above(
             f"{where}: ARO's {part} is more than twice {name}'s",
             min(rate / other for rate, other in zip(rates, found.line(settings, name, key), strict=True)),
             2,
         )
         for name in BASELINES
     ]
-    trend = text.falls if part == "minimum" else text.rises
+    trend = statements.falls if part == "minimum" else statements.rises
     return [*more, trend(f"{where}: the {part} {'falls' if part == 'minimum' else 'rises'} with tasks", rates)]

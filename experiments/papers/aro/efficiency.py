@@ -14,15 +14,16 @@ from rich.console import Console
 
 from experiments.papers.aro.sample import Case, Sample, sample
 from experiments.papers.aro.schemes import EXACT, SCHEMES
-from experiments.papers.aro.setting import SJST, Setting
-from experiments.papers.common import own_planners as own
-from experiments.papers.common import statements as text
-from experiments.papers.common.drawing import save, table_of
+from experiments.papers.aro.setting import SJST, AroSetting
+from experiments.papers.common import statements
+from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import Estimate, Series, means, ratio_of_means
+from experiments.papers.common.figure import Request
 from experiments.papers.common.method_styles import categories
+from experiments.papers.common.own_planners import COMPARES_VARIANTS, leave_out
 from experiments.papers.common.panels import LINES, Panel, Values
 from experiments.papers.common.statements import Statement
-from experiments.papers.common.sweep import Request
+from experiments.papers.common.value_tables import table_of
 
 FAST = (EXACT, "ARO-SRO", "ARO-APP", "ARO-ACC")
 LITERAL = ("literal aro-qsr", "literal aro-sro", "literal aro-app", "literal aro-acc")
@@ -33,16 +34,16 @@ LARGE_SEEDS, SMALL_SEEDS = 3, 10
 LARGE_LIMIT_S = 30.0
 LARGE, SHORT = (("time_limit_s", LARGE_LIMIT_S),), (("time_limit_s", LITERAL_LIMIT_S),)
 
-FIVE_JOBS = Setting(jobs=5, workers=100)
+FIVE_JOBS = AroSetting(jobs=5, workers=100)
 """Figure 11's setting at lambda = 1."""
-SMALL = Setting(jobs=2, workers=20, leaves=8, share=0.4)
+SMALL = AroSetting(jobs=2, workers=20, leaves=8, share=0.4)
 """What the published model solves in about a second: 16 switches, 3 or so of the 6 with INA above the leaves."""
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 LEVELS = (10, 20, 50, 100, 200, 500)
 CONTINUOUS = 10**9
 
 
-def large(scale: int) -> Setting:
+def large(scale: int) -> AroSetting:
     """Figure 11's setting: 48 lambda switches, 100 lambda workers for each of five jobs."""
     return replace(FIVE_JOBS, workers=100 * scale, leaves=24 * scale)
 
@@ -95,8 +96,8 @@ def fig11(console: Console, request: Request) -> str:
         *fast.panels(switches, "switches", "y", "fast method"),
         *as_named_in_the_paper(slow).panels(few_switches, "switches", "y", "published model"),
     )
-    console.print(text.table_of(said_of_speed(fast, slow)))
-    own.leave_out(console, own.VARIANTS)
+    console.print(statements.table_of(said_of_speed(fast, slow)))
+    leave_out(console, COMPARES_VARIANTS)
     return found.verdict
 
 
@@ -119,15 +120,17 @@ def said_of_speed(fast: Effort, slow: Effort) -> list[Statement]:
     at_last = {name: line[-1:] for name, line in published.items()}
     return [
         *(
-            text.is_over(f"11: {s} takes less time than ARO (published)", (at_last[EXACT], at_last[s]), ["largest"])
+            statements.is_over(
+                f"11: {s} takes less time than ARO (published)", (at_last[EXACT], at_last[s]), ["largest"]
+            )
             for s in ("ARO-SRO", "ARO-APP")
         ),
-        text.is_lowest("11, seconds (published)", "ARO-ACC", (EXACT, "ARO-SRO", "ARO-APP"), at_last, ["largest"]),
-        text.is_above(
+        statements.is_lowest("11, seconds (published)", "ARO-ACC", (EXACT, "ARO-SRO", "ARO-APP"), at_last, ["largest"]),
+        statements.is_above(
             "11: ARO-ACC takes about 90 % less time (published)", 1 - seconds[accelerated] / seconds[plain], 0.8
         ),
-        text.is_below("11: it loses less than 10 % (published)", 1 - gbps[accelerated] / gbps[plain], 0.1),
-        text.is_below("11: it loses less than 10 % (fast method)", lost, 0.1),
+        statements.is_below("11: it loses less than 10 % (published)", 1 - gbps[accelerated] / gbps[plain], 0.1),
+        statements.is_below("11: it loses less than 10 % (fast method)", lost, 0.1),
     ]
 
 
@@ -143,11 +146,11 @@ def fig12(console: Console, request: Request) -> str:
     said = []
     for name, rates in means(accelerated.gbps).items():
         lost = 1 - rates[ALPHAS.index(0.4)] / found.mean_of(without[name], "least_job_bps")
-        said.append(text.is_below(f"12: alpha = 0.4 costs about 5 % ({name})", lost, 0.1))
-        said.append(text.rises(f"12: throughput rises with alpha ({name})", rates))
-        said.append(text.rises(f"12: seconds rise with alpha ({name})", means(accelerated.seconds)[name]))
-    console.print(text.table_of(said))
-    own.leave_out(console, own.VARIANTS)
+        said.append(statements.is_below(f"12: alpha = 0.4 costs about 5 % ({name})", lost, 0.1))
+        said.append(statements.rises(f"12: throughput rises with alpha ({name})", rates))
+        said.append(statements.rises(f"12: seconds rise with alpha ({name})", means(accelerated.seconds)[name]))
+    console.print(statements.table_of(said))
+    leave_out(console, COMPARES_VARIANTS)
     return found.verdict
 
 
@@ -168,8 +171,8 @@ def fig13(console: Console, request: Request) -> str:
         Panel(LINES, levels, losses, "N", "throughput lost (%)", "(a)", log="x", styles=styles),
         Panel(LINES, levels, took, "N", SECONDS, "(b)", log="x", styles=styles),
     )
-    console.print(text.table_of(said_of_levels(means(losses), means(took), levels, small, published)))
-    own.leave_out(console, own.VARIANTS)
+    console.print(statements.table_of(said_of_levels(means(losses), means(took), levels, small, published)))
+    leave_out(console, COMPARES_VARIANTS)
     return one.verdict
 
 
@@ -180,10 +183,10 @@ def said_of_levels(
     seconds = took["published model"]
     enough = [loss for line in losses.values() for n, loss in zip(levels, line, strict=True) if n >= 100]
     gain = small.mean_of(published[CONTINUOUS], "seconds") / seconds[levels.index(100)]
-    said = [text.falls(f"13: a larger N loses less ({name})", line) for name, line in losses.items()]
-    said.append(text.rises("13: a larger N takes longer (published)", seconds))
-    said.append(text.is_below("13: from N = 100 on less than 2 % is lost", max(enough) / 100, 0.02))
-    said.append(text.is_above("13: at N = 100 QSR is about 4 times as fast as ARO-RAW", gain, 3))
+    said = [statements.falls(f"13: a larger N loses less ({name})", line) for name, line in losses.items()]
+    said.append(statements.rises("13: a larger N takes longer (published)", seconds))
+    said.append(statements.is_below("13: from N = 100 on less than 2 % is lost", max(enough) / 100, 0.02))
+    said.append(statements.is_above("13: at N = 100 QSR is about 4 times as fast as ARO-RAW", gain, 3))
     return said
 
 

@@ -9,14 +9,16 @@ from statistics import fmean
 from rich.console import Console
 
 from experiments.papers.aro.schemes import EXACT, GAP, ROUNDING, measure
-from experiments.papers.aro.setting import Setting
+from experiments.papers.aro.setting import AroSetting
 from experiments.papers.common.estimates import Estimate, Series, estimate
-from experiments.papers.common.sweep import Measured, Request, Result, Trial, Value, sweep
+from experiments.papers.common.figure import Request
+from experiments.papers.common.sweep import Measured, Result, Trial, Value, sweep
+from experiments.papers.common.verdicts import UNPROVEN
 from traffic.measure.verdict import VALID
 
 SEEDS, QUICK_SEEDS = 30, 2
 QUICK_LIMIT_S = 3.0
-UNPROVEN = "UNPROVEN"
+
 
 More = tuple[tuple[str, Value], ...]
 """What a trial has beside setting, scheme and seed: `alpha`, `levels`, `time_limit_s`; the last of a name counts."""
@@ -26,7 +28,7 @@ More = tuple[tuple[str, Value], ...]
 class Case:
     """A scheme in a setting."""
 
-    setting: Setting
+    setting: AroSetting
     scheme: str
     more: More = ()
 
@@ -55,13 +57,13 @@ class Sample:
         """The mean over seeds with its interval, in Gbit/s or seconds."""
         return estimate(self.of(case, key))
 
-    def mean(self, setting: Setting, scheme: str, key: str = "least_bps") -> float:
+    def mean(self, setting: AroSetting, scheme: str, key: str = "least_bps") -> float:
         return self.mean_of(Case(setting, scheme), key)
 
-    def line(self, settings: Iterable[Setting], scheme: str, key: str = "least_bps") -> list[float]:
+    def line(self, settings: Iterable[AroSetting], scheme: str, key: str = "least_bps") -> list[float]:
         return [self.mean(setting, scheme, key) for setting in settings]
 
-    def lines(self, settings: Sequence[Setting], schemes: Iterable[str], key: str = "least_bps") -> Series:
+    def lines(self, settings: Sequence[AroSetting], schemes: Iterable[str], key: str = "least_bps") -> Series:
         """A line over the settings for each scheme."""
         return {scheme: [self.estimate_of(Case(s, scheme), key) for s in settings] for scheme in schemes}
 
@@ -92,6 +94,6 @@ def sample(
     return Sample(sweep(trials, measure, request.results / "aro.jsonl", console), count, limit)
 
 
-def cases(settings: Iterable[Setting], schemes: Iterable[str]) -> list[Case]:
+def cases(settings: Iterable[AroSetting], schemes: Iterable[str]) -> list[Case]:
     every = list(schemes)
     return [Case(setting, scheme) for setting in dict.fromkeys(settings) for scheme in every]

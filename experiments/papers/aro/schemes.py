@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import floor
 
-from experiments.papers.aro.setting import CAPACITY_BPS, Setting
+from experiments.papers.aro.setting import CAPACITY_BPS, AroSetting
 from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.sweep import Result, Trial
 from planner.core.method import Options
@@ -141,7 +141,7 @@ def scheme_of(name: str) -> Scheme:
 
 def measure(trial: Trial) -> Result:
     """What a scheme reaches in a setting with a seed: rates in bit/s, seconds, gap."""
-    setting = Setting(**{key: trial[key] for key in Setting.__dataclass_fields__})  # type: ignore[arg-type]
+    setting = AroSetting(**{key: trial[key] for key in AroSetting.__dataclass_fields__})  # type: ignore[arg-type]
     ask = Ask(**{key: trial[key] for key in Ask.__dataclass_fields__ if key in trial})  # type: ignore[arg-type]
     found = scheme_of(str(trial["scheme"]))(setting.problem(ask.seed), ask)
     jobs = [sum(rates) for rates in found.rates_bps.values()]

@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Setting:
+class AroSetting:
     """What the figures vary. `leaves` is also the number of spines, `share` that of switches with INA.
 
     Every job has `tasks` parameter servers (PSs), and as many workers of its own as `workers` says.
@@ -72,6 +72,6 @@ def network(leaves: int, pipelines: int) -> Fabric:
     return with_pipelines(leaf_spine(leaves, leaves, HOSTS_PER_LEAF, capacity_bps=CAPACITY_BPS), pipelines)
 
 
-SJST = Setting()
-SJMT = Setting(workers=100)
-MJMT = Setting(workers=100, tasks=2)
+SJST = AroSetting()
+SJMT = AroSetting(workers=100)
+MJMT = AroSetting(workers=100, tasks=2)

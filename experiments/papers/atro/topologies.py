@@ -17,13 +17,14 @@ from statistics import pstdev as sd
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import drawing
-from experiments.papers.common import statements as text
+from experiments.papers.common import drawing, statements, value_tables
 from experiments.papers.common.estimates import estimate, means
+from experiments.papers.common.figure import Request
 from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.panels import LINES, VIOLINS, Panel, Place, Printed
 from experiments.papers.common.statements import Statement
-from experiments.papers.common.sweep import Measured, Request, Result, Trial, sweep
+from experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from experiments.papers.common.verdicts import UNPROVEN
 from planner.core.method import Options
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOptions
@@ -48,7 +49,7 @@ QUANTUM_BPS = 1e9
 SWITCHES, PORTS, LAYERS = 20, 24, 5
 WORKERS, AGGREGATORS = 90, 4
 SEEDS, QUICK_SEEDS = 30, 5
-UNPROVEN = "UNPROVEN"
+
 GBPS = "throughput (Gbit/s)"
 
 NETWORKS: dict[str, Callable[[], Fabric]] = {
@@ -109,7 +110,7 @@ PRINTED = {ATRO: 50.0, **{f"{scheme}, {network}": value for (scheme, network), v
 
 
 @dataclass(frozen=True)
-class Series:
+class SchemeLine:
     """One line of a figure: a scheme on a network; ATRO has its own."""
 
     scheme: str
@@ -125,12 +126,12 @@ class Series:
         return [{**point, "scheme": self.scheme, "network": self.network, "seed": seed} for seed in range(count)]
 
 
-SERIES = (Series(ATRO), *(Series(scheme, network) for scheme in SCHEMES for network in NETWORKS))
+SERIES = (SchemeLine(ATRO), *(SchemeLine(scheme, network) for scheme in SCHEMES for network in NETWORKS))
 
 
-def all_series() -> tuple[Series, ...]:
+def all_series() -> tuple[SchemeLine, ...]:
     """The paper's lines, then those of your own planners on both networks."""
-    return (*SERIES, *(Series(name, network) for name in own_planners() for network in NETWORKS))
+    return (*SERIES, *(SchemeLine(name, network) for name in own_planners() for network in NETWORKS))
 
 
 def measure(trial: Trial) -> Result:
@@ -181,7 +182,7 @@ def fig3(console: Console, request: Request) -> str:
     paper_points: Printed = {label: {"": value} for label, value in PRINTED.items()}
     drawing.save(request.results / "atro-fig3", Panel(VIOLINS, [""], values, "", GBPS, paper=paper_points))
     printed = sorted((label for label in PRINTED if label.count(",") < 2), key=PRINTED.__getitem__, reverse=True)
-    console.print(text.table_of(text.in_order("3", printed, means(values), ["default"])))
+    console.print(statements.table_of(statements.in_order("3", printed, means(values), ["default"])))
     return verdict(measured)
 
 
@@ -209,11 +210,11 @@ def said_over_workers(curves: Mapping[str, Sequence[float]], places: Sequence[Pl
     """The text on Figure 4."""
     others = [series.label for series in SERIES[1:]]
     return [
-        text.is_highest("4", ATRO, others, curves, places),
+        statements.is_highest("4", ATRO, others, curves, places),
         *(
             statement
             for scheme in ("ARO", "PARING", "PARING, one aggregator")
-            for statement in text.in_order("4", (f"{scheme}, leaf-spine", f"{scheme}, fat-tree"), curves, places)
+            for statement in statements.in_order("4", (f"{scheme}, leaf-spine", f"{scheme}, fat-tree"), curves, places)
         ),
     ]
 
@@ -223,9 +224,9 @@ def said_over_aggregators(curves: Mapping[str, Sequence[float]], places: Sequenc
     gains = {series.label: [curves[series.label][-1] - curves[series.label][0]] for series in SERIES}
     others = [series.label for series in SERIES[1:]]
     return [
-        text.is_highest("5", ATRO, others, curves, places),
-        *(text.rises(f"5: {series.label} rises with aggregators", curves[series.label]) for series in SERIES),
-        text.is_highest("5, improvement", ATRO, others, gains, [f"{places[0]} to {places[-1]}"]),
+        statements.is_highest("5", ATRO, others, curves, places),
+        *(statements.rises(f"5: {series.label} rises with aggregators", curves[series.label]) for series in SERIES),
+        statements.is_highest("5, improvement", ATRO, others, gains, [f"{places[0]} to {places[-1]}"]),
     ]
 
 
@@ -242,13 +243,13 @@ def lines(
     measured, seeds = run(points, request, console)
     found = {series.label: [estimate(gbps(measured, series, p, seeds)) for p in points] for series in all_series()}
     values = means(found)
-    table = drawing.table_of(f"ATRO, {title} (Gbit/s)", axis, [point[axis] for point in points], values)
-    table.add_row("ATRO, the paper's text", *(drawing.number(paper.get(int(point[axis]))) for point in points))
+    table = value_tables.table_of(f"ATRO, {title} (Gbit/s)", axis, [point[axis] for point in points], values)
+    table.add_row("ATRO, the paper's text", *(value_tables.number(paper.get(int(point[axis]))) for point in points))
     seconds = [measured.mean("seconds", SERIES[0].trials(point, seeds)) for point in points]
-    table.add_row("ATRO, seconds (paper: 2 to 330)", *map(drawing.number, seconds))
+    table.add_row("ATRO, seconds (paper: 2 to 330)", *map(value_tables.number, seconds))
     console.print(table)
     places = [int(point[axis]) for point in points]
-    console.print(text.table_of(said(values, places)))
+    console.print(statements.table_of(said(values, places)))
     drawing.save(
         request.results / f"atro-{title.lower().replace('figure ', 'fig')}",
         Panel(LINES, places, found, axis, GBPS, paper={ATRO: paper}, log="y"),
@@ -263,7 +264,7 @@ def run(points: Sequence[Trial], request: Request, console: Console) -> tuple[Me
     return sweep(trials, measure, request.results / "atro.jsonl", console), seeds
 
 
-def gbps(measured: Measured, series: Series, point: Trial, seeds: int) -> list[float]:
+def gbps(measured: Measured, series: SchemeLine, point: Trial, seeds: int) -> list[float]:
     return [rate / 1e9 for rate in measured.of("rate_bps", series.trials(point, seeds))]
 
 

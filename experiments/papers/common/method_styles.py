@@ -57,6 +57,8 @@ METHODS: Mapping[str, Style] = {
     "InArt, one tree per PS": Style(PLUM, "P"),
     "LP-InArt": Style(SKY, "X"),
     "R-InArt": Style(PLUM, "P"),
+    "InArt, the figure's plan": Style(RED, "o"),
+    "InArt, R-InArt's plan": Style(PLUM, "P"),
     "ATP, ToRs sum 9 Mbit/s": Style(NAVY, "v"),
     "LBMM": Style(MUSTARD, "D"),
     "inart-forest": Style(RED, "o"),
@@ -67,6 +69,7 @@ METHODS: Mapping[str, Style] = {
     "pack": Style(MINT, "D"),
     "INC-TW-NoRecon": Style(PLUM, "P"),
     "milp": Style(SKY, "X"),
+    "no aggregation": Style(INK, ",", DASHED),
 }
 """By the name that the papers' figures have. A planner's own name, in lower case, is found as well."""
 
@@ -96,6 +99,11 @@ def style_of(name: str) -> Style:
         raise unknown_name("method's style (experiments/papers/common/method_styles.py)", name, [*METHODS, *OWN])
     style = style_of(method)
     return replace(style, marker=SECOND_MARKER[style.marker], dash=DOTTED) if VARIANTS[variant] else style
+
+
+def paper_name(method: str) -> str:
+    """A method as the papers' figures call it: "GOAT" for the planner `goat`; other names stay as they are."""
+    return PAPER_NAMES.get(method, method)
 
 
 def own_style(place: int) -> Style:

@@ -6,11 +6,11 @@ from rich.console import Console
 
 from planner.registry import OWN
 
-SCHEDULES = (
+COMPARES_SCHEDULERS = (
     "it compares schedulers of optical circuits (planner/aoi), which get a Scheduling and give a Schedule, while a \
 planner gets a Problem and gives a Plan"
 )
-VARIANTS = "it compares a method's own variants"
+COMPARES_VARIANTS = "it compares a method's own variants"
 
 
 def own_planners() -> tuple[str, ...]:

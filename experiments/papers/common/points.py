@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Row:
+class PointRow:
     """A point of a figure. `paper` is the value that the paper prints for it, `planned` what a plan promises there."""
 
     panel: str
@@ -37,13 +37,13 @@ class Row:
     drawn_values: str
 
 
-def rows(panel: Panel) -> Iterator[Row]:
+def rows(panel: Panel) -> Iterator[PointRow]:
     """All points of a panel, line by line; then what the paper prints where there is no point of ours."""
     for name, points in panel.series.items():
         paper, planned = panel.paper.get(name, {}), panel.planned.get(name, ())
         for place, point in enumerate(points):
             known = point.low is not None
-            yield Row(
+            yield PointRow(
                 panel=panel.title,
                 quantity=panel.ylabel,
                 x_axis=panel.xlabel,
@@ -63,7 +63,7 @@ def rows(panel: Panel) -> Iterator[Row]:
     for name, printed in panel.paper.items():
         for x in [place for place in printed if place not in panel.places]:
             where = (panel.title, panel.ylabel, panel.xlabel, x, name)
-            yield Row(*where, "", None, None, None, "", 0, printed[x], None, "")
+            yield PointRow(*where, "", None, None, None, "", 0, printed[x], None, "")
 
 
 def write(path: Path, panels: Sequence[Panel]) -> None:

@@ -67,8 +67,6 @@ def crosses(says: str, values: Sequence[float], other: Sequence[float]) -> State
     return Statement(says, ours, values[0] < other[0] and values[-1] > other[-1])
 
 
-# ---- orders of curves ----------------------------------------------------------------------------
-
 Curves = Mapping[str, Sequence[float]]
 """By the name of a line, its values from left to right."""
 

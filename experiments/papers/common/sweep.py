@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -23,15 +22,6 @@ Trial = Mapping[str, Value]
 """What is measured: {"network": "fattree", "scheme": "aro", "workers": 90, "seed": 3}."""
 Result = Mapping[str, Value]
 """What came out: {"rate_bps": 5.2e9, "seconds": 0.01}."""
-
-
-class Request(Protocol):
-    """How a figure is wanted: where its files go, and whether few seeds are enough."""
-
-    @property
-    def results(self) -> Path: ...
-    @property
-    def quick(self) -> bool: ...
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,13 @@ from statistics import fmean
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from experiments.papers.common.estimates import MISSING, Estimate, estimate, exact
-from experiments.papers.common.method_styles import DASHED, INK, Style
-from experiments.papers.common.panels import LINES, Panel
+from experiments.papers.common.estimates import MISSING, Estimate, estimate
 from experiments.papers.common.statements import Statement, crosses, rises
 from traffic.measure.verdict import VALID
 
 
 @dataclass(frozen=True)
-class Point:
+class AsynchronyPoint:
     """One run, bytes of whole frames.
 
     `transfers`: over how many links a fragment goes, in all and those sent again. `collisions`: how often one found
@@ -46,20 +44,20 @@ class Mean:
     policy: str
     spread: float
     window: int
-    valid: tuple[Point, ...]
+    valid: tuple[AsynchronyPoint, ...]
     runs: int
 
-    def of(self, value: Callable[[Point], float]) -> float:
+    def of(self, value: Callable[[AsynchronyPoint], float]) -> float:
         return fmean(map(value, self.valid))
 
-    def estimate(self, value: Callable[[Point], float]) -> Estimate:
+    def estimate(self, value: Callable[[AsynchronyPoint], float]) -> Estimate:
         """The mean over valid draws with its interval; missing where none is valid."""
         return estimate([value(point) for point in self.valid]) if self.valid else MISSING
 
 
-def means(points: Iterable[Point]) -> list[Mean]:
+def means(points: Iterable[AsynchronyPoint]) -> list[Mean]:
     """One for each place, in the order of the first points there."""
-    places: dict[tuple[str, float, int], list[Point]] = {}
+    places: dict[tuple[str, float, int], list[AsynchronyPoint]] = {}
     for point in points:
         places.setdefault((point.policy, point.spread, point.window), []).append(point)
     return [
@@ -68,22 +66,20 @@ def means(points: Iterable[Point]) -> list[Mean]:
     ]
 
 
-def over_spread(points: Sequence[Point]) -> list[Mean]:
+def over_spread(points: Sequence[AsynchronyPoint]) -> list[Mean]:
     """The figure itself: what was measured with the widest window, by spread."""
     widest = max(point.window for point in points)
     return sorted(means(point for point in points if point.window == widest), key=lambda mean: mean.spread)
 
 
-def over_window(points: Sequence[Point]) -> list[Mean]:
+def over_window(points: Sequence[AsynchronyPoint]) -> list[Mean]:
     """What was measured where there are narrower windows too, by window; empty where there are none."""
     widest = max(point.window for point in points)
     spreads = {point.spread for point in points if point.window < widest}
     return sorted(means(point for point in points if point.spread in spreads), key=lambda mean: mean.window)
 
 
-# ---- table -------------------------------------------------------------------------------------
-
-COLUMNS: tuple[tuple[str, Callable[[Point], float], str], ...] = (
+COLUMNS: tuple[tuple[str, Callable[[AsynchronyPoint], float], str], ...] = (
     ("links\n(kB)", lambda point: point.overhead_bytes / 1e3, ".0f"),
     ("links/\nfragm.", lambda point: point.transfers, ".2f"),
     ("INA\n(kB)", lambda point: point.aggregated_bytes / 1e3, ".0f"),
@@ -117,7 +113,7 @@ def cells(mean: Mean) -> Iterator[str]:
     yield f"[{style}]{len(mean.valid)}/{mean.runs}[/]"
 
 
-def conclusion(points: Sequence[Point]) -> Iterator[str]:
+def conclusion(points: Sequence[AsynchronyPoint]) -> Iterator[str]:
     """By policy, how the overhead at the widest spread compares with that at equal rates."""
     for policy, curve in curves(over_spread(points), "spread", transfers).items():
         (_, first), (spread, last) = curve[0], curve[-1]
@@ -125,7 +121,7 @@ def conclusion(points: Sequence[Point]) -> Iterator[str]:
         yield f"{policy}: {first:.2f} transfers per fragment at equal rates, {last:.2f} at spread {spread:g} ({change})"
 
 
-def said(points: Sequence[Point]) -> Iterator[Statement]:
+def said(points: Sequence[AsynchronyPoint]) -> Iterator[Statement]:
     """The text on Figure 13, of what was measured with the widest window."""
     found = curves(over_spread(points), "spread", transfers)
     goat = [value for _, value in found.get("goat", [])]
@@ -136,62 +132,20 @@ def said(points: Sequence[Point]) -> Iterator[Statement]:
             yield rises(f"{policy} rises with the spread", curve)
 
 
-def transfers(point: Point) -> float:
+def transfers(point: AsynchronyPoint) -> float:
     return point.transfers
 
 
-def ingress_kb(point: Point) -> float:
+def ingress_kb(point: AsynchronyPoint) -> float:
     return point.ps_ingress_bytes / 1e3
 
 
-def curves(found: Sequence[Mean], axis: str, value: Callable[[Point], float]) -> dict[str, list[tuple[float, float]]]:
+def curves(
+    found: Sequence[Mean], axis: str, value: Callable[[AsynchronyPoint], float]
+) -> dict[str, list[tuple[float, float]]]:
     """By policy, its valid means over `axis`."""
     result: dict[str, list[tuple[float, float]]] = {}
     for mean in found:
         if mean.valid:
             result.setdefault(mean.policy, []).append((getattr(mean, axis), mean.of(value)))
     return result
-
-
-# ---- plot --------------------------------------------------------------------------------------
-
-OVERHEAD = "communication overhead\n(transfers per fragment)"
-SPREAD = "standard deviation of the workers' rates"
-NOTHING_SUMMED = "no aggregation"
-
-
-def panels(points: Sequence[Point], unaggregated: int) -> list[Panel]:
-    """The paper's figure, the PS's part of it, and where several windows were measured, the overhead over these.
-
-    `unaggregated`: transfers of a fragment without any aggregation.
-    """
-    spreads, windows = over_spread(points), over_window(points)
-    found = [
-        panel(spreads, "spread", transfers, SPREAD, OVERHEAD, floor=unaggregated),
-        panel(spreads, "spread", ingress_kb, SPREAD, "PS ingress (kB)"),
-    ]
-    if windows:
-        title = f"at a standard deviation of {windows[0].spread:g}"
-        found.append(panel(windows, "window", transfers, "window (fragments)", OVERHEAD, title=title))
-    return found
-
-
-def panel(
-    found: Sequence[Mean],
-    axis: str,
-    value: Callable[[Point], float],
-    xlabel: str,
-    ylabel: str,
-    *,
-    title: str = "",
-    floor: int | None = None,
-) -> Panel:
-    """A line for each policy over `axis`, with a gap where no run was valid."""
-    places = sorted({getattr(mean, axis) for mean in found})
-    at = {(mean.policy, getattr(mean, axis)): mean.estimate(value) for mean in found}
-    policies = dict.fromkeys(mean.policy for mean in found)
-    series = {policy: [at.get((policy, place), MISSING) for place in places] for policy in policies}
-    if floor is not None:
-        series[NOTHING_SUMMED] = [exact(float(floor)) for _ in places]
-    styles = {NOTHING_SUMMED: Style(INK, ",", DASHED)}
-    return Panel(LINES, places, series, xlabel, ylabel, title, log="x" if axis == "window" else "", styles=styles)

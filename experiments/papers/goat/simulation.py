@@ -17,17 +17,19 @@ from rich.table import Table
 from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import Estimate
+from experiments.papers.common.figure import Request
 from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.panels import LINES, Panel, Place
 from experiments.papers.common.statements import Statement
-from experiments.papers.common.sweep import Measured, Request, Result, Trial, sweep
+from experiments.papers.common.sweep import Measured, Result, Trial, sweep
 from experiments.papers.goat.networks import NETWORKS, Drawn, draw
 from planner.core.loads import flow_counts
 from planner.core.method import Options
 from planner.core.problem import Job, Problem
-from planner.methods.goat.arrival import FloatArray, Gradient, Sharing, simulate
+from planner.methods.goat.arrival import Gradient, simulate
 from planner.methods.goat.gina import value
 from planner.methods.goat.krgs import KrgsOptions, schedule
+from planner.methods.goat.shared_slots import FloatArray, Sharing
 from planner.registry import METHODS
 from traffic.measure.verdict import VALID
 from traffic.wire.packet import FRAGMENT
@@ -110,7 +112,7 @@ ASYNCHRONOUS = {name for name in SCHEMES if name.startswith(("ESA", "ATP"))}
 
 
 @dataclass(frozen=True)
-class Chart:
+class SimulationChart:
     """A figure: its metric over an axis, and what the text says of it: [network, value of the axis], by scheme."""
 
     name: str
@@ -134,13 +136,13 @@ LEAF_SPINE_35, FAT_TREE_40 = ("leaf-spine", 35.0), ("fat-tree", 40.0)
 CHARTS = {
     chart.name: chart
     for chart in (
-        Chart("fig10", "ingress", "aggregation overhead of the PS", "workers",
+        SimulationChart("fig10", "ingress", "aggregation overhead of the PS", "workers",
               {LEAF_SPINE_35: {"GOAT": 0.06, "ESA": 5.7, "ATP": 6.7, "Geryon": 8.4}}),
-        Chart("fig11", "aggregated", "in-network aggregation amount", "workers",
+        SimulationChart("fig11", "aggregated", "in-network aggregation amount", "workers",
               {FAT_TREE_40: {"GOAT": 9.6, "ESA": 3.2, "ATP": 1.9}}),
-        Chart("fig12", "overhead", "communication overhead", "workers",
+        SimulationChart("fig12", "overhead", "communication overhead", "workers",
               {LEAF_SPINE_35: {"GOAT": 13.7, "ESA": 19.8, "ATP": 20.9, "Geryon": 37.1}}),
-        Chart("fig13", "overhead", "communication overhead, 35 workers", "spread", {}),
+        SimulationChart("fig13", "overhead", "communication overhead, 35 workers", "spread", {}),
     )
 }  # fmt: skip
 
@@ -170,13 +172,13 @@ def run(figure: str, console: Console, request: Request) -> str:
         console.print(table(chart, measured, network, seeds))
     if chart.paper:
         console.print(comparison(chart, measured, seeds))
-    said = crossings if chart.axis == "spread" else orders
+    said = said_of_crossings if chart.axis == "spread" else said_of_orders
     console.print(statements.table_of(said(chart, measured, seeds)))
     save(request.results / f"goat-{figure}", *(panel(chart, measured, seeds, network) for network in NETWORKS))
     return VALID
 
 
-def panel(chart: Chart, measured: Measured, seeds: range, network: str) -> Panel:
+def panel(chart: SimulationChart, measured: Measured, seeds: range, network: str) -> Panel:
     """All schemes on one network, with the paper's values where the text has them."""
     series = {
         scheme: [estimate(chart, measured, scheme, network, at, seeds) for at in chart.points] for scheme in compared()
@@ -188,15 +190,17 @@ def panel(chart: Chart, measured: Measured, seeds: range, network: str) -> Panel
     return Panel(LINES, chart.points, series, chart.axis, f"{chart.title} (GB)", network, paper)
 
 
-def estimate(chart: Chart, measured: Measured, scheme: str, network: str, at: float, seeds: range) -> Estimate:
+def estimate(
+    chart: SimulationChart, measured: Measured, scheme: str, network: str, at: float, seeds: range
+) -> Estimate:
     return measured.estimate(chart.metric, [chart.trial(scheme, network, at, seed) for seed in seeds])
 
 
-def mean(chart: Chart, measured: Measured, scheme: str, network: str, at: float, seeds: range) -> float:
+def mean(chart: SimulationChart, measured: Measured, scheme: str, network: str, at: float, seeds: range) -> float:
     return estimate(chart, measured, scheme, network, at, seeds).value
 
 
-def table(chart: Chart, measured: Measured, network: str, seeds: range) -> Table:
+def table(chart: SimulationChart, measured: Measured, network: str, seeds: range) -> Table:
     title = f"GOAT, {chart.name}: {chart.title} (GB), {network}"
     found = Table(chart.axis, *(f"{at:g}" for at in chart.points), title=title)
     for scheme in compared():
@@ -204,7 +208,7 @@ def table(chart: Chart, measured: Measured, network: str, seeds: range) -> Table
     return found
 
 
-def comparison(chart: Chart, measured: Measured, seeds: range) -> Table:
+def comparison(chart: SimulationChart, measured: Measured, seeds: range) -> Table:
     """Every value that the text gives, beside each reading of it."""
     found = Table("", "paper", "ours", "ratio", title=f"{chart.name}, what the text gives")
     for (network, at), values in chart.paper.items():
@@ -217,7 +221,7 @@ def comparison(chart: Chart, measured: Measured, seeds: range) -> Table:
     return found
 
 
-def orders(chart: Chart, measured: Measured, seeds: range) -> Iterator[Statement]:
+def said_of_orders(chart: SimulationChart, measured: Measured, seeds: range) -> Iterator[Statement]:
     """Where the text gives values: their order, under each reading; and that GOAT is best at every place."""
     best = statements.is_highest if chart.metric == "aggregated" else statements.is_lowest
     for network in NETWORKS:
@@ -233,7 +237,7 @@ def orders(chart: Chart, measured: Measured, seeds: range) -> Iterator[Statement
             yield from statements.in_order(f"{network}, {at:g} workers", highest_first, values, [at])
 
 
-def crossings(chart: Chart, measured: Measured, seeds: range) -> Iterator[Statement]:
+def said_of_crossings(chart: SimulationChart, measured: Measured, seeds: range) -> Iterator[Statement]:
     """Whether ESA and ATP are below GOAT at equal rates, and above it in the end."""
     for network in NETWORKS:
         for scheme in [name for name in SCHEMES if name in ASYNCHRONOUS]:

@@ -17,28 +17,29 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import statements as text
-from experiments.papers.common.drawing import number, save
+from experiments.papers.common import statements
+from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import Estimate, exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from experiments.papers.common.value_tables import number
 from experiments.papers.inart import runs as inart_runs
-from experiments.papers.inart.runs import QUANTITIES, conclusion, gradient_bytes, in_iterations, verdict
-from experiments.papers.inart.setting import ATP, INART, LBMM, MODELS, ONE, SETTINGS, planned_by
-from experiments.papers.inart.simulated import (
+from experiments.papers.inart.charts import (
     HETEROGENEOUS,
     HOMOGENEOUS,
-    WORKERS,
-    FigureOf,
-    Point,
+    FigurePoint,
+    InartFigure,
     Seen,
     figure_of,
     labels,
     panel,
     said,
 )
+from experiments.papers.inart.runs import QUANTITIES, conclusion, gradient_bytes, in_iterations, verdict
+from experiments.papers.inart.setting import ATP, INART, LBMM, MODELS, ONE, SETTINGS, planned_by
+from experiments.papers.inart.simulated import WORKERS
 
 EMULATED = (INART, ONE, ATP, LBMM)
 LEAST_BYTES = 1e6
@@ -52,11 +53,11 @@ def run(name: str, console: Console, request: Request) -> str:
     wanted = [trial(scheme, point) for found in panels for point, scheme in product(found, emulated())]
     measure = partial(emulate, switch=request.switch, results=request.results)
     runs = Runs(figure, sweep(wanted, measure, request.results / "inart-emulated.jsonl", console))
-    statements: list[Statement] = []
+    sentences: list[Statement] = []
     for found in panels:
         console.print(runs.table(found))
-        statements += said(figure, runs.value, found)
-    console.print(text.table_of(statements))
+        sentences += said(figure, runs.value, found)
+    console.print(statements.table_of(sentences))
     results = list(runs.measured.results.values())
     console.print(conclusion(results), highlight=False)
     shown = (replace(panel(figure, runs.estimate, emulated(), found), planned=runs.planned(found)) for found in panels)
@@ -69,13 +70,13 @@ def emulated() -> tuple[str, ...]:
     return (*EMULATED, *own_planners())
 
 
-def points(figure: FigureOf, setting: str, request: Request) -> list[Point]:
+def points(figure: InartFigure, setting: str, request: Request) -> list[FigurePoint]:
     """The figure's points in a setting; if `quick`, the one of the paper's text only."""
     every = figure.points(setting, WORKERS)
     return [point for point in every if point == figure.at] if request.quick else every
 
 
-def trial(scheme: str, point: Point) -> Trial:
+def trial(scheme: str, point: FigurePoint) -> Trial:
     return {"scheme": scheme, "setting": point.setting, "workers": point.workers, "model": point.model}
 
 
@@ -92,23 +93,23 @@ def emulate(trial: Trial, switch: str, results: Path) -> Result:
 class Runs:
     """A figure, and the runs that it shows."""
 
-    figure: FigureOf
+    figure: InartFigure
     measured: Measured
 
-    def value(self, scheme: str, point: Point, prefix: str = "") -> float:
+    def value(self, scheme: str, point: FigurePoint, prefix: str = "") -> float:
         """The figure's quantity, measured, or with the prefix `FORESEEN`."""
         found = self.measured.result(trial(scheme, point))
         return self.figure.quantity(Seen(*(float(found[prefix + quantity]) for quantity in QUANTITIES)), point)
 
-    def estimate(self, scheme: str, point: Point) -> Estimate:
+    def estimate(self, scheme: str, point: FigurePoint) -> Estimate:
         """The measured quantity of the one run that there is."""
         return exact(self.value(scheme, point))
 
-    def planned(self, places: Sequence[Point]) -> dict[str, list[float]]:
+    def planned(self, places: Sequence[FigurePoint]) -> dict[str, list[float]]:
         """What the plans promise, by scheme."""
         return {scheme: [self.value(scheme, point, inart_runs.FORESEEN) for point in places] for scheme in emulated()}
 
-    def table(self, places: Sequence[Point]) -> Table:
+    def table(self, places: Sequence[FigurePoint]) -> Table:
         """A row for each run."""
         title = f"InArt, Figure {self.figure.name[3:]}, emulated, {places[0].setting} ({self.figure.unit})"
         table = Table("model" if self.figure.by_model else "workers", "scheme", title=title)
@@ -120,7 +121,7 @@ class Runs:
                 table.add_row(label, scheme, *self.cells(scheme, point), end_section=scheme == emulated()[-1])
         return table
 
-    def cells(self, scheme: str, point: Point) -> tuple[str, ...]:
+    def cells(self, scheme: str, point: FigurePoint) -> tuple[str, ...]:
         paper = self.figure.paper.get(scheme) if point == self.figure.at else None
         planned, measured = self.value(scheme, point, inart_runs.FORESEEN), self.value(scheme, point)
         judged = str(self.measured.result(trial(scheme, point))["verdict"])

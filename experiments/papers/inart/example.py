@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import own_planners as own
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact
-from experiments.papers.common.method_styles import style_of
+from experiments.papers.common.figure import Request
+from experiments.papers.common.own_planners import leave_out
 from experiments.papers.common.panels import BARS, Panel, Printed
-from experiments.papers.common.sweep import Request
 from planner.core.loads import sending_rate_bps
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
@@ -69,8 +68,7 @@ def panel(found: Mapping[str, tuple[float, float]]) -> Panel:
     """Ours as bars, with the paper's values."""
     series = {scheme: [exact(ours)] for scheme, (_, ours) in found.items()}
     paper: Printed = {scheme: {PLACE: value} for scheme, (value, _) in found.items()}
-    styles = {scheme: style_of("InArt" if "figure" in scheme else "R-InArt") for scheme in found if "," in scheme}
-    return Panel(BARS, [PLACE], series, "", "sending rate (units)", paper=paper, styles=styles)
+    return Panel(BARS, [PLACE], series, "", "sending rate (units)", paper=paper)
 
 
 def units(plan: Plan) -> float:
@@ -85,6 +83,6 @@ def run(console: Console, request: Request) -> str:
         table.add_row(scheme, f"{paper:.3f}", f"{ours:.3f}", f"{ours / paper:.3f}")
     console.print(table)
     save(request.results / "inart-fig1", panel(found))
-    own.leave_out(console, "it compares the plans that the paper draws")
+    leave_out(console, "it compares the plans that the paper draws")
     *printed, (paper, ours) = found.values()
     return VALID if all(abs(a / b - 1) < TOLERANCE for a, b in printed) and ours >= paper else WRONG

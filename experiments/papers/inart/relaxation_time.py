@@ -11,9 +11,10 @@ from rich.table import Table
 
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact
+from experiments.papers.common.figure import Request
 from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.common.sweep import Request
+from experiments.papers.common.verdicts import SLOW
 from experiments.papers.inart.setting import HIGH_BPS, LINK_BPS, LOW_BPS, MODELS, SWITCH_BPS
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOptions
@@ -27,7 +28,6 @@ from traffic.wire.packet import FRAGMENT
 
 WORKERS, SERVERS, HOSTS_PER_EDGE = 200, 8, 12
 MOST_SECONDS = 10.0
-SLOW = "SLOW"
 
 
 def large_problem(low_bps: float, high_bps: float, seed: int = 1) -> Problem:

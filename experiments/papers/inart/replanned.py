@@ -8,15 +8,16 @@ from itertools import permutations
 
 from rich.console import Console
 
+from experiments.emulate import emulate
 from experiments.emulate.emulate import Emulation
-from experiments.emulate.emulate import run as emulate
 from experiments.faults.faults_file import FaultPlan
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.inart.runs import NEAR, in_iterations
+from experiments.papers.common.verdicts import DIFFERS, first_not_valid, is_near
+from experiments.papers.inart.runs import in_iterations
 from experiments.papers.inart.setting import SETTINGS, drawn_problem
 from experiments.run.record import RunRecord
 from planner.core.plan import Plan
@@ -31,7 +32,6 @@ PLANNER = "inart-forest"
 WORKERS, ITERATIONS = 10, 5
 BACKGROUND_BPS = 15e6
 """Of a link's 20 Mbit/s."""
-DIFFERS = "DIFFERS"
 
 
 def run(console: Console, request: Request) -> str:
@@ -42,13 +42,13 @@ def run(console: Console, request: Request) -> str:
     document = {"background": [{"from": flow.source, "to": flow.destination, "rate": flow.rate_bps}]}
     alone = Emulation(problem, (PLANNER,), request.switch, results=request.results)
     beside = replace(alone, faults=FaultPlan(document, background=(flow,)), replan=True)
-    records = [emulate(emulation, console) for emulation in (alone, beside)]
+    records = [emulate.run(emulation, console) for emulation in (alone, beside)]
     old, new = (entry["measured"]["sending_rate_bps"] / 1e6 for entry in records[-1].planners.values())
     planned = records[-1].planners[f"{PLANNER}-replanned"]["planned"]["sending_rate_bps"] / 1e6
     save(request.results / "inart-replan", panel(records))
     console.print(f"beside the traffic old routes carry {old:.2f} Mbit/s, new ones {new:.2f} of {planned:.2f} planned")
-    verdict = VALID if abs(new / planned - 1) <= NEAR and new > old else DIFFERS
-    return next((record.verdict for record in records if record.verdict != VALID), verdict)
+    verdict = VALID if is_near(new, planned) and new > old else DIFFERS
+    return first_not_valid([*(record.verdict for record in records), verdict])
 
 
 def panel(records: Sequence[RunRecord]) -> Panel:

@@ -14,10 +14,10 @@ from statistics import fmean
 
 from rich.console import Console
 
+from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
 from experiments.papers.common.figure import Request
-from experiments.papers.common.sweep import Result
-from experiments.papers.common.sweep import Trial as Place
-from experiments.papers.common.trials import Trial, run_trials
+from experiments.papers.common.sweep import Result, Trial
+from experiments.papers.common.verdicts import OTHERWISE, first_not_valid, is_near
 from experiments.run.outcome import measured_figures, planned_figures
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
@@ -28,14 +28,11 @@ from traffic.measure.figures import Iteration
 from traffic.measure.verdict import VALID
 from traffic.wire.packet import FRAGMENT
 
-NEAR = 0.05
-"""A measured rate so close to the planned one bears it out."""
 FILLED = 0.97
 """Of the planned rates: a queue in a link that is full would never get shorter."""
 QUANTITIES = ("sending_rate_bps", "communication_time_s", "ps_ingress_bytes")
 FORESEEN = "planned_"
 """Before the name of a quantity: as planned, not as measured."""
-OTHERWISE = "OTHERWISE"
 
 
 def gradient_bytes(frame_bytes: int) -> int:
@@ -43,12 +40,12 @@ def gradient_bytes(frame_bytes: int) -> int:
     return round(frame_bytes / FRAGMENT.wire_bytes) * 4 * FRAGMENT.values
 
 
-def emulate(name: str, problem: Problem, plan: Plan, place: Place, switch: str, results: Path) -> Result:
+def emulate(name: str, problem: Problem, plan: Plan, trial: Trial, switch: str, results: Path) -> Result:
     """Run a plan, in a run folder of its own. What is planned leaves room for results, as any closed loop has to."""
     plan = with_room_for_results(problem, plan)
     plan = with_rate(plan, FILLED * rate_bps(plan))
     quiet = Console(file=StringIO())
-    done = run_trials(name, [Trial("run", problem, plan, place)], Request(results, switch=switch), quiet)
+    done = run_emulated(name, [EmulatedRun("run", problem, plan, trial)], Request(results, switch=switch), quiet)
     (outcome,) = done.outcomes
     planned = planned_figures(evaluate(problem, plan))
     measured = measured_figures(outcome.measured, outcome.monitor)
@@ -81,8 +78,8 @@ def deviation(result: Result) -> float:
 
 def verdict(results: Sequence[Result]) -> str:
     """The first that is not VALID; VALID if all are, and have their planned rates."""
-    near = all(abs(deviation(result)) <= NEAR for result in results)
-    return next((str(r["verdict"]) for r in results if r["verdict"] != VALID), VALID if near else OTHERWISE)
+    near = all(is_near(float(r["sending_rate_bps"]), float(r[f"{FORESEEN}sending_rate_bps"])) for r in results)
+    return first_not_valid([*(str(result["verdict"]) for result in results), VALID if near else OTHERWISE])
 
 
 def conclusion(results: Sequence[Result]) -> str:

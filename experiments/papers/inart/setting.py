@@ -35,7 +35,7 @@ MODELS = {"LSTM": 1_627_000, "VGG19": 548_000, "ResNet-50": 97_000}
 
 
 @dataclass(frozen=True)
-class Setting:
+class InartSetting:
     """`drawn`: links are heterogeneous. `slow_servers`: those of the PSs too, where these take in what the link brings.
 
     `filled`: workers are not drawn, but fill one rack after the other, and the PSs are in the last ones.
@@ -47,15 +47,15 @@ class Setting:
 
 
 SETTINGS = {
-    "homogeneous": Setting(),
-    "heterogeneous": Setting(drawn=True),
-    "heterogeneous, the PSs' links too": Setting(drawn=True, slow_servers=True),
-    "homogeneous, racks filled": Setting(filled=True),
+    "homogeneous": InartSetting(),
+    "heterogeneous": InartSetting(drawn=True),
+    "heterogeneous, the PSs' links too": InartSetting(drawn=True, slow_servers=True),
+    "homogeneous, racks filled": InartSetting(filled=True),
 }
 
 
 def drawn_problem(
-    setting: Setting, workers: int, seed: int, switch_bps: float | None = SWITCH_BPS, size: int = MODELS["VGG19"]
+    setting: InartSetting, workers: int, seed: int, switch_bps: float | None = SWITCH_BPS, size: int = MODELS["VGG19"]
 ) -> Problem:
     """PSs and workers at random hosts, and the links' capacities, for a gradient of `size` bytes.
 
@@ -96,11 +96,11 @@ class Planned:
     options: Options = PLAIN
     limited: bool = True
 
-    def plan(self, setting: Setting, workers: int, seed: int, size: int = MODELS["VGG19"]) -> tuple[Problem, Plan]:
+    def plan(self, setting: InartSetting, workers: int, seed: int, size: int = MODELS["VGG19"]) -> tuple[Problem, Plan]:
         problem = drawn_problem(setting, workers, seed, SWITCH_BPS if self.limited else None, size)
         return problem, self.function(problem, replace(self.options, seed=seed))
 
-    def __call__(self, setting: Setting, workers: int, seed: int) -> Result:
+    def __call__(self, setting: InartSetting, workers: int, seed: int) -> Result:
         return outcome(*self.plan(setting, workers, seed))
 
 
@@ -116,7 +116,7 @@ def outcome(problem: Problem, plan: Plan) -> Result:
     return {"rate_bps": sum(s.rate_bps for s in plan.shards), "arrivals": arrivals, "crossings": crossings}
 
 
-def relaxation(setting: Setting, workers: int, seed: int) -> Result:
+def relaxation(setting: InartSetting, workers: int, seed: int) -> Result:
     """LP-InArt, Eq. (5). Its f is what Algorithm 2 is left with: rounding changes loads, and f no more."""
     problem = drawn_problem(setting, workers, seed)
     relaxed = relax(problem.fabric, tasks_of(problem), SolverOptions(seed=seed))
@@ -149,7 +149,7 @@ PLANNED = {
 }
 """`InArt` has up to eight trees per PS in the mean."""
 
-SCHEMES: Mapping[str, Callable[[Setting, int, int], Result]] = {LP: relaxation, **PLANNED}
+SCHEMES: Mapping[str, Callable[[InartSetting, int, int], Result]] = {LP: relaxation, **PLANNED}
 
 
 def compared() -> tuple[str, ...]:

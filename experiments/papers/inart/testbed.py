@@ -16,14 +16,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.papers.common import statements as text
-from experiments.papers.common.drawing import save, table_of
+from experiments.papers.common import statements
+from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.panels import LINES, Panel, Printed, Values
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.sweep import Result, Trial, sweep
+from experiments.papers.common.value_tables import table_of
 from experiments.papers.inart import runs as inart_runs
 from experiments.papers.inart.runs import conclusion, gradient_bytes, in_iterations, verdict
 from experiments.papers.inart.setting import MODELS
@@ -84,7 +85,7 @@ def run(name: str, console: Console, request: Request) -> str:
     console.print(table_of(title, "workers", [*counts, "6, the paper"], beside))
     results = list(measured.results.values())
     console.print(conclusion(results), highlight=False)
-    console.print(text.table_of(said(view, counts, values)))
+    console.print(statements.table_of(said(view, counts, values)))
     save(request.results / f"inart-{name}-emulated", panel(view, counts, values))
     return verdict(results)
 
@@ -106,11 +107,11 @@ def said(view: View, counts: Sequence[int], values: Values) -> Iterator[Statemen
     printed = dict(zip(SCHEMES, view.paper, strict=True))
     highest_first = sorted(printed, key=printed.__getitem__, reverse=True)
     last = {scheme: values[scheme][-1:] for scheme in SCHEMES}
-    yield from text.in_order("6 workers", highest_first, last, [counts[-1]])
-    best = text.is_highest if highest_first[0] == "InArt" else text.is_lowest
+    yield from statements.in_order("6 workers", highest_first, last, [counts[-1]])
+    best = statements.is_highest if highest_first[0] == "InArt" else statements.is_lowest
     yield best("everywhere", "InArt", [scheme for scheme in SCHEMES if scheme != "InArt"], values, counts)
     if view.rises and len(counts) > 1:
-        yield from (text.rises(f"{scheme} rises with workers", values[scheme]) for scheme in SCHEMES)
+        yield from (statements.rises(f"{scheme} rises with workers", values[scheme]) for scheme in SCHEMES)
 
 
 def trial(scheme: str, workers: int) -> Trial:

@@ -7,194 +7,39 @@ not a byte may cross, gradients, results and notices included, though each job's
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
-from experiments.papers.common import own_planners as own
 from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import exact
+from experiments.papers.common.emulated_runs import run_emulated
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import categories
-from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.common.trials import Trial, run_trials
-from experiments.run.outcome import WRONG, Outcome
-from experiments.run.report import VERDICT_STYLES
-from planner.core.plan import Plan
-from planner.core.policies import DEFAULT_POLICY
-from planner.core.problem import Job, Problem
-from planner.core.shares import fragment_ranges
-from planner.registry import find_method
-from planner.trees.headroom import with_room_for_results
-from planner.trees.under_policy import with_policies
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import units
+from experiments.papers.common.own_planners import leave_out
+from experiments.papers.p4inc_aoi.crossings import Crossing, crossing, crossings_table, judgement, panel
+from experiments.papers.p4inc_aoi.placements import (
+    GRADIENT_BYTES,
+    QUICK_GRADIENT_BYTES,
+    QUICK_SCENES,
+    SCENES,
+    emulated_runs,
+)
+from experiments.run.outcome import WRONG
 from traffic.measure.verdict import VALID
-from traffic.wire.packet import FRAGMENT
-
-CAPACITY_BPS = 5e6
-GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 548_000, 64_000
-IN_NETWORK = "p4inc-aoi"
-
-Placement = Mapping[int, tuple[tuple[str, ...], str]]
-"""By job, its workers and its PS."""
-
-COMPACT: Placement = {
-    1: (("u1h1", "u1h2"), "u3h1"),
-    2: (("u1h3", "u1h4"), "u3h2"),
-    3: (("u2h1", "u2h2", "u2h3", "u2h4"), "u4h1"),
-}
-"""Figures 2b and 2d: no job leaves its unit. PSs are in units 3 and 4."""
-FRAGMENTED: Placement = {
-    1: (("u1h1", "u1h2"), "u3h1"),
-    2: (("u2h1", "u2h2"), "u3h2"),
-    3: (("u1h3", "u1h4", "u2h3", "u2h4"), "u4h1"),
-}
-"""Figures 2a and 2c: job 3 has workers in units 1 and 2."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A part of Figure 2: where the jobs are, and whether switches sum. `claim`: whether nothing may cross."""
-
-    title: str
-    placement: Placement
-    planner: str
-    claim: bool
-
-
-SCENES = {
-    "compact": Scene("2d: inside units, INC", COMPACT, "atp-tor", claim=True),
-    "fragmented": Scene("2c: job 3 over two, INC", FRAGMENTED, "atp-tor", claim=False),
-    "compact-no-inc": Scene("2b: inside units", COMPACT, "lbmm", claim=False),
-    "fragmented-no-inc": Scene("2a: job 3 over two", FRAGMENTED, "lbmm", claim=False),
-}
-"""`atp-tor` sums at the workers' own switches and nowhere else, which is the paper's INC; `lbmm` sums nowhere."""
-QUICK_SCENES = {name: scene for name, scene in SCENES.items() if scene.planner == "atp-tor"}
-
-
-# ---- what is run -------------------------------------------------------------------------------
-
-
-def problem_of(placement: Placement, gradient_bytes: int) -> Problem:
-    jobs = (Job(number, workers, (server,), gradient_bytes) for number, (workers, server) in placement.items())
-    return Problem(units(capacity_bps=CAPACITY_BPS), tuple(jobs), FRAGMENT)
-
-
-def plan_of(problem: Problem, planner: str) -> Plan:
-    """The planner's trees; those inside a unit get their root there, the sums of others go to the PS (section III)."""
-    plan = with_room_for_results(problem, find_method(planner).plan(problem))
-    summed = {shard.job for shard in plan.shards for tree in shard.trees if tree.aggregators}
-    local = {job.number for job in problem.jobs if len({problem.fabric.tor_of(host) for host in job.workers}) == 1}
-    in_network = summed & local
-    policies = {job.number: IN_NETWORK if job.number in in_network else DEFAULT_POLICY for job in problem.jobs}
-    return with_policies(problem, plan, policies)
-
-
-def trials(scenes: Mapping[str, Scene], gradient_bytes: int) -> Iterator[Trial]:
-    for name, scene in scenes.items():
-        problem = problem_of(scene.placement, gradient_bytes)
-        yield Trial(name, problem, plan_of(problem, scene.planner), {"figure": scene.title})
-
-
-# ---- what comes of it --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """Bytes on the circuits between units, both directions together: predicted, and carried since the circuits exist.
-
-    `circuits` are those that carried any. The time is that of the slowest job.
-    """
-
-    scene: str
-    planned_bytes: int
-    measured_bytes: int
-    circuits: tuple[str, ...]
-    communication_time_s: float
-    verdict: str
-
-
-def crossing(trial: Trial, outcome: Outcome) -> Crossing:
-    """From the kernel's counters of every circuit's two interfaces, whatever the bytes are of."""
-    fabric, ports = trial.problem.fabric, outcome.monitor.watched.ports
-    sent = {
-        (a, b): outcome.monitor.after.interfaces[ports[a][fabric.port_numbers[a, b]]].sent_bytes
-        for a, b in between_units(fabric)
-    }
-    return Crossing(
-        scene=trial.name,
-        planned_bytes=planned_crossing(trial),
-        measured_bytes=sum(sent.values()),
-        circuits=tuple(sorted({"-".join(sorted(circuit)) for circuit, count in sent.items() if count})),
-        communication_time_s=max(iteration.communication_time_s for iteration in outcome.measured.iterations),
-        verdict=outcome.verdict,
-    )
-
-
-def between_units(fabric: Fabric) -> Iterator[tuple[str, str]]:
-    """Both directions of every circuit."""
-    for link in fabric.links:
-        if link.optical:
-            yield from ((link.a, link.b), (link.b, link.a))
-
-
-def planned_crossing(trial: Trial) -> int:
-    """Gradients on the trees' branches and results on the way back, each fragment once on every circuit of the way."""
-    problem, circuits = trial.problem, set(between_units(trial.problem.fabric))
-    ranges, packets = fragment_ranges(problem, trial.plan), 0
-    for shard in trial.plan.shards:
-        for tree in shard.trees:
-            gradients = [link for branch in tree.branches for link in branch.links]
-            results = [(parent, node) for node, parent in tree.result_parents.items()]
-            packets += len(ranges[shard.job, tree.number]) * sum(link in circuits for link in gradients + results)
-    return packets * problem.fragment.wire_bytes
 
 
 def run(console: Console, request: Request) -> str:
     """Run every part of Figure 2, print what crossed between units, and say whether the claim holds."""
-    planned = list(trials(QUICK_SCENES, QUICK_GRADIENT_BYTES) if request.quick else trials(SCENES, GRADIENT_BYTES))
-    done = run_trials("p4inc-aoi-locality", planned, request, console)
+    planned = list(
+        emulated_runs(QUICK_SCENES, QUICK_GRADIENT_BYTES) if request.quick else emulated_runs(SCENES, GRADIENT_BYTES)
+    )
+    done = run_emulated("p4inc-aoi-locality", planned, request, console)
     found = [crossing(*each) for each in zip(planned, done.outcomes, strict=True)]
     names = [column.name for column in fields(Crossing)]
     done.folder.write_rows("locality.csv", names, [list(asdict(each).values()) for each in found])
     console.print(crossings_table(found))
     save(done.folder.path / "figure", panel(found))
-    own.leave_out(console, "it compares placements of jobs")
+    leave_out(console, "it compares placements of jobs")
     crossed = sum(each.measured_bytes for each in found if SCENES[each.scene].claim)
     console.print(judgement(crossed, done.verdict))
     done.tell(console)
     return WRONG if crossed and done.verdict == VALID else done.verdict
-
-
-def judgement(crossed: int, verdict: str) -> str:
-    """What the bytes that crossed where none should say of the claim."""
-    if not crossed:
-        return "[green]the claim holds[/]: of jobs inside units nothing at all crossed"
-    if verdict == VALID:
-        return f"[bold red]the claim does not hold[/]: of jobs inside units {crossed:,} bytes crossed"
-    return f"[bold yellow]no result[/]: {crossed:,} bytes crossed, but the emulation was overloaded"
-
-
-def panel(found: Sequence[Crossing]) -> Panel:
-    """What crossed between units, with what the plans have."""
-    scenes = [SCENES[each.scene].title.replace(": ", ":\n") for each in found]
-    series = {"measured": [exact(each.measured_bytes / 1e3) for each in found]}
-    planned = {"measured": [each.planned_bytes / 1e3 for each in found]}
-    return Panel(BARS, scenes, series, "", "between units (kB)", planned=planned, styles=categories(series))
-
-
-def crossings_table(found: Sequence[Crossing]) -> Table:
-    table = Table(title="P4INC-AOI, Figure 2: between units", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("", no_wrap=True)
-    for heading in ("planned\n(bytes)", "measured\n(bytes)", "circuits\nused", "comm. time\n(ms)"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for each in found:
-        figures = (each.planned_bytes, each.measured_bytes, len(each.circuits), round(1e3 * each.communication_time_s))
-        style = VERDICT_STYLES.get(each.verdict, "bold yellow")
-        table.add_row(SCENES[each.scene].title, *(f"{figure:,}" for figure in figures), f"[{style}]{each.verdict}[/]")
-    return table

@@ -13,21 +13,14 @@ from functools import partial
 
 from rich.console import Console
 
-from experiments.papers.common import own_planners as own
-from experiments.papers.common import statements as text
+from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
+from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
 from experiments.papers.common.figure import Request
-from experiments.papers.common.trials import Trial, run_trials
-from experiments.papers.p4inc_aoi.small import MODELS, POLICIES, TESTBED, testbed_jobs
-from experiments.papers.p4inc_aoi.testbed_report import (
-    Row,
-    Totals,
-    claims,
-    panels,
-    reductions_panel,
-    reductions_table,
-    rows_table,
-)
+from experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
+from experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel, reductions_table
+from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, claims, panels, rows_table
+from experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTBED, testbed_jobs
 from experiments.run.outcome import WRONG, Outcome
 from experiments.run.record import RunFolder
 from experiments.run.scheduled import Course, Ran, run_course
@@ -77,22 +70,22 @@ class Testbed:
         self.planned[scenario] = figures(self.scheduling, schedule)
         return schedule
 
-    def trial(self, scenario: str) -> Trial:
+    def emulated_run(self, scenario: str) -> EmulatedRun:
         smaller, schedule = scaled(self.scheduling, self.plan(scenario), SCALE)
         course = Course.of(smaller, schedule)
         setting = {"scale": SCALE, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
-        return Trial(scenario, course.problem, course.plan, setting, emulate=partial(self.run, course))
+        return EmulatedRun(scenario, course.problem, course.plan, setting, emulate=partial(self.run, course))
 
-    def run(self, course: Course, trial: Trial, target: Target, folder: RunFolder, progress: Progress) -> Outcome:
-        own = folder.path / trial.name
+    def run(self, course: Course, asked: EmulatedRun, target: Target, folder: RunFolder, progress: Progress) -> Outcome:
+        own = folder.path / asked.name
         own.mkdir()
         save_plan(course.plan, own / "plan.json")
-        self.ran[trial.name] = run_course(course, EmulatedWorld(target.name), own, progress)
-        return self.ran[trial.name].outcome
+        self.ran[asked.name] = run_course(course, EmulatedWorld(target.name), own, progress)
+        return self.ran[asked.name].outcome
 
-    def row(self, scenario: str) -> Row:
+    def row(self, scenario: str) -> ScenarioRow:
         ran = self.ran[scenario]
-        return Row(
+        return ScenarioRow(
             scenario=scenario,
             planned=self.planned_totals(scenario),
             measured=self.totals(ran.jct_s, ran.connections),
@@ -129,7 +122,7 @@ def run(console: Console, request: Request) -> str:
     """Run all scenarios, print Figures 6 and 7 beside the paper's sentences, and say whether the claims hold."""
     count, draws = (QUICK_JOBS, QUICK_DRAWS) if request.quick else (JOBS, DRAWS)
     testbed, scenarios = Testbed.of(count, SEED), QUICK_SCENARIOS if request.quick else tuple(POLICIES)
-    done = run_trials("p4inc-aoi-testbed", [testbed.trial(name) for name in scenarios], request, console)
+    done = run_emulated("p4inc-aoi-testbed", [testbed.emulated_run(name) for name in scenarios], request, console)
     rows = [testbed.row(name) for name in scenarios]
     cells = [row.cells() for row in rows]
     done.folder.write_rows("scenarios.csv", list(cells[0]), [list(each.values()) for each in cells])
@@ -141,7 +134,7 @@ def run(console: Console, request: Request) -> str:
     console.print(rows_table(rows))
     console.print(reductions_table(rows, many, draws))
     found = list(claims(rows))
-    console.print(text.table_of(found))
-    own.leave_out(console, own.SCHEDULES)
+    console.print(statements.table_of(found))
+    leave_out(console, COMPARES_SCHEDULERS)
     done.tell(console)
     return WRONG if done.verdict == VALID and not all(claim.holds for claim in found) else done.verdict

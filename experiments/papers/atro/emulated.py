@@ -1,0 +1,30 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from experiments.papers.common.figure import Request
+from experiments.papers.common.own_planners import own_planners
+from experiments.papers.common.planned_measured import Planned, bytes_of, run_plans
+from planner.core.problem import Job
+from planner.methods.atro.cluster import Cluster
+from planner.methods.atro.network import design
+from planner.registry import METHODS
+from traffic.wire.packet import FRAGMENT
+
+CAPACITY_BPS = 2e6
+CLUSTER = Cluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=CAPACITY_BPS)
+"""ATRO wires twelve of its switches."""
+
+
+def run(console: Console, request: Request) -> str:
+    """The network that ATRO designs, by its own routes and by those that ARO finds there."""
+    _, verdict = run_plans("atro-emulated", designed(bytes_of(request)), console, request)
+    return verdict
+
+
+def designed(gradient_bytes: int) -> dict[str, Planned]:
+    found = design(CLUSTER, FRAGMENT, job=Job(1, (), (), gradient_bytes))
+    plans = {"atro": found.plan} | {name: METHODS[name].plan(found.problem) for name in ("aro", *own_planners())}
+    return {f"{len(found.fabric.switches)} switches": (found.problem, plans)}

@@ -1,0 +1,104 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from experiments.papers.common.drawing import save
+from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from experiments.papers.common.estimates import exact
+from experiments.papers.common.figure import Request
+from experiments.papers.common.panels import BARS, Panel
+from experiments.papers.common.verdicts import DIFFERS, first_not_valid, is_near
+from experiments.run.outcome import Outcome
+from experiments.run.report import VERDICT_STYLES
+from experiments.run.tables import NamedTable
+from planner.core.evaluate import evaluate
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.trees.headroom import with_room_for_results
+from traffic.measure.verdict import VALID
+
+GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 102_400, 51_200
+
+Planned = tuple[Problem, Mapping[str, Plan]]
+"""A problem, and plans for it by name."""
+
+
+@dataclass(frozen=True)
+class RateRow:
+    """One plan on one network: its sending rate as planned and as measured, and whether all sums were exact."""
+
+    network: str
+    planner: str
+    planned_bps: float
+    measured_bps: float
+    exact: bool
+    verdict: str
+
+    @property
+    def ratio(self) -> float:
+        return self.measured_bps / self.planned_bps
+
+    @property
+    def holds(self) -> bool:
+        return self.exact and is_near(self.measured_bps, self.planned_bps)
+
+
+def bytes_of(request: Request) -> int:
+    return QUICK_GRADIENT_BYTES if request.quick else GRADIENT_BYTES
+
+
+def run_plans(
+    figure: str, planned: Mapping[str, Planned], console: Console, request: Request
+) -> tuple[list[RateRow], str]:
+    """Run all plans and print what came of them, with a run_plans folder for each network; the first verdict but VALID."""
+    rows, verdicts = [], []
+    for network, (problem, plans) in planned.items():
+        runs = [EmulatedRun(name, problem, with_room_for_results(problem, plan)) for name, plan in plans.items()]
+        done = run_emulated(f"{figure}-{network.replace(' ', '-')}", runs, request, console)
+        own = [row_of(network, *each) for each in zip(runs, done.outcomes, strict=True)]
+        done.folder.write_rows(
+            "rates.csv", [f.name for f in fields(RateRow)], [list(asdict(row).values()) for row in own]
+        )
+        done.tell(console)
+        rows += own
+        verdicts += [done.verdict, VALID if all(row.holds for row in own) else DIFFERS]
+        save(done.folder.path / "figure", panel(own))
+    console.print(table_of(rows))
+    return rows, first_not_valid(verdicts)
+
+
+def panel(rows: Sequence[RateRow]) -> Panel:
+    """The measured rates of one network, with the planned ones."""
+    places = list(dict.fromkeys(row.network for row in rows))
+    series = {row.planner: [exact(row.measured_bps / 1e3)] for row in rows}
+    planned = {row.planner: [row.planned_bps / 1e3] for row in rows}
+    return Panel(BARS, places, series, "", "sending rate (kbit/s)", planned=planned)
+
+
+def row_of(network: str, run: EmulatedRun, outcome: Outcome) -> RateRow:
+    planned_bps = evaluate(run.problem, run.plan).sending_rate_bps
+    measured = outcome.measured
+    return RateRow(network, run.name, planned_bps, measured.sending_rate_bps, bool(measured.exact), outcome.verdict)
+
+
+def table_of(rows: Sequence[RateRow]) -> NamedTable:
+    table = Table(title="sending rate (kbit/s)", box=SIMPLE_HEAD)
+    for heading in ("network", "planner"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("planned", "measured", "ratio"):
+        table.add_column(heading, justify="right")
+    table.add_column("sums")
+    table.add_column("verdict")
+    for row in rows:
+        style = VERDICT_STYLES.get(row.verdict, "bold yellow")
+        figures = f"{row.planned_bps / 1e3:.0f}", f"{row.measured_bps / 1e3:.0f}", f"{row.ratio:.3f}"
+        exact = "exact" if row.exact else "[red]wrong[/]"
+        table.add_row(row.network, row.planner, *figures, exact, f"[{style}]{row.verdict}[/]")
+    return NamedTable(table, names=2)

@@ -1,0 +1,24 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+
+def table_of(title: str, axis: str, places: Sequence[object], values: Mapping[str, Sequence[float | None]]) -> Table:
+    """A row for each name, a column for each place."""
+    table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, padding=0)
+    table.add_column(axis, min_width=20)
+    for place in places:
+        table.add_column(str(place), justify="right", no_wrap=True)
+    for name, found in values.items():
+        table.add_row(name, *map(number, found))
+    return table
+
+
+def number(value: float | None) -> str:
+    """Three digits, or as many as there are before the point."""
+    return "-" if value is None else f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,0 +1,56 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from experiments.papers.common.estimates import MISSING, exact
+from experiments.papers.common.panels import LINES, Panel
+from experiments.papers.goat.asynchrony_report import (
+    AsynchronyPoint,
+    Mean,
+    ingress_kb,
+    over_spread,
+    over_window,
+    transfers,
+)
+
+OVERHEAD = "communication overhead\n(transfers per fragment)"
+SPREAD = "standard deviation of the workers' rates"
+NOTHING_SUMMED = "no aggregation"
+
+
+def panels(points: Sequence[AsynchronyPoint], unaggregated: int) -> list[Panel]:
+    """The paper's figure, the PS's part of it, and where several windows were measured, the overhead over these.
+
+    `unaggregated`: transfers of a fragment without any aggregation.
+    """
+    spreads, windows = over_spread(points), over_window(points)
+    found = [
+        panel(spreads, "spread", transfers, SPREAD, OVERHEAD, floor=unaggregated),
+        panel(spreads, "spread", ingress_kb, SPREAD, "PS ingress (kB)"),
+    ]
+    if windows:
+        title = f"at a standard deviation of {windows[0].spread:g}"
+        found.append(panel(windows, "window", transfers, "window (fragments)", OVERHEAD, title=title))
+    return found
+
+
+def panel(
+    found: Sequence[Mean],
+    axis: str,
+    value: Callable[[AsynchronyPoint], float],
+    xlabel: str,
+    ylabel: str,
+    *,
+    title: str = "",
+    floor: int | None = None,
+) -> Panel:
+    """A line for each policy over `axis`, with a gap where no run was valid."""
+    places = sorted({getattr(mean, axis) for mean in found})
+    at = {(mean.policy, getattr(mean, axis)): mean.estimate(value) for mean in found}
+    policies = dict.fromkeys(mean.policy for mean in found)
+    series = {policy: [at.get((policy, place), MISSING) for place in places] for policy in policies}
+    if floor is not None:
+        series[NOTHING_SUMMED] = [exact(float(floor)) for _ in places]
+    return Panel(LINES, places, series, xlabel, ylabel, title, log="x" if axis == "window" else "")

@@ -1,0 +1,89 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+from experiments.papers.common.emulated_runs import EmulatedRun
+from experiments.papers.common.own_planners import own_planners
+from experiments.papers.goat.testbed import SCHEMES, Paces, at_rate, everywhere, patient, plan_of
+from planner.core.plan import SHARED_WINDOW, Plan
+from planner.core.problem import Job, Problem
+from topo.fabric.generators import goat_testbed
+from topo.fabric.variations import with_aggregators
+from traffic.faults.endpoint_faults import Stragglers
+from traffic.measure.fidelity import Excuses
+from traffic.wire.packet import FRAGMENT
+
+FRAGMENTS = SHARED_WINDOW
+"""Of a gradient: as many as may be on their way where slots are shared."""
+SLOTS = FRAGMENTS * 20 // 44
+"""Of a switch: its memory over ResNet-18's size (section IV-B)."""
+CAPACITY_BPS = 20e6
+RATE_BPS = 1.3e6
+"""500 fragments a second; all eight workers' fit the link to the PS unaggregated, so no queue adds to the spread."""
+SPREADS, QUICK_SPREADS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), (0.0, 0.2, 0.4)
+WINDOWS = (16, 32, 64, 128, FRAGMENTS)
+WINDOWS_SPREAD = 0.2
+"""The paper's own (section IV-C), at which windows are compared."""
+DRAWS = 3
+"""Of the workers' rates: each measured with every policy."""
+
+
+@dataclass(frozen=True)
+class AsynchronyRun:
+    """Where a run stands in the figure: `spread` is the standard deviation of the rates' shares, `draw` their seed."""
+
+    policy: str
+    spread: float
+    draw: int = 0
+    window: int = FRAGMENTS
+
+    def emulated_run(self) -> EmulatedRun:
+        problem = testbed()
+        shares = Stragglers(self.spread, seed=self.draw).shares(problem)
+        workers = frozenset(worker for job in problem.jobs for worker in job.workers)
+        # Windows that shrink lower the rates, and who waits for somebody slower is behind his pace: no machine's fault.
+        excuses = Excuses(hosts=workers if self.spread else frozenset(), rates=True)
+        return EmulatedRun(
+            f"{self.policy}-spread{self.spread:g}-window{self.window}-draw{self.draw}",
+            problem,
+            at_rate(plan_by(self.policy, problem), RATE_BPS),
+            asdict(self),
+            patient(FRAGMENTS, RATE_BPS, min(shares.values())),
+            Paces(shares, self.window),
+            excuses,
+        )
+
+
+def settings(*, quick: bool) -> Iterator[AsynchronyRun]:
+    """Every spread with every policy; then, unless `quick`, narrower windows. Without spread one draw is all."""
+    policies = [*(policy for policy in PLANS if policy != "shadow-copy" or not quick), *own_planners()]
+    for spread in QUICK_SPREADS if quick else SPREADS:
+        for policy in policies:
+            yield from (AsynchronyRun(policy, spread, draw) for draw in range(1 if quick or not spread else DRAWS))
+    for window in () if quick else WINDOWS[:-1]:
+        for policy in policies:
+            yield from (AsynchronyRun(policy, WINDOWS_SPREAD, draw, window) for draw in range(DRAWS))
+
+
+def testbed() -> Problem:
+    """GOAT's testbed with a job of eight workers, for one iteration: in the next, ATP's windows have shrunk already."""
+    fabric = with_aggregators(goat_testbed(capacity_bps=CAPACITY_BPS), slots=SLOTS)
+    workers = tuple(host.name for host in fabric.hosts if host.name != "ps")
+    job = Job(1, workers, ("ps",), FRAGMENTS * 4 * FRAGMENT.values)
+    return Problem(fabric, (job,), FRAGMENT)
+
+
+PLANS: dict[str, Callable[[Problem], Plan]] = {
+    **{name: SCHEMES[name] for name in ("atp", "esa", "goat")},
+    "shadow-copy": everywhere("shadow-copy"),
+}
+"""What is compared. Shadow copies (SwitchML's, below a PS) are not in the figure: they never let a worker be further
+ahead than it has slots."""
+
+
+def plan_by(policy: str, problem: Problem) -> Plan:
+    """The plan of one of `PLANS`, or of a planner of your own."""
+    return PLANS[policy](problem) if policy in PLANS else plan_of(policy, problem)

@@ -1,0 +1,172 @@
+"""TODO."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from experiments.papers.common.figure import Request
+from experiments.papers.common.sweep import read
+from experiments.papers.goat.testbed import Paces, patient, plan_of
+from experiments.run.outcome import Outcome, measured_figures
+from planner.core.models import BYTES_PER_PARAMETER, find_model
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from topo.errors import RunError, writing
+from topo.fabric.fabric import Fabric
+from topo.fabric.generators import goat_testbed
+from topo.fabric.variations import with_aggregators
+from traffic.faults.endpoint_faults import Stragglers
+from traffic.measure.fidelity import Excuses, planned_rates
+from traffic.measure.verdict import VALID
+from traffic.wire.packet import FRAGMENT
+
+SCALE = 1000
+"""How many times smaller than the paper's all sizes and rates are."""
+MIB = 2**20
+FRAGMENT_BYTES = BYTES_PER_PARAMETER * FRAGMENT.values
+SLOTS = 20 * MIB // SCALE // FRAGMENT_BYTES
+"""Of a switch: 20 MB (section IV-B)."""
+INTAKE_BPS = 8 * 704 * MIB / 1.95 / SCALE * FRAGMENT.wire_bytes / FRAGMENT_BYTES
+"""Of the PS: Geryon's traffic over its time (Figures 8a and 9a). Workers' links have as much."""
+BETWEEN_SWITCHES = 10
+"""How many times that: in the paper, hosts are far from what their 100 Gbit/s links carry."""
+MEAN_SHARE, SPREAD = 0.5, 0.2
+"""Of a worker's rate in that of its link: the readings of section IV-C that Figures 10 and 11 agree with."""
+RATE_ERROR = 0.05
+MOST_WORKERS = 16
+ATTEMPTS = 2
+DRAW = 0
+"""Of the workers' rates, the same for every scheme and model."""
+PACED = ("goat", "geryon")
+"""Whose workers wait for nothing and send nothing twice: their rates have to be the planned ones."""
+
+
+@dataclass(frozen=True)
+class EpochRun:
+    """A run: an epoch of a model, by so many workers, under a scheme."""
+
+    model: str
+    workers: int
+    scheme: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.scheme}-{self.model}-{self.workers}"
+
+    def emulated_run(self) -> EmulatedRun:
+        problem = testbed(self.model, self.workers)
+        plan = plan_of(self.scheme, problem)
+        drawn = Stragglers(SPREAD, MEAN_SHARE, DRAW).shares(problem)
+        own = own_shares(plan, drawn)
+        excuses = Excuses(hosts=frozenset(own), rates=True)
+        return EmulatedRun(
+            self.name,
+            problem,
+            plan,
+            asdict(self),
+            patient(fragments(problem), INTAKE_BPS, min(drawn.values())),
+            Paces(own, fragments(problem)),
+            excuses,
+            queue_packets=self.workers * fragments(problem),
+        )
+
+
+def testbed(model: str, workers: int) -> Problem:
+    """Three switches and so many workers, half of them under each of two switches; the others stand idle."""
+    fabric = with_aggregators(goat_testbed(MOST_WORKERS // 2, INTAKE_BPS), slots=SLOTS)
+    fabric = with_wide_links(fabric, BETWEEN_SWITCHES * INTAKE_BPS)
+    half = MOST_WORKERS // 2
+    names = [f"w{1 + number % 2 * half + number // 2}" for number in range(workers)]
+    parameters = -(-find_model(model).parameters // SCALE)
+    job = Job(1, tuple(names), ("ps",), BYTES_PER_PARAMETER * parameters, model=model)
+    return Problem(fabric, (job,), FRAGMENT)
+
+
+def with_wide_links(fabric: Fabric, rate_bps: float) -> Fabric:
+    """The fabric with so much between switches."""
+    links = (
+        link
+        if {link.a, link.b} & fabric.host_names
+        else replace(link, capacity_ab_bps=rate_bps, capacity_ba_bps=rate_bps)
+        for link in fabric.links
+    )
+    return replace(fabric, links=tuple(links))
+
+
+def fragments(problem: Problem) -> int:
+    return problem.fragment.count(problem.jobs[0].gradient_bytes)
+
+
+def own_shares(plan: Plan, drawn: Mapping[str, float]) -> dict[str, float]:
+    """Of the planned rate: a worker sends at its share of its link's rate, but no faster than planned."""
+    return {worker: min(1.0, drawn[worker] * INTAKE_BPS / rate) for (_, worker), rate in planned_rates(plan).items()}
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What was measured, in the paper's sizes: its MB are MiB. `rate_error` is that of the worker furthest off."""
+
+    communication_time_s: float
+    ps_ingress_mb: float
+    rate_error: float
+    retransmissions: float
+    verdict: str
+
+    def trusted(self, scheme: str) -> bool:
+        return self.verdict == VALID and (scheme not in PACED or self.rate_error <= RATE_ERROR)
+
+
+def epoch(run: EmulatedRun, outcome: Outcome) -> Epoch:
+    """The figures of a run."""
+    figures, (iteration,) = measured_figures(outcome.measured, outcome.monitor), outcome.measured.iterations
+    assert isinstance(run.interference, Paces)
+    own = run.interference.shares
+    paces = {worker: rate * own[worker] for (_, worker), rate in planned_rates(run.plan).items()}
+    return Epoch(
+        communication_time_s=figures["communication_time_s"],
+        ps_ingress_mb=figures["ps_ingress_bytes"] / FRAGMENT.wire_bytes * FRAGMENT_BYTES * SCALE / MIB,
+        rate_error=max(abs(rate / paces[worker] - 1) for worker, rate in iteration.sending_rate_bps.items()),
+        retransmissions=figures["retransmissions"],
+        verdict=outcome.verdict,
+    )
+
+
+def measured(settings: Sequence[EpochRun], request: Request, console: Console) -> dict[EpochRun, Epoch]:
+    """Every run; what an earlier figure has measured is not measured again.
+
+    What was overloaded is no result, and is tried once more. Raises `RunError` when it is again.
+    """
+    file = request.results / "goat-testbed.jsonl"
+    for _ in range(ATTEMPTS):
+        missing = [setting for setting in settings if setting not in kept(file)]
+        if missing:
+            runs = [epoch_run.emulated_run() for epoch_run in missing]
+            done = run_emulated("goat-testbed", runs, request, console)
+            done.tell(console)
+            keep(file, zip(missing, map(epoch, runs, done.outcomes), strict=True))
+    found = kept(file)
+    failed = [setting.name for setting in settings if setting not in found]
+    if failed:
+        raise RunError(
+            f"{len(failed)} of {len(settings)} runs are no result, {failed[0]} for one: let nothing else run on this "
+            "machine, and try again; the others are kept"
+        )
+    return found
+
+
+def kept(file: Path) -> dict[EpochRun, Epoch]:
+    return {EpochRun(**json.loads(name)): Epoch(**result) for name, result in read(file)}  # type: ignore[arg-type]
+
+
+def keep(file: Path, runs: Iterable[tuple[EpochRun, Epoch]]) -> None:
+    """Add the runs that can be trusted."""
+    with writing(file), file.open("a") as lines:
+        for setting, found in runs:
+            if found.trusted(setting.scheme):
+                lines.write(json.dumps({"trial": asdict(setting), "result": asdict(found)}) + "\n")

@@ -1,0 +1,75 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
+from statistics import fmean
+
+from experiments.papers.common.estimates import MISSING, Estimate, estimate
+from experiments.papers.common.method_styles import categories
+from experiments.papers.common.panels import BARS, Panel, Printed
+from experiments.papers.common.sweep import Measured, Trial
+
+NAMES = {"connections": "AOI", "ct_bti_s": "CT-BTI", "total_jct_s": "JCT"}
+TrialOf = Callable[[str, int], Trial]
+"""The trial of a scheme and a seed."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """By how much `better` is below `worse`, in percent, averaged over a figure's points."""
+
+    metric: str
+    better: str
+    worse: str
+    paper: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.better} to {self.worse}, {NAMES[self.metric]}"
+
+    def estimate(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> Estimate:
+        """The mean reduction; its interval is over seeds, of which each has a mean over the points."""
+        value = self.ours(measured, points, seeds)
+        if isnan(value):
+            return MISSING
+        found = estimate([self.ours(measured, points, range(seed, seed + 1)) for seed in seeds])
+        return replace(found.map(lambda mean: mean + value - found.value), draws=found.draws)
+
+    def ours(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> float:
+        """NaN where `worse` is 0 at every point."""
+        reductions = []
+        for trial_of in points:
+            low, high = (
+                measured.mean(self.metric, [trial_of(scheme, seed) for seed in seeds])
+                for scheme in (self.better, self.worse)
+            )
+            if high:
+                reductions.append(100 * (1 - low / high))
+        return fmean(reductions) if reductions else nan
+
+
+FIGURE_8 = (
+    Claim("connections", "INC-FCFS", "noINC-FCFS", 55.4),
+    Claim("connections", "INC-TW", "noINC-TW", 50.3),
+    Claim("connections", "noINC-TW", "noINC-FCFS", 92.8),
+    Claim("connections", "INC-TW", "INC-FCFS", 91.7),
+    Claim("ct_bti_s", "noINC-TW", "noINC-FCFS", 86.8),
+    Claim("ct_bti_s", "INC-TW", "INC-FCFS", 85.6),
+)
+FIGURE_9 = (
+    Claim("connections", "INC-TW", "noINC-FCFS", 89.5),
+    Claim("ct_bti_s", "INC-TW", "noINC-FCFS", 72.6),
+)
+REDUCTION = "mean reduction"
+
+
+def reductions_panel(claims: Sequence[Claim], measured: Measured, points: Sequence[TrialOf], seeds: range) -> Panel:
+    """A bar for each reduction that the text gives, and the text's value."""
+    names = [claim.name for claim in claims]
+    ours = [claim.estimate(measured, points, seeds) for claim in claims]
+    paper: Printed = {REDUCTION: {name: claim.paper for name, claim in zip(names, claims, strict=True)}}
+    styles = categories([REDUCTION])
+    return Panel(BARS, names, {REDUCTION: ours}, "", "reduction (%)", "what the text gives", paper, styles=styles)

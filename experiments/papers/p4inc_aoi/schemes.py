@@ -1,0 +1,48 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from experiments.papers.common.sweep import Result, Trial
+from experiments.papers.p4inc_aoi.setting import PORT_BPS, drawn
+from planner.methods.p4inc_aoi.online.slot_by_slot import Policy
+from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
+from planner.methods.p4inc_aoi.problem.schedule import figures
+from planner.methods.p4inc_aoi.schemes import SCHEMES, Scheme, online
+
+
+def measure(trial: Trial) -> Result:
+    problem = drawn(trial)
+    schedule = scheme_of(trial).schedule(problem)
+    found = figures(problem, schedule)
+    return {
+        "ct_bti_s": found.ct_bti_s,
+        "connections": found.connections,
+        "mean_jct_s": sum(found.jct_s.values()) / len(found.jct_s),
+        "seconds": schedule.outcome.seconds,
+    }
+
+
+READINGS: dict[str, Mapping[str, Policy]] = {
+    "a job takes all, nobody passes": {},
+    "a job takes all, others pass": {
+        "noINC-FCFS": FirstCome(inc=False, strict=False), "INC-FCFS": FirstCome(strict=False),
+    },
+    "40 Gbit/s per worker, nobody passes": {
+        "noINC-FCFS": FirstCome(inc=False, limit_bps=PORT_BPS), "INC-FCFS": FirstCome(limit_bps=PORT_BPS),
+    },
+    "what a slot needs, nobody passes": {
+        "noINC-FCFS": FirstCome(inc=False, fill=False), "INC-FCFS": FirstCome(fill=False),
+    },
+    "TW deals all there is": {"noINC-TW": TimeWindow(inc=False, fill=True), "INC-TW": TimeWindow(fill=True)},
+}  # fmt: skip
+"""By what FCFS, or TW, is taken to mean: the policies other than usual."""
+
+
+def scheme_of(trial: Trial) -> Scheme:
+    name = str(trial["scheme"])
+    policies = READINGS[str(trial["reading"])] if "reading" in trial else {}
+    if name in policies:
+        return Scheme(str(trial["reading"]), online(name, policies[name]))
+    return SCHEMES[name]

@@ -1,0 +1,85 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from experiments.papers.common.estimates import MISSING, exact
+from experiments.papers.common.method_styles import categories
+from experiments.papers.common.panels import BARS, Panel, Printed
+from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals
+
+ByScenario = Mapping[str, Totals]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """By how much of `value` each scenario of `pairs` has less than the one before it, on average (per cent)."""
+
+    what: str
+    paper: float
+    value: Callable[[Totals], float]
+    pairs: tuple[tuple[str, str], ...]
+
+    def ours(self, totals: ByScenario) -> float | None:
+        """None where a scenario is missing, or has nothing to save."""
+        if not all(name in totals for pair in self.pairs for name in pair):
+            return None
+        values = [(self.value(totals[one]), self.value(totals[other])) for one, other in self.pairs]
+        return fmean(100 * (1 - after / before) for before, after in values) if all(b for b, _ in values) else None
+
+
+def jct_of(model: str) -> Callable[[Totals], float]:
+    return lambda totals: totals.jct_s[model]
+
+
+INC = (("noINC-FCFS", "INC-FCFS"), ("noINC-TW", "INC-TW"))
+TW = (("noINC-FCFS", "noINC-TW"), ("INC-FCFS", "INC-TW"))
+REDUCTIONS = (
+    Reduction("connections, by INC", 48.8, lambda totals: totals.connections, INC),
+    Reduction("connections, by TW", 47.5, lambda totals: totals.connections, TW),
+    Reduction("ResNet50's JCT, by INC with FCFS", 33.57, jct_of("ResNet50"), INC[:1]),
+    Reduction("VGG16's JCT, by INC with FCFS", 43.96, jct_of("VGG16"), INC[:1]),
+    Reduction("ResNet50's JCT, by INC with TW", 46.66, jct_of("ResNet50"), INC[1:]),
+    Reduction("VGG16's JCT, by INC with TW", 56.34, jct_of("VGG16"), INC[1:]),
+    Reduction("ResNet50's JCT, by TW without INC", 12.34, jct_of("ResNet50"), TW[:1]),
+    Reduction("VGG16's JCT, by TW without INC", 12.7, jct_of("VGG16"), TW[:1]),
+    Reduction("ResNet50's JCT, by TW with INC", 29.62, jct_of("ResNet50"), TW[1:]),
+    Reduction("VGG16's JCT, by TW with INC", 32.0, jct_of("VGG16"), TW[1:]),
+)
+"""Section VII-B: averages over 10 to 60 jobs."""
+
+
+def reductions_table(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) -> Table:
+    """What the paper says of each reduction, and ours: of the schedules of so many draws, and as measured in one."""
+    measured = {row.scenario: row.measured for row in rows}
+    table = Table(title="reductions (%)", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("of what", no_wrap=True)
+    for heading in ("\npaper", f"planned,\n{draws} draws", "\nratio", "measured,\none draw", "\nratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in REDUCTIONS:
+        cells = (cell for totals in (many, measured) for cell in beside(each.ours(totals), each.paper))
+        table.add_row(each.what, f"{each.paper:.1f}", *cells)
+    return table
+
+
+def beside(ours: float | None, paper: float) -> tuple[str, str]:
+    return ("-", "-") if ours is None else (f"{ours:.1f}", f"{ours / paper:.2f}")
+
+
+def reductions_panel(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) -> Panel:
+    """The reductions that the text gives, beside those of many schedules and of the runs."""
+    measured = {row.scenario: row.measured for row in rows}
+    kinds = {f"planned, {draws} draws": many, "measured, one draw": measured}
+    names = [each.what for each in REDUCTIONS]
+    series = {
+        kind: [MISSING if (ours := each.ours(totals)) is None else exact(ours) for each in REDUCTIONS]
+        for kind, totals in kinds.items()
+    }
+    paper: Printed = {kind: {name: each.paper for name, each in zip(names, REDUCTIONS, strict=True)} for kind in kinds}
+    return Panel(BARS, names, series, "", "reduction (%)", "what the text gives", paper, styles=categories(kinds))
