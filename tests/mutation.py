@@ -9,7 +9,7 @@ from typing import Any
 
 from switch.program.program import Program
 from switch.program.read import read_program
-from traffic.wire.packet import PROGRAM
+from traffic.wire.packet_format import PROGRAM
 
 Mutation = Callable[[Any], None]
 

@@ -12,7 +12,7 @@ from experiments.bench.chain import FRAMES_PER_CALL, SLOTS, WORKERS, Bench
 from topo.errors import RunError
 from topo.live.processors import on_endpoint_processor
 from traffic.sockets.packet_sockets import Messages, libc
-from traffic.wire.packet import FRAGMENT, FRAME, UDP_PORT
+from traffic.wire.packet_format import FRAGMENT, FRAME, UDP_PORT
 
 PLAIN_PORT = 9
 BURST_S = 0.001

@@ -20,7 +20,7 @@ from planner.install.background_entries import Flow, background_routes, flow_lin
 from planner.install.fault_entries import doubled_by_hosts, with_faults
 from switch.entries import Entries, SwitchEntries
 from topo.errors import RunError
-from traffic.endpoints.streams import Layout, lay_out
+from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.faults.background import background
 from traffic.faults.endpoint_faults import FaultyPorts, with_shares
 from traffic.faults.hostile import hostile
@@ -29,7 +29,7 @@ from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import difference
 from traffic.runs.closed_loop import Loop
 from traffic.sockets.ports import Ports
-from traffic.wire.packet import Event as PacketEvent
+from traffic.wire.packet_format import Event as PacketEvent
 
 
 def faulty_entries(problem: Problem, plan: Plan, installed: Entries, faults: FaultPlan) -> Entries:
@@ -92,7 +92,7 @@ class Injection:
 
     # -- as `Interference`
 
-    def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
+    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
         """Slower workers; and ports at which hosts can be silent and send twice."""
         if self.faults.stragglers is not None:
             layout = with_shares(layout, self.faults.stragglers.shares(layout.problem))

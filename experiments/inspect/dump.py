@@ -18,7 +18,7 @@ from switch.entries import MulticastGroup, TableEntry
 from switch.program.pipelines import Table
 from switch.program.program import Program
 from topo.live.running import RunningNetwork, SwitchFacts
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 ROWS = 20
 """Elements that are shown of several registers together."""

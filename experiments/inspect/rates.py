@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from topo.live.running import PortFacts, RunningNetwork
-from traffic.measure.counters import CpuTime, Interface, interfaces, processor_times
+from traffic.measure.kernel_counters import CpuTime, InterfaceCounters, interfaces, processor_times
 from traffic.measure.queue_drops import QueueReader
 from traffic.sockets.backlog import backlog_drops
 
@@ -27,7 +27,7 @@ class Sample:
     """
 
     at_s: float
-    interfaces: Mapping[str, Interface]
+    interfaces: Mapping[str, InterfaceCounters]
     queues: Mapping[str, int]
     host_queues: Mapping[str, int]
     processors: Mapping[int, CpuTime]
@@ -141,7 +141,7 @@ def switch_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iter
 
 def ports(
     network: RunningNetwork, before: Sample, after: Sample
-) -> Iterator[tuple[str, PortFacts, Interface, Interface]]:
+) -> Iterator[tuple[str, PortFacts, InterfaceCounters, InterfaceCounters]]:
     """Every port of every switch, and what its interface had counted in both samples."""
     for name, switch in network.switches.items():
         for port in switch.ports:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from planner.core.problem import Job, Problem
 from topo.fabric.variations import with_scale
-from traffic.measure.figures import Iteration, Measured
+from traffic.measure.measured import Iteration, Measured
 from traffic.runs.closed_loop import ReliableOptions
 
 

@@ -15,11 +15,11 @@ from planner.core.plan import Plan
 from planner.core.problem import Problem
 from traffic.measure.comparison import Figures, Pair, measured_by_job, off_plan, paired, planned_by_job
 from traffic.measure.fidelity import Excuses, judge, turned_away
-from traffic.measure.figures import Measured, aggregated, gradient_bytes_on_links, link_rows
+from traffic.measure.measured import Measured, aggregated, gradient_bytes_on_links, link_rows
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import difference
 from traffic.measure.verdict import OVERLOADED, VALID
-from traffic.wire.packet import FRAGMENT, Event
+from traffic.wire.packet_format import FRAGMENT, Event
 
 WRONG = "WRONG"
 """The verdict of a run that ended with other sums and has no excuse for it: not an overload, a defect."""

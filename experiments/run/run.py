@@ -33,7 +33,7 @@ from topo.errors import InputError
 from topo.fabric.circuits import Interconnect
 from traffic.endpoints.gradient import Gradients
 from traffic.measure.fidelity import Excuses
-from traffic.measure.figures import Measured
+from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import Interference, ReliableOptions, run_reliable
 from traffic.runs.replay import run_replay
 from traffic.sockets.tcpreplay import check_tcpreplay

@@ -30,13 +30,13 @@ from planner.methods.p4inc_aoi.problem.schedule import Schedule, Slot
 from planner.methods.p4inc_aoi.problem.system import Scheduling
 from switch.entries import SwitchEntries
 from topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
-from traffic.endpoints.streams import Layout, in_flight
+from traffic.endpoints.streams import StreamLayout, in_flight
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.fidelity import Excuses
-from traffic.measure.figures import Measured
+from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import JobState, Loop, Progress, ReliableOptions
 from traffic.sockets.ports import Ports
-from traffic.wire.packet import FRAGMENT
+from traffic.wire.packet_format import FRAGMENT
 
 EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
 """Rates are those of the slots, not of the plan. What waits before a circuit that changes comes to another unit."""
@@ -131,7 +131,7 @@ class Conductor:
 
     # -- as `Interference`
 
-    def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
+    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
         """As many fragments on their way as the highest rate of each job needs."""
         rate_fps = np.zeros(len(layout.streams.host))
         for slot in self.slots:

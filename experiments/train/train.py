@@ -33,9 +33,9 @@ from experiments.worlds.emulated import EmulatedWorld
 from planner.core.problem import Problem
 from topo.errors import InputError, unknown_name
 from traffic.endpoints.gradient import Learner
-from traffic.measure.figures import Measured
+from traffic.measure.measured import Measured
 from traffic.training.parallel import DataParallel, Mean, float_mean, rounded_mean, train_alone
-from traffic.training.task import History, Recipe, Task
+from traffic.training.training_task import History, Recipe, TrainingTask
 
 ALONE = "one process"
 TICKS_S = 0.016
@@ -55,8 +55,8 @@ class Learning(Learner, Protocol):
 class Framework:
     """What computes the gradients. `learn`: of a job whose sums come from elsewhere; `alone`: all in one process."""
 
-    learn: Callable[[Task], AbstractContextManager[Learning]]
-    alone: Callable[[Task, Mean], History]
+    learn: Callable[[TrainingTask], AbstractContextManager[Learning]]
+    alone: Callable[[TrainingTask, Mean], History]
 
 
 def numpy_framework() -> Framework:
@@ -81,7 +81,7 @@ def find_framework(name: str) -> Framework:
     return FRAMEWORKS[name]()
 
 
-def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tuple[Problem, Task]:
+def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tuple[Problem, TrainingTask]:
     """The problem whose one job trains by `recipe`: its gradient is the model's, and its time begins with computing.
 
     `compute_s` is how long emulated workers compute in each iteration. 0: as long as it takes here, where one
@@ -90,7 +90,7 @@ def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tupl
     if len(problem.jobs) != 1:
         raise InputError(f"{len(problem.jobs)} jobs: one job is trained at a time")
     (job,) = problem.jobs
-    task = Task(recipe, len(job.workers))
+    task = TrainingTask(recipe, len(job.workers))
     trained = replace(
         job,
         gradient_bytes=task.gradient_bytes,
@@ -109,7 +109,7 @@ class References:
     floats: History
 
 
-def run_training(emulation: Emulation, task: Task, framework: str, console: Console) -> RunRecord:
+def run_training(emulation: Emulation, task: TrainingTask, framework: str, console: Console) -> RunRecord:
     """Train with every planner, print epochs and report, and return the record with its verdict. Raises `InakitError`.
 
     The emulation's problem is one of `training_problem`. As in `emulate`, what can be known to be wrong is found

@@ -18,9 +18,9 @@ from experiments.run.report import exactness, verdict
 from experiments.run.tables import NamedTable
 from topo.errors import writing
 from topo.picture.draw import TREE_COLORS
-from traffic.measure.figures import Measured
+from traffic.measure.measured import Measured
 from traffic.sockets.ports import FloatArray
-from traffic.training.task import History, Task
+from traffic.training.training_task import History, TrainingTask
 
 GREY = "#9AA5B1"
 COLUMNS = ("epoch", "ended_s", "time_s", "samples_per_s", "communication_share", "loss", "accuracy")
@@ -59,7 +59,7 @@ class Curve:
     epochs: tuple[Epoch, ...] = ()
 
 
-def epochs_of(measured: Measured, task: Task) -> tuple[Epoch, ...]:
+def epochs_of(measured: Measured, task: TrainingTask) -> tuple[Epoch, ...]:
     """The times of all epochs: each ends when its last iteration's sums have come, the first begins with the run."""
     epochs: list[Epoch] = []
     for first in range(0, task.iterations, task.iterations_per_epoch):
@@ -70,7 +70,7 @@ def epochs_of(measured: Measured, task: Task) -> tuple[Epoch, ...]:
     return tuple(epochs)
 
 
-def curve_of(name: str, task: Task, history: History, measured: Measured | None = None) -> Curve:
+def curve_of(name: str, task: TrainingTask, history: History, measured: Measured | None = None) -> Curve:
     """`measured` is what carried the gradients, None where nothing did."""
     epochs = () if measured is None else epochs_of(measured, task)
     return Curve(name, history.loss(task), history.accuracy(task), epochs)
@@ -87,7 +87,7 @@ def rows(curve: Curve) -> Iterator[dict[str, float | None]]:
         yield {"epoch": number, **times, "loss": float(loss), "accuracy": float(accuracy)}
 
 
-def training_table(task: Task, curves: Sequence[Curve], planners: Mapping[str, Any]) -> NamedTable:
+def training_table(task: TrainingTask, curves: Sequence[Curve], planners: Mapping[str, Any]) -> NamedTable:
     """A row for each epoch of each planner, and before them those of one process."""
     layers = "-".join(map(str, task.model.sizes))
     table = Table(

@@ -28,14 +28,14 @@ from switch.program.sources import check_sources
 from switch.running_switch import PROGRAM
 from topo.fabric.addresses import addresses
 from topo.fabric.fabric import Fabric
-from traffic.measure.counters import Interface
+from traffic.measure.kernel_counters import InterfaceCounters
 from traffic.measure.monitor import Monitor
-from traffic.measure.seconds import Second
+from traffic.measure.processor_seconds import Second
 from traffic.measure.snapshots import Snapshot, Watched, switch_counters
 from traffic.measure.verdict import Cause, Limits
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
-from traffic.wire.packet import BARE_FRAME, FRAME
+from traffic.wire.packet_format import BARE_FRAME, FRAME
 
 ROUND_S = 0.0005
 AT_ONCE = 512
@@ -254,13 +254,13 @@ class CountedNetwork(Watched):
                 ports[node][port], peers[node][port] = name_of((node, port)), peer
         return cls(network.hosts, network.switches, ports, peers, network=network)
 
-    def links(self) -> dict[str, Interface]:
+    def links(self) -> dict[str, InterfaceCounters]:
         """What every port has sent and received, in packets."""
         network = self.network
         ends = [(name, port) for name, ports in self.ports.items() for port in ports]
         ends += [(host.name, 0) for host in self.hosts]
         return {
-            name_of(end): Interface(
+            name_of(end): InterfaceCounters(
                 received_bytes=0,
                 received_packets=network.received[end],
                 receive_drops=0,

@@ -17,14 +17,14 @@ from small import Setting
 from planner.core.policies import policy_of
 from switch.program.program import Program
 from topo.fabric.addresses import addresses
-from traffic.endpoints.memory import WHOLE, Memory
 from traffic.endpoints.server import Servers
-from traffic.endpoints.streams import Layout, lay_out
+from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.endpoints.worker import Workers
+from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import HostPort, Outgoing, Packets
-from traffic.wire.packet import BARE_FRAME, FRAME, Flag, Frames, Kind
+from traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Frames, Kind
 
 
 def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:
@@ -258,21 +258,21 @@ class ServerNode(Node):
 # ---- what they send, receive and must find -----------------------------------------------------
 
 
-def layout_of(setting: Setting) -> Layout:
+def layout_of(setting: Setting) -> StreamLayout:
     numbered = addresses(setting.problem.fabric).items()
     hosts = [HostPort(name, 0, "eth0", address.mac_text, address.ipv4_text) for name, address in numbered]
     return lay_out(setting.problem, setting.plan, hosts)
 
 
-def loaded(setting: Setting, layout: Layout) -> Memory:
+def loaded(setting: Setting, layout: StreamLayout) -> WorkerMemory:
     """The memory of all workers before the first iteration."""
-    memory = Memory(layout)
+    memory = WorkerMemory(layout)
     for job in range(len(setting.problem.jobs)):
         memory.load(job, setting.contributions, 0)
     return memory
 
 
-def expected_of(memory: Memory, tree: int) -> NDArray[np.int64]:
+def expected_of(memory: WorkerMemory, tree: int) -> NDArray[np.int64]:
     """The true sums of a tree's fragments."""
     part = memory.layout.parts[tree]
     return np.asarray(memory.cut(memory.expected[part.job_index], tree), np.int64)
@@ -283,7 +283,7 @@ def wrong_sum(who: str, row: int, found: NDArray[np.int64], expected: NDArray[np
     return f"{who} holds {found[where]:#x} for fragment {row}, value {where}: {expected[where]:#x} is the sum"
 
 
-def arrived(layout: Layout, host: str, packet: bytes) -> Packets:
+def arrived(layout: StreamLayout, host: str, packet: bytes) -> Packets:
     """One packet, as sockets give it."""
     frame = np.frombuffer(packet.ljust(FRAME.itemsize, b"\0"), FRAME)
     number = next(index for index, port in enumerate(layout.hosts) if port.name == host)

@@ -16,7 +16,7 @@ from space import Space
 from story import story
 
 from switch.program.read import read_program
-from traffic.wire.packet import PROGRAM
+from traffic.wire.packet_format import PROGRAM
 
 COLUMNS = ("faults", "states", "transitions", "depth", "rounds", "seconds", "states/s")
 

@@ -15,7 +15,7 @@ from small import Setting
 
 from switch.fast.load.in_process import InProcessSwitch
 from switch.program.program import Program
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 TIMEOUT = b"timeout"
 """What comes to a worker in place of a packet when it has waited long enough for what the slot numbered as the input

@@ -26,7 +26,7 @@ from planner.install.plan_entries import entries
 from planner.trees.under_policy import rooted_in_network
 from switch.entries import SwitchEntries, TableEntry
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.wire.packet import FRAGMENT
+from traffic.wire.packet_format import FRAGMENT
 
 RATE_BPS, LINK_BPS = 1e6, 1e9
 PORTS = 4

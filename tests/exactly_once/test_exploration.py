@@ -25,7 +25,7 @@ from visited import Seen
 from switch.program.program import Program
 from switch.program.read import read_program
 from traffic.endpoints.server import Servers
-from traffic.wire.packet import PROGRAM
+from traffic.wire.packet_format import PROGRAM
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"

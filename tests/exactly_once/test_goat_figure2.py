@@ -21,7 +21,7 @@ from planner.core.solving import SolverOutcome
 from planner.install.plan_entries import entries
 from topo.fabric.fabric import Fabric, Host, Link, Switch
 from traffic.sockets.ports import HostPort
-from traffic.wire.packet import FRAGMENT, Event, Kind, new_frames
+from traffic.wire.packet_format import FRAGMENT, Event, Kind, new_frames
 
 WORKERS = {1: "w1", 2: "w2", 3: "w3", 4: "w4"}
 SWITCHES = ("s1", "s2", "s3")

@@ -18,7 +18,7 @@ from planner.core.problem import Problem
 from planner.trees.under_policy import with_policy
 from traffic.measure.fidelity import Excuses
 from traffic.measure.snapshots import SwitchCounters
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 PROBLEM: Problem = build_problem(FabricChoice("aro-figure3a"), JobChoice())
 PLAN: Plan = plan_to_run(PROBLEM, "aro", 0).plan

@@ -12,7 +12,7 @@ from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from planner.core.check import check
 from planner.core.evaluate import evaluate
 from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.figures import Iteration, Measured
+from traffic.measure.measured import Iteration, Measured
 from traffic.runs.closed_loop import ReliableOptions
 
 SCALE = 0.125

@@ -16,10 +16,10 @@ from planner.registry import find_method
 from planner.trees.headroom import as_run
 from topo.files.fabrics import load_fabric
 from traffic.measure.fidelity import Excuses
-from traffic.measure.figures import Iteration, Measured
+from traffic.measure.measured import Iteration, Measured
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import Watched
-from traffic.wire.packet import FRAGMENT
+from traffic.wire.packet_format import FRAGMENT
 
 CASES = Path(__file__).parent / "cases"
 NO_NETWORK: Any = SimpleNamespace(switches={}, monitor=lambda: Monitor(Watched([])))

@@ -24,7 +24,7 @@ from topo.fabric.generators import units
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.verdict import VALID
 from traffic.runs.closed_loop import ReliableOptions
-from traffic.wire.packet import FRAGMENT
+from traffic.wire.packet_format import FRAGMENT
 
 NEVER_AGAIN = ReliableOptions(WorkerOptions(min_timeout_s=9.0, first_timeout_s=9.0, max_timeout_s=9.0), stall_s=30.0)
 """However busy the machine, nobody takes a packet for lost that is only late."""

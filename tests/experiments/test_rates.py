@@ -7,7 +7,7 @@ from dataclasses import replace
 from experiments.inspect.rates import Rates, Sample, rates
 from experiments.inspect.top import screen, widths_of, widths_within
 from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts
-from traffic.measure.counters import CpuTime, Interface
+from traffic.measure.kernel_counters import CpuTime, InterfaceCounters
 
 NETWORK = RunningNetwork(
     id="ab3d",
@@ -24,9 +24,9 @@ NETWORK = RunningNetwork(
 BEFORE = Sample(
     at_s=10.0,
     interfaces={
-        "l-1": Interface(1000, 10, 0, 500, 5, 0),
-        "l-2": Interface(0, 0, 0, 0, 0, 0),
-        "s-1": Interface(0, 0, 3, 0, 0, 0),
+        "l-1": InterfaceCounters(1000, 10, 0, 500, 5, 0),
+        "l-2": InterfaceCounters(0, 0, 0, 0, 0, 0),
+        "s-1": InterfaceCounters(0, 0, 3, 0, 0, 0),
     },
     queues={"l-1": 0, "l-2": 7},
     host_queues={"h1": 0},
@@ -36,9 +36,9 @@ BEFORE = Sample(
 AFTER = Sample(
     at_s=12.0,
     interfaces={
-        "l-1": Interface(1000 + 250_000, 10 + 800, 0, 500, 5, 0),
-        "l-2": Interface(0, 0, 0, 125_000, 400, 2),
-        "s-1": Interface(125_000, 400, 3, 0, 0, 0),
+        "l-1": InterfaceCounters(1000 + 250_000, 10 + 800, 0, 500, 5, 0),
+        "l-2": InterfaceCounters(0, 0, 0, 125_000, 400, 2),
+        "s-1": InterfaceCounters(125_000, 400, 3, 0, 0, 0),
     },
     queues={"l-1": 0, "l-2": 9},
     host_queues={"h1": 11},

@@ -15,10 +15,10 @@ from rich.console import Console
 
 from experiments.run.record import RunFolder
 from experiments.train.training_report import Curve, draw_training, epochs_of, training_table, write_curves
-from traffic.measure.figures import Iteration, Measured
-from traffic.training.task import Recipe, Task
+from traffic.measure.measured import Iteration, Measured
+from traffic.training.training_task import Recipe, TrainingTask
 
-TASK = Task(Recipe(hidden=(), epochs=2, batch=8, samples=96), 3)
+TASK = TrainingTask(Recipe(hidden=(), epochs=2, batch=8, samples=96), 3)
 COMPUTE_S = 0.5
 
 

@@ -10,9 +10,9 @@ from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.plan_entries import entries
 from traffic.endpoints.gradient import Gradients, RandomGradients
-from traffic.endpoints.streams import Layout, lay_out
+from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.faults.hostile import Attack, hostile_frames
-from traffic.measure.figures import Measured
+from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import Loop, ReliableOptions
 from traffic.sockets.packet_sockets import (
     INA_FILTER,
@@ -24,7 +24,7 @@ from traffic.sockets.packet_sockets import (
     RETURN,
 )
 from traffic.sockets.ports import Packets
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 PER_ROUND = 2
 """Hostile frames of each host, which makes some 10 Mbit/s."""
@@ -85,7 +85,7 @@ def passes(program: Filter, packet: bytes) -> bool:
         line += 1
 
 
-def attack(network: AttackedNetwork, layout: Layout, attacks: Sequence[Attack], seed: int = 0) -> None:
+def attack(network: AttackedNetwork, layout: StreamLayout, attacks: Sequence[Attack], seed: int = 0) -> None:
     """Let the hosts attack from now on."""
     for each in attacks:
         network.attackers[each.host] = cycle(hostile_frames(layout, each, seed, DIFFERENT))

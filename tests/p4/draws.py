@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from numpy.typing import NDArray
 
-from traffic.wire.packet import FRAGMENT
+from traffic.wire.packet_format import FRAGMENT
 
 CORNERS = (0, 1, -1, 2**31 - 1, -(2**31), 2**30, -(2**30))
 PERCENT = st.integers(0, 99)

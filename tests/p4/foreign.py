@@ -18,7 +18,7 @@ from scapy.layers.l2 import ARP, GRE, LLC, SNAP, Dot3, Ether
 from scapy.packet import Packet, Raw
 from scenarios import SERVER_IP, worker_ip
 
-from traffic.wire.packet import BARE_FRAME, UDP_PORT
+from traffic.wire.packet_format import BARE_FRAME, UDP_PORT
 
 Change = Callable[[bytes], bytes]
 

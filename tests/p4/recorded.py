@@ -23,7 +23,7 @@ from sequences import COUNTERS, PORTS, PacketSwitch, Seen, Step
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from switch.program.read import read_program
-from traffic.wire.packet import PROGRAM
+from traffic.wire.packet_format import PROGRAM
 
 FILE = Path(__file__).parent / "corpus" / "bmv2.jsonl.xz"
 TOOLS = {"simple_switch": "simple_switch", "p4c": "p4c-bm2-ss"}

@@ -29,7 +29,7 @@ from sequences import PORTS, Step
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from switch.program.pipelines import Table
 from switch.program.read import read_program
-from traffic.wire.packet import PROGRAM, Flag, Kind
+from traffic.wire.packet_format import PROGRAM, Flag, Kind
 
 # Ports that a program may name: attached ones, none, and the one that BMv2 takes for "drop".
 ANY_PORT = (*PORTS, 0, 9, 511)

@@ -14,7 +14,7 @@ from recorded import Recorder
 from sequences import PacketSwitch
 
 from switch.program.read import read_program
-from traffic.wire.packet import PROGRAM, TERMINAL, Event
+from traffic.wire.packet_format import PROGRAM, TERMINAL, Event
 
 OUTCOMES = pytest.StashKey[Counter[Event]]()
 """Which of the terminal outcomes a packet had, exactly one; what happened on the way there besides."""

@@ -7,7 +7,7 @@ import pytest
 from recorded import FILE, REGISTERS, Corpus, program_fingerprint, read_corpus
 from sequences import PacketSwitch
 
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 pytest_plugins = ["switches"]
 

@@ -9,7 +9,7 @@ from sequences import Seen, Step
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from switch.program.read import read_program
-from traffic.wire.packet import PROGRAM, TERMINAL, Event, Kind
+from traffic.wire.packet_format import PROGRAM, TERMINAL, Event, Kind
 
 ALWAYS, HALF, NEVER = 2**32 - 1, 2**31, 0
 ARRIVAL_DRAWS, DEPARTURE_DRAWS = "InaIngress.arrival.draws", "InaEgress.departure.draws"

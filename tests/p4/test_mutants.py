@@ -15,7 +15,7 @@ from reduction import changes_of, reduced
 from strategies import EXAMPLE, Case
 
 from switch.program.read import read_program
-from traffic.wire.packet import PROGRAM
+from traffic.wire.packet_format import PROGRAM
 
 
 def notices(mutate: Mutation, folder: Path) -> bool:

@@ -20,7 +20,7 @@ from scenarios import (
 )
 from sequences import PacketSwitch, Seen, Step
 
-from traffic.wire.packet import Event, Flag, Kind
+from traffic.wire.packet_format import Event, Flag, Kind
 
 pytest_plugins = ["switches"]
 

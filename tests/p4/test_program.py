@@ -27,7 +27,7 @@ from scenarios import (
 from sequences import PacketSwitch, Step
 
 from switch.entries import RegisterPreset
-from traffic.wire.packet import FRAGMENT, Event, Flag, Kind
+from traffic.wire.packet_format import FRAGMENT, Event, Flag, Kind
 from traffic.wire.scapy_layers import INA
 
 pytest_plugins = ["switches"]

@@ -39,7 +39,7 @@ from switch.entries import SwitchEntries
 from switch.fast.layout.layout import FRONT_BITS
 from switch.fast.load.in_process import InProcessSwitch
 from switch.fast.load.kernel import KernelSwitch, compile_program
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 PIPELINES = 8
 ONES, TENS = [1] * 64, [10] * 64

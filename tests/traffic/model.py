@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from planner.core.plan import ROOT_LABEL, Aggregator
 from traffic.endpoints.heads import RESULTS_IPV4
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import IntArray, Outgoing, Packets
-from traffic.wire.packet import FRAME, Flag, Frames, Kind
+from traffic.wire.packet_format import FRAME, Flag, Frames, Kind
 
 Key = tuple[str, int, int]
 
@@ -58,7 +58,7 @@ class Arrival:
 class ModelPorts:
     """`Ports` over the model; `now` moves only by `sleep`."""
 
-    def __init__(self, layout: Layout, faults: Faults, hop_s: float = 0.0002, accept: int = 1 << 30) -> None:
+    def __init__(self, layout: StreamLayout, faults: Faults, hop_s: float = 0.0002, accept: int = 1 << 30) -> None:
         self.layout, self.faults, self.hop_s, self.accept = layout, faults, hop_s, accept
         self.random = random.Random(faults.seed)
         self.clock = 0.0

@@ -17,8 +17,8 @@ from planner.trees.under_policy import with_policy
 from topo.files.fabrics import load_fabric
 from traffic.measure.comparison import TOLERANCE, off_plan, paired
 from traffic.measure.fidelity import late_senders
-from traffic.measure.figures import Iteration, Measured
-from traffic.wire.packet import FRAGMENT
+from traffic.measure.measured import Iteration, Measured
+from traffic.wire.packet_format import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[1] / "experiments" / "cases"
 

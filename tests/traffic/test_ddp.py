@@ -16,10 +16,10 @@ from test_training import SMALL, job_of
 from experiments.worlds.in_process import Inline
 from topo.errors import MachineError, RunError
 from traffic.endpoints.streams import lay_out
-from traffic.measure.figures import Measured
+from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import Loop, ReliableOptions
 from traffic.training.parallel import float_mean, train_alone
-from traffic.training.task import Task
+from traffic.training.training_task import TrainingTask
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="needs PyTorch (the module torch is not installed)"
@@ -33,7 +33,7 @@ def test_without_torch_the_message_says_what_to_install(monkeypatch: pytest.Monk
         importlib.import_module("traffic.training.ddp")
 
 
-def train(task: Task, ranks: Any) -> Measured:
+def train(task: TrainingTask, ranks: Any) -> Measured:
     problem, plan = job_of(task)
     layout = lay_out(problem, plan, ports_of(problem))
     ports = ModelPorts(layout, Faults(lose=0.02, seed=5))
@@ -44,7 +44,7 @@ def train(task: Task, ranks: Any) -> Measured:
 def test_ddp_through_a_network_is_training_in_one_process() -> None:
     from traffic.training.ddp import TorchRanks, train_alone_in_torch  # noqa: PLC0415
 
-    task = Task(SMALL, 2)
+    task = TrainingTask(SMALL, 2)
     with TorchRanks(task) as ranks:
         measured = train(task, ranks)
         history = ranks.history
@@ -58,7 +58,7 @@ def test_ddp_through_a_network_is_training_in_one_process() -> None:
 def test_a_process_that_dies_ends_the_run() -> None:
     from traffic.training.ddp import TorchRanks  # noqa: PLC0415
 
-    task = Task(SMALL, 2)
+    task = TrainingTask(SMALL, 2)
     with TorchRanks(task) as ranks:
         ranks.processes[1].terminate()
         with pytest.raises(RunError, match="worker 1"):

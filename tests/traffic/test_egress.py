@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from traffic.measure.figures import (
+from traffic.measure.measured import (
     Iteration,
     LinkSample,
     Measured,
@@ -14,7 +14,7 @@ from traffic.measure.figures import (
     rate_bps,
 )
 from traffic.runs.egress import Series, sending
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 
 def test_the_slope_in_full_flow() -> None:

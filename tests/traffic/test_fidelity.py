@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from examples import one_job
 
-from traffic.measure.counters import Interface
 from traffic.measure.fidelity import Excuses, judge, turned_away
-from traffic.measure.figures import Iteration, Measured
-from traffic.measure.seconds import Consumer, Second
+from traffic.measure.kernel_counters import InterfaceCounters
+from traffic.measure.measured import Iteration, Measured
+from traffic.measure.processor_seconds import Consumer, Second
 from traffic.measure.snapshots import Snapshot, SwitchCounters, Watched
 from traffic.measure.verdict import Invariant, Judgement, Limits
 from traffic.sockets.ports import HostPort
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 PROBLEM, PLAN = one_job(workers=2)
 WORKERS = PROBLEM.jobs[0].workers
-QUIET = Interface(0, 0, 0, 0, 0, 0)
+QUIET = InterfaceCounters(0, 0, 0, 0, 0, 0)
 BEFORE = Snapshot(
     0.0, (0, 0), {"s1-1": QUIET, "w0:eth0": QUIET}, {"s1-1": 3, "w0:eth0": 0},
     {"s1": SwitchCounters({int(event): 0 for event in Event}, {1: 0}, {1: 0}, {1: 0})},

@@ -18,7 +18,7 @@ from scapy.utils import wrpcap
 
 from topo.errors import InputError
 from traffic.wire.dissector import dissector
-from traffic.wire.packet import (
+from traffic.wire.packet_format import (
     BARE_FRAME,
     FRAGMENT,
     FRAME,

@@ -19,9 +19,9 @@ from topo.errors import PlanError, RunError
 from traffic.endpoints.gradient import RandomGradients
 from traffic.endpoints.streams import lay_out
 from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.figures import Measured
+from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import Loop, ReliableOptions
-from traffic.wire.packet import FRAGMENT
+from traffic.wire.packet_format import FRAGMENT
 
 
 def run(

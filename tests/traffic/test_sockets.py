@@ -16,14 +16,14 @@ from planner.core.problem import Job, Problem
 from topo.errors import MachineError, RunError
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.counters import interfaces, queue_drops
-from traffic.measure.figures import Measured
+from traffic.measure.kernel_counters import interfaces, queue_drops
+from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import ReliableOptions, run_reliable
 from traffic.runs.replay import run_replay
 from traffic.sockets.batches import head_of
 from traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES, SocketPorts
 from traffic.sockets.ports import HostPort, Outgoing, Packets
-from traffic.wire.packet import FRAGMENT, Kind, new_frames
+from traffic.wire.packet_format import FRAGMENT, Kind, new_frames
 
 pytestmark = pytest.mark.root
 

@@ -15,23 +15,23 @@ from planner.core.problem import Problem
 from topo.errors import InputError
 from traffic.endpoints.gradient import INT32, FixedPoint, exact_sum
 from traffic.endpoints.streams import lay_out
-from traffic.measure.figures import Measured
+from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import Loop, ReliableOptions
 from traffic.training.glyphs import CLASSES, draw_glyphs
 from traffic.training.parallel import DataParallel, float_mean, train_alone
 from traffic.training.perceptron import Perceptron
-from traffic.training.task import Recipe, Task, parse_layers
+from traffic.training.training_task import Recipe, TrainingTask, parse_layers
 
 SMALL = Recipe(hidden=(12,), epochs=2, batch=4, samples=64)
 
 
-def job_of(task: Task, servers: int = 1) -> tuple[Problem, Plan]:
+def job_of(task: TrainingTask, servers: int = 1) -> tuple[Problem, Plan]:
     problem, plan = one_job(workers=task.workers, servers=servers)
     job = replace(problem.jobs[0], gradient_bytes=task.gradient_bytes, iterations=task.iterations)
     return replace(problem, jobs=(job,)), plan
 
 
-def train(task: Task, faults: Faults = Faults(), servers: int = 1) -> tuple[DataParallel, Measured]:  # noqa: B008
+def train(task: TrainingTask, faults: Faults = Faults(), servers: int = 1) -> tuple[DataParallel, Measured]:  # noqa: B008
     problem, plan = job_of(task, servers)
     layout, learner = lay_out(problem, plan, ports_of(problem)), DataParallel(task)
     loop = Loop(layout, ModelPorts(layout, faults), learner, ReliableOptions(tick_s=0.002), Inline())
@@ -43,7 +43,7 @@ def train(task: Task, faults: Faults = Faults(), servers: int = 1) -> tuple[Data
 
 @pytest.mark.parametrize(("faults", "servers"), [(Faults(), 1), (Faults(lose=0.02, repeat=0.05, seed=3), 2)])
 def test_training_through_a_network_is_training_in_one_process(faults: Faults, servers: int) -> None:
-    task = Task(SMALL, 4)
+    task = TrainingTask(SMALL, 4)
     learner, measured = train(task, faults, servers)
     assert measured.exact
     assert len(measured.iterations) == task.iterations == 8
@@ -52,7 +52,7 @@ def test_training_through_a_network_is_training_in_one_process(faults: Faults, s
 
 
 def test_one_wrong_sum_is_not_training_in_one_process() -> None:
-    task = Task(SMALL, 4)
+    task = TrainingTask(SMALL, 4)
     learner, job = DataParallel(task), job_of(task)[0].jobs[0]
     for iteration in range(task.iterations):
         sums = exact_sum([learner.of(job, worker, iteration) for worker in range(task.workers)])
@@ -67,7 +67,7 @@ def test_rounding_stays_within_its_bound_where_steps_do_not_expand() -> None:
 
     So each adds at most its own rounding, rate x sqrt(parameters) x error. L is at most half the mean of |x|^2 + 1.
     """
-    task = Task(replace(SMALL, hidden=(), momentum=0.0, learning_rate=0.01, clip=50.0, epochs=10), 4)
+    task = TrainingTask(replace(SMALL, hidden=(), momentum=0.0, learning_rate=0.01, clip=50.0, epochs=10), 4)
     steepest = 0.5 * ((task.training.pictures**2).sum(axis=1) + 1).max()
     assert task.recipe.learning_rate < 2 / steepest
     rounded, floats = train_alone(task), train_alone(task, float_mean)
@@ -77,7 +77,7 @@ def test_rounding_stays_within_its_bound_where_steps_do_not_expand() -> None:
 
 
 def test_rounding_does_not_show_in_the_losses() -> None:
-    task = Task(replace(SMALL, epochs=4), 4)
+    task = TrainingTask(replace(SMALL, epochs=4), 4)
     rounded, floats = train_alone(task), train_alone(task, float_mean)
     assert not rounded.equals(floats)
     assert rounded.losses == pytest.approx(floats.losses, rel=1e-5)
@@ -119,7 +119,7 @@ def test_the_gradient_is_that_of_the_loss(sizes: tuple[int, ...]) -> None:
 
 
 def test_every_worker_sees_every_sample_of_its_shard_once_in_an_epoch() -> None:
-    task = Task(SMALL, 4)
+    task = TrainingTask(SMALL, 4)
     seen = [task.batch(worker, iteration) for worker in range(4) for iteration in range(task.iterations_per_epoch)]
     pictures = np.concatenate([batch.pictures for batch in seen])
     assert sorted(map(bytes, pictures)) == sorted(map(bytes, task.training.pictures))
@@ -127,7 +127,7 @@ def test_every_worker_sees_every_sample_of_its_shard_once_in_an_epoch() -> None:
 
 
 def test_it_learns() -> None:
-    task = Task(Recipe(hidden=(64,), epochs=6), 8)
+    task = TrainingTask(Recipe(hidden=(64,), epochs=6), 8)
     before, *_, after = train_alone(task).accuracy(task)
     assert before < 2 / CLASSES
     assert after > 0.8
@@ -146,7 +146,7 @@ def test_it_learns() -> None:
 )
 def test_recipes_that_cannot_be(change: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Task(replace(SMALL, **change), 4)  # type: ignore[arg-type]
+        TrainingTask(replace(SMALL, **change), 4)  # type: ignore[arg-type]
 
 
 def test_layers_are_numbers() -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from planner.core.plan import ROOT_LABEL
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import IntArray
-from traffic.wire.packet import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
+from traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Frames, Kind, new_frames
 
 RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
 """What a result or a notice is addressed to when all workers of a tree are meant."""
 
 
-def gradient_heads(layout: Layout) -> Frames:
+def gradient_heads(layout: StreamLayout) -> Frames:
     """One head per stream, (streams,): complete but for flags, sequence number and slot."""
     streams = layout.streams
     heads = np.zeros(len(streams.host), BARE_FRAME)
@@ -29,7 +29,7 @@ def gradient_heads(layout: Layout) -> Frames:
     return heads
 
 
-def set_sequence(layout: Layout, heads: Frames, rows: IntArray, stream: IntArray, seq: IntArray) -> None:
+def set_sequence(layout: StreamLayout, heads: Frames, rows: IntArray, stream: IntArray, seq: IntArray) -> None:
     """Write sequence numbers, and the slots that follow from them, into `heads[rows]`; all arrays are (rows,)."""
     heads["ina"]["seq"][rows] = seq & 0xFFFFFFFF
     heads["ina"]["slot"][rows] = layout.trees.slot(layout.streams.tree[stream], seq)
@@ -43,7 +43,7 @@ class AnswerHeads:
     asks it for its fragment. All are complete but for sequence number, slot, part and the flag OVERFLOW of results.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StreamLayout) -> None:
         trees, streams = range(len(layout.parts)), layout.streams
         to_all, notices = (
             [answer_head(layout, tree, kind, flags, None) for tree in trees]
@@ -63,7 +63,7 @@ class AnswerHeads:
         self.ask = self.result_to + len(streams.host)
 
 
-def answer_head(layout: Layout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:
+def answer_head(layout: StreamLayout, tree: int, kind: Kind, flags: int, host: int | None) -> Frames:
     """The head, (1,), of a packet from a tree's server to a host, or to all its workers. A notice has no values."""
     server, part = layout.hosts[layout.trees.server[tree]], layout.parts[tree]
     mac, ipv4 = (RESULTS_MAC, RESULTS_IPV4) if host is None else (layout.hosts[host].mac, layout.hosts[host].ipv4)

@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.core.plan import ROOT_LABEL
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.ports import BoolArray, IntArray
-from traffic.wire.packet import Flag, Frames
+from traffic.wire.packet_format import Flag, Frames
 
 
 class Membership:
     """Which workers each label of a tree stands for, as rows of booleans over the job's workers."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StreamLayout) -> None:
         trees, streams = layout.parts, layout.streams
         labels = 1 + max(label for part in trees for label in (*part.tree.branch_of, *part.tree.workers, ROOT_LABEL))
         self.width = max(len(part.job.workers) for part in trees)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.endpoints.memory import WHOLE, Memory
 from traffic.endpoints.round_trips import RoundTrips
 from traffic.endpoints.sendings import Sendings
 from traffic.endpoints.stream_progress import StreamProgress
-from traffic.endpoints.streams import Layout, spread
+from traffic.endpoints.streams import StreamLayout, spread
 from traffic.endpoints.window import Windows, backoffs, crowds, fair_shares, rules_of
+from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import before
 from traffic.sockets.ports import BoolArray, FloatArray, IntArray
@@ -35,10 +35,10 @@ class Retransmission:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: StreamLayout,
         options: WorkerOptions,
         *,
-        memory: Memory,
+        memory: WorkerMemory,
         progress: StreamProgress,
         sendings: Sendings,
         round_trips: RoundTrips,

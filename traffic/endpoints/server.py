@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from planner.core.policies import policy_of
 from traffic.endpoints.heads import AnswerHeads
 from traffic.endpoints.membership import Membership
-from traffic.endpoints.mismatches import Miscounts
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
+from traffic.endpoints.wrong_sums import Miscounts
 from traffic.sockets.batches import is_prefix, pick
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
-from traffic.wire.packet import Flag, Frames, Kind
+from traffic.wire.packet_format import Flag, Frames, Kind
 
 COPIES_AT_ONCE = 4096
 """Copies of results that one step puts into the network: every worker of a tree gets one."""
@@ -34,7 +34,7 @@ ANSWER = np.dtype([("row", np.int64), ("tree", np.int64), ("template", np.int64)
 class Servers:
     """The sums of all trees, over flat arrays of all their fragments (see `traffic.endpoints.streams`)."""
 
-    def __init__(self, layout: Layout, first_seq: int = 0) -> None:
+    def __init__(self, layout: StreamLayout, first_seq: int = 0) -> None:
         rows, trees = int(layout.trees.count.sum()), len(layout.parts)
         self.layout = layout
         self.start_seq = first_seq

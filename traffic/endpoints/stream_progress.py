@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.endpoints.memory import WHOLE
 from traffic.endpoints.streams import Streams
+from traffic.endpoints.worker_memory import WHOLE
 from traffic.sockets.batches import ragged
 from traffic.sockets.ports import IntArray
 

@@ -79,7 +79,7 @@ class Streams:
 
 
 @dataclass(frozen=True)
-class Layout:
+class StreamLayout:
     """Who sends what to whom in one run. `streams.worker` counts within the job's workers."""
 
     problem: Problem
@@ -130,7 +130,7 @@ def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
 # ---- from a plan -------------------------------------------------------------------------------
 
 
-def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> Layout:
+def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> StreamLayout:
     """The arrays of a plan. Raises `PlanError` for a tree without a parameter server."""
     used = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
     ports = tuple(host for host in hosts if host.name in used)
@@ -139,7 +139,7 @@ def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> Layout:
         raise PlanError(f"host '{min(missing)}' is not in the network: build it from the plan's fabric")
     parts = tuple(sorted(tree_parts(problem, plan), key=lambda part: int(tree_key(part.job.number, part.tree.number))))
     index = {host.name: number for number, host in enumerate(ports)}
-    return Layout(problem, ports, parts, tree_arrays(parts, index), stream_arrays(problem.fragment, parts, index))
+    return StreamLayout(problem, ports, parts, tree_arrays(parts, index), stream_arrays(problem.fragment, parts, index))
 
 
 def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.endpoints.streams import Layout, Streams
+from traffic.endpoints.streams import StreamLayout, Streams
 from traffic.sockets.ports import FloatArray, IntArray
 
 LEAST_WINDOW = 2
@@ -46,7 +46,7 @@ def rule_of(policy: str) -> WindowRule:
     return RULE_OF_POLICY.get(policy, PLANNED)
 
 
-def rules_of(layout: Layout) -> list[WindowRule]:
+def rules_of(layout: StreamLayout) -> list[WindowRule]:
     """The rule of every stream."""
     return [rule_of(layout.parts[tree].tree.policy) for tree in layout.streams.tree]
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from traffic.endpoints.heads import gradient_heads, set_sequence
-from traffic.endpoints.memory import WHOLE, Memory
 from traffic.endpoints.retransmission import Retransmission
 from traffic.endpoints.round_trips import RoundTrips
 from traffic.endpoints.sendings import Batch, Sendings
 from traffic.endpoints.stream_progress import StreamProgress
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
 from traffic.endpoints.token_buckets import TokenBuckets
 from traffic.endpoints.window import Windows, fair_shares, least_windows, rules_of
 from traffic.endpoints.worker_counts import WorkerCounts
+from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import is_prefix, pick, ragged
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
-from traffic.wire.packet import Flag, Kind
+from traffic.wire.packet_format import Flag, Kind
 
 
 class Workers:
@@ -31,7 +31,7 @@ class Workers:
     begins, so that sending it takes no more work. `chosen`: what `due` has given out and `note` is to hear of.
     """
 
-    def __init__(self, layout: Layout, memory: Memory, options: WorkerOptions) -> None:
+    def __init__(self, layout: StreamLayout, memory: WorkerMemory, options: WorkerOptions) -> None:
         streams, rows = layout.streams, len(memory.parts)
         self.layout, self.memory, self.options = layout, memory, options
         self.heads = pick(gradient_heads(layout), layout.stream_of_row)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.endpoints.mismatches import Miscounts
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
+from traffic.endpoints.wrong_sums import Miscounts
 from traffic.sockets.ports import IntArray
 
 
@@ -17,7 +17,7 @@ class WorkerCounts:
     `strangers`, packets that came to a host which has no part in their tree; `miscounts` of results.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StreamLayout) -> None:
         count = len(layout.streams.host)
         self.sent = np.zeros(count, np.int64)
         self.first_sent_at = np.zeros(count)

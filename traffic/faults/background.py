@@ -15,7 +15,7 @@ from scapy.utils import wrpcap
 
 from planner.install.background_entries import Flow
 from topo.live.namespaces import network_namespace
-from traffic.measure.counters import interfaces
+from traffic.measure.kernel_counters import interfaces
 from traffic.sockets.packet_sockets import open_sink
 from traffic.sockets.ports import HostPort
 from traffic.sockets.tcpreplay import check_tcpreplay, end, repeat_without_end

@@ -14,7 +14,7 @@ from threading import Lock
 import numpy as np
 
 from planner.core.problem import Problem
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import is_prefix
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, Ports
 
@@ -40,7 +40,7 @@ class Stragglers:
         return {worker: min(1.0, max(SLOWEST, random.gauss(self.mean, self.spread))) for worker in workers}
 
 
-def with_shares(layout: Layout, shares: Mapping[str, float]) -> Layout:
+def with_shares(layout: StreamLayout, shares: Mapping[str, float]) -> StreamLayout:
     """The layout with each worker's pace multiplied by its share; by 1 for one that has none."""
     of_host = np.array([shares.get(host.name, 1.0) for host in layout.hosts])
     streams = replace(layout.streams, rate_fps=layout.streams.rate_fps * of_host[layout.streams.host])

@@ -20,12 +20,12 @@ from planner.core.problem import Problem
 from topo.errors import InputError, unknown_name
 from traffic.endpoints.gradient import RandomGradients
 from traffic.endpoints.heads import AnswerHeads, gradient_heads, set_sequence
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import pick
 from traffic.sockets.packet_sockets import offset_of
 from traffic.sockets.ports import HostPort
 from traffic.sockets.tcpreplay import end, repeat_without_end
-from traffic.wire.packet import BARE_FRAME, FRAGMENT, FRAME, Flag, Frames, Kind, mac_bytes
+from traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, Flag, Frames, Kind, mac_bytes
 
 DIFFERENT_FRAMES = 2000
 """tcpreplay sends so many over and over."""
@@ -71,7 +71,7 @@ def possible_attacks(problem: Problem, host: str, job: int, wanted: Collection[s
 class Knowledge:
     """The frames that a job's workers and servers send, and those that the hostile host sends as a worker itself."""
 
-    def __init__(self, layout: Layout, host: str, job: int, random: Random) -> None:
+    def __init__(self, layout: StreamLayout, host: str, job: int, random: Random) -> None:
         streams, parts = layout.streams, layout.parts
         of_job = [tree for tree, part in enumerate(parts) if part.job.number == job]
         own = [stream for stream, at in enumerate(streams.host) if layout.hosts[at].name == host]
@@ -239,7 +239,7 @@ DISGUISES: Sequence[Callable[[bytes], bytes]] = (
 # ---- sending -----------------------------------------------------------------------------------
 
 
-def hostile_frames(layout: Layout, attack: Attack, seed: int, count: int = DIFFERENT_FRAMES) -> list[bytes]:
+def hostile_frames(layout: StreamLayout, attack: Attack, seed: int, count: int = DIFFERENT_FRAMES) -> list[bytes]:
     """Frames of all of an attack's kinds, in random order."""
     random = Random(f"{seed} {attack.host} {attack.job}")
     known = Knowledge(layout, attack.host, attack.job, random)
@@ -247,7 +247,9 @@ def hostile_frames(layout: Layout, attack: Attack, seed: int, count: int = DIFFE
 
 
 @contextmanager
-def hostile(hosts: Sequence[HostPort], layout: Layout, attacks: Sequence[Attack], seed: int = 0) -> Iterator[None]:
+def hostile(
+    hosts: Sequence[HostPort], layout: StreamLayout, attacks: Sequence[Attack], seed: int = 0
+) -> Iterator[None]:
     """Carry out all attacks until the end of the block. Raises `RunError` if one ended."""
     port_of = {host.name: host for host in hosts}
     with ExitStack() as stack:

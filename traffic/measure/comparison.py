@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from planner.core.evaluate import JobPrediction, Prediction
 from planner.core.plan import Plan
-from traffic.measure.figures import Measured
+from traffic.measure.measured import Measured
 
 TOTAL = "total"
 

@@ -11,9 +11,9 @@ from typing import Self
 
 from topo.live.priority import ahead_of_others
 from traffic.measure.contention import clear_overload
-from traffic.measure.figures import LinkSample
-from traffic.measure.observer import Observer
-from traffic.measure.seconds import Second
+from traffic.measure.measured import LinkSample
+from traffic.measure.processor_observer import Observer
+from traffic.measure.processor_seconds import Second
 from traffic.measure.snapshots import Snapshot, Watched
 from traffic.measure.verdict import Cause, Limits
 

@@ -10,10 +10,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.measure.counters import Interface, interfaces, queue_drops
+from traffic.measure.kernel_counters import InterfaceCounters, interfaces, queue_drops
 from traffic.sockets.backlog import backlog_drops
 from traffic.sockets.ports import HostPort
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Snapshot:
 
     at_s: float
     backlog: tuple[int, ...]
-    interfaces: Mapping[str, Interface]
+    interfaces: Mapping[str, InterfaceCounters]
     queues: Mapping[str, int]
     switches: Mapping[str, SwitchCounters] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ class Watched:
     ports: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     peers: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
-    def links(self) -> dict[str, Interface]:
+    def links(self) -> dict[str, InterfaceCounters]:
         """The counters of all interfaces of the network."""
         own = interfaces()
         found = {name: own[name] for ports in self.ports.values() for name in ports.values()}

@@ -21,15 +21,15 @@ from planner.core.problem import Job, Problem
 from topo.errors import RunError
 from topo.live.processors import on_endpoint_processor
 from traffic.endpoints.gradient import Gradients, Learner, RandomGradients
-from traffic.endpoints.memory import Memory
 from traffic.endpoints.server import Servers
-from traffic.endpoints.streams import Layout, lay_out
+from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.endpoints.worker import Workers
+from traffic.endpoints.worker_memory import WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.figures import Iteration, Measured, rate_bps
+from traffic.measure.measured import Iteration, Measured, rate_bps
 from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Ports
-from traffic.wire.packet import Kind
+from traffic.wire.packet_format import Kind
 
 NAMED = 5
 """So many of the missing workers are named."""
@@ -53,7 +53,7 @@ class ReliableOptions:
 class Interference(Protocol):
     """Who interferes with a run, in the thread that runs it."""
 
-    def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
+    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
         """What the run is to use instead of these."""
         ...
 
@@ -81,7 +81,7 @@ def run_reliable(
     """
     layout = lay_out(problem, plan, hosts)
     with (endpoints or on_sockets)(layout.hosts) as (ports, executor):
-        used: tuple[Layout, Ports] = interference.prepare(layout, ports) if interference else (layout, ports)
+        used: tuple[StreamLayout, Ports] = interference.prepare(layout, ports) if interference else (layout, ports)
         loop = Loop(*used, gradients or RandomGradients(), options or ReliableOptions(), executor)
         loop.interference = interference
         return loop.run(progress or (lambda _: None))
@@ -127,13 +127,13 @@ class Loop:
     """One run. Time is that of the ports, so that a network in memory may keep its own."""
 
     def __init__(
-        self, layout: Layout, ports: Ports, gradients: Gradients, options: ReliableOptions, executor: Executor
+        self, layout: StreamLayout, ports: Ports, gradients: Gradients, options: ReliableOptions, executor: Executor
     ) -> None:
         self.layout, self.ports, self.gradients, self.options = layout, ports, gradients, options
         self.executor = executor
         self.interference: Interference | None = None
         self.jobs: list[JobState] = []
-        self.memory = Memory(layout)
+        self.memory = WorkerMemory(layout)
         self.workers = Workers(layout, self.memory, options.worker)
         self.servers = Servers(layout, options.worker.first_seq)
         self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and number

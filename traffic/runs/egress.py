@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from traffic.measure.counters import interfaces
+from traffic.measure.kernel_counters import interfaces
 from traffic.sockets.ports import HostPort, IntArray
 
 

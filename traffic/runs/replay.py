@@ -19,19 +19,19 @@ from planner.core.problem import Job, Problem
 from topo.live.priority import ahead_of_others
 from traffic.endpoints.gradient import Gradients, RandomGradients
 from traffic.endpoints.heads import gradient_heads, set_sequence
-from traffic.endpoints.memory import Memory
-from traffic.endpoints.mismatches import Held, wrong_sums
 from traffic.endpoints.server import Servers
-from traffic.endpoints.streams import Layout, lay_out
-from traffic.measure.figures import Iteration, Measured
+from traffic.endpoints.streams import StreamLayout, lay_out
+from traffic.endpoints.worker_memory import WorkerMemory
+from traffic.endpoints.wrong_sums import Held, wrong_sums
+from traffic.measure.measured import Iteration, Measured
 from traffic.runs.closed_loop import Progress
 from traffic.runs.egress import Egress
-from traffic.runs.pcaps import PACKET, write_pcap
+from traffic.runs.gradient_pcap import PACKET, write_pcap
 from traffic.sockets.batches import pick, ragged
 from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import FloatArray, HostPort, IntArray
 from traffic.sockets.tcpreplay import Senders, check_tcpreplay
-from traffic.wire.packet import Kind
+from traffic.wire.packet_format import Kind
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class Replay:
     """One run, in one thread: it counts and sums at the PSs while tcpreplay sends."""
 
     def __init__(
-        self, layout: Layout, ports: SocketPorts, folder: Path, gradients: Gradients, options: ReplayOptions
+        self, layout: StreamLayout, ports: SocketPorts, folder: Path, gradients: Gradients, options: ReplayOptions
     ) -> None:
         self.layout, self.ports, self.folder, self.options = layout, ports, folder, options
         self.gradients = gradients
-        self.memory = Memory(layout)
+        self.memory = WorkerMemory(layout)
         self.servers = Servers(layout)
         self.heads = gradient_heads(layout)
         self.egress = Egress(layout.hosts)

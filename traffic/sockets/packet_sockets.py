@@ -26,7 +26,7 @@ from topo.live.namespaces import network_namespace
 from traffic.sockets.backlog import AT_ONCE, Backlog
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
 from traffic.sockets.rings import PACKET_STATISTICS, SOL_PACKET, ReceiveRings
-from traffic.wire.packet import BARE_FRAME, FRAME, UDP_PORT, Kind
+from traffic.wire.packet_format import BARE_FRAME, FRAME, UDP_PORT, Kind
 
 ETH_P_IP = 0x0800
 FRAGMENT_OFFSET = 0x1FFF

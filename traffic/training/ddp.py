@@ -25,7 +25,7 @@ from traffic.sockets.ports import FloatArray
 from traffic.training.exchange import Exchange, Member
 from traffic.training.glyphs import Samples
 from traffic.training.parallel import Mean, rounded_mean
-from traffic.training.task import History, Recipe, Task
+from traffic.training.training_task import History, Recipe, TrainingTask
 
 try:
     import torch
@@ -73,7 +73,7 @@ def sum_in_network(state: Buckets, bucket: dist.GradBucket) -> torch.futures.Fut
 # ---- the model ---------------------------------------------------------------------------------
 
 
-def module_of(task: Task) -> torch.nn.Sequential:
+def module_of(task: TrainingTask) -> torch.nn.Sequential:
     """The task's perceptron with its first parameters."""
     modules: list[torch.nn.Module] = []
     for layer in task.model.layers(task.initial()):
@@ -107,7 +107,7 @@ def optimizer_of(module: Any, recipe: Recipe) -> torch.optim.Optimizer:
 # ---- in one process ----------------------------------------------------------------------------
 
 
-def train_alone_in_torch(task: Task, mean: Mean = rounded_mean) -> History:
+def train_alone_in_torch(task: TrainingTask, mean: Mean = rounded_mean) -> History:
     """As `traffic.training.parallel.train_alone`, in PyTorch."""
     torch.set_num_threads(1)  # as the workers: sums of floats depend on their order
     module, history = module_of(task), History(task)
@@ -140,7 +140,7 @@ def train_rank(rank: int, recipe: Recipe, workers: int, address: str, folder: Pa
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
-    task = Task(recipe, workers)
+    task = TrainingTask(recipe, workers)
     dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=workers)
     module, history = module_of(task), History(task)
     replica = DistributedDataParallel(module)
@@ -160,7 +160,7 @@ def train_rank(rank: int, recipe: Recipe, workers: int, address: str, folder: Pa
 class TorchRanks:
     """A process per worker, behind an exchange (a `traffic.endpoints.gradient.Learner`). A context manager."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TrainingTask) -> None:
         self.task = task
 
     def __enter__(self) -> Self:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from planner.core.problem import Job
 from traffic.endpoints.gradient import exact_sum
 from traffic.sockets.ports import FloatArray
-from traffic.training.task import History, Task
+from traffic.training.training_task import History, TrainingTask
 
 
 class Replica:
     """A copy of the model's parameters, and its optimiser."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TrainingTask) -> None:
         self.recipe = task.recipe
         self.parameters = task.initial()
         self.velocity = np.zeros_like(self.parameters)
@@ -34,7 +34,7 @@ class Replica:
 class DataParallel:
     """All workers of one job (a `traffic.endpoints.gradient.Learner`), each with its own replica and its own data."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TrainingTask) -> None:
         self.task = task
         self.replicas = [Replica(task) for _ in range(task.workers)]
         self.history = History(task)
@@ -56,23 +56,23 @@ class DataParallel:
             self.history.snapshots.append(replica.parameters)
 
 
-Mean = Callable[[Task, Sequence[FloatArray]], FloatArray]
+Mean = Callable[[TrainingTask, Sequence[FloatArray]], FloatArray]
 """Of the gradients of all workers."""
 
 
-def rounded_mean(task: Task, gradients: Sequence[FloatArray]) -> FloatArray:
+def rounded_mean(task: TrainingTask, gradients: Sequence[FloatArray]) -> FloatArray:
     """As the network gives it: each gradient in fixed point, then summed."""
     return task.fixed_point.mean(exact_sum([task.fixed_point.round(gradient) for gradient in gradients]))
 
 
-def float_mean(task: Task, gradients: Sequence[FloatArray]) -> FloatArray:
+def float_mean(task: TrainingTask, gradients: Sequence[FloatArray]) -> FloatArray:
     """As it would be without a network: neither rounded nor clipped."""
     del task
     mean: FloatArray = np.mean(gradients, axis=0)
     return mean
 
 
-def train_alone(task: Task, mean: Mean = rounded_mean) -> History:
+def train_alone(task: TrainingTask, mean: Mean = rounded_mean) -> History:
     """The same training in one process with one replica, which computes every worker's gradient."""
     replica, history = Replica(task), History(task)
     for iteration in range(task.iterations):

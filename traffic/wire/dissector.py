@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traffic.wire.packet import UDP_PORT, Field, Flag, Kind, header
+from traffic.wire.packet_format import UDP_PORT, Field, Flag, Kind, header
 
 TEMPLATE = """\
 -- Wireshark dissector for in-network aggregation. Generated from the P4 program: do not edit.

@@ -11,7 +11,7 @@ from scapy.fields import BitField, ByteEnumField, FlagsField, IntField, LongFiel
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_layers
 
-from traffic.wire.packet import UDP_PORT, Field, Flag, Kind, header
+from traffic.wire.packet_format import UDP_PORT, Field, Flag, Kind, header
 
 FIELD_OF_BITS = {16: ShortField, 32: IntField, 64: LongField}
 

@@ -33,7 +33,7 @@ def train(
     from experiments.emulate.defaults import Free  # noqa: PLC0415
     from experiments.emulate.emulate import Emulation  # noqa: PLC0415, the network needs Mininet; planning does not
     from experiments.train.train import run_training, training_problem  # noqa: PLC0415
-    from traffic.training.task import Recipe, parse_layers  # noqa: PLC0415
+    from traffic.training.training_task import Recipe, parse_layers  # noqa: PLC0415
 
     chosen = fabric.choice(run.seed)
     recipe = Recipe(parse_layers(hidden), epochs, batch, seed=run.seed)

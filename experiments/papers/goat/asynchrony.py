@@ -29,7 +29,7 @@ from experiments.papers.goat.asynchrony_report import (
 )
 from experiments.papers.goat.asynchrony_runs import FRAGMENTS, AsynchronyRun, settings, testbed
 from experiments.run.outcome import Outcome, measured_figures, switch_events
-from traffic.wire.packet import FRAGMENT, Event
+from traffic.wire.packet_format import FRAGMENT, Event
 
 
 def run(console: Console, request: Request) -> str:

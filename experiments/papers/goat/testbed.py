@@ -13,12 +13,12 @@ from planner.core.problem import Problem
 from planner.methods.goat.method import GoatOptions
 from planner.registry import METHODS
 from planner.trees.under_policy import with_policy
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.faults.endpoint_faults import with_shares
 from traffic.runs.closed_loop import Loop, ReliableOptions
 from traffic.sockets.ports import Ports
-from traffic.wire.packet import FRAGMENT
+from traffic.wire.packet_format import FRAGMENT
 
 SUB_MODELS = 16
 ESA_PRIORITY = 16
@@ -98,7 +98,7 @@ class Paces:
     shares: Mapping[str, float]
     window: int
 
-    def prepare(self, layout: Layout, ports: Ports) -> tuple[Layout, Ports]:
+    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
         streams = with_shares(layout, self.shares).streams
         total = np.bincount(streams.host, streams.count).astype(np.int64)[streams.host]
         windows = [layout.parts[tree].tree.window for tree in streams.tree]

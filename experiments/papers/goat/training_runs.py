@@ -24,7 +24,7 @@ from topo.fabric.variations import with_aggregators
 from traffic.faults.endpoint_faults import Stragglers
 from traffic.measure.fidelity import Excuses, planned_rates
 from traffic.measure.verdict import VALID
-from traffic.wire.packet import FRAGMENT
+from traffic.wire.packet_format import FRAGMENT
 
 SCALE = 1000
 """How many times smaller than the paper's all sizes and rates are."""

@@ -20,13 +20,12 @@ from planner.methods.inart.split import split_routes, with_shares
 from planner.registry import METHODS
 from planner.trees.summed_once import Way, tasks_of, tree_of
 from topo.fabric.generators import inart_testbed
-from traffic.measure.verdict import VALID
-from traffic.wire.packet import FRAGMENT
+from traffic.measure.verdict import VALID, Verdict
+from traffic.wire.packet_format import FRAGMENT
 
 UNIT_BPS = 1e6
 PLACE = "six workers, two PSs"
 TOLERANCE = 1e-4
-WRONG = "WRONG"
 
 
 def example() -> Problem:
@@ -85,4 +84,4 @@ def run(console: Console, request: Request) -> str:
     save(request.results / "inart-fig1", panel(found))
     leave_out(console, "it compares the plans that the paper draws")
     *printed, (paper, ours) = found.values()
-    return VALID if all(abs(a / b - 1) < TOLERANCE for a, b in printed) and ours >= paper else WRONG
+    return VALID if all(abs(a / b - 1) < TOLERANCE for a, b in printed) and ours >= paper else Verdict.WRONG

@@ -1,6 +1,6 @@
 """One second of a run after the other: how long the run waited for a processor, what was free, and what others took.
 
-Pure functions of two moments (`traffic.measure.moments`). Only the standard library is imported, as there.
+Pure functions of two moments (`traffic.measure.processor_usage`). Only the standard library is imported, as there.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from topo.live.priority import SOFTIRQ
-from traffic.measure.moments import ENDPOINTS, ENDPOINTS_NAME, Moment, Process, Thread, descendants, is_softirq
+from traffic.measure.processor_usage import ENDPOINTS, ENDPOINTS_NAME, Moment, Process, Thread, descendants, is_softirq
 
 SCHEDSTAT, PRESSURE, IDLE = "schedstat", "pressure", "idle"
 """What tells of waiting: each thread's own account; that of the whole machine; no account, but what was left idle."""

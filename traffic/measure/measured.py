@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import inf
 from statistics import fmean
 
-from traffic.wire.packet import Event
+from traffic.wire.packet_format import Event
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def parse_layers(text: str) -> tuple[int, ...]:
         raise InputError(f"hidden layers '{text}': numbers of units are expected, such as 256,64") from error
 
 
-class Task:
+class TrainingTask:
     """A recipe for so many workers. Each has a shard of the data, and draws its batches from it."""
 
     def __init__(self, recipe: Recipe, workers: int) -> None:
@@ -100,7 +100,7 @@ class History:
     every epoch.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TrainingTask) -> None:
         self.losses = np.zeros((task.iterations, task.workers))
         self.snapshots = [task.initial()]
 
@@ -110,11 +110,11 @@ class History:
             return False
         return all(np.array_equal(mine, its) for mine, its in zip(self.snapshots, other.snapshots, strict=True))
 
-    def loss(self, task: Task) -> FloatArray:
+    def loss(self, task: TrainingTask) -> FloatArray:
         """The mean loss of every epoch."""
         mean: FloatArray = self.losses.reshape(task.recipe.epochs, -1).mean(axis=1)
         return mean
 
-    def accuracy(self, task: Task) -> FloatArray:
+    def accuracy(self, task: TrainingTask) -> FloatArray:
         """Of the test samples, before training and after every epoch."""
         return np.array([task.model.accuracy(parameters, task.test) for parameters in self.snapshots])

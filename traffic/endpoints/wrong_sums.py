@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.core.plan import ROOT_LABEL
-from traffic.endpoints.streams import Layout, TreePart
+from traffic.endpoints.streams import StreamLayout, TreePart
 from traffic.sockets.ports import BoolArray, IntArray
-from traffic.wire.packet import Frames
+from traffic.wire.packet_format import Frames
 
 NAMED = 5
 """So many of the hosts with wrong sums are named."""
@@ -82,7 +82,7 @@ class Miscount:
 class Miscounts:
     """By tree, how many sums said a wrong number of workers, and the first of them."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StreamLayout) -> None:
         self.layout = layout
         self.counts = np.zeros(len(layout.parts), np.int64)
         self.first: dict[int, Miscount] = {}

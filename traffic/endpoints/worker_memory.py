@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from planner.core.problem import Job
 from traffic.endpoints.gradient import Gradients, exact_sum
-from traffic.endpoints.mismatches import Held, wrong_sums
-from traffic.endpoints.streams import Layout
+from traffic.endpoints.streams import StreamLayout
+from traffic.endpoints.wrong_sums import Held, wrong_sums
 from traffic.sockets.ports import BoolArray, IntArray
 
 WHOLE = 3
 """Both parts of a result are there: bit 0 for the low words, bit 1 for the high words."""
 
 
-class Memory:
+class WorkerMemory:
     """Flat arrays over the rows of all streams. Gradients of a job between iterations are its loader's."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: StreamLayout) -> None:
         rows = int(layout.streams.count.sum())
         values = layout.problem.fragment.values
         self.layout = layout

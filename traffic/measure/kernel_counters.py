@@ -14,7 +14,7 @@ from traffic.measure.queue_drops import QueueReader
 
 
 @dataclass(frozen=True)
-class Interface:
+class InterfaceCounters:
     """Counters of one interface. A drop on receipt is counted at the receiver of a veth pair."""
 
     received_bytes: int
@@ -42,7 +42,7 @@ class CpuTime:
         return min(1.0, (self.idle - earlier.idle) / passed) if passed else 1.0
 
 
-def interfaces(pid: int | None = None) -> dict[str, Interface]:
+def interfaces(pid: int | None = None) -> dict[str, InterfaceCounters]:
     """Every interface of a process's network namespace, or of this one's."""
     path = Path("/proc", "self" if pid is None else str(pid), "net", "dev")
     try:
@@ -52,10 +52,10 @@ def interfaces(pid: int | None = None) -> dict[str, Interface]:
     return {name.strip(): interface(numbers) for name, _, numbers in (line.partition(":") for line in lines)}
 
 
-def interface(numbers: str) -> Interface:
+def interface(numbers: str) -> InterfaceCounters:
     """The columns of /proc/net/dev: eight for receipt (bytes, packets, errors, drops, ...), eight for sending."""
     columns = [int(number) for number in numbers.split()]
-    return Interface(columns[0], columns[1], columns[3], columns[8], columns[9], columns[11])
+    return InterfaceCounters(columns[0], columns[1], columns[3], columns[8], columns[9], columns[11])
 
 
 def processor_times() -> dict[int, CpuTime]:
