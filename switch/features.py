@@ -16,9 +16,10 @@ from switch.fast.compile.header_expressions import REWRITTEN
 from switch.fast.compile.operators import OPERATORS as COMPILED_OPERATORS
 from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
 from switch.interpret.stages.actions import HANDLERS
-from switch.interpret.stages.expressions import ON_STACKS, OPERATORS
+from switch.interpret.stages.expressions import ON_STACKS
 from switch.interpret.stages.hash_functions import ALGORITHMS
-from switch.interpret.stages.parser import PARSER_OPERATIONS
+from switch.interpret.stages.operators import OPERATORS
+from switch.interpret.stages.parser_operations import PARSER_OPERATIONS
 from switch.program.read import read_program
 from switch.program.v1model import STANDARD_METADATA
 from switch.running_switch import PROGRAM

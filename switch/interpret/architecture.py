@@ -1,71 +1,33 @@
-"""BMv2's simple_switch: a packet's way through parser, pipelines and deparser, and the copies that it leaves.
+"""BMv2's simple_switch: a packet's way through parser, pipelines and deparser, and the copies that leave with it.
 
-One packet at a time: what it and its copies still have to do is done before the next one is taken in.
+One packet at a time: all that it and its copies still have to do is done before the next packet is taken in.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
 
 from switch.entries import MirrorSession, MulticastGroup
 from switch.interpret.stages.deparser import deparser_of
 from switch.interpret.stages.parser import parser_of
 from switch.interpret.stages.pipelines import pipeline_of
 from switch.interpret.state.context import Context
-from switch.interpret.state.packet import NO_SESSION, Packet, Places
+from switch.interpret.state.packet import NO_SESSION, Packet
+from switch.interpret.state.standard_metadata import Standard
 from switch.program.headers import Field
 from switch.program.malformed import MALFORMED
-from switch.program.v1model import (
-    DROP_PORT,
-    EGRESS_CLONE,
-    INGRESS_CLONE,
-    NORMAL,
-    RECIRCULATED,
-    REPLICATED,
-    RESUBMITTED,
-)
+from switch.program.v1model import DROP_PORT, EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED
 from topo.errors import RunError
 
 MAX_PASSES = 4096
 """So many passes through the switch, for one packet that came in, are a loop."""
 
 
-class Slot(NamedTuple):
-    """A metadata field that the switch itself uses."""
-
-    place: int
-    ones: int
-
-    def write(self, packet: Packet, value: int) -> None:
-        packet[self.place] = value & self.ones
-
-
-class Standard:
-    """The metadata fields that the switch itself uses, where the program has them."""
-
-    def __init__(self, places: Places) -> None:
-        def slot(name: str) -> Slot:
-            return Slot(*places.intrinsic(name))
-
-        self.ingress_port = slot("standard_metadata.ingress_port")
-        self.egress_spec = slot("standard_metadata.egress_spec")
-        self.egress_port = slot("standard_metadata.egress_port")
-        self.instance_type = slot("standard_metadata.instance_type")
-        self.packet_length = slot("standard_metadata.packet_length")
-        self.parser_error = slot("standard_metadata.parser_error")
-        self.checksum_error = slot("standard_metadata.checksum_error")
-        self.group = slot("intrinsic_metadata.mcast_grp")
-        self.replica = slot("intrinsic_metadata.egress_rid")
-        self.priority = slot("intrinsic_metadata.priority")
-        self.received_us = slot("intrinsic_metadata.ingress_global_timestamp")
-        self.egress_us = slot("intrinsic_metadata.egress_global_timestamp")
-        self.queued_us = slot("queueing_metadata.enq_timestamp")
-        self.waited_us = slot("queueing_metadata.deq_timedelta")
-
-
 class SimpleSwitch:
-    """The program of `context` as a switch: `process` takes a packet in and gives what leaves."""
+    """The program of `context` as a switch: `process` takes a packet in and returns what leaves.
+
+    `incoming` has the packets that wait for the parser, `leaving` those that wait for egress with their ports.
+    """
 
     def __init__(self, context: Context) -> None:
         self.program, self.state, self.places = context.program, context.state, context.places
@@ -84,7 +46,7 @@ class SimpleSwitch:
         self.sent: list[tuple[int, bytes]] = []
 
     def kept_places(self, number: int) -> list[int]:
-        """The places of the fields that a copy keeps."""
+        """The places of the fields that a copy keeps by field list `number`."""
         fields = self.places.program.field_lists[number].fields
         return [self.places.field(each) for each in fields if isinstance(each, Field)]
 
@@ -101,7 +63,7 @@ class SimpleSwitch:
             self.leaving.clear()
 
     def work_off(self) -> list[tuple[int, bytes]]:
-        """Let every packet that waits pass; `RunError` for packets that loop."""
+        """Let every waiting packet pass, and return what leaves; `RunError` for packets that loop."""
         for _ in range(MAX_PASSES):
             if self.leaving:
                 self.pass_egress(*self.leaving.popleft())
@@ -112,6 +74,7 @@ class SimpleSwitch:
         raise RunError(f"a packet has made {MAX_PASSES} passes and copies: the program sends it in a loop")
 
     def arrival(self, port: int, data: bytes) -> Packet:
+        """A packet that has come in, its metadata filled."""
         packet, standard = Packet(self.initial), self.standard
         packet.data, packet.port, packet.received, packet.length = data, port, len(data), len(data)
         standard.ingress_port.write(packet, port)
@@ -120,10 +83,8 @@ class SimpleSwitch:
         self.note(f"Processing packet received on port {port}")
         return packet
 
-    # ---- ingress
-
     def pass_ingress(self, packet: Packet) -> None:
-        """Parser and ingress; copies, digest, and then one way on: back to the parser, to a group, or to a port."""
+        """Parser and ingress; copies and digest; then one way on: back to the parser, to a group or to a port."""
         standard, length = self.standard, packet.length
         self.parse(packet)
         packet[standard.parser_error.place] = packet.error
@@ -148,7 +109,7 @@ class SimpleSwitch:
             self.enqueue(packet[standard.egress_spec.place], packet)
 
     def clone_ingress(self, packet: Packet, length: int) -> None:
-        """A copy of the packet as it came in, parsed again, with the kept fields as ingress left them."""
+        """Send a copy of the packet as it came in, parsed again, with the kept fields as ingress left them."""
         mirror = self.mirror_of(packet)
         if mirror is None:
             return
@@ -161,25 +122,26 @@ class SimpleSwitch:
         self.send_clone(copy, mirror)
 
     def mirror_of(self, packet: Packet) -> MirrorSession | None:
-        """The mirror session that an action asked for, if it is set up; asked once."""
+        """The mirror session that an action asked for, if it is set up; the request is then gone."""
         number, packet.session = packet.session, NO_SESSION
         return self.state.sessions.get(number)
 
     def keep(self, copy: Packet, packet: Packet, fields: int, instance_type: int) -> None:
-        """A copy's metadata is 0 but for a list of fields."""
+        """Set a copy's metadata to 0, but for the fields of list `fields`."""
         copy[: self.metadata] = self.initial[: self.metadata]
         for place in self.kept.get(fields, ()):
             copy[place] = packet[place]
         copy[self.standard.instance_type.place] = instance_type
 
     def send_clone(self, copy: Packet, mirror: MirrorSession) -> None:
+        """Send a copy where its mirror session says."""
         if mirror.group is not None:
             self.replicate(copy, mirror.group)
         if mirror.port is not None:
             self.enqueue(mirror.port, copy)
 
     def learn(self, packet: Packet) -> None:
-        """Report the digest that an action asked for."""
+        """Keep the digest that an action asked for; the request is then gone."""
         digest, packet.digest = self.digests.get(packet.digest), 0
         if digest is not None:
             fields = [each for each in digest.fields if isinstance(each, Field)]
@@ -187,7 +149,7 @@ class SimpleSwitch:
             self.state.digests.append((digest.name, values))
 
     def return_to_parser(self, packet: Packet, data: bytes, length: int, instance_type: int, fields: int) -> None:
-        """The packet comes in again as `data`, with all metadata 0 but for a list of fields."""
+        """Let the packet come in again as `data`, its metadata 0 but for the fields of list `fields`."""
         self.note("Resubmitting packet" if instance_type == RESUBMITTED else "Recirculating packet")
         copy = packet.copy_with(self.initial)
         copy.data, copy.length = data, length
@@ -198,7 +160,7 @@ class SimpleSwitch:
         self.incoming.append(copy)
 
     def replicate(self, packet: Packet, number: int) -> None:
-        """A copy for each port of a multicast group; none, if there is no such group."""
+        """Send a copy to each port of a multicast group; none, if there is no such group."""
         group = self.state.groups.get(number, MulticastGroup(number, ()))
         for replica, ports in group.nodes.items():
             for port in ports:
@@ -206,10 +168,8 @@ class SimpleSwitch:
                 self.standard.replica.write(packet, replica)
                 self.enqueue(port, packet.copy_with(packet))
 
-    # ---- egress
-
     def enqueue(self, port: int, packet: Packet) -> None:
-        """To the port's queue, of which there is one: a packet of another priority is lost."""
+        """Put a packet into its port's only queue: one of another priority is lost."""
         if packet[self.standard.priority.place]:
             self.note("Priority out of range, dropping packet")
             return
@@ -218,7 +178,7 @@ class SimpleSwitch:
         self.leaving.append((port, packet))
 
     def pass_egress(self, port: int, packet: Packet) -> None:
-        """Egress and deparser; queues are empty whenever a packet comes, so their depths stay 0."""
+        """Egress and deparser. Queues are empty whenever a packet comes, so their depths stay 0."""
         standard, now = self.standard, self.state.clock()
         standard.egress_us.write(packet, now)
         standard.waited_us.write(packet, now - packet[standard.queued_us.place])
@@ -242,7 +202,7 @@ class SimpleSwitch:
         self.sent.append((port, data))
 
     def clone_egress(self, packet: Packet) -> None:
-        """A copy of the packet as it is now, which goes through egress itself."""
+        """Send a copy of the packet as it is now, which goes through egress itself."""
         mirror = self.mirror_of(packet)
         if mirror is None:
             return

@@ -1,4 +1,4 @@
-"""A switch that runs any v1model program in this process, one packet at a time, by BMv2's rules."""
+"""A switch that interprets any v1model program in this process, one packet at a time, by BMv2's rules."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Traced:
 
 
 class InterpretedSwitch:
-    """A switch that runs `program` in this process. Any port number can be sent to.
+    """A switch that runs `program` in this process. It has all port numbers.
 
     `clock` gives the microseconds since the switch started, for timestamps and meters; `seed` begins the program's
-    random numbers. `UnsupportedError` names what of the program nothing here runs.
+    random numbers. `UnsupportedError` names what nothing here runs of the program.
     """
 
     def __init__(self, program: Program, name: str = "switch", clock: Clock | None = None, seed: int = 0) -> None:
@@ -49,7 +49,7 @@ class InterpretedSwitch:
         self.traced = self.switch
 
     def made(self, trace: Trace) -> SimpleSwitch:
-        """The program's functions, on this switch's state."""
+        """The program's functions, which work on this switch's state and tell `trace` what happens."""
         return SimpleSwitch(Context(self.program, Places(self.program), self.state, trace))
 
     def inject(self, port: int, packet: bytes) -> Packets:
@@ -61,7 +61,7 @@ class InterpretedSwitch:
         return [sent for port, packet in packets for sent in self.switch.process(port, packet)]
 
     def trace(self, port: int, packet: bytes) -> Traced:
-        """Like `inject`, with all that happens on the way in BMv2's words."""
+        """Like `inject`, with all that happens to the packet in the words of BMv2's log."""
         if self.lines is None:
             self.lines = Lines(Places(self.program))
             self.traced = self.made(self.lines)
@@ -82,7 +82,7 @@ class InterpretedSwitch:
         self.state.wipe()
 
     def check(self) -> None:
-        """A switch in this process runs as long as the process does."""
+        """Do nothing: a switch in this process runs as long as the process does."""
 
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, ordered by key."""
@@ -93,29 +93,32 @@ class InterpretedSwitch:
         return [normal(self.state.groups[number]) for number in sorted(self.state.groups)]
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
-        """All elements of a register array; Python integers, if they have more than 64 bits."""
+        """All elements of a register array, as Python integers if they have more than 64 bits."""
         register = self.program.register(name)
         return np.array(self.state.registers[register.name], np.uint64 if register.bits <= 64 else object)
 
     def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of every element of a counter; of a direct one, of every entry as `read_table` has them."""
+        """Packets and bytes of every element of a counter.
+
+        Those of a direct counter are of every entry, in the order of `read_table`.
+        """
         packets, octets = self.state.read_counter(name)
         return np.array(packets, np.uint64), np.array(octets, np.uint64)
 
     def read_digests(self) -> list[Digest]:
-        """The digests that packets have left since they were last read: (name, values of the fields)."""
+        """The digests that packets have left since the last call, as (name, values of the fields)."""
         digests = list(self.state.digests)
         self.state.digests.clear()
         return digests
 
 
 def normal(group: MulticastGroup) -> MulticastGroup:
-    """The group, each of its replicas once, in order."""
+    """The group with each of its replicas once, in order."""
     return group_of_nodes(group.group, ((replica, port) for replica, ports in group.nodes.items() for port in ports))
 
 
 def entry_of(table: str, found: Installed) -> TableEntry:
-    """The entry as it was given."""
+    """An installed entry as it was given, with the first of its actions."""
     call = found.calls[0]
     return TableEntry(table, found.key, call.action.name, call.values, found.priority)
 

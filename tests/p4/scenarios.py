@@ -26,9 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sequences import PORTS, PacketSwitch, Seen, Step
 
-from planner.core.policies import EVICT, HOLD, NOTIFY, ROOT, SHADOW
+from planner.install.program import POLICY_EVICT as EVICT
+from planner.install.program import POLICY_HOLD as HOLD
+from planner.install.program import POLICY_NOTIFY as NOTIFY
+from planner.install.program import POLICY_ROOT as ROOT
+from planner.install.program import POLICY_SHADOW as SHADOW
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from traffic.wire.packet import BARE_FRAME, FRAME, Event, Frames, Kind, new_frames
+from traffic.wire.packet_format import BARE_FRAME, FRAME, Event, Frames, Kind, new_frames
 
 SLOTS = 4
 ROOT_PORT = 8

@@ -9,8 +9,8 @@ from switch.fast.compile.operators import OPERATORS as COMPILED_OPERATORS
 from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
 from switch.features import markdown
 from switch.interpret.stages.actions import HANDLERS
-from switch.interpret.stages.expressions import OPERATORS
-from switch.interpret.stages.parser import PARSER_OPERATIONS
+from switch.interpret.stages.operators import OPERATORS
+from switch.interpret.stages.parser_operations import PARSER_OPERATIONS
 
 README = Path(__file__).resolve().parents[2] / "switch" / "README.md"
 

@@ -120,8 +120,8 @@ class InProcessSwitch:
     ) -> NDArray[np.uint8]:
         """Process packets that stand one after the other in `data`; return the record of what leaves.
 
-        `ports` and `lengths` have a number for each packet; `data` is overwritten. The record, which is valid until the next
-        call, has for each packet that leaves its port, its length (32 bits each) and its bytes.
+        `ports` and `lengths` have a number for each packet; `data` is overwritten. The record has, for each packet that
+        leaves, its port, its length (32 bits each) and its bytes; it is valid until the next call.
         """
         used = self.library.process(
             len(ports), ports.ctypes.data, lengths.ctypes.data, data.ctypes.data, self.out.ctypes.data, len(self.out)

@@ -16,15 +16,7 @@ from numpy.typing import NDArray
 from switch.control.entry_check import action_call, check_entries
 from switch.control.match_rules import by_priority, rank, test_of
 from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary, group_of_nodes
-from switch.fast.layout.layout import (
-    GROUP_BYTES,
-    GROUP_KEY_BYTES,
-    GROUPS,
-    LOST,
-    MAX_REPLICAS,
-    STARTED,
-    Layout,
-)
+from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, LOST, MAX_REPLICAS, STARTED, Layout
 from switch.fast.layout.records import Record
 from switch.fast.layout.table_layout import TableLayout
 from switch.program.pipelines import ConstEntry, MatchKey, Table

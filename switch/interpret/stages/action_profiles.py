@@ -1,4 +1,4 @@
-"""What a table's entry runs: an action of its own, or one that the selector of its action profile chooses."""
+"""Which action an entry runs: its own, or one that the selector of its action profile chooses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Choice = Callable[[Packet, Installed], ActionCall]
 
 # {"type": "indirect_ws", "action_profile": "ap"}; {"name": "ap", "selector": {"algo": "crc16", "input": [...]}}
 def call_of(context: Context, table: Table) -> Choice:
-    """The function that gives the call of an entry that was found."""
+    """The function that gives the action and parameters for a packet and the entry that it found."""
     selector = context.program.profiles[table.profile].selector if table.profile else None
     if selector is None:
         return lambda _packet, found: found.calls[0]

@@ -1,13 +1,13 @@
-"""Actions as functions of a packet: a handler for each primitive that works on the packet alone."""
+"""Actions as functions of a packet, with a handler for each primitive that works on the packet's fields and fate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.stages.expressions import header_of, value_of
+from switch.interpret.stages.expressions import value_of
 from switch.interpret.stages.externs import EXTERNS
-from switch.interpret.stages.fields import byte_size, cut_to, store
-from switch.interpret.stages.headers import STACKS, header_copy
+from switch.interpret.stages.fields import cut_to, store
+from switch.interpret.stages.headers import WHOLE_HEADERS
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run
 from switch.program.actions import Action, Argument, Primitive
@@ -23,7 +23,7 @@ SESSIONS = (1 << 15) - 1
 
 
 def action_of(context: Context, action: Action) -> Run:
-    """The function that runs an action whose parameters stand in their places."""
+    """The function that runs an action whose parameters are already in their places of the packet."""
     steps = [statement(context, primitive) for primitive in action.primitives]
     if len(steps) == 1:
         return steps[0]
@@ -36,7 +36,7 @@ def action_of(context: Context, action: Action) -> Run:
 
 
 def statement(context: Context, primitive: Primitive) -> Run:
-    """The function of one statement; a primitive that is in no table is refused by name."""
+    """The function of one statement; `UnsupportedError` for a primitive that is in no table."""
     with context.located(primitive.source):
         handler = HANDLERS.get(primitive.name)
         if handler is None or any(isinstance(each, Extern) for each in primitive.arguments):
@@ -46,6 +46,7 @@ def statement(context: Context, primitive: Primitive) -> Run:
 
 # {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
 def assign(context: Context, target: Argument, source: Expression) -> Run:
+    """Write a value to a field."""
     if isinstance(target, Field):
         return assign_field(context, target, source)
     write, value = store(context, target), value_of(context, source)
@@ -53,6 +54,7 @@ def assign(context: Context, target: Argument, source: Expression) -> Run:
 
 
 def assign_field(context: Context, field: Field, source: Expression) -> Run:
+    """Write a value to a field whose place is known now, which most are."""
     place, ones, cut = context.places.field(field), (1 << field.bits) - 1, cut_to(field)
     value = value_of(context, source)
     fixed = cut(source.value) if isinstance(source, Constant) else 0
@@ -73,7 +75,7 @@ def assign_field(context: Context, field: Field, source: Expression) -> Run:
 
 # {"op": "assign_VL", "parameters": [{"type": "field", ...}, {"type": "field", ...}]}
 def assign_variable(context: Context, target: Field, source: Field) -> Run:
-    """A field of variable length takes over the other's length, too."""
+    """Copy a field of variable length, with its length."""
     to, to_length = context.places.field(target), context.places.length(target.header)
     of, of_length = context.places.field(source), context.places.length(source.header)
     if to_length is None or of_length is None:
@@ -85,51 +87,12 @@ def assign_variable(context: Context, target: Field, source: Field) -> Run:
     return run
 
 
-# {"op": "assign_header", "parameters": [{"type": "header", "value": "outer"}, {"type": "header", "value": "inner"}]}
-def assign_header(context: Context, target: Expression, source: Expression) -> Run:
-    to, of, copy = (
-        value_of(context, target),
-        value_of(context, source),
-        header_copy(context, header_of(context, target)),
-    )
-    return lambda packet: copy(packet, to(packet), of(packet))
-
-
-# {"op": "add_header", "parameters": [{"type": "header", "value": "vlan"}]}
-def add_header(context: Context, target: Expression) -> Run:
-    """The header is there, all 0, unless it was there before."""
-    place, header = value_of(context, target), header_of(context, target)
-    zeros, size, siblings = [0] * len(header.fields), byte_size(header), context.places.siblings
-
-    def run(packet: Packet) -> None:
-        base = place(packet)
-        if packet[base]:
-            return
-        packet[base] = 1
-        packet[base + 1 : base + 1 + len(zeros)] = zeros
-        packet.length += size(packet, base)
-        for other in siblings.get(base, ()):
-            packet[other] = 0
-
-    return run
-
-
-# {"op": "remove_header", "parameters": [{"type": "header", "value": "vlan"}]}
-def remove_header(context: Context, target: Expression) -> Run:
-    place, size = value_of(context, target), byte_size(header_of(context, target))
-
-    def run(packet: Packet) -> None:
-        base = place(packet)
-        if packet[base]:
-            packet[base] = 0
-            packet.length -= size(packet, base)
-
-    return run
-
-
 # {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
 def mark_to_drop(context: Context, standard: HeaderReference) -> Run:
-    """The metadata that is named may be a copy, which only counts once it is copied back."""
+    """Set `egress_spec` to the drop port and `mcast_grp` to none.
+
+    The metadata that is named may be a copy: then it counts only when it is copied back.
+    """
     spec = context.places.field(context.program.field(standard.header, "egress_spec"))
     group = context.places.field(context.program.field(standard.header, "mcast_grp"))
 
@@ -141,6 +104,8 @@ def mark_to_drop(context: Context, standard: HeaderReference) -> Run:
 
 # {"op": "exit", "parameters": []}
 def leave(_context: Context) -> Run:
+    """Leave the pipeline after this action."""
+
     def run(packet: Packet) -> None:
         packet.exited = True
 
@@ -149,7 +114,7 @@ def leave(_context: Context) -> Run:
 
 # {"op": "assert", "parameters": [{"type": "expression", ...}]}
 def claim(context: Context, condition: Expression) -> Run:
-    """A claim that does not hold ends the switch, as it ends BMv2."""
+    """End the switch, as BMv2 ends, where a claim does not hold."""
     holds, source = value_of(context, condition), context.source
 
     def run(packet: Packet) -> None:
@@ -161,6 +126,7 @@ def claim(context: Context, condition: Expression) -> Run:
 
 # {"op": "truncate", "parameters": [{"type": "hexstr", "value": "0x00000040"}]}
 def truncate(context: Context, length: Expression) -> Run:
+    """Let at most so many bytes of the packet leave; of several limits the lowest counts."""
     most = value_of(context, length)
 
     def run(packet: Packet) -> None:
@@ -172,6 +138,7 @@ def truncate(context: Context, length: Expression) -> Run:
 
 # {"op": "clone_ingress_pkt_to_egress", "parameters": [{"type": "hexstr", "value": "0x5"}, {"type": "hexstr", ...}]}
 def clone(context: Context, session: Expression, fields: Expression) -> Run:
+    """Ask for a clone to a mirror session, which keeps a list of fields."""
     number, kept = value_of(context, session), value_of(context, fields)
 
     def run(packet: Packet) -> None:
@@ -182,6 +149,7 @@ def clone(context: Context, session: Expression, fields: Expression) -> Run:
 
 # {"op": "resubmit", "parameters": [{"type": "hexstr", "value": "0x1"}]}
 def resubmit(context: Context, fields: Expression) -> Run:
+    """Ask that the packet as it came in is parsed again, and keeps a list of fields."""
     kept = value_of(context, fields)
 
     def run(packet: Packet) -> None:
@@ -192,6 +160,7 @@ def resubmit(context: Context, fields: Expression) -> Run:
 
 # {"op": "recirculate", "parameters": [{"type": "hexstr", "value": "0x1"}]}
 def recirculate(context: Context, fields: Expression) -> Run:
+    """Ask that the packet as it leaves is parsed again, and keeps a list of fields."""
     kept = value_of(context, fields)
 
     def run(packet: Packet) -> None:
@@ -202,6 +171,7 @@ def recirculate(context: Context, fields: Expression) -> Run:
 
 # {"op": "generate_digest", "parameters": [{"type": "hexstr", "value": "0x1"}, {"type": "hexstr", "value": "0x1"}]}
 def digest(context: Context, _receiver: Expression, fields: Expression) -> Run:
+    """Ask that a list of fields is reported."""
     number = value_of(context, fields)
 
     def run(packet: Packet) -> None:
@@ -211,11 +181,9 @@ def digest(context: Context, _receiver: Expression, fields: Expression) -> Run:
 
 
 PRIMITIVES: dict[str, Handler] = {
-    "add_header": add_header,
     "assert": claim,
     "assign": assign,
     "assign_VL": assign_variable,
-    "assign_header": assign_header,
     "assume": claim,
     "clone_egress_pkt_to_egress": clone,
     "clone_ingress_pkt_to_egress": clone,
@@ -223,10 +191,9 @@ PRIMITIVES: dict[str, Handler] = {
     "generate_digest": digest,
     "mark_to_drop": mark_to_drop,
     "recirculate": recirculate,
-    "remove_header": remove_header,
     "resubmit": resubmit,
     "truncate": truncate,
 }
 
-HANDLERS = PRIMITIVES | STACKS | EXTERNS
+HANDLERS = PRIMITIVES | WHOLE_HEADERS | EXTERNS
 """All primitives, from the file that each is in."""

@@ -1,19 +1,19 @@
-"""The deparser: checksums are set, and the headers that are there go in front of the payload."""
+"""The deparser: checksums are set, and the bytes of valid headers are put before the payload."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from switch.interpret.stages.actions import statement
-from switch.interpret.stages.calculations import checksums_updated
-from switch.interpret.stages.fields import packer
+from switch.interpret.stages.checksums import checksums_updated
+from switch.interpret.stages.header_bytes import packer
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet
 
 
 # {"name": "deparser", "order": ["ethernet", "ipv4"], "primitives": [...]}
 def deparser_of(context: Context) -> Callable[[Packet], bytes]:
-    """The function that gives the whole packet's bytes, whatever it is to be truncated to."""
+    """The function that gives the whole packet's bytes, before they are truncated."""
     program, base = context.program, context.places.base
     before = [*checksums_updated(context), *(statement(context, each) for each in program.deparser_statements)]
     headers = [(name, base[name], packer(context, program.headers[name])) for name in program.deparser]

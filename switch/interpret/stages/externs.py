@@ -1,4 +1,4 @@
-"""Registers, counters, meters, hashes, random numbers and log messages: primitives that use the switch's state."""
+"""Primitives that use the switch's state: registers, counters, meters, hashes, random numbers, log messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORD = (1 << 64) - 1
 
 # {"op": "register_read", "parameters": [{"type": "field", ...}, {"type": "register_array", ...}, {"type": "field"}]}
 def register_read(context: Context, target: Argument, register: Register, index: Expression) -> Run:
-    """An index beyond the end skips the statement, as in a BMv2 that is built with its checks."""
+    """Write a register's element to a field; an index beyond the end skips the statement, as in a checked BMv2."""
     cells, write, position = context.state.registers[register.name], store(context, target), value_of(context, index)
 
     def run(packet: Packet) -> None:
@@ -32,6 +32,7 @@ def register_read(context: Context, target: Argument, register: Register, index:
 
 # {"op": "register_write", "parameters": [{"type": "register_array", ...}, {"type": "field", ...}, {"type": "field"}]}
 def register_write(context: Context, register: Register, index: Expression, value: Expression) -> Run:
+    """Write a value to a register's element; an index beyond the end skips the statement."""
     cells, ones = context.state.registers[register.name], (1 << register.bits) - 1
     position, number = value_of(context, index), value_of(context, value)
 
@@ -45,6 +46,7 @@ def register_write(context: Context, register: Register, index: Expression, valu
 
 # {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}
 def count(context: Context, counter: Counter, index: Expression) -> Run:
+    """Add the packet to an element of a counter; an index beyond the end skips the statement."""
     cells, position = context.state.counters[counter.name], value_of(context, index)
 
     def run(packet: Packet) -> None:
@@ -57,6 +59,7 @@ def count(context: Context, counter: Counter, index: Expression) -> Run:
 
 # {"op": "execute_meter", "parameters": [{"type": "meter_array", ...}, {"type": "field", ...}, {"type": "field", ...}]}
 def execute_meter(context: Context, meter: Meter, index: Expression, target: Argument) -> Run:
+    """Write the packet's colour, by a meter's cell, to a field; an index beyond the end skips the statement."""
     cells = context.state.meters[meter.name]
     position, write = value_of(context, index), store(context, target)
 
@@ -70,7 +73,7 @@ def execute_meter(context: Context, meter: Meter, index: Expression, target: Arg
 
 # {"op": "modify_field_with_hash_based_offset", "parameters": [field, base, {"type": "calculation", ...}, size]}
 def hash_into_range(context: Context, target: Argument, base: Expression, hashed: Calculation, size: Expression) -> Run:
-    """A number from `base`, at most `size` (0 counts as 1) of them."""
+    """Write base + hash % size to a field; a size of 0 counts as 1."""
     write, compute = store(context, target), calculation_of(context, hashed)
     least, numbers = value_of(context, base), value_of(context, size)
     return lambda packet: write(packet, (compute(packet) % (numbers(packet) or 1) + least(packet)) & WORD)
@@ -78,7 +81,7 @@ def hash_into_range(context: Context, target: Argument, base: Expression, hashed
 
 # {"op": "modify_field_rng_uniform", "parameters": [{"type": "field", ...}, {"type": "hexstr"}, {"type": "hexstr"}]}
 def random_number(context: Context, target: Argument, low: Expression, high: Expression) -> Run:
-    """Any number of the range; an empty range leaves the target as it is."""
+    """Write a number from `low` to `high` to a field; an empty range leaves the field as it is."""
     write, least, most, draw = (
         store(context, target),
         value_of(context, low),
@@ -96,7 +99,7 @@ def random_number(context: Context, target: Argument, low: Expression, high: Exp
 
 # {"op": "log_msg", "parameters": [{"type": "string", "value": "port {}"}, {"type": "parameters_vector", ...}]}
 def log_message(context: Context, text: Text, values: Arguments) -> Run:
-    """A line of the trace, and nothing where nobody listens."""
+    """Add a line to the trace; without a trace, do nothing."""
     numbers, pieces = [value_of(context, value) for value in values.values], text.value.split("{}")
     note = context.trace.note
 

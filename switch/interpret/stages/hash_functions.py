@@ -9,12 +9,13 @@ Hash = Callable[[bytes], int]
 
 
 def reflected(value: int, bits: int) -> int:
+    """`value` with its lowest `bits` bits in the opposite order."""
     return int(f"{value:0{bits}b}"[::-1], 2)
 
 
 @cache
 def crc_table(polynomial: int, bits: int) -> tuple[int, ...]:
-    """The remainder of each byte."""
+    """For each byte, the remainder of the division of that byte by the polynomial."""
     top, ones, table = 1 << bits - 1, (1 << bits) - 1, []
     for byte in range(256):
         remainder = byte << bits - 8
@@ -28,7 +29,7 @@ REFLECTED_BYTES = tuple(reflected(byte, 8) for byte in range(256))
 
 
 def crc(bits: int, polynomial: int, first: int, last: int, reflect: bool) -> Hash:
-    """A cyclic redundancy check that begins with `first` and whose result is combined with `last`."""
+    """A cyclic redundancy check that begins with `first`; its result is combined with `last` by exclusive or."""
     table, ones = crc_table(polynomial, bits), (1 << bits) - 1
 
     def compute(data: bytes) -> int:
@@ -42,18 +43,21 @@ def crc(bits: int, polynomial: int, first: int, last: int, reflect: bool) -> Has
 
 
 def internet_checksum(data: bytes) -> int:
-    """RFC 1071: the complement of the sum in ones' complement of 16-bit words, which is their number modulo 65535."""
+    """RFC 1071: the complement of the sum of all 16-bit words in ones' complement.
+
+    That sum is the bytes as one number, modulo 65535.
+    """
     number = int.from_bytes(data if len(data) % 2 == 0 else data + b"\0", "big")
     return ~(number % 0xFFFF or (0xFFFF if number else 0)) & 0xFFFF
 
 
 def identity(data: bytes) -> int:
-    """The first 8 bytes."""
+    """The first 8 bytes as a number."""
     return int.from_bytes(data[:8], "big")
 
 
 def exclusive_or(size: int) -> Hash:
-    """All words of `size` bytes, the last one filled up with 0."""
+    """The exclusive or of all words of `size` bytes; the last one is filled up with 0."""
 
     def compute(data: bytes) -> int:
         result = 0

@@ -1,4 +1,4 @@
-"""Ingress and egress pipelines as functions of a packet: each node is one, and gives the number of the next."""
+"""Ingress and egress as functions of a packet: each node is one, and returns the number of the node that follows."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ Following = dict[str | None, int]
 
 # {"name": "node_3", "expression": {...}, "true_next": "x", "false_next": null}
 def conditional_of(context: Context, node: Conditional, following: Following) -> Value:
+    """The function of a condition."""
     with context.located(node.source):
         condition = context.trace.condition(node, value_of(context, node.condition))
     true_next, false_next = following[node.true_next], following[node.false_next]
@@ -50,7 +51,10 @@ def conditional_of(context: Context, node: Conditional, following: Following) ->
 
 
 class Ends(NamedTuple):
-    """Where a table's packets go on: after a hit, or a miss, by the number of the action that ran."""
+    """The nodes after a table, after a hit and after a miss, by the number of the action that ran.
+
+    `without_action` follows a miss in a table without a default action.
+    """
 
     hit: dict[int, int]
     miss: dict[int, int]
@@ -58,6 +62,7 @@ class Ends(NamedTuple):
 
 
 def ends_of(table: Table, following: Following) -> Ends:
+    """The numbers of the nodes that follow a table."""
     by_action = {number: following[name] for number, name in table.after.items()}
     if not table.by_outcome:
         return Ends(by_action, by_action, following[table.base_next])
@@ -67,6 +72,7 @@ def ends_of(table: Table, following: Following) -> Ends:
 
 # {"name": "t", "key": [...], "action_ids": [6, 0], "next_tables": {...}, "default_entry": {...}}
 def table_of(context: Context, table: Table, following: Following) -> Value:
+    """The function of a table: look the key up, run an action, and go on."""
     with context.located(table.source):
         key, runs = key_of(context, table), {action.number: runner(context, action) for action in table.actions}
         choose, hit = call_of(context, table), on_hit(context, table)
@@ -92,7 +98,7 @@ def table_of(context: Context, table: Table, following: Following) -> Value:
 
 
 def runner(context: Context, action: Action) -> Callable[[Packet, tuple[int, ...]], None]:
-    """Runs an action with these values in the places of its parameters."""
+    """The function that runs an action with these values as its parameters."""
     run, first, count = action_of(context, action), context.places.parameters, len(action.parameters)
     if not count:
         return lambda packet, _values: run(packet)
@@ -105,7 +111,7 @@ def runner(context: Context, action: Action) -> Callable[[Packet, tuple[int, ...
 
 
 def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None] | None:
-    """What a hit does before the action, if anything: the entry's counter counts and its meter gives a colour."""
+    """The function of what a hit does before its action: count, and give a colour; None if it does nothing."""
     if not table.counted and table.meter is None:
         return None
     meter = context.program.direct_meters[table.meter] if table.meter else None
@@ -122,6 +128,7 @@ def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None
 
 
 def key_of(context: Context, table: Table) -> Callable[[Packet], tuple[int, ...]]:
+    """The function that gives a packet's key in a table."""
     parts = [part_of(context, part) for part in table.key]
     if len(parts) == 1:
         only = parts[0]
@@ -131,7 +138,7 @@ def key_of(context: Context, table: Table) -> Callable[[Packet], tuple[int, ...]
 
 # {"match_type": "exact", "name": "hdr.ina.job", "target": ["ina", "job"], "mask": null}
 def part_of(context: Context, part: MatchKey) -> Value:
-    """A part of the key in its bits; 0 of a header that is not there."""
+    """The function that gives one part of a packet's key, in its bits; 0 for a header that is not valid."""
     if isinstance(part.value, Unknown):
         raise context.refusal(f"{part.value.kind} '{part.value.name}' as a key")
     value = value_of(context, part.value)

@@ -1,4 +1,4 @@
-"""What the parts of the interpreter share while a program is made into functions; and refusals by name."""
+"""What the stages share while a program is made into functions of a packet; and refusals by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ELSEWHERE = "write it with what v1model.p4 declares, or run the program on BMv2 
 
 
 class Context:
-    """One program being loaded: where its fields are, the state that it works on, and who listens."""
+    """One program being made into functions: the places of its fields, the switch's state, and the trace."""
 
     def __init__(self, program: Program, places: Places, state: State, trace: Trace) -> None:
         self.program = program
@@ -27,7 +27,7 @@ class Context:
 
     @contextmanager
     def located(self, source: Source | None) -> Iterator[None]:
-        """What is refused inside is at `source` in the P4 program."""
+        """Whatever is refused inside is said to be at `source` in the P4 program."""
         outer, self.source = self.source, source or self.source
         try:
             yield

@@ -1,4 +1,4 @@
-"""Meters: arrays of cells; a cell has a bucket of tokens for each rate, and gives a packet its colour."""
+"""Meters: arrays of cells, each with a bucket of tokens for each rate, which give a packet its colour."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Bucket:
-    """Filled at `rate` tokens a microsecond up to `burst`; `counted` tokens have come since the meter began."""
+    """A bucket that gets `rate` tokens a microsecond, up to `burst`; `counted` have come since the meter began."""
 
     rate: float
     burst: int
@@ -17,6 +17,7 @@ class Bucket:
     counted: int = 0
 
     def fill(self, elapsed_us: int) -> None:
+        """Add the tokens that have come by this time since the meter began."""
         total = int(elapsed_us * self.rate)
         self.tokens = min(self.tokens + total - self.counted, self.burst)
         self.counted = total
@@ -27,14 +28,14 @@ Rates = Sequence[tuple[float, int]]
 
 
 class MeterCell:
-    """One cell of a meter; without rates every packet is green (0)."""
+    """One cell of a meter. Without rates every packet is green (0)."""
 
     def __init__(self, rates: Rates = ()) -> None:
         made = [Bucket(rate, burst, colour, burst) for colour, (rate, burst) in enumerate(rates, start=1)]
         self.buckets = made[::-1]
 
     def colour(self, elapsed_us: int, size: int) -> int:
-        """The colour of a packet of `size` tokens: that of the highest rate which it exceeds."""
+        """The colour of a packet of `size` tokens: that of the highest rate that it exceeds."""
         for bucket in self.buckets:
             bucket.fill(elapsed_us)
             if bucket.tokens < size:
@@ -44,7 +45,7 @@ class MeterCell:
 
 
 class MeterState:
-    """The cells of one meter, made when they are first used."""
+    """The cells of one meter; each is made when it is first used."""
 
     def __init__(self, size: int, of_bytes: bool, clock: Callable[[], int]) -> None:
         self.size, self.of_bytes, self.clock = size, of_bytes, clock
@@ -53,7 +54,7 @@ class MeterState:
         self.cells: dict[int, MeterCell] = {}
 
     def set_rates(self, index: int | None, rates: Rates) -> None:
-        """Give one cell, or all, these rates and full buckets."""
+        """Give one cell, or all (`index` None), these rates and full buckets."""
         if index is None:
             self.rates = rates
             self.cells.clear()

@@ -1,4 +1,4 @@
-"""A packet on its way through the program: one list of numbers, and where in it each field stands."""
+"""A packet on its way through the program: one list of numbers, and the places in it of all fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_SESSION = -1
 
 
 class Packet(list[int]):
-    """The values of all fields of one packet, by their `Places`; beside them, what BMv2 keeps for each packet."""
+    """The values of all fields of one packet, at the places that `Places` gives; and what BMv2 keeps beside them."""
 
     data = b""
     """The bytes that the parser reads."""
@@ -40,10 +40,11 @@ class Packet(list[int]):
 
     @property
     def payload(self) -> bytes:
+        """The bytes behind the parsed headers, cut to as many as the packet is truncated to."""
         return self.data[self.parsed : self.truncated if self.truncated is None else self.parsed + self.truncated]
 
     def copy_with(self, values: list[int]) -> Packet:
-        """Another packet with the same bytes and these values; nothing that actions asked for is kept."""
+        """Another packet with the same bytes and these values, without what actions have asked for."""
         other = Packet(values)
         other.data, other.parsed, other.port = self.data, self.parsed, self.port
         other.received, other.length = self.received, self.length
@@ -55,7 +56,7 @@ Run = Callable[[Packet], None]
 
 
 class Places:
-    """Where everything of a packet stands: each header's validity and behind it its fields, metadata first.
+    """Where everything of a packet stands: for each header its validity and then its fields, metadata first.
 
     Behind the fields of a header with one of variable length stands that length in bits. Then come the number of
     elements in each stack that the parser has filled, and the parameters of the action that runs.
@@ -80,7 +81,10 @@ class Places:
 
     @cached_property
     def initial(self) -> list[int]:
-        """A packet before the parser: metadata is there and 0, no header is. To be read when all places are taken."""
+        """The values of a packet before the parser: metadata is valid and 0, no header is valid.
+
+        To be read only when all places have been taken.
+        """
         values = [0] * self.size
         for header in self.program.headers.values():
             values[self.base[header.name]] = int(header.metadata)
@@ -92,18 +96,18 @@ class Places:
         return self.base[field.header] + 1 + names.index(field.name)
 
     def length(self, header: str) -> int | None:
-        """The place of the length of the field of variable length, if the header has one."""
+        """The place of the length of the header's variable field; None if it has none."""
         found = self.program.headers[header]
         return self.base[header] + 1 + len(found.fields) if has_variable(found) else None
 
     @cached_property
     def siblings(self) -> dict[int, tuple[int, ...]]:
-        """For each header of a union, the others: at most one of them is valid."""
+        """For each header of a union, by its place, the places of the other members."""
         members = [[self.base[name] for name in union.members.values()] for union in self.program.unions.values()]
         return {base: tuple(other for other in bases if other != base) for bases in members for base in bases}
 
     def intrinsic(self, name: str) -> tuple[int, int]:
-        """Place and mask of a field that the switch uses, as BMv2 names it; a place of its own if there is none."""
+        """Place and mask of a field that the switch uses, by BMv2's name; a place of its own if there is none."""
         field = self.program.aliases.get(name)
         if field is None:
             header, _, wanted = name.partition(".")
@@ -114,9 +118,10 @@ class Places:
 
 
 def has_variable(header: Header) -> bool:
+    """Whether a header has a field of variable length."""
     return any(field.variable for field in header.fields)
 
 
 def block_size(header: Header) -> int:
-    """How many places a header takes."""
+    """How many places a header takes in a packet."""
     return 1 + len(header.fields) + has_variable(header)

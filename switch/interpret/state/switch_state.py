@@ -1,4 +1,4 @@
-"""What a running switch holds apart from packets: tables, registers, counters, meters, groups, mirror sessions."""
+"""What a running switch holds beside packets: tables, registers, counters, meters, groups, mirror sessions."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class CounterState:
         self.packets, self.bytes = [0] * size, [0] * size
 
     def add(self, index: int, size: int) -> None:
+        """Count one packet of `size` bytes."""
         self.packets[index] += 1
         self.bytes[index] += size
 
@@ -75,10 +76,11 @@ class State:
             self.registers[preset.register][preset.index] = preset.value
 
     def add(self, entry: TableEntry | ProfileEntry, calls: tuple[ActionCall, ...]) -> None:
+        """Add an entry that was checked, with the actions that it may run."""
         self.tables[entry.table].add(Installed(entry.key, entry.priority, calls))
 
     def check_tables(self, entries: SwitchEntries) -> None:
-        """Entries must be new and find room, and what is const in the program stays."""
+        """Raise `InputError` for entries that are not new or find no room, and for changes of const parts."""
         by_table: dict[str, list[TableEntry | ProfileEntry]] = {}
         added: list[TableEntry | ProfileEntry] = [*entries.tables, *entries.profiled]
         for entry in added:
@@ -107,7 +109,7 @@ class State:
         return [found[identity] for identity in sorted(found, key=lambda identity: (identity[0], identity[1] or 0))]
 
     def read_counter(self, name: str) -> tuple[list[int], list[int]]:
-        """Packets and bytes of a counter's cells, or of the entries that a direct counter counts for."""
+        """Packets and bytes of a counter's cells, or of the entries of a direct counter's table."""
         direct = self.program.direct_counters.get(name)
         if direct is None:
             cells = self.counters[self.program.counter(name).name]
@@ -117,7 +119,7 @@ class State:
 
 
 def check_room(program: Program) -> None:
-    """Raise `UnsupportedError` for arrays that a process cannot keep."""
+    """Raise `UnsupportedError` for arrays that are too large to be kept in this process."""
     arrays: list[Register | Counter] = [*program.registers.values(), *program.counters.values()]
     for array in arrays:
         if array.size > MOST_CELLS:

@@ -1,4 +1,4 @@
-"""What tables hold, and how an entry is found."""
+"""The entries of tables, and how the one that matches a packet is found."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Identity = tuple[tuple[Test, ...], int | None]
 
 @dataclass(eq=False)
 class Installed:
-    """One entry of a running table: the action that it runs, or those of which the table's selector chooses.
+    """One entry of a running table; `calls` has several actions if the table's selector chooses one of them.
 
-    `number` counts a table's entries as they come, which is the cell of a direct meter.
+    `number` counts a table's entries in the order in which they were added: it is the cell of a direct meter.
     """
 
     key: tuple[KeyPart, ...]
@@ -37,7 +37,10 @@ class Installed:
 
 
 class TableState:
-    """The entries of one table. `find` gives the one that matches a packet's key, or None."""
+    """The entries of one table. `find` gives the one that matches a packet's key, or None.
+
+    Keys that match exactly are looked up in `exact`; other entries are in `ordered`, those that win first.
+    """
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -49,7 +52,7 @@ class TableState:
         self.find: Callable[[Key], Installed | None] = self.exact.get if table.match == "exact" else self.search
 
     def search(self, key: Key) -> Installed | None:
-        """The first match in the order of prefixes or priorities."""
+        """The first entry that matches, in the order in which entries win."""
         if key not in self.found:
             if len(self.found) >= REMEMBERED:
                 self.found.clear()
@@ -57,7 +60,7 @@ class TableState:
         return self.found[key]
 
     def add(self, entry: Installed) -> None:
-        """Add an entry that was checked; of equal keys and priorities there is one."""
+        """Add an entry that was checked; it replaces one with the same key and priority."""
         entry.number = len(self.entries)
         self.entries[self.identity(entry.key, entry.priority)] = entry
         tests = self.tests(entry.key)
@@ -77,13 +80,15 @@ class TableState:
         return found
 
     def tests(self, key: Sequence[KeyPart]) -> list[Test]:
+        """The tests of all parts of an entry's key."""
         return [test_of(part, value) for part, value in zip(self.table.key, key, strict=True)]
 
     def identity(self, key: Sequence[KeyPart], priority: int | None) -> Identity:
+        """What no other entry of this table has."""
         return tuple((least, most, mask) for mask, least, most in self.tests(key)), priority
 
     def check_new(self, keys: Sequence[tuple[tuple[KeyPart, ...], int | None]]) -> None:
-        """These (key, priority) must be new, and find room, in a table that the control plane may change."""
+        """Raise `InputError` unless these (key, priority) are new, find room, and the table takes entries."""
         name, seen = self.table.name, set(self.entries)
         if keys and not self.table.key:
             raise InputError(f"table '{name}' has no key: it takes no entries")

@@ -1,4 +1,7 @@
-"""What happens to a packet, line by line, in the words of BMv2's log; and a listener that hears and costs nothing."""
+"""What happens to a packet, line by line, in the words of BMv2's log.
+
+`Trace` hears nothing and costs nothing: it returns the functions that it is given as they are. `Lines` wraps them.
+"""
 
 from __future__ import annotations
 
@@ -13,35 +16,35 @@ from switch.program.pipelines import Conditional, Table
 
 
 class Trace:
-    """Hears nothing: what it is given to watch it gives back as it is."""
+    """A trace that is not kept."""
 
     listens = False
 
     def note(self, line: str) -> None:
-        """Something that the switch does."""
+        """Hear of something that the switch does."""
 
     def state(self, _state: ParserState, run: Value) -> Value:
-        """A state of the parser."""
+        """The function of a parser state, watched."""
         return run
 
     def key(self, _state: ParserState, run: Value) -> Value:
-        """What a state of the parser decides by."""
+        """The function of what a parser state looks at, watched."""
         return run
 
     def statement(self, _primitive: Primitive, run: Run) -> Run:
-        """A statement of an action, of the parser or of the deparser."""
+        """The function of a statement of an action, of the parser or of the deparser, watched."""
         return run
 
     def condition(self, _node: Conditional, run: Value) -> Value:
-        """A condition of a pipeline."""
+        """The function of a condition of a pipeline, watched."""
         return run
 
     def table(self, table: Table, key: Sequence[int], found: Installed | None, call: ActionCall | None) -> None:
-        """A table that was searched, before the action runs."""
+        """Hear of a table that was searched, before the action runs."""
 
 
 class Lines(Trace):
-    """Keeps a line for each step."""
+    """A trace that keeps a line for each step."""
 
     listens = True
 
@@ -50,9 +53,12 @@ class Lines(Trace):
         self.lines: list[str] = []
 
     def note(self, line: str) -> None:
+        """Keep a line."""
         self.lines.append(line)
 
     def state(self, state: ParserState, run: Value) -> Value:
+        """The function of a parser state, which notes that it is entered and how far it parses."""
+
         def watched(packet: Packet) -> int:
             self.note(f"Parser 'parser' entering state '{state.name}'")
             following = run(packet)
@@ -62,6 +68,8 @@ class Lines(Trace):
         return watched
 
     def key(self, state: ParserState, run: Value) -> Value:
+        """The function of what a parser state looks at, which notes the value."""
+
         def watched(packet: Packet) -> int:
             value = run(packet)
             self.note(f"Parser state '{state.name}': key is {value:#x}")
@@ -70,7 +78,7 @@ class Lines(Trace):
         return watched
 
     def statement(self, primitive: Primitive, run: Run) -> Run:
-        """The statement's line of P4, and what it leaves in the field that it writes first, if it writes one."""
+        """The function of a statement, which notes its line of P4 and what it writes to a field, if it does."""
         named = str(primitive.source) if primitive.source else primitive.name
         targets = [each for each in primitive.arguments[:1] if isinstance(each, Field)]
 
@@ -82,6 +90,7 @@ class Lines(Trace):
         return watched
 
     def condition(self, node: Conditional, run: Value) -> Value:
+        """The function of a condition, which notes whether it holds."""
         named = node.source.fragment if node.source else node.name
 
         def watched(packet: Packet) -> int:
@@ -92,6 +101,7 @@ class Lines(Trace):
         return watched
 
     def table(self, table: Table, key: Sequence[int], found: Installed | None, call: ActionCall | None) -> None:
+        """Note the key, hit or miss, and the action with its parameters."""
         self.note(f"Applying table '{table.name}'")
         for part, value in zip(table.key, key, strict=True):
             self.note(f"* {part.name}: {value:#x}")

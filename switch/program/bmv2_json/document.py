@@ -8,12 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from switch.program.bmv2_json.arguments import read_expression
-from switch.program.bmv2_json.declarations import (
-    Declarations,
-    read_declarations,
-    read_direct_counters,
-    read_value_sets,
-)
+from switch.program.bmv2_json.declarations import Declarations, read_declarations, read_direct_counters, read_value_sets
 from switch.program.bmv2_json.hash_inputs import read_field_list, read_profiles
 from switch.program.bmv2_json.match_tables import read_pipeline
 from switch.program.bmv2_json.parse_states import read_parser
