@@ -35,14 +35,13 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from math import isclose, isfinite
 
-from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.plan import MOST_BITS, AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
 from topo.errors import PlanError
 from topo.fabric.fabric import Fabric
 
 TOLERANCE = 1e-9
-MOST_CHILDREN = 64
 MOST_LABELS = 65535
 
 
@@ -177,8 +176,8 @@ class TreeCheck:
         if not 0 <= aggregator.pipeline < len(switch.pipelines):
             why = f"pipeline {aggregator.pipeline} of {len(switch.pipelines)}, counted from 0"
             raise self.broken("ina", what, why)
-        if not 1 <= len(aggregator.children) <= MOST_CHILDREN:
-            raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {MOST_CHILDREN}")
+        if not 1 <= len(aggregator.children) <= MOST_BITS:
+            raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {MOST_BITS}")
         least = policy_of(self.tree.policy).versions
         if aggregator.first_slot < 0 or aggregator.slots < least:
             why = f"{aggregator.slots} slots from {aggregator.first_slot} on; policy '{self.tree.policy}' needs {least}"

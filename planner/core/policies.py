@@ -1,7 +1,7 @@
 """What a tree's aggregators do with their slots: one policy for each protocol of the papers.
 
-A policy consists of table entries, nothing else: `bits` goes into the entry of every child (the POLICY constants of
-`p4/ina.p4`), and workers compute slots and windows from the rest.
+A policy becomes table entries, nothing else: `planner.install.plan_entries` writes its bits into the entry of every
+child, and workers compute slots and windows from the rest.
 """
 
 from __future__ import annotations
@@ -10,25 +10,28 @@ from dataclasses import dataclass
 
 from topo.errors import unknown_name
 
-ROOT, HOLD, SHADOW, EVICT, NOTIFY = 0x01, 0x02, 0x04, 0x08, 0x10
-"""The policy bits of `p4/ina.p4`. ROOT is not a policy's but an aggregator's: the one that has no parent."""
-
 
 @dataclass(frozen=True)
 class SlotPolicy:
     """How fragments share slots.
 
-    - `bits`: the policy bits of `p4/ina.p4`
     - `shared`: every tree may use every slot of a pipeline, a fragment finds its slot by a hash, and one that finds it
       busy goes on unaggregated; otherwise each tree owns a segment
     - `versions`: how many windows of fragments fit a segment
+    - `holds`: what is sent again is summed as well, so that no partial sum ever leaves
+    - `shadows`: a finished sum stays in its slot for those who ask again
+    - `evicts`: a fragment of higher priority takes a busy slot
+    - `notifies`: a fragment that finds its slot busy goes back as a notice with ECN
     - `needs_root`: the root is a switch, and nothing partial leaves an aggregator
     - `until_result`: a slot becomes free when the result comes back, not when its sum leaves
     """
 
-    bits: int = 0
     shared: bool = False
     versions: int = 1
+    holds: bool = False
+    shadows: bool = False
+    evicts: bool = False
+    notifies: bool = False
     needs_root: bool = False
     until_result: bool = False
 
@@ -38,16 +41,16 @@ class SlotPolicy:
 
         Such an answer does not show whose fragment was missing.
         """
-        return bool(self.bits & SHADOW) or self.until_result
+        return self.shadows or self.until_result
 
 
 POLICIES = {
-    "shadow-copy": SlotPolicy(HOLD | SHADOW, versions=2),
+    "shadow-copy": SlotPolicy(holds=True, shadows=True, versions=2),
     "goat": SlotPolicy(),
     "atp": SlotPolicy(shared=True, until_result=True),
-    "esa": SlotPolicy(EVICT, shared=True),
-    "switchml": SlotPolicy(HOLD | SHADOW, versions=2, needs_root=True),
-    "p4inc-aoi": SlotPolicy(HOLD | SHADOW | NOTIFY, versions=2, needs_root=True),
+    "esa": SlotPolicy(shared=True, evicts=True),
+    "switchml": SlotPolicy(holds=True, shadows=True, versions=2, needs_root=True),
+    "p4inc-aoi": SlotPolicy(holds=True, shadows=True, notifies=True, versions=2, needs_root=True),
 }
 """By the method whose paper describes them: SwitchML's shadow copies below a PS; GOAT's exclusive segments (section
 III); ATP's slots by hash, first come first served; ESA's preemption by priority; SwitchML's pool with two versions;

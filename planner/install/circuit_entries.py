@@ -10,14 +10,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from planner.install.program import ADMISSION, FORWARD, PIPELINE, RESULTS, SEND
 from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from topo.errors import PlanError
 from topo.fabric.circuits import Circuit, Interconnect
 from topo.fabric.fabric import Fabric
-
-PIPELINE, ADMISSION = "InaIngress.pipeline", "InaIngress.admission"
-FORWARD, RESULTS = "InaIngress.forward", "InaIngress.results"
-SEND = "InaIngress.send"
 
 Lines = dict[str, list[int]]
 """By peer, the ports of a unit that have a circuit to it."""

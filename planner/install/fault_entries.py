@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
+from planner.install import program
 from switch.entries import Entries, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric
 
-DRAWS = ("InaIngress.arrival.draws", "InaIngress.doubling.draws", "InaEgress.departure.draws")
-"""The registers that hold, for each port, the state of its random numbers."""
 LARGEST = (1 << 32) - 1
 ORIGINAL, COPY = 0, 2
 """The number of the replica that stands for a packet to one port, and that of a further copy of a packet to many."""
@@ -89,7 +88,7 @@ def arrival_rows(arriving: Mapping[int, LinkFaults], doubles: bool) -> Iterator[
     for port, found in arriving.items():
         if doubles or found.drop or found.reorder:
             shares = (share_of(found.drop), share_of(found.reorder))
-            yield TableEntry("InaIngress.arrival.arriving", (port,), "InaIngress.arrival.faulty", shares)
+            yield TableEntry(program.ARRIVING, (port,), program.ARRIVAL_FAULTY, shares)
 
 
 def departure_rows(to_hosts: Mapping[int, LinkFaults]) -> Iterator[TableEntry]:
@@ -97,7 +96,7 @@ def departure_rows(to_hosts: Mapping[int, LinkFaults]) -> Iterator[TableEntry]:
     for port, found in to_hosts.items():
         if found.drop:
             share = (share_of(found.drop),)
-            yield TableEntry("InaEgress.departure.leaving", (port,), "InaEgress.departure.faulty", share)
+            yield TableEntry(program.LEAVING, (port,), program.DEPARTURE_FAULTY, share)
 
 
 def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[list[TableEntry], list[MulticastGroup]]:
@@ -115,7 +114,7 @@ def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[
             ways.append(((0, group.group), group.ports, more))
     for (way, ports, more), number in zip(ways, numbers, strict=False):
         share = share_of(max(twice[port] for _, port in more))
-        rows.append(TableEntry("InaIngress.doubling.ways", way, "InaIngress.doubling.doubled", (share, number)))
+        rows.append(TableEntry(program.WAYS, way, program.DOUBLED, (share, number)))
         groups.append(MulticastGroup(number, ports, more))
     return rows, groups
 
@@ -123,7 +122,7 @@ def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[
 def beginnings(switch: str, ports: Mapping[int, str], seed: int) -> Iterator[RegisterPreset]:
     """The state with which each port's random sequence begins, drawn from `seed` and the switch's name."""
     random = Random(f"{seed} {switch}")
-    for register in DRAWS:
+    for register in program.DRAWS:
         for port in sorted(ports):
             yield RegisterPreset(register, port, random.getrandbits(32))
 

@@ -12,16 +12,14 @@ from itertools import pairwise
 
 from planner.core.check import check
 from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
-from planner.core.policies import ROOT, SHADOW, policy_of
+from planner.core.policies import SlotPolicy, policy_of
 from planner.core.problem import Problem
+from planner.install import program
+from planner.install.program import KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
 from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from topo.errors import PlanError
 from topo.fabric.addresses import addresses
 from topo.fabric.fabric import Fabric, Switch
-
-KIND_GRADIENT, KIND_RESULT, KIND_NOTICE = 1, 2, 3
-SLOTS_PER_PIPELINE = 512
-MOST_PORTS = 512
 
 Row = tuple[str, TableEntry]
 """A switch's name and an entry of it."""
@@ -63,7 +61,7 @@ def entries(problem: Problem, plan: Plan) -> Entries:
 def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGroup]]) -> SwitchEntries:
     """One switch's entries: its pipelines, then its rows, each once, and its multicast groups."""
     pipelines = [
-        TableEntry("InaIngress.pipeline", (port,), "InaIngress.set_pipeline", (number,))
+        TableEntry(program.PIPELINE, (port,), program.SET_PIPELINE, (number,))
         for number, ports in enumerate(switch.pipelines)
         for port in ports
     ]
@@ -82,9 +80,9 @@ def check_limits(fabric: Fabric, plan: Plan) -> None:
                         f"{SLOTS_PER_PIPELINE} slots per pipeline; set the fabric's aggregator_slots to at most that"
                     )
     for switch in fabric.switches:
-        if max(switch.ports, default=0) >= MOST_PORTS:
+        if max(switch.ports, default=0) >= PORTS:
             raise PlanError(
-                f"switch '{switch.name}' has port {max(switch.ports)}: the P4 program takes ports 0 to {MOST_PORTS - 1}"
+                f"switch '{switch.name}' has port {max(switch.ports)}: the P4 program takes ports 0 to {PORTS - 1}"
             )
 
 
@@ -97,14 +95,14 @@ def gradient_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
                 yield admission(fabric, (node, following), (KIND_GRADIENT, *tree.key, label))
             if node in fabric.switch_by_name:
                 port = fabric.port_numbers[node, following]
-                yield node, TableEntry("InaIngress.forward", (*tree.key, label), "InaIngress.send", (port,))
+                yield node, TableEntry(program.FORWARD, (*tree.key, label), program.SEND, (port,))
 
 
 def admission(fabric: Fabric, link: tuple[str, str], packet: tuple[int, int, int, int]) -> Row:
     """The entry by which the switch at the end of `link` admits packets of this (kind, job, tree, label) from it."""
     peer, switch = link
     port = fabric.port_numbers[switch, peer]
-    return switch, TableEntry("InaIngress.admission", (port, *packet), "InaIngress.admit")
+    return switch, TableEntry(program.ADMISSION, (port, *packet), program.ADMIT)
 
 
 def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
@@ -112,14 +110,25 @@ def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
     for aggregator in tree.tree.aggregators:
         full = (1 << len(tree.tree.summands(aggregator))) - 1
         freed = is_freed_by_results(fabric, tree.tree, aggregator)
-        policy = policy_of(tree.tree.policy).bits | (ROOT if aggregator.label == ROOT_LABEL else 0)
-        policy |= SHADOW if freed else 0
+        policy = policy_bits(policy_of(tree.tree.policy), is_root=aggregator.label == ROOT_LABEL, freed=freed)
         owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, policy)
         bits = tree.tree.bits(aggregator) | ({ROOT_LABEL: 0} if freed else {})
         for label, child in bits.items():
             key = (aggregator.pipeline, *tree.key, label)
-            entry = TableEntry("InaIngress.aggregation", key, "InaIngress.aggregate", (child, full, *owned))
+            entry = TableEntry(program.AGGREGATION, key, program.AGGREGATE, (child, full, *owned))
             yield aggregator.switch, entry
+
+
+def policy_bits(policy: SlotPolicy, *, is_root: bool, freed: bool) -> int:
+    """A policy as the P4 program takes it. Slots that are `freed` by results keep their sums until then."""
+    said = {
+        program.POLICY_ROOT: is_root,
+        program.POLICY_HOLD: policy.holds,
+        program.POLICY_SHADOW: policy.shadows or freed,
+        program.POLICY_EVICT: policy.evicts,
+        program.POLICY_NOTIFY: policy.notifies,
+    }
+    return sum(bit for bit, holds in said.items() if holds)
 
 
 def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
@@ -142,7 +151,7 @@ def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
                 yield admission(fabric, (parent, node), (kind, *tree.key, ROOT_LABEL))
     for switch in [*parents, tree.tree.root]:
         if switch in fabric.switch_by_name:
-            yield switch, TableEntry("InaIngress.results", tree.key, "InaIngress.replicate", (tree.group,))
+            yield switch, TableEntry(program.RESULTS, tree.key, program.REPLICATE, (tree.group,))
 
 
 def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
@@ -238,4 +247,4 @@ def route_rows(fabric: Fabric, routes: Routes) -> Iterator[Row]:
     ipv4 = {host: address.ipv4 for host, address in addresses(fabric).items()}
     for (switch, host), following in routes.items():
         port = fabric.port_numbers[switch, following]
-        yield switch, TableEntry("InaIngress.ipv4_route", (ipv4[host],), "InaIngress.send", (port,))
+        yield switch, TableEntry(program.IPV4_ROUTE, (ipv4[host],), program.SEND, (port,))

@@ -12,7 +12,7 @@ from itertools import count
 from typing import NamedTuple
 
 from planner.core.loads import sending_rate_bps
-from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.core.slots import DEFAULT_WINDOW, assign_slots
 from planner.core.solving import SolverOutcome
@@ -24,7 +24,7 @@ from topo.fabric.up_down import is_path
 Inp = tuple[str, int]
 """An input pipeline: the switch and the pipeline's number."""
 
-MAX_CHILDREN = 64
+MAX_CHILDREN = MOST_BITS
 """The most flows that an aggregator sums: a slot's bitmap has a bit for each."""
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from planner.core.policies import ROOT
+from planner.install.program import POLICY_ROOT
 from switch.entries import Entries, SwitchEntries
 from topo.fabric.addresses import addresses
 from topo.fabric.fabric import Fabric
@@ -143,7 +143,7 @@ class Network:
         slot = self.slots.pop(index)
         complete = slot.bitmap == entry.full
         total = replace(packet, label=entry.own_label, workers=slot.workers, partial=not complete)
-        if complete and entry.policy & ROOT:
+        if complete and entry.policy & POLICY_ROOT:
             self.by_tree(switch, tables, replace(total, kind=RESULT))
         else:
             self.by_label(switch, tables, total)

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import random
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 from entries_model import GRADIENT, NOTICE, RESULT, Network, Packet, Slot
 from planner_cases import first_is_server, job, single
 
-from planner.core import policies
 from planner.core.evaluate import evaluate
 from planner.core.loads import flow_counts
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Problem
 from planner.core.solving import SolverOutcome
-from planner.install.plan_entries import (
-    KIND_GRADIENT,
-    KIND_NOTICE,
-    KIND_RESULT,
-    MOST_PORTS,
-    SLOTS_PER_PIPELINE,
-    entries,
-)
+from planner.install.plan_entries import entries
+from planner.install.program import SLOTS_PER_PIPELINE
 from planner.registry import METHODS
 from switch.entries import Entries, SwitchEntries
 from topo.errors import PlanError
 from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import MAX_PIPELINES
 from topo.fabric.generators import aro_figure1, goat_testbed, inart_testbed, pipelines_trap
 from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
@@ -329,24 +318,6 @@ def test_a_plan_that_breaks_a_rule_gets_no_entries() -> None:
         entries(problem, replace(plan, fabric="other"))
 
 
-def test_the_limits_are_the_programs() -> None:
-    program = (Path(__file__).parents[2] / "p4" / "ina.p4").read_text()
-
-    def defined(pattern: str) -> int:
-        found = re.search(pattern, program)
-        assert found, pattern
-        return int(found[1], 0)
-
-    assert 1 << defined(r"#define SLOTS_PER_PIPELINE_LOG2 (\d+)") == SLOTS_PER_PIPELINE
-    assert defined(r"#define PORTS (\d+)") == MOST_PORTS
-    assert defined(r"#define PIPELINES (\d+)") == MAX_PIPELINES
-    assert defined(r"KIND_GRADIENT = (\w+);") == KIND_GRADIENT == GRADIENT
-    assert defined(r"KIND_RESULT = (\w+);") == KIND_RESULT == RESULT
-    assert defined(r"KIND_NOTICE = (\w+);") == KIND_NOTICE == NOTICE
-    for name in ("ROOT", "HOLD", "SHADOW", "EVICT", "NOTIFY"):
-        assert defined(rf"POLICY_{name} = (\w+);") == getattr(policies, name)
-
-
 def test_slots_beyond_the_programs_are_refused() -> None:
     problem = replace(FIGURE1, fabric=with_aggregators(FIGURE1.fabric, slots=4 * SLOTS_PER_PIPELINE))
     entries(problem, METHODS["aro"].plan(problem))
@@ -365,18 +336,3 @@ def test_ports_beyond_the_programs_are_refused() -> None:
     problem = first_is_server(replace(small, switches=switches, links=links))
     with pytest.raises(PlanError, match="has port 515: the P4 program takes ports 0 to 511"):
         entries(problem, METHODS["lbmm"].plan(problem))
-
-
-def test_keys_and_parameters_are_as_wide_as_the_compiled_program_has_them() -> None:
-    compiled = json.loads((Path(__file__).parents[2] / "p4" / "build" / "ina.json").read_text())
-    types = {kind["name"]: {name: width for name, width, *_ in kind["fields"]} for kind in compiled["header_types"]}
-    widths = {h["name"]: types[h["header_type"]] for h in compiled["headers"]}
-    tables = {table["name"]: table["key"] for pipeline in compiled["pipelines"] for table in pipeline["tables"]}
-    actions = {action["name"]: action["runtime_data"] for action in compiled["actions"]}
-    for name, method in (("fat-tree, 4 pipelines", "aro"), ("four jobs, two servers", "atp")):
-        for switch in installed_of(name, method).switches:
-            for entry in switch.tables:
-                keys = [widths[key["target"][0]][key["target"][1]] for key in tables[entry.table]]
-                assert all(0 <= part < 1 << bits for part, bits in zip(entry.exact_key, keys, strict=True)), entry
-                parameters = [parameter["bitwidth"] for parameter in actions[entry.action]]
-                assert all(0 <= part < 1 << bits for part, bits in zip(entry.params, parameters, strict=True)), entry

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.policies import EVICT, SlotPolicy, policy_of
+from planner.core.policies import SlotPolicy, policy_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -227,7 +227,7 @@ class Slots:
         packet has half of its priority left.
         """
         preempts = self.priority[packets.at, packets.lane] < self.sharing.priority
-        preempts &= bool(self.sharing.rules.bits & EVICT)
+        preempts &= self.sharing.rules.evicts
         refused, winners = packets.only(~preempts), packets.only(preempts)
         self.counts.collided += len(refused.lane)
         self.priority[refused.at, refused.lane] >>= 1
