@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from small import Setting
 
+from planner.install.program import EVENTS, SLOT_BITMAP
 from switch.fast.load.in_process import InProcessSwitch
 from switch.program.program import Program
 from traffic.wire.packet_format import Event
@@ -95,7 +96,7 @@ class SwitchNode(Node):
         self.switch = InProcessSwitch(program, name)
         self.switch.install(setting.entries[name])
         state = self.switch.state
-        self.slots = state.layout.view(state.memory, f"rows_{program.register('InaIngress.slot_bitmap').size}")
+        self.slots = state.layout.view(state.memory, f"rows_{program.register(SLOT_BITMAP).size}")
         self.packed = np.dtype([(field, self.slots.dtype[field]) for field in self.slots.dtype.names or ()])  # no gaps
         self.used = slots_of(setting, name)
         self.remembers = setting.remembers
@@ -106,7 +107,7 @@ class SwitchNode(Node):
     def snapshot(self) -> bytes:
         rows = self.slots[self.used].astype(self.packed)
         if not self.remembers:
-            rows[rows["InaIngress.slot_bitmap"] == 0] = np.zeros(1, rows.dtype)
+            rows[rows[SLOT_BITMAP] == 0] = np.zeros(1, rows.dtype)
         return rows.tobytes()
 
     def restore(self, state: bytes) -> None:
@@ -119,7 +120,7 @@ class SwitchNode(Node):
         return [Event(int(event)).name.lower() for event in np.flatnonzero(self.counted() - before)]
 
     def counted(self) -> NDArray[np.int64]:
-        return self.switch.read_counter("InaIngress.events")[0].astype(np.int64)
+        return self.switch.read_counter(EVENTS)[0].astype(np.int64)
 
 
 def slots_of(setting: Setting, switch: str) -> list[int]:

@@ -23,6 +23,7 @@ from planner.core.policies import policy_of
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
 from planner.install.plan_entries import entries
+from planner.install.program import AGGREGATE
 from planner.trees.under_policy import rooted_in_network
 from switch.entries import SwitchEntries, TableEntry
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
@@ -171,7 +172,7 @@ def with_shared_slots(apart: Setting) -> Setting:
 
 
 def in_first_slot(entry: TableEntry) -> TableEntry:
-    if entry.action != "InaIngress.aggregate":
+    if entry.action != AGGREGATE:
         return entry
     child, full, _, *rest = entry.params
     return replace(entry, params=(child, full, 0, *rest))

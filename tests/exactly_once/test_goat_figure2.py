@@ -19,6 +19,7 @@ from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
 from planner.install.plan_entries import entries
+from planner.install.program import SENT
 from topo.fabric.fabric import Fabric, Host, Link, Switch
 from traffic.sockets.ports import HostPort
 from traffic.wire.packet_format import FRAGMENT, Event, Kind, new_frames
@@ -129,7 +130,7 @@ def in_kernel(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]
         for worker, packet in packets(problem, place):
             sockets[worker].send(packet)
             time.sleep(0.02)
-        counters = {name: switch.read_counter("InaEgress.sent")[0] for name, switch in network.switches.items()}
+        counters = {name: switch.read_counter(SENT)[0] for name, switch in network.switches.items()}
         for opened in (*sockets.values(), *sinks):
             opened.close()
     return int(counters["s3"][3]), int(sum(counted.sum() for counted in counters.values()))

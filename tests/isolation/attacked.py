@@ -9,6 +9,7 @@ from experiments.worlds.in_process import InProcessNetwork
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.plan_entries import entries
+from planner.install.program import REJECTED
 from traffic.endpoints.gradient import Gradients, RandomGradients
 from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.faults.hostile import Attack, hostile_frames
@@ -59,7 +60,7 @@ class AttackedNetwork(InProcessNetwork):
         """By switch and the neighbour they came from, the packets that were not admitted."""
         found: dict[tuple[str, str], int] = {}
         for name, switch in self.switches.items():
-            counts = switch.read_counter("InaIngress.rejected")[0]
+            counts = switch.read_counter(REJECTED)[0]
             found |= {(name, self.peer_of[name, int(port)]): int(counts[port]) for port in counts.nonzero()[0]}
             assert int(counts.sum()) == self.events(name)[Event.REJECTED]
         return found

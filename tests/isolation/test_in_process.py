@@ -18,6 +18,7 @@ from shared import AT, two_jobs
 from planner.core.plan import ROOT_LABEL, Plan
 from planner.core.policies import POLICIES
 from planner.core.problem import Problem
+from planner.install.program import ADMISSION, ADMIT
 from switch.entries import SwitchEntries, TableEntry
 from topo.errors import RunError
 from traffic.endpoints.gradient import RandomGradients
@@ -127,7 +128,7 @@ def test_without_admission_sums_break(policy: str) -> None:
     tree, port = plan.shards[0].trees[0], problem.fabric.port_numbers["leaf1", "outsider"]
     packets = [(Kind.RESULT, ROOT_LABEL), *((Kind.GRADIENT, label) for label in tree.branch_of)]
     keys = [(port, int(kind), 1, number, label) for kind, label in packets for number in (1, 2)]
-    admitted = tuple(TableEntry("InaIngress.admission", key, "InaIngress.admit") for key in keys)
+    admitted = tuple(TableEntry(ADMISSION, key, ADMIT) for key in keys)
     network.switches["leaf1"].install(SwitchEntries("leaf1", tables=admitted))
     assert breaks(network, problem, plan, spoof)
 

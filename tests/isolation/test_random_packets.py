@@ -15,6 +15,7 @@ from shared import AT, SERVERS, SLOTS, SUMS, WORKERS, two_jobs
 
 from planner.core.plan import ROOT_LABEL
 from planner.core.policies import POLICIES
+from planner.install.program import IPV4_ROUTE, SEND
 from switch.entries import SwitchEntries, TableEntry
 from switch.fast.load.in_process import InProcessSwitch
 from switch.program.read import read_program
@@ -38,7 +39,7 @@ FREE = [at for at in range(HEADERS_END) if not offset_of("ipv4", "dst") <= at < 
 def plain_router() -> InProcessSwitch:
     """A switch that knows the way to one address and admits nothing."""
     switch = InProcessSwitch(read_program(PROGRAM))
-    route = TableEntry("InaIngress.ipv4_route", (int.from_bytes(bytes([10, 0, 0, 9]), "big"),), "InaIngress.send", (2,))
+    route = TableEntry(IPV4_ROUTE, (int.from_bytes(bytes([10, 0, 0, 9]), "big"),), SEND, (2,))
     switch.install(SwitchEntries("switch", tables=(route,)))
     return switch
 

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.install.program import EVENTS, LOST, RECEIVED, REJECTED, REPLICATED, SENT
 from traffic.measure.kernel_counters import InterfaceCounters, interfaces, queue_drops
 from traffic.sockets.backlog import backlog_drops
 from traffic.sockets.ports import HostPort
@@ -93,12 +94,12 @@ def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCo
         return {index: int(counted[index]) for index in indices}
 
     return SwitchCounters(
-        events=packets("InaIngress.events", list(Event)),
-        received=packets("InaIngress.received", list(ports)),
-        sent=packets("InaEgress.sent", list(ports)),
-        replicated=packets("InaEgress.replicated", list(ports)),
-        lost=packets("InaEgress.lost", list(ports)),
-        rejected=packets("InaIngress.rejected", list(ports)),
+        events=packets(EVENTS, list(Event)),
+        received=packets(RECEIVED, list(ports)),
+        sent=packets(SENT, list(ports)),
+        replicated=packets(REPLICATED, list(ports)),
+        lost=packets(LOST, list(ports)),
+        rejected=packets(REJECTED, list(ports)),
     )
 
 
