@@ -15,14 +15,13 @@ from planner.core.plan import Plan
 from planner.core.problem import Problem
 from traffic.measure.comparison import Figures, Pair, measured_by_job, off_plan, paired, planned_by_job
 from traffic.measure.fidelity import Excuses, judge, turned_away
-from traffic.measure.measured import Measured, aggregated, gradient_bytes_on_links, link_rows
+from traffic.measure.link_load import link_rows
+from traffic.measure.measured import Measured
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import difference
-from traffic.measure.verdict import OVERLOADED, VALID
+from traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
+from traffic.measure.verdict import Verdict
 from traffic.wire.packet_format import FRAGMENT, Event
-
-WRONG = "WRONG"
-"""The verdict of a run that ended with other sums and has no excuse for it: not an overload, a defect."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,12 @@ class Outcome:
     pairs: tuple[Pair, ...] = ()
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """WRONG for sums that nothing excuses, else OVERLOADED where there is a reason, else VALID."""
         measured = self.measured
         if measured.wrong or (measured.exact is False and (measured.mode == "reliable" or not self.reasons)):
-            return WRONG
-        return OVERLOADED if self.reasons else VALID
+            return Verdict.WRONG
+        return Verdict.OVERLOADED if self.reasons else Verdict.VALID
 
     def as_json(self) -> dict[str, Any]:
         """What `run.json` says of a run."""
@@ -143,7 +142,7 @@ def measured_figures(measured: Measured, monitor: Monitor) -> dict[str, Any]:
     Switches do not count gradients by job: `overhead_bytes` is None where jobs have other numbers of iterations.
     """
     counts = {len(iterations) for iterations in measured.jobs.values()}
-    switches = [aggregated(events) for _, events in switch_events(monitor)]
+    switches = [measured_aggregation(events) for _, events in switch_events(monitor)]
     overhead = gradient_bytes_on_links(measured, switches, FRAGMENT.wire_bytes)
     sent, received = measured.sent_bytes, measured.ps_ingress_bytes
     return {
@@ -179,7 +178,7 @@ def switch_events(monitor: Monitor) -> Iterator[tuple[str, Mapping[int, int]]]:
 def switch_figures(monitor: Monitor) -> Iterator[tuple[str, dict[str, Any]]]:
     """By switch, its events by name, and gradient packets in for each one out; None for a switch that sends none."""
     for name, events in switch_events(monitor):
-        gradients = aggregated(events)
+        gradients = measured_aggregation(events)
         found = ratio(gradients.packets_in, gradients.packets_out)
         yield name, {"aggregation_ratio": found} | {Event(n).name.lower(): count for n, count in events.items()}
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from traffic.measure.measured import (
-    Iteration,
-    LinkSample,
-    Measured,
-    aggregated,
-    gradient_bytes_on_links,
-    link_rows,
-    rate_bps,
-)
+from traffic.measure.link_load import LinkSample, link_rows
+from traffic.measure.measured import Iteration, Measured, rate_bps
+from traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
 from traffic.runs.egress import Series, sending
 from traffic.wire.packet_format import Event
 
@@ -85,7 +79,7 @@ def test_rows_are_of_every_host_in_every_iteration() -> None:
 
 def test_aggregation_of_a_switch() -> None:
     events = {Event.SENT_UNICAST: 10, Event.ABSORBED: 25, Event.DUPLICATE: 5, Event.SENT_MULTICAST: 99}
-    switch = aggregated({int(event): count for event, count in events.items()})
+    switch = measured_aggregation({int(event): count for event, count in events.items()})
     assert (switch.packets_in, switch.packets_out, switch.ratio) == (40, 10, 4.0)
     iteration = Iteration(1, 0, 0.0, 1.0, {"w0": 1.0}, {"w0": 700}, {"p0": 1})
     assert gradient_bytes_on_links(Measured("replay", (iteration,)), [switch, switch], 326) == 700 + 20 * 326

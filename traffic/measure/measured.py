@@ -5,14 +5,10 @@ Bytes are those of whole frames on the wire, as interface counters and link shap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
-from math import inf
 from statistics import fmean
-
-from traffic.wire.packet_format import Event
 
 
 @dataclass(frozen=True)
@@ -124,51 +120,3 @@ def rate_bps(frames: int, frame_bytes: int, duration_s: float, of_last: int | No
     """
     own = frames if of_last is None else of_last
     return 8 * frame_bytes * frames * (own - 1) / own / duration_s if own > 1 and duration_s > 0 else 0.0
-
-
-# ---- switches ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Aggregated:
-    """Gradient packets that a switch received and sent."""
-
-    packets_in: int
-    packets_out: int
-
-    @property
-    def ratio(self) -> float:
-        """Packets received for each one sent; 1 without aggregation."""
-        return self.packets_in / self.packets_out if self.packets_out else inf
-
-
-def aggregated(events: Mapping[int, int]) -> Aggregated:
-    """From what a switch counted during a run. Results leave it by multicast, gradients do not."""
-    sent = events[Event.SENT_UNICAST]
-    return Aggregated(sent + events[Event.ABSORBED] + events[Event.DUPLICATE], sent)
-
-
-def gradient_bytes_on_links(measured: Measured, switches: Iterable[Aggregated], wire_bytes: int) -> int:
-    """The volume of gradients on all links (InArt's network throughput): what workers and switches sent."""
-    by_workers = sum(sum(i.sent_bytes.values()) for i in measured.iterations)
-    return by_workers + wire_bytes * sum(switch.packets_out for switch in switches)
-
-
-# ---- links -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LinkSample:
-    """Bytes that have left each interface so far, at `at_s`."""
-
-    at_s: float
-    sent_bytes: Mapping[str, int]
-
-
-def link_rows(samples: Sequence[LinkSample]) -> Iterator[dict[str, object]]:
-    """The load of each interface between two samples, one row each."""
-    for earlier, later in pairwise(samples):
-        for interface, sent in later.sent_bytes.items():
-            grown = sent - earlier.sent_bytes.get(interface, 0)
-            rate = 8 * grown / (later.at_s - earlier.at_s)
-            yield {"at_s": later.at_s, "interface": interface, "bytes": grown, "rate_bps": rate}

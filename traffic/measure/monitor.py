@@ -11,7 +11,7 @@ from typing import Self
 
 from topo.live.priority import ahead_of_others
 from traffic.measure.contention import clear_overload
-from traffic.measure.measured import LinkSample
+from traffic.measure.link_load import LinkSample
 from traffic.measure.processor_observer import Observer
 from traffic.measure.processor_seconds import Second
 from traffic.measure.snapshots import Snapshot, Watched
