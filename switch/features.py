@@ -37,7 +37,7 @@ class Features:
 def features() -> list[Features]:
     """Every construct that has a handler, by kind."""
     fields = read_program(PROGRAM).headers[STANDARD_METADATA].fields
-    standard = [field.name for field in fields if not field.name.startswith("_")]  # p4c pads
+    standard = [field.name for field in fields if not field.name.startswith("_")]  # padding, which p4c adds
     return [
         split("primitives", COMPILED_PRIMITIVES, HANDLERS),
         split("parser", COMPILED_PARSER_OPERATIONS, PARSER_OPERATIONS),

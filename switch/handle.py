@@ -12,7 +12,9 @@ from switch.program.read import parse_program
 from topo.errors import InputError
 
 Handle = Mapping[str, Any]
-"""`target` is a name of `switch.targets.TARGETS`, `program` and `sha256` its P4 program; the rest is its own."""
+"""`target` is a name of `switch.targets.TARGETS`, `program` the file of the P4 program, `sha256` its hash.
+
+What else there is, the target itself has put in to find the switch."""
 
 
 def make_handle(target: str, program: Path, **own: Any) -> Handle:
@@ -28,7 +30,9 @@ def program_of(handle: Handle) -> Program:
             f"{path} is not what the running switch was started with (sha256 {handle['sha256'][:12]}...), "
             "and says where its state is: put that file back, or start the network again"
         )
-    return parse_program(path.read_bytes(), str(path))  # its sources may have changed meanwhile
+    return parse_program(
+        path.read_bytes(), str(path)
+    )  # not `read_program`: the sources may have changed since the switch read it
 
 
 def fingerprint(path: Path) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 
 PROGRAM = Path(__file__).resolve().parents[1] / "p4" / "build" / "ina.json"
-"""What switches run unless they are told otherwise."""
+"""The P4 program of switches that are given no other."""
 
 
 class SwitchView(Protocol):

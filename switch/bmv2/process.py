@@ -17,7 +17,7 @@ DEATH_TIMEOUT_S = 5.0
 POLL_S = 0.005
 LOG_TAIL_LINES = 5
 CONTROL_PORTS = range(20000, 32000)
-"""These are below the ports that the system gives to outgoing connections, which would race with a switch for one."""
+"""They lie below the ports that the system gives to outgoing connections, which could take one before a switch does."""
 
 
 def shuffled_ports() -> Iterator[int]:

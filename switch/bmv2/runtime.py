@@ -56,10 +56,12 @@ from switch.program.read import read_program
 from topo.errors import InputError, RunError
 
 CONTEXT = 0
-# Calls whose answers are not yet read; few enough that both directions fit into socket buffers.
 CALLS_IN_FLIGHT = 128
-# Packets that wait for one egress port. BMv2's 64 are lost silently in a burst.
+"""Calls whose answers are not read yet: few enough that calls and answers fit into the sockets' buffers."""
+
 EGRESS_QUEUE_PACKETS = 1024
+"""The packets that can wait for one egress port. With BMv2's own 64, packets of a burst are lost silently."""
+
 SERVICES_TIMEOUT_S, SERVICES_POLL_S = 5.0, 0.02
 
 read_program_once = cache(read_program)

@@ -20,7 +20,7 @@ from switch.program.v1model import DROP_PORT, EGRESS_CLONE, INGRESS_CLONE, NORMA
 from topo.errors import RunError
 
 MAX_PASSES = 4096
-"""So many passes through the switch, for one packet that came in, are a loop."""
+"""A packet that, with its copies, makes more passes through the switch is in a loop."""
 
 
 class SimpleSwitch:

@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from topo.errors import InputError
 
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
-"""What goes wrong in a program that names what it does not declare, or gives a statement what it does not take."""
+"""What is raised for a program that names what it does not declare, or gives a statement what it does not take."""
 
 MOST: Mapping[str, int] = {"bits": 1 << 16, "offset": 1 << 24, "size": 1 << 32, "rates": 16, "index": 1 << 16}
 """The greatest number that a field of this name may be; none is negative."""

@@ -26,11 +26,11 @@ from switch.targets import choose_target
 from topo.errors import unknown_name
 
 QUIET_S = 0.05
-"""How long nothing must leave a switch on interfaces before it counts as having done everything."""
+"""A switch on interfaces has done everything when nothing has left it for so long."""
 BMV2_GAP_S = 0.002
-"""Between packets to BMv2, which reads one packet when it wakes up, and leaves others in its buffer until the next."""
+"""The time between packets to BMv2: when it wakes up it reads one packet, and leaves others in its buffer."""
 PATIENCE_S = 2.0
-"""How long to wait for a packet that should come."""
+"""How long a missing packet is waited for."""
 
 
 class Filled(Protocol):
@@ -181,7 +181,7 @@ def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
 def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
     """A `simple_switch` of its own, on interfaces; needs root."""
     choose_target("bmv2", program)
-    read_program(program)  # which says what is wrong with a file that simple_switch would only refuse
+    read_program(program)  # its errors say what is wrong with a file; simple_switch would only refuse it
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
 
     from switch.bmv2.process import Process, free_port  # noqa: PLC0415

@@ -23,8 +23,10 @@ DEVICE = Path("/dev/net/tun")
 TUNSETIFF = 0x400454CA
 IFF_TUN = 0x0001
 HEAD = struct.pack("!HH", 0, 0x88B5)
-"""Flags and a protocol, one for experiments, before each packet through the device. Neither reaches the switch, but
-of IPv4 Linux would look for headers, and not let the switch remove them."""
+"""Flags and a protocol number, one for experiments, which the device wants before each packet.
+
+Neither reaches the switch. With the number of IPv4, Linux would look for headers and not let the switch remove them.
+"""
 MAX_PACKET = 65536
 
 

@@ -27,7 +27,7 @@ ETHERNET = 1
 PORTS = range(DROP_PORT)
 
 Timed = tuple[float, int, bytes]
-"""Seconds, port and packet."""
+"""The time in seconds, the port and the bytes of a packet."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from switch.testing.random_packets import Draw
 from topo.errors import unknown_name
 
 BATCH = 32
-"""Packets that are given to a target at once, all at one port: BMv2 takes those of several ports in any order."""
+"""So many packets are given to a target at once, all at one port: BMv2 takes those of several ports in any order."""
 
 ENTRIES_PER_TABLE = 8
 

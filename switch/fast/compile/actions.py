@@ -21,8 +21,11 @@ Handler = Callable[..., None]
 Index = tuple[Expression, int]
 Run = tuple[Index | None, list[Primitive]]
 
-REGISTER_FIRST = {"register_read": 1, "register_write": 0}  # the register's position; its index follows it
-SHARED_TEST = 2  # so many registers used at one index are worth a test in common
+REGISTER_FIRST = {"register_read": 1, "register_write": 0}
+"""The position of the register among a primitive's arguments; its index follows it."""
+
+SHARED_TEST = 2
+"""From so many registers at one index on, the index is tested once for all of them."""
 
 
 def emit_action(context: Context, action: Action) -> None:

@@ -26,7 +26,7 @@ class Algorithm:
 
 ALGORITHMS: dict[str, Algorithm] = {
     "crc16": Algorithm("crc16", 16),
-    "crc16_custom": Algorithm("crc16", 16),  # what it is until somebody sets other parameters
+    "crc16_custom": Algorithm("crc16", 16),  # as BMv2 starts; nobody can set other parameters here
     "crc32": Algorithm("crc32", 32),
     "crc32_custom": Algorithm("crc32", 32),
     "csum16": Algorithm("csum16", 16, takes_payload=True),

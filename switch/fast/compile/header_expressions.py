@@ -21,11 +21,11 @@ from switch.program.program import Program
 from topo.errors import UnsupportedError
 
 REWRITTEN = ("dereference_header_stack", "valid_union")
-"""The operators of which nothing is left."""
+"""The operators that are rewritten; no other file needs to know them."""
 
 
 Last = Callable[[LastField], Field]
-"""What the last element of a stack is, where the parser stands."""
+"""Gives the field of a stack's last element, which is known where the parser is."""
 
 
 def plain(program: Program, expression: Expression, last: Last | None = None) -> Expression:

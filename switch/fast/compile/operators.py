@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from switch.fast.compile.values import WORD, Value, constant, demand, number_of, sign_extended
 
-WIDEST_SHIFT = 4096  # ranges are followed up to here; beyond, any number of bits counts the same
+WIDEST_SHIFT = 4096
+"""Ranges are computed for shifts up to this many bits; a longer shift counts as this one."""
 
 Rule = Callable[..., Value]
 

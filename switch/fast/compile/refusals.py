@@ -15,7 +15,8 @@ from topo.errors import UnsupportedError
 
 MAX_FIELD_BITS = 128
 MAX_REGISTER_BITS = 64
-MAX_LIST = 16384  # of tables that are searched entry by entry
+MAX_LIST = 16384
+"""The most entries of a table that is searched entry by entry."""
 
 
 def check(program: Program) -> None:
@@ -58,13 +59,13 @@ def check_state(program: Program) -> None:
                 raise refusal(program, f"parameter '{name}' of {parameter.bits} bits (more than {MAX_FIELD_BITS})")
 
 
-# Properties of tables that the generator does not know, and whether a table has them.
 REFUSED_PROPERTIES: dict[str, Callable[[Table], bool]] = {
     "action profile": lambda table: table.profile is not None,
     "direct counter": lambda table: table.counted,
     "direct meter": lambda table: table.meter is not None,
     "idle timeout": lambda table: table.idle_timeout,
 }
+"""Properties of tables that the generator has no C for, and whether a table has them."""
 
 
 def check_table(program: Program, table: Table) -> None:

@@ -10,8 +10,8 @@ from switch.program.headers import Field
 from switch.program.pipelines import Conditional, Node, Pipeline, Table
 from switch.program.program import Program
 
-# The position of the argument that each primitive writes.
 WRITES = {"assign": 0, "modify_field_with_hash_based_offset": 0, "register_read": 0, "set": 0}
+"""The position of the argument that each primitive writes."""
 
 
 def parts_of(argument: Argument) -> Iterator[Argument]:
@@ -41,9 +41,11 @@ def written_by(primitives: Iterable[Primitive]) -> set[Field]:
     return {field for field in targets if isinstance(field, Field)}
 
 
-# Statements that write no field.
 WRITES_NOTHING = frozenset(("count", "exit", "register_write"))
+"""Statements that write no field."""
+
 DROPPED = frozenset(("egress_spec", "mcast_grp"))
+"""The metadata that `mark_to_drop` writes."""
 
 
 def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:

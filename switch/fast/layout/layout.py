@@ -32,7 +32,9 @@ FRONT_BITS = 11
 """The array in front of a hash table has two to the power of so many places."""
 
 ARRIVALS = 1024
-"""So many interfaces are found by their kernel's index in an array; others that share a place, in a map."""
+"""The places of an array that gives the port of an interface, by the kernel's index modulo this number.
+
+Of several interfaces that share a place, the others are found in a map."""
 
 CLOCKS = ("ingress_global_timestamp", "enq_timestamp", "egress_global_timestamp")
 
@@ -207,7 +209,7 @@ class Layout:
     @property
     def memory_bytes(self) -> int:
         """The bytes of the whole memory; the C struct may be longer, by padding that nobody uses."""
-        return max(array.offset + array.size for array in self.arrays.values())  # what C may add is not used
+        return max(array.offset + array.size for array in self.arrays.values())
 
     def register(self, register: Register, index: str) -> str:
         """The C expression of one element of a register array."""

@@ -29,8 +29,8 @@ MESSAGES = 40  # lines of libbpf's own report that an error shows
 
 Printer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 
-# What libbpf says, for the next error; it prints to the terminal otherwise.
 messages: list[str] = []
+"""What libbpf says, for the text of the next error; libbpf would print it to the terminal."""
 
 
 def keep_message(_level: int, template: bytes, arguments: int) -> int:

@@ -196,4 +196,4 @@ PRIMITIVES: dict[str, Handler] = {
 }
 
 HANDLERS = PRIMITIVES | WHOLE_HEADERS | EXTERNS
-"""All primitives, from the file that each is in."""
+"""All primitives: those of this file, on whole headers, and on the switch's state."""

@@ -13,7 +13,7 @@ from switch.program.expressions import HeaderReference
 from switch.program.headers import Field
 
 Bits = tuple[int, int]
-"""A number, and of how many bits it is."""
+"""A number, and how many bits it has."""
 Part = Callable[[Packet], Bits]
 
 

@@ -11,7 +11,7 @@ from switch.interpret.state.packet import Packet, has_variable
 from switch.program.headers import Header
 
 WHOLE = {8: "B", 16: "H", 32: "I", 64: "Q"}
-"""How Python's struct names fields that are whole bytes."""
+"""The letters of Python's struct for fields of 1, 2, 4 and 8 bytes."""
 
 
 def unpacker(header: Header) -> Callable[[bytes, int], Sequence[int]]:

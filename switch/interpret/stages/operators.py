@@ -7,7 +7,7 @@ from collections.abc import Callable
 from switch.interpret.state.packet import Packet, Value
 
 WIDEST_SHIFT = 1 << 16
-"""Wider shifts to the left give the same: what p4c keeps of a shifted number has at most 2048 bits."""
+"""A wider shift to the left changes nothing: p4c keeps at most 2048 bits of a shifted number."""
 
 
 def shift_left(left: Value, right: Value) -> Value:

@@ -13,7 +13,7 @@ from switch.program.parser import ParserState
 from topo.errors import RunError
 
 MAX_STEPS = 1 << 16
-"""So many states, for one packet, are a loop."""
+"""A packet that goes through more states is in a loop."""
 
 
 def parser_of(context: Context) -> Run:

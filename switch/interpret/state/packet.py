@@ -15,28 +15,30 @@ class Packet(list[int]):
     """The values of all fields of one packet, at the places that `Places` gives; and what BMv2 keeps beside them."""
 
     data = b""
-    """The bytes that the parser reads."""
+    """All bytes of the packet as it came to the parser."""
     parsed = 0
-    """How many of them it has read; the rest is payload."""
+    """How many of them the parser has read; the rest is payload."""
     port = 0
-    """Where the packet came in."""
+    """The port by which the packet came in."""
     received = 0
-    """Its length when it came in, which counters and meters of bytes add up."""
+    """The packet's length when it came in, which counters and meters add up."""
     length = 0
-    """That length, and the headers added or removed by actions since."""
+    """The packet's length, with headers that actions have added or removed since."""
     error = 0
-    """The parser's error, by the program's numbers."""
+    """The number of the parser's error; 0: none."""
     bad_checksum = False
     exited = False
     truncated: int | None = None
-    """The most bytes of it that leave, if an action said so."""
+    """The most bytes of the packet that leave, if an action has said so."""
     session = NO_SESSION
-    """The mirror session to clone it to, with the fields of `session_list`."""
+    """The mirror session that the packet is to be cloned to."""
     session_list = 0
+    """The list of fields that the clone keeps."""
     digest = 0
+    """The list of fields that is to be reported; 0: none."""
     resubmit = 0
     recirculate = 0
-    """A digest, or the field list kept on the way back to the parser; 0: none."""
+    """The list of fields that the packet keeps when it returns to the parser; 0: it does not return."""
 
     @property
     def payload(self) -> bytes:

@@ -13,12 +13,12 @@ from switch.program.pipelines import Table
 from topo.errors import InputError
 
 REMEMBERED = 4096
-"""So many keys that were looked up are remembered with what they found."""
+"""The results of at most so many lookups are remembered."""
 
 Key = tuple[int, ...]
 
 Identity = tuple[tuple[Test, ...], int | None]
-"""What no two entries of a table have in common: the ends and mask of each part of the key, and the priority."""
+"""What no two entries of a table share: least, greatest and mask of each part of the key, and the priority."""
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 from switch.program.source import Source
 
 Json = Any
-"""What `json.loads` gives. Readers take the shapes that are shown above them; anything else ends in an exception of
+"""What `json.loads` returns. Above each reader stands the shape that it takes; of others it raises an exception of
 `switch.program.malformed.MALFORMED`."""
 
 
