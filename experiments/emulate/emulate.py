@@ -46,7 +46,7 @@ from topo.fabric.optical_links import patch_panel
 from topo.files.fabric_records import document_of
 from topo.live.network import check_machine
 from traffic.endpoints.gradient import Gradients
-from traffic.measure.verdict import OVERLOADED, VALID
+from traffic.measure.verdict import OVERLOADED, worst_of
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def measure(
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """The run's verdict: the first that is not VALID, with every planner's reasons."""
+    """The run's verdict: the worst of all, with every planner's reasons."""
     verdicts = [entry["verdict"] for entry in planners.values()]
     reasons = [f"{name}: {reason}" for name, entry in planners.items() for reason in entry["reasons"]]
-    return next((verdict for verdict in verdicts if verdict != VALID), VALID), reasons
+    return worst_of(verdicts), reasons

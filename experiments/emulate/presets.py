@@ -18,7 +18,7 @@ from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from experiments.run.tables import NamedTable
 from planner.core.problem import Problem
 from topo.errors import unknown_name
-from traffic.measure.verdict import VALID
+from traffic.measure.verdict import worst_of
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class PresetRun:
 
 
 def run_preset(chosen: PresetRun, console: Console) -> str:
-    """Run every model with every planner, print theirs beside ours, and return the first verdict that is not VALID."""
+    """Run every model with every planner, print theirs beside ours, and return the worst verdict."""
     preset = find_preset(chosen.name)
     emulations = {model: chosen.emulation(preset, model) for model in preset.models}
     first = next(iter(emulations.values()))
@@ -123,7 +123,7 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
     console.print(comparison(preset, records))
     console.print(preset.remark, highlight=False)
     verdicts = [record["verdict"] for record in records.values()]
-    return next((found for found in verdicts if found != VALID), VALID)
+    return worst_of(verdicts)
 
 
 def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> NamedTable:

@@ -23,7 +23,7 @@ OVERLOAD = "The figures of an overloaded run are not results: it is the emulatio
 NO_RESULTS = {
     "WRONG": "A run with wrong sums is no overload: the P4 program, its entries, a switch or an endpoint has a fault."
 }
-VERDICT_STYLES = {VALID: "green", OVERLOADED: "bold red"}
+VERDICT_STYLES: dict[str, str] = {VALID: "green", OVERLOADED: "bold red"}
 
 
 def print_report(console: Console, record: Mapping[str, Any]) -> None:

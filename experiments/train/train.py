@@ -23,7 +23,7 @@ from experiments.emulate.emulate import (
     runs_of,
     settled,
 )
-from experiments.run.outcome import WRONG, Outcome
+from experiments.run.outcome import Outcome
 from experiments.run.pace import TooSlowError
 from experiments.run.progress import working
 from experiments.run.record import RunFolder, RunRecord
@@ -34,6 +34,7 @@ from planner.core.problem import Problem
 from topo.errors import InputError, unknown_name
 from traffic.endpoints.gradient import Learner
 from traffic.measure.measured import Measured
+from traffic.measure.verdict import Verdict
 from traffic.training.parallel import DataParallel, Mean, float_mean, rounded_mean, train_alone
 from traffic.training.training_task import History, Recipe, TrainingTask
 
@@ -152,7 +153,7 @@ def judged(outcome: Outcome, compute_s: float, history: History, alone: History)
     """The verdict and its reasons, those of training among them: sums may be exact and training wrong all the same."""
     reasons = [*outcome.reasons, *slow_computing(outcome.measured, compute_s)]
     if outcome.measured.exact and not history.equals(alone):
-        return {"verdict": WRONG, "reasons": [*reasons, f"losses or parameters are not those of {ALONE}"]}
+        return {"verdict": Verdict.WRONG, "reasons": [*reasons, f"losses or parameters are not those of {ALONE}"]}
     return {"verdict": replace(outcome, reasons=tuple(reasons)).verdict, "reasons": reasons}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from experiments.run.outcome import WRONG, Outcome, watch
+from experiments.run.outcome import Outcome, watch
 from planner.core.evaluate import evaluate
 from planner.core.files import load_jobs
 from planner.core.plan import Plan
@@ -19,6 +19,7 @@ from traffic.measure.fidelity import Excuses
 from traffic.measure.measured import Iteration, Measured
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import Watched
+from traffic.measure.verdict import Verdict
 from traffic.wire.packet_format import FRAGMENT
 
 CASES = Path(__file__).parent / "cases"
@@ -54,8 +55,8 @@ def test_wrong_sums_are_the_first_reason_with_job_and_iteration() -> None:
     measured = as_planned(*three_jobs())
     wrong = replace(measured.iterations[1], exact=False, wrong=(WRONG_SUM,))
     outcome = outcome_of(replace(measured, iterations=(measured.iterations[0], wrong, measured.iterations[2])))
-    assert outcome.verdict == WRONG
-    assert outcome.as_json()["verdict"] == WRONG
+    assert outcome.verdict == Verdict.WRONG
+    assert outcome.as_json()["verdict"] == Verdict.WRONG
     assert outcome.as_json()["reasons"][0] == f"job 2, iteration 0: {WRONG_SUM}"
 
 
@@ -65,7 +66,7 @@ def test_in_a_replay_a_wrong_sum_is_no_loss() -> None:
     lossy = replace(measured.iterations[0], exact=False)
     assert outcome_of(replace(measured, iterations=(lossy, *measured.iterations[1:]))).verdict == "OVERLOADED"
     wrong = replace(lossy, wrong=(WRONG_SUM,))
-    assert outcome_of(replace(measured, iterations=(wrong, *measured.iterations[1:]))).verdict == WRONG
+    assert outcome_of(replace(measured, iterations=(wrong, *measured.iterations[1:]))).verdict == Verdict.WRONG
 
 
 def test_a_job_off_its_plan_is_a_reason_unless_faults_excuse_rates() -> None:
