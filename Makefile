@@ -16,7 +16,7 @@ PACKAGES := python3-venv mininet iproute2 clang gcc libc6-dev libbpf-dev linux-l
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: emulate train test fuzz bench exactness calibrate curve lint p4 setup clean help
+.PHONY: emulate train test fuzz bench exactness calibrate curve lint docs p4 setup clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -29,7 +29,8 @@ help:
 	@echo "sudo make exactness [SWITCH=auto|process|fast|bmv2] [ARGS=--long]   slot policies x faults x levels: are all sums exact?"
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
 	@echo "sudo make curve     the same of fat-trees with k = 4, 6, 8, 10, 12: table, CSV and plot"
-	@echo "     make lint      ruff and mypy"
+	@echo "     make lint      ruff, mypy, and how much is documented"
+	@echo "     make docs      the site into site/, from docs/; begin with site/index.html"
 	@echo "     make p4        compile p4/ina.p4 and p4/circuit.p4 again (needs p4c)"
 
 emulate: setup
@@ -62,6 +63,10 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tests/docstrings.py
+
+docs: setup
+	$(BIN)/mkdocs build --strict --quiet
 
 p4:
 	cd p4 && p4c-bm2-ss --std p4-16 -o build/ina.json ina.p4
@@ -90,4 +95,4 @@ setup: .make/python
 	@touch $@
 
 clean:
-	rm -rf .make $(VENV) *.egg-info
+	rm -rf .make $(VENV) site *.egg-info
