@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.interpret.interpreted_switch import InterpretedSwitch, Traced
 from switch.program.program import Program
 from topo.errors import MachineError, RunError, UnsupportedError

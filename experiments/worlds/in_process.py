@@ -22,7 +22,7 @@ import numpy as np
 from experiments.inspect.capture import Counts, Place
 from experiments.worlds.world import Endpoints, Feature, Wiring
 from switch.entries import Entries
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from switch.program.sources import check_sources
 from switch.running_switch import PROGRAM

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from switch.interpret.architecture import SimpleSwitch
 from switch.interpret.state.context import Context
-from switch.interpret.state.packet import Places
+from switch.interpret.state.packet import PacketPlaces
 from switch.interpret.state.switch_state import Clock, Digest, State
-from switch.interpret.state.tables import Installed
-from switch.interpret.state.trace import Lines, Trace
+from switch.interpret.state.table_state import Installed
+from switch.interpret.state.trace import Trace, TraceLines
 from switch.program.malformed import MALFORMED, not_p4c
 from switch.program.program import Program
 
@@ -45,12 +45,12 @@ class InterpretedSwitch:
             self.switch = self.made(Trace())
         except MALFORMED as error:
             raise not_p4c(program.name, error) from error
-        self.lines: Lines | None = None
+        self.lines: TraceLines | None = None
         self.traced = self.switch
 
     def made(self, trace: Trace) -> SimpleSwitch:
         """The program's functions, which work on this switch's state and tell `trace` what happens."""
-        return SimpleSwitch(Context(self.program, Places(self.program), self.state, trace))
+        return SimpleSwitch(Context(self.program, PacketPlaces(self.program), self.state, trace))
 
     def inject(self, port: int, packet: bytes) -> Packets:
         """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
@@ -63,7 +63,7 @@ class InterpretedSwitch:
     def trace(self, port: int, packet: bytes) -> Traced:
         """Like `inject`, with all that happens to the packet in the words of BMv2's log."""
         if self.lines is None:
-            self.lines = Lines(Places(self.program))
+            self.lines = TraceLines(PacketPlaces(self.program))
             self.traced = self.made(self.lines)
         self.lines.lines.clear()
         sent = self.traced.process(port, packet)

@@ -10,7 +10,7 @@ from switch.program.source import Source
 
 
 @dataclass(frozen=True)
-class Literal:
+class SizedNumber:
     """A number of a known width, as a part of what is hashed."""
 
     value: int
@@ -22,7 +22,7 @@ class Payload:
     """All of the packet behind the headers that were parsed, as a part of what is hashed."""
 
 
-HashInput = Field | Literal | HeaderReference | Payload
+HashInput = Field | SizedNumber | HeaderReference | Payload
 """One part of what is hashed; the parts stand side by side, bit after bit."""
 
 
@@ -58,5 +58,5 @@ class FieldList:
 
     number: int
     name: str
-    fields: tuple[Field | Literal, ...]
+    fields: tuple[Field | SizedNumber, ...]
     source: Source | None = None

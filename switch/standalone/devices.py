@@ -163,7 +163,7 @@ def traced(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: AR
 @contextmanager
 def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
     """The compiled program in the kernel, on interfaces; needs root."""
-    from switch.fast.load.kernel import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
+    from switch.fast.load.kernel_switch import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
 
     choose_target("fast")
     compiled = compile_program(read_program(program))
@@ -184,14 +184,14 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
     read_program(program)  # its errors say what is wrong with a file; simple_switch would only refuse it
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
 
-    from switch.bmv2.process import Process, free_port  # noqa: PLC0415
     from switch.bmv2.runtime import Runtime  # noqa: PLC0415
+    from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
 
     with open_wires(ports) as wires, tempfile.TemporaryDirectory(prefix="inakit-") as folder:
         control_port = free_port()
         attached = [part for port, name in wires.interfaces.items() for part in ("-i", f"{port}@{name}")]
         command = ["simple_switch", *attached, "--thrift-port", str(control_port), "--log-console", "-L", "warn"]
-        process = Process("switch", [*command, str(program)], control_port, Path(folder, "log"))
+        process = SimpleSwitchProcess("switch", [*command, str(program)], control_port, Path(folder, "log"))
         try:
             process.wait_until_ready()
             yield DeviceOnInterfaces(Runtime(control_port, program), wires, BMV2_GAP_S)

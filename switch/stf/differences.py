@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from switch.stf.script import Expect, Line, Packet
+from switch.stf.script import Expect, Line, SendPacket
 
 
 def differences(script: Sequence[Line], received: dict[int, list[bytes]]) -> list[str]:
@@ -21,7 +21,7 @@ def differences(script: Sequence[Line], received: dict[int, list[bytes]]) -> lis
                 free.add(port)
             case Expect(port):
                 expected.setdefault(port, []).append((line.number, line.statement))
-            case Packet(port):
+            case SendPacket(port):
                 expected.setdefault(port, [])
     return [
         text

@@ -26,7 +26,7 @@ BITS_OF_DIGIT = {"0x": 4, "0o": 3, "0b": 1}
 
 
 @dataclass(frozen=True)
-class Names:
+class ProgramNames:
     """The names of a program's tables, keys and actions."""
 
     program: Program

@@ -13,12 +13,12 @@ from switch.program.program import Program
 from switch.program.read import read_program
 from switch.standalone.devices import Device, open_device
 from switch.stf.differences import differences
-from switch.stf.names import Names
-from switch.stf.script import Add, Command, Expect, Line, Packet, SetDefault
+from switch.stf.names import ProgramNames
+from switch.stf.script import Add, Expect, Line, SendPacket, SetDefault, SwitchCommand
 from topo.errors import InputError, UnsupportedError
 
 
-class Verdict(StrEnum):
+class StfVerdict(StrEnum):
     """How a test ended: as expected, otherwise, or not at all for want of support."""
 
     PASS = "PASS"
@@ -34,7 +34,7 @@ class Result:
     `received` are the packets that left each port.
     """
 
-    verdict: Verdict
+    verdict: StfVerdict
     reasons: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     received: Mapping[int, Sequence[bytes]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def play(program: Path, script: Sequence[Line], target: str) -> Result:
     Where compiled code in this process does not take an entry, the whole script is played again, interpreted.
     """
     statements = [line.statement for line in script]
-    ports = sorted({each.port for each in statements if isinstance(each, Packet | Expect)})
+    ports = sorted({each.port for each in statements if isinstance(each, SendPacket | Expect)})
     try:
         with open_device(target, program, ports) as device:
             player = Player(read_program(program), device)
@@ -56,14 +56,14 @@ def play(program: Path, script: Sequence[Line], target: str) -> Result:
     except UnsupportedError as error:
         if target == "fast":
             return play(program, script, "interpreted")
-        return Result(Verdict.UNSUPPORTED, (str(error),))
+        return Result(StfVerdict.UNSUPPORTED, (str(error),))
 
 
 class Player:
     """Runs a test's statements one by one, and keeps what the switch sends."""
 
     def __init__(self, program: Program, device: Device) -> None:
-        self.names = Names(program)
+        self.names = ProgramNames(program)
         self.device = device
         self.commands = CommandReader(program)
         self.received: dict[int, list[bytes]] = {}
@@ -82,11 +82,11 @@ class Player:
                 self.device.install(SwitchEntries("switch", (self.names.entry(add),)))
             case SetDefault() as given:
                 self.device.install(SwitchEntries("switch", defaults=(self.names.default(given),)))
-            case Packet(port, data):
+            case SendPacket(port, data):
                 self.device.install(self.commands.take())
                 self.keep(self.device.inject(port, data))
                 self.shown += self.device.trace_lines()
-            case Command(words):
+            case SwitchCommand(words):
                 self.command(words)
 
     def command(self, words: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ class Player:
         if differences(script, self.received):
             self.keep(self.device.late())
         found = tuple(differences(script, self.received))
-        return Result(Verdict.FAIL if found else Verdict.PASS, found, tuple(self.shown), self.received)
+        return Result(StfVerdict.FAIL if found else StfVerdict.PASS, found, tuple(self.shown), self.received)
 
 
 def read_register(device: Device, words: Sequence[str]) -> list[str]:

@@ -47,7 +47,7 @@ class SetDefault:
 
 
 @dataclass(frozen=True)
-class Packet:
+class SendPacket:
     """`packet`: a packet that arrives at `port`."""
 
     port: int
@@ -72,13 +72,13 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Command:
+class SwitchCommand:
     """A command of simple_switch_CLI, as words."""
 
     words: tuple[str, ...]
 
 
-Statement = Add | SetDefault | Packet | Expect | Wait | Command
+Statement = Add | SetDefault | SendPacket | Expect | Wait | SwitchCommand
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def parse(line: str) -> Statement:
     """The statement in a line; `ValueError` for anything else."""
     word, _, rest = line.partition(" ")
     if word.startswith(PASSED_ON):
-        return Command(tuple(line.split()))
+        return SwitchCommand(tuple(line.split()))
     if word not in STATEMENTS:
         raise ValueError(f"expected one of {', '.join(STATEMENTS)}, or a command that starts with one of {PASSED_ON}")
     return STATEMENTS[word](rest.strip())
@@ -151,12 +151,12 @@ def named(word: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def parse_packet(rest: str) -> Packet:
+def parse_packet(rest: str) -> SendPacket:
     """`packet PORT HEX...`."""
     port, digits = port_and_digits(rest)
     if not HEX.fullmatch(digits):
         raise ValueError("a packet has whole bytes of hexadecimal digits")
-    return Packet(port, bytes.fromhex(digits))
+    return SendPacket(port, bytes.fromhex(digits))
 
 
 def parse_expect(rest: str) -> Expect:

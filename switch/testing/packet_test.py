@@ -10,7 +10,7 @@ from switch.entries import SwitchEntries
 from switch.program.program import Program
 from switch.standalone.devices import Device
 from switch.stf.differences import mismatch, spaced
-from switch.stf.names import Names, only
+from switch.stf.names import ProgramNames, only
 from switch.stf.script import Add, SetDefault, parse_expect
 
 
@@ -19,7 +19,7 @@ class PacketTest:
 
     def __init__(self, program: Program, device: Device) -> None:
         self.device = device
-        self.names = Names(program)
+        self.names = ProgramNames(program)
         self.waiting: dict[int, list[bytes]] = {}
 
     def table(self, name: str) -> TestedTable:

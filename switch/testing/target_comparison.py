@@ -62,7 +62,7 @@ def compare(
     entries = draw.entries(ENTRIES_PER_TABLE) if commands is None else read_commands(commands, read)
     draw.know(entries)
     with open_device(targets[0], program, PORTS) as one, open_device(targets[1], program, PORTS) as other:
-        return compare_devices(Pair(read, targets, one, other), draw, entries, count, progress)
+        return compare_devices(ComparedSwitches(read, targets, one, other), draw, entries, count, progress)
 
 
 def check_names(program: Program, limits: Mapping[str, int], headers: Collection[str]) -> None:
@@ -77,7 +77,7 @@ def check_names(program: Program, limits: Mapping[str, int], headers: Collection
 
 
 @dataclass
-class Pair:
+class ComparedSwitches:
     """The two switches that are compared."""
 
     program: Program
@@ -87,7 +87,7 @@ class Pair:
 
 
 def compare_devices(
-    pair: Pair, draw: Draw, entries: SwitchEntries, count: int, progress: Callable[[int], None]
+    pair: ComparedSwitches, draw: Draw, entries: SwitchEntries, count: int, progress: Callable[[int], None]
 ) -> Comparison:
     """Give both switches the same entries and up to `count` packets; stop at the first difference."""
     for device in (pair.one, pair.other):
@@ -142,7 +142,7 @@ def shown(packets: Sequence[bytes], number: int) -> str:
     return spaced(packets[number].hex()) if number < len(packets) else "nothing"
 
 
-def register_differences(pair: Pair) -> Iterator[str]:
+def register_differences(pair: ComparedSwitches) -> Iterator[str]:
     """A line for each register element that differs."""
     for name in pair.program.registers:
         one, other = pair.one.read_register(name), pair.other.read_register(name)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from small import Setting
 
 from planner.install.program import EVENTS, SLOT_BITMAP
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.program import Program
 from traffic.wire.packet_format import Event
 

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from switch.control.simple_switch_cli import read_commands
-from switch.fast.compile.generate import Generated, generate
+from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.load.build import C_FOLDER, include_options
 from switch.fast.load.shared_state import SwitchState
 from switch.program.read import read_program
@@ -44,7 +44,7 @@ class Recorded:
         return ((key, entry) for name, key, entry in self.entries if name == symbol)
 
 
-def compile_fuzzer(generated: Generated, tables: Recorded, memory: bytes, scratch: Path) -> Path:
+def compile_fuzzer(generated: GeneratedC, tables: Recorded, memory: bytes, scratch: Path) -> Path:
     """The fuzzer's program, and the file with the state beside it."""
     symbols = list(dict.fromkeys(symbol for symbol, _, _ in tables.entries))
     source, state, result = scratch / "program.c", scratch / "state", scratch / "fuzzer"

@@ -17,7 +17,7 @@ from planner.core.plan import ROOT_LABEL
 from planner.core.policies import POLICIES
 from planner.install.program import IPV4_ROUTE, SEND
 from switch.entries import SwitchEntries, TableEntry
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from topo.fabric.addresses import addresses
 from traffic.faults.hostile import on_wire

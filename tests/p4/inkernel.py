@@ -11,7 +11,7 @@ from veths import PATIENCE_S, Veths, veth_pairs
 
 from switch.entries import SwitchEntries
 from switch.fast.layout.layout import GROUPS
-from switch.fast.load.kernel import KernelSwitch, compile_program
+from switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from switch.fast.load.libbpf import library
 from switch.program.program import Program
 

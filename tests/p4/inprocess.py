@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sequences import COUNTERS, PORTS, Seen, Step, last_packets, with_last_packets
 
 from switch.entries import SwitchEntries
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.program import Program
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from sequences import COUNTERS, PORTS, Seen, Step, with_last_packets
 from veths import PATIENCE_S, Veths, veth_pairs
 
-from switch.bmv2.process import Process, free_port
 from switch.bmv2.runtime import Runtime
+from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
 from switch.entries import SwitchEntries
 from switch.running_switch import PROGRAM
 
@@ -19,7 +19,7 @@ from switch.running_switch import PROGRAM
 class Reference:
     """A running `simple_switch` with veths at `PORTS`."""
 
-    def __init__(self, process: Process, veths: Veths) -> None:
+    def __init__(self, process: SimpleSwitchProcess, veths: Veths) -> None:
         process.wait_until_ready()
         self.process = process
         self.veths = veths
@@ -59,7 +59,9 @@ def running_reference(folder: Path) -> Iterator[Reference]:
         control_port = free_port()
         attached = [part for port, interface in veths.interfaces.items() for part in ("-i", f"{port}@{interface}")]
         command = ["simple_switch", *attached, "--thrift-port", str(control_port), str(PROGRAM)]
-        process = Process("reference", [*command, "--log-console", "-L", "warn"], control_port, folder / "bmv2.log")
+        process = SimpleSwitchProcess(
+            "reference", [*command, "--log-console", "-L", "warn"], control_port, folder / "bmv2.log"
+        )
         veths.ledger.record("pid", process.pid)
         try:
             yield Reference(process, veths)

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from switch.stf.play import Result, Verdict, play
+from switch.stf.play import Result, StfVerdict, play
 from switch.stf.script import read_script
 from topo.errors import InakitError
 
@@ -57,11 +57,11 @@ def judged(result: Result | str, reference: Result | str) -> tuple[str, str]:
     """identical, refused or wrong; and why."""
     if isinstance(result, str):
         return ("both fail" if isinstance(reference, str) else "wrong"), result
-    if result.verdict is Verdict.UNSUPPORTED:
+    if result.verdict is StfVerdict.UNSUPPORTED:
         return "refused", result.reasons[0]
     if isinstance(reference, str):
         return "wrong", f"BMv2: {reference}"
-    if result.verdict is Verdict.PASS and reference.verdict is Verdict.PASS:
+    if result.verdict is StfVerdict.PASS and reference.verdict is StfVerdict.PASS:
         return "identical", ""
     same = result.received == reference.received
     return ("identical", "") if same else ("wrong", "\n".join(result.reasons) or f"BMv2: {reference.reasons}")

@@ -16,7 +16,7 @@ from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program
 from switch.standalone.devices import InProcessDevice
 from switch.testing.random_packets import Draw
-from switch.testing.target_comparison import Pair, compare, compare_devices
+from switch.testing.target_comparison import ComparedSwitches, compare, compare_devices
 from topo.errors import InputError
 
 ROUTER = PROGRAMS / "router.json"
@@ -70,7 +70,9 @@ def test_the_first_difference_is_told(tmp_path: Path) -> None:
     draw = Draw(program, Random(0), headers=["ipv4"])
     entries = draw.entries(8)
     draw.know(entries)
-    found = compare_devices(Pair(program, ("right", "wrong"), one, other), draw, entries, 3000, lambda _: None)
+    found = compare_devices(
+        ComparedSwitches(program, ("right", "wrong"), one, other), draw, entries, 3000, lambda _: None
+    )
     assert found.packets < 3000
     assert re.search(r"packet \d+ to leave port \d differs\n  right  .*\n  wrong  ", found.difference or "")
 

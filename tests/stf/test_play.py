@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from experiments.cli.app import app
 from switch.program.read import read_program
-from switch.stf.names import Names
-from switch.stf.play import Verdict, play
+from switch.stf.names import ProgramNames
+from switch.stf.play import StfVerdict, play
 from switch.stf.script import Add, parse_script, read_script
 from topo.errors import InputError
 
@@ -24,10 +24,10 @@ TESTS = sorted(path.stem for path in PROGRAMS.glob("*.stf"))
 @pytest.mark.parametrize("name", TESTS)
 def test_every_target_passes(name: str, target: str) -> None:
     result = play(PROGRAMS / f"{name}.json", read_script(PROGRAMS / f"{name}.stf"), target)
-    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+    assert (result.verdict, result.reasons) == (StfVerdict.PASS, ())
 
 
-def played(text: str) -> tuple[Verdict, str]:
+def played(text: str) -> tuple[StfVerdict, str]:
     result = play(PROGRAMS / "clones.json", list(parse_script("mirroring_add 7 4\n" + text)), "interpreted")
     return result.verdict, "\n".join(result.reasons)
 
@@ -45,7 +45,7 @@ def played(text: str) -> tuple[Verdict, str]:
 )
 def test_differences_are_shown(text: str, reason: str) -> None:
     verdict, reasons = played(text)
-    assert verdict is Verdict.FAIL
+    assert verdict is StfVerdict.FAIL
     assert reasons.startswith(reason)
 
 
@@ -53,7 +53,7 @@ def test_differences_are_shown(text: str, reason: str) -> None:
     "text", ["packet 1 0000aa\nexpect 4", "packet 1 0000aa\nexpect 4 01**", "packet 1 0000\nexpect 4 0100$"]
 )
 def test_what_is_left_open_passes(text: str) -> None:
-    assert played(text) == (Verdict.PASS, "")
+    assert played(text) == (StfVerdict.PASS, "")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_is_left_open_passes(text: str) -> None:
 )
 def test_ternary_values(key: str, part: str) -> None:
     name, _, value = key.partition(":")
-    names = Names(read_program(PROGRAMS / "router.json"))
+    names = ProgramNames(read_program(PROGRAMS / "router.json"))
     entry = names.entry(Add("acl", 7, ((name, value),), "drop", ()))
     assert [str(each) for each in entry.key] == [part, "0&&&0", "0->65535"]
     assert entry.priority == 9993

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.stf.script import Add, Command, Expect, Packet, SetDefault, Statement, Wait, parse_script
+from switch.stf.script import Add, Expect, SendPacket, SetDefault, Statement, SwitchCommand, Wait, parse_script
 from topo.errors import InputError
 
 MEANING: dict[str, Statement] = {
@@ -17,14 +17,14 @@ MEANING: dict[str, Statement] = {
     ),
     "add t k:1 act(a:1) = handle": Add("t", None, (("k", "1"),), "act", (("a", "1"),)),
     "setdefault c.t c.reject(rej:0, bar:1)": SetDefault("c.t", "c.reject", (("rej", "0"), ("bar", "1"))),
-    "packet 0 00 0aFF": Packet(0, bytes([0, 10, 255])),
-    "packet 510": Packet(510, b""),
+    "packet 0 00 0aFF": SendPacket(0, bytes([0, 10, 255])),
+    "packet 510": SendPacket(510, b""),
     "expect 1 0a ** f* $": Expect(1, "0A**F*", complete=True),
     "expect 1 0a**": Expect(1, "0A**"),
     "expect 2": Expect(2, None),
     "expect 2 $": Expect(2, "", complete=True),
     "wait": Wait(),
-    "mc_node_create 400 6 7": Command(("mc_node_create", "400", "6", "7")),
+    "mc_node_create 400 6 7": SwitchCommand(("mc_node_create", "400", "6", "7")),
 }
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from pyroute2 import IPRoute
 
 from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
-from switch.fast.load.in_process import InProcessSwitch
-from switch.fast.load.kernel import KernelSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
+from switch.fast.load.kernel_switch import KernelSwitch
 from switch.program.program import Program
 from switch.program.read import read_program
 

@@ -7,7 +7,7 @@ from fast_helpers import entry, ina_program, ipv4_packet
 
 from switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
 from switch.entries import SwitchEntries, TableEntry
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from switch.targets import choose_target
 from topo.errors import InputError

@@ -37,8 +37,8 @@ from fast_helpers import (
 
 from switch.entries import SwitchEntries
 from switch.fast.layout.layout import FRONT_BITS
-from switch.fast.load.in_process import InProcessSwitch
-from switch.fast.load.kernel import KernelSwitch, compile_program
+from switch.fast.load.in_process_switch import InProcessSwitch
+from switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from traffic.wire.packet_format import Event
 
 PIPELINES = 8

@@ -36,8 +36,8 @@ from fast_helpers import (
 )
 
 from switch.entries import SwitchEntries
-from switch.fast.load.in_process import InProcessSwitch
-from switch.fast.load.kernel import KernelSwitch, compile_program, steer
+from switch.fast.load.in_process_switch import InProcessSwitch
+from switch.fast.load.kernel_switch import KernelSwitch, compile_program, steer
 from switch.program.read import read_program
 from switch.targets import choose_target
 from topo.errors import InputError, MachineError, RunError

@@ -10,7 +10,7 @@ import pytest
 from fast_helpers import PROGRAMS, ina_program
 
 from switch.fast.load import kernel_probes, needs, object_contents
-from switch.fast.load.kernel import KernelSwitch, compile_program
+from switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from switch.fast.load.libbpf import BpfObject
 from switch.program.read import read_program
 from topo.errors import MachineError, RunError

@@ -16,7 +16,7 @@ from fast_helpers import ETHERNET, PARSED, PROGRAMS, control_entries, lists_entr
 
 from switch.entries import KeyPart, Lpm, TableEntry, Ternary
 from switch.fast.compile.actions import runs_of_one_index
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.actions import Primitive
 from switch.program.expressions import Constant, HeaderReference, StackReference
 from switch.program.externs import Counter, Register

@@ -22,7 +22,7 @@ from fast_helpers import (
     shown_when_wrong,
 )
 
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
@@ -31,13 +31,13 @@ pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 @contextmanager
 def simple_switch(program: Path, wires: Wires, log: Path) -> Iterator[object]:
     """BMv2 on the switch's end of `wires`; gives its control connection."""
-    from switch.bmv2.process import Process, free_port  # noqa: PLC0415, needs Thrift, as only this test does
     from switch.bmv2.runtime import Runtime  # noqa: PLC0415
+    from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415, needs Thrift, as only this test does
 
     control = free_port()
     attached = [part for port, name in wires.names.items() for part in ("-i", f"{port}@{name}")]
     command = ["simple_switch", *attached, "--thrift-port", str(control), str(program), "--log-console", "-L", "warn"]
-    process = Process("reference", command, control, log)
+    process = SimpleSwitchProcess("reference", command, control, log)
     try:
         process.wait_until_ready()
         yield Runtime(control, program)

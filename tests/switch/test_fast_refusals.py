@@ -14,7 +14,7 @@ from fast_helpers import INA, entry, ina_program, small_tree
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from switch.fast.compile.generate import generate
 from switch.fast.load.build import EBPF, LIBRARY, build
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import program_of, read_program
 from switch.targets import choose_target
 from topo.errors import InputError, MachineError, UnsupportedError

@@ -10,7 +10,7 @@ import pytest
 from fast_helpers import ina_program, small_tree
 
 from switch.entries import RegisterPreset, SwitchEntries, TableEntry
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.targets import choose_target
 from topo.fabric.generators import named_fabric
 from topo.live.namespaces import network_namespace

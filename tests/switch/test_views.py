@@ -13,7 +13,7 @@ import pytest
 from fast_helpers import CONTROL, entry, ina_program, small_tree
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries
-from switch.fast.load.in_process import InProcessSwitch
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.handle import Handle, program_of
 from switch.running_switch import PROGRAM, SwitchView
 from switch.targets import TARGETS, choose_target

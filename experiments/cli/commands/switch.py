@@ -30,7 +30,7 @@ def stf(
     ] = False,
 ) -> None:
     """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
-    from switch.stf.play import Verdict, play  # noqa: PLC0415, needs a compiler or BMv2
+    from switch.stf.play import StfVerdict, play  # noqa: PLC0415, needs a compiler or BMv2
     from switch.stf.script import read_script  # noqa: PLC0415
 
     if trace and target != "fast":
@@ -39,8 +39,8 @@ def stf(
     console = Console(soft_wrap=True, highlight=False, markup=False)
     for line in (*result.shown, *result.reasons):
         console.print(line)
-    console.print(result.verdict, style="green" if result.verdict is Verdict.PASS else "red")
-    raise typer.Exit({Verdict.PASS: 0, Verdict.FAIL: FAILED, Verdict.UNSUPPORTED: UNSUPPORTED}[result.verdict])
+    console.print(result.verdict, style="green" if result.verdict is StfVerdict.PASS else "red")
+    raise typer.Exit({StfVerdict.PASS: 0, StfVerdict.FAIL: FAILED, StfVerdict.UNSUPPORTED: UNSUPPORTED}[result.verdict])
 
 
 @app.command()

@@ -9,7 +9,7 @@ from itertools import groupby
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.values import WORD, word_text
 from switch.fast.layout.bits import store
-from switch.program.calculations import Calculation, Literal, Payload
+from switch.program.calculations import Calculation, Payload, SizedNumber
 from switch.program.expressions import HeaderReference
 from switch.program.headers import Field
 from topo.errors import UnsupportedError
@@ -57,7 +57,7 @@ def used_calculations(context: Context) -> list[Calculation]:
     return list({calculation.name: calculation for calculation in found}.values())
 
 
-def fields_of(context: Context, calculation: Calculation) -> Iterator[Field | Literal]:
+def fields_of(context: Context, calculation: Calculation) -> Iterator[Field | SizedNumber]:
     """What is hashed in front of the payload, with headers as their fields."""
     for part in calculation.input:
         if isinstance(part, HeaderReference):
@@ -117,18 +117,18 @@ def emit_input(context: Context, calculation: Calculation) -> None:
         out.line("length += 1;")
 
 
-def owner_of(context: Context) -> Callable[[Field | Literal], str]:
+def owner_of(context: Context) -> Callable[[Field | SizedNumber], str]:
     """A function that gives a part's header, by which parts are grouped; "" for parts that are always there."""
 
-    def owner(part: Field | Literal) -> str:
-        if isinstance(part, Literal) or context.program.headers[part.header].metadata:
+    def owner(part: Field | SizedNumber) -> str:
+        if isinstance(part, SizedNumber) or context.program.headers[part.header].metadata:
             return ""
         return part.header
 
     return owner
 
 
-def emit_parts(context: Context, parts: list[Field | Literal], bit: int) -> None:
+def emit_parts(context: Context, parts: list[Field | SizedNumber], bit: int) -> None:
     """Write parts one after the other, from bit `bit` on behind `data`."""
     for part in parts:
         if isinstance(part, Field) and part.variable:

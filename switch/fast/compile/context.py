@@ -9,8 +9,8 @@ from switch.fast.compile.expressions import Expressions
 from switch.fast.compile.header_expressions import Last, plain
 from switch.fast.compile.values import WORD, Value, truncated
 from switch.fast.layout.emitter import Emitter
-from switch.fast.layout.layout import Layout
-from switch.fast.layout.records import Record
+from switch.fast.layout.layout import ProgramLayout
+from switch.fast.layout.records import MemoryRecord
 from switch.program.expressions import Expression, Parameter
 from switch.program.headers import Field
 from switch.program.program import Program
@@ -32,9 +32,9 @@ class Context:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.layout = Layout(program)
+        self.layout = ProgramLayout(program)
         self.out = Emitter()
-        self.parameters: Record | None = None
+        self.parameters: MemoryRecord | None = None
         self.last: Last | None = None  # inside the parser
         self.tested: tuple[Expression, int] | None = None  # the index known to be inside registers of this size
         self.expressions = Expressions(self.layout.field, self.validity, self.parameter)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from switch.fast.compile.checksums import emit_update
 from switch.fast.compile.context import Context
-from switch.fast.compile.parser_positions import Places
+from switch.fast.compile.parser_positions import HeaderPlaces
 from switch.fast.compile.values import WIDE
 from switch.fast.layout.bits import store, whole_bytes
 from switch.program.headers import Field, Header
 
 
-def emit_deparser(context: Context, places: Places) -> None:
+def emit_deparser(context: Context, places: HeaderPlaces) -> None:
     """Write the function `deparse`, which returns 0, or another number if the packet cannot be made so."""
     if context.layout.rebuilt:
         emit_rebuilding(context)
@@ -18,7 +18,7 @@ def emit_deparser(context: Context, places: Places) -> None:
         emit_changing(context, places)
 
 
-def emit_changing(context: Context, places: Places) -> None:
+def emit_changing(context: Context, places: HeaderPlaces) -> None:
     """Write a `deparse` that puts changed fields back into headers that have stayed in the packet."""
     layout, out = context.layout, context.out
     with out.block("static INLINE int deparse(PACKET *packet)"):

@@ -13,7 +13,7 @@ from switch.fast.compile.deparser import emit_deparser
 from switch.fast.compile.parser import ParserGenerator
 from switch.fast.compile.pipelines import declare_entries, emit_pipeline, emit_search
 from switch.fast.compile.refusals import check, refusal
-from switch.fast.layout.layout import MAX_REPLICAS, Layout, declare_memory
+from switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
 from switch.program.malformed import MALFORMED, not_p4c
 from switch.program.program import Program
 from switch.program.v1model import PORTS
@@ -23,14 +23,14 @@ KEPT = "_generated"
 
 
 @dataclass(frozen=True)
-class Generated:
+class GeneratedC:
     """The C text, and the layout by which its memory and tables are filled."""
 
     source: str
-    layout: Layout
+    layout: ProgramLayout
 
 
-def generate(program: Program) -> Generated:
+def generate(program: Program) -> GeneratedC:
     """The C of `program`; `UnsupportedError` names what this target does not do exactly as BMv2 does.
 
     The result is kept with the program, for all switches of a network run the same one.
@@ -38,10 +38,10 @@ def generate(program: Program) -> Generated:
     kept: dict[str, object] = vars(program)
     if KEPT not in kept:
         kept[KEPT] = generate_anew(program)
-    return cast(Generated, kept[KEPT])
+    return cast(GeneratedC, kept[KEPT])
 
 
-def generate_anew(program: Program) -> Generated:
+def generate_anew(program: Program) -> GeneratedC:
     """The C of `program`, not kept."""
     check(program)
     try:
@@ -52,7 +52,7 @@ def generate_anew(program: Program) -> Generated:
         raise not_p4c(program.name, error) from error
 
 
-def write(context: Context) -> Generated:
+def write(context: Context) -> GeneratedC:
     """Write the whole file."""
     program = context.program
     parser = ParserGenerator(context)
@@ -67,7 +67,7 @@ def write(context: Context) -> Generated:
     emit_pipeline(context, program.egress)
     emit_architecture(context)
     context.out.line(f"ENTRY({parser.places.furthest})")
-    return Generated(context.out.text(), context.layout)
+    return GeneratedC(context.out.text(), context.layout)
 
 
 def emit_head(context: Context) -> None:

@@ -14,7 +14,7 @@ from switch.fast.compile.actions import PRIMITIVES, assign
 from switch.fast.compile.checksums import emit_verification
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.headers import make_valid
-from switch.fast.compile.parser_positions import Places, Position
+from switch.fast.compile.parser_positions import HeaderPlaces, Position
 from switch.fast.compile.values import WIDE, WORD, Value, word_text
 from switch.fast.layout.bits import load, whole_bytes
 from switch.fast.layout.field_usage import written_by
@@ -46,7 +46,7 @@ class ParserGenerator:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.places = Places({name: set() for name in context.layout.packet_headers})
+        self.places = HeaderPlaces({name: set() for name in context.layout.packet_headers})
         self.at = Position(context.program.parser.first)
         self.errors: dict[int, None] = {}
         self.stopped = False

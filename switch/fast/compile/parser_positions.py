@@ -35,7 +35,7 @@ class Position:
 
 
 @dataclass
-class Places:
+class HeaderPlaces:
     """The offsets at which headers are found (`of`), and how far into the packet the parser looks (`furthest`)."""
 
     of: dict[str, set[int]] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.values import WIDE, WORD, word_text
-from switch.fast.layout.records import WORD_BYTES, Record
+from switch.fast.layout.records import WORD_BYTES, MemoryRecord
 from switch.fast.layout.table_layout import TableLayout
 from switch.program.actions import Action, ActionCall
 from switch.program.expressions import Unknown
@@ -102,7 +102,7 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
     out.line(f"{entry} = find_{layout.symbol}(&key);")
 
 
-def words_of(key: Record, parts: list[str]) -> list[str]:
+def words_of(key: MemoryRecord, parts: list[str]) -> list[str]:
     """The C expressions of a key's 64-bit words. Keys that are written in whole words stay in registers."""
     words: list[list[str]] = [[] for _ in range(key.size // 8)]
     for member, part in zip(key.order, parts, strict=True):
@@ -180,7 +180,7 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
         declare_list(context, layout, layout.rule)
 
 
-def declare_list(context: Context, layout: TableLayout, rule: Record) -> None:
+def declare_list(context: Context, layout: TableLayout, rule: MemoryRecord) -> None:
     """Declare a place of a list, and the variable that holds a packet's key while it is sought."""
     rule.declare(context.out)
     context.out.line(
@@ -218,6 +218,6 @@ def emit_search(context: Context, layout: TableLayout) -> None:
         out.line(f"return &memory.{symbol}[place].entry;")
 
 
-def declare_given(context: Context, record: Record) -> None:
+def declare_given(context: Context, record: MemoryRecord) -> None:
     """Declare the parameters of one action in an entry."""
     context.out.line(f"struct {record.name} {record.name};")

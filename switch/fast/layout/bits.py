@@ -12,7 +12,7 @@ WORD_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Piece:
+class FieldPiece:
     """Bits of a field that lie within 8 bytes of the packet: in the `length` bytes from `first` on.
 
     In these bytes they are `shift` bits above the lowest one; in the field they are `above` bits above its lowest one.
@@ -35,7 +35,7 @@ class Piece:
         return self.bits == 8 * self.length
 
 
-def pieces(field: Field, header_offset: int) -> Iterator[Piece]:
+def pieces(field: Field, header_offset: int) -> Iterator[FieldPiece]:
     """The field in pieces of at most 8 bytes, the one with its lowest bits first."""
     start = header_offset * 8 + field.offset
     end, above = start + field.bits, 0
@@ -43,7 +43,7 @@ def pieces(field: Field, header_offset: int) -> Iterator[Piece]:
         last = (end - 1) // 8
         first = max(start // 8, last - WORD_BYTES + 1)
         bits = end - max(start, first * 8)
-        yield Piece(first, last - first + 1, (last + 1) * 8 - end, bits, above)
+        yield FieldPiece(first, last - first + 1, (last + 1) * 8 - end, bits, above)
         end, above = end - bits, above + bits
 
 
@@ -62,7 +62,7 @@ def load(field: Field, header_offset: int) -> str:
     return " | ".join(map(load_piece, pieces(field, header_offset)))
 
 
-def load_piece(piece: Piece) -> str:
+def load_piece(piece: FieldPiece) -> str:
     """The C expression of one piece of a field, at its place in the field."""
     word = f"load_{piece.length}(data + {piece.first})"
     text = word if piece.whole else f"({word} >> {piece.shift}) & {piece.mask:#x}ull"
@@ -77,7 +77,7 @@ def store(field: Field, header_offset: int, value: str) -> Iterator[str]:
         yield store_piece(piece, part if top or piece.whole else f"({part} & {piece.mask:#x}ull)")
 
 
-def store_piece(piece: Piece, value: str) -> str:
+def store_piece(piece: FieldPiece, value: str) -> str:
     """The C statement that writes one piece, and keeps the other bits of its bytes."""
     place = f"data + {piece.first}"
     if piece.whole:

@@ -24,7 +24,7 @@ def identifier(name: str) -> str:
     return f"{safe}_" if safe in KEYWORDS else safe
 
 
-class Names:
+class Identifiers:
     """C identifiers for P4 names: always the same one for a name, and never one for two names."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.fast.layout.emitter import Emitter
-from switch.fast.layout.records import Member, Record
+from switch.fast.layout.records import MemoryRecord, RecordMember
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio, as in runtime.h
 WORD = 8
@@ -30,11 +30,11 @@ class Front:
     bits: int
 
     @property
-    def record(self) -> Record:
+    def record(self) -> MemoryRecord:
         """One place: a key, whether it is filled and whether more is behind it, and the entry."""
         names = (("filled", 4, self.key_bytes), ("behind", 4, self.key_bytes + 4))
-        members = tuple(Member(name, name, size, offset) for name, size, offset in names)
-        return Record(f"front_{self.symbol}", members, self.key_bytes + HEAD_BYTES + self.entry_bytes)
+        members = tuple(RecordMember(name, name, size, offset) for name, size, offset in names)
+        return MemoryRecord(f"front_{self.symbol}", members, self.key_bytes + HEAD_BYTES + self.entry_bytes)
 
     def place(self, key: bytes) -> int:
         """The place where an entry with this key may be, as `place_of` in runtime.h computes it."""

@@ -11,11 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from switch.fast.layout.emitter import Emitter, Names
+from switch.fast.layout.emitter import Emitter, Identifiers
 from switch.fast.layout.field_usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
 from switch.fast.layout.front_arrays import Front
 from switch.fast.layout.headers_in_place import headers_stay
-from switch.fast.layout.records import Record, make_record, rounded_up
+from switch.fast.layout.records import MemoryRecord, make_record, rounded_up
 from switch.fast.layout.table_layout import TableLayout, entry_record, listed_record, rule_record
 from switch.fast.layout.variable_fields import Variable, most_variable_bytes, variable_parts
 from switch.program.externs import Counter, Register
@@ -57,7 +57,7 @@ class Array:
 
     name: str
     symbol: str
-    record: Record
+    record: MemoryRecord
     length: int
     offset: int
 
@@ -67,12 +67,12 @@ class Array:
         return self.record.size * self.length
 
 
-class Layout:
+class ProgramLayout:
     """Where everything of one program lives. The generator and whoever fills the switch use the same layout."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.names = Names()
+        self.names = Identifiers()
 
     @cached_property
     def intrinsic(self) -> dict[str, Field]:
@@ -93,7 +93,7 @@ class Layout:
         return not headers_stay(self.program)
 
     @cached_property
-    def state(self) -> dict[str, Record]:
+    def state(self) -> dict[str, MemoryRecord]:
         """For each header instance, the record of the fields that are kept outside the packet.
 
         Those are the fields that are used; all fields of a header that is written anew when the packet leaves.
@@ -162,7 +162,7 @@ class Layout:
         return written_by(statements) | {checksum.target for checksum in self.program.checksums}
 
     @cached_property
-    def rows(self) -> dict[int, Record]:
+    def rows(self) -> dict[int, MemoryRecord]:
         """For each length of registers, the record of all registers of that length: one element of each."""
         columns: dict[int, list[tuple[str, int]]] = {}
         for register in self.program.registers.values():
@@ -227,7 +227,7 @@ class Layout:
         return view
 
     @cached_property
-    def parameters(self) -> dict[int, Record]:
+    def parameters(self) -> dict[int, MemoryRecord]:
         """For each action, by number, the record of its parameters."""
         return {
             action.number: make_record(f"parameters_{action.number}", [(p.name, p.bits) for p in action.parameters])
@@ -254,7 +254,7 @@ class Layout:
         )
 
 
-def declare_memory(layout: Layout, out: Emitter) -> None:
+def declare_memory(layout: ProgramLayout, out: Emitter) -> None:
     """Write the struct `memory`, with the place of each array asserted."""
     with out.block("struct memory", ";"):
         for array in layout.arrays.values():

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from switch.fast.layout.emitter import Emitter, Names
+from switch.fast.layout.emitter import Emitter, Identifiers
 
 ALIGNMENT = 8
 CACHE_LINE = 64
@@ -31,7 +31,7 @@ def container_bytes(bits: int) -> int:
 
 
 @dataclass(frozen=True)
-class Member:
+class RecordMember:
     """`name` in Python, `symbol` in C; `offset` in bytes."""
 
     name: str
@@ -41,16 +41,16 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Record:
+class MemoryRecord:
     """A struct of unsigned integers. `order` has the members in the order in which values are packed."""
 
     name: str
-    order: tuple[Member, ...]
+    order: tuple[RecordMember, ...]
     size: int
     alignment: int = ALIGNMENT
 
     @cached_property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[RecordMember, ...]:
         """The members in the order of memory."""
         return tuple(sorted(self.order, key=lambda member: member.offset))
 
@@ -103,18 +103,20 @@ def place_by_size(bits: int) -> int:
     return -size if size <= LONGEST_BYTES else size
 
 
-def make_record(name: str, members: Iterable[tuple[str, int]], whole_lines: bool = False) -> Record:
+def make_record(name: str, members: Iterable[tuple[str, int]], whole_lines: bool = False) -> MemoryRecord:
     """A record of (name, bits) members; with `whole_lines`, one that lies in as few cache lines as possible."""
     given = list(members)
-    names = Names()
+    names = Identifiers()
     names.of("padding_")
     offset = 0
-    placed: dict[int, Member] = {}
+    placed: dict[int, RecordMember] = {}
     for index in sorted(range(len(given)), key=lambda i: place_by_size(given[i][1])):
         member, bits = given[index]
         size = container_bytes(bits)
-        placed[index] = Member(member, names.of(member), size, offset)
+        placed[index] = RecordMember(member, names.of(member), size, offset)
         offset += size
     least = rounded_up(max(offset, 1), ALIGNMENT)
     alignment = min(CACHE_LINE, 1 << (least - 1).bit_length()) if whole_lines else ALIGNMENT
-    return Record(name, tuple(placed[index] for index in range(len(given))), rounded_up(least, alignment), alignment)
+    return MemoryRecord(
+        name, tuple(placed[index] for index in range(len(given))), rounded_up(least, alignment), alignment
+    )

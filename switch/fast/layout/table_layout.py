@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from switch.entries import TableEntry
-from switch.fast.layout.records import Record, make_record
+from switch.fast.layout.records import MemoryRecord, make_record
 from switch.program.actions import Action
 from switch.program.pipelines import Table
 
@@ -21,11 +21,11 @@ class TableLayout:
 
     table: Table
     symbol: str
-    key: Record
-    values: dict[int, Record]
+    key: MemoryRecord
+    values: dict[int, MemoryRecord]
     entry_bytes: int
     direct: bool
-    rule: Record | None
+    rule: MemoryRecord | None
 
     HEAD_BYTES = 8  # u32 present, u32 action
 
@@ -46,19 +46,19 @@ class TableLayout:
         return TableEntry(self.table.name, key, action.name, self.values[number].unpack(data[self.HEAD_BYTES :]))
 
 
-def rule_record(name: str, table: Table) -> Record:
+def rule_record(name: str, table: Table) -> MemoryRecord:
     """The record that a packet's key is compared with: mask, least and greatest value of each part; the priority."""
     ends = [(f"{end} {i}", part.bits) for i, part in enumerate(table.key) for end in ("mask", "least", "most")]
     return make_record(name, [*ends, ("priority", 32)])
 
 
-def listed_record(layout: TableLayout) -> Record:
+def listed_record(layout: TableLayout) -> MemoryRecord:
     """One place of a list of entries: what it is compared with, and behind it room for the entry."""
     assert layout.rule is not None
-    return Record(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
+    return MemoryRecord(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
 
 
-def entry_record(layout: TableLayout) -> Record:
+def entry_record(layout: TableLayout) -> MemoryRecord:
     """One entry of a direct table: its head, and room for the parameters."""
     record = make_record(f"entry_{layout.symbol}", [("present", 32), ("action", 32)])
-    return Record(record.name, record.order, layout.entry_bytes)
+    return MemoryRecord(record.name, record.order, layout.entry_bytes)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from switch.control.entry_check import action_call, check_entries
 from switch.control.match_rules import by_priority, rank, test_of
 from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary, group_of_nodes
-from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, LOST, MAX_REPLICAS, STARTED, Layout
-from switch.fast.layout.records import Record
+from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, LOST, MAX_REPLICAS, STARTED, ProgramLayout
+from switch.fast.layout.records import MemoryRecord
 from switch.fast.layout.table_layout import TableLayout
 from switch.program.pipelines import ConstEntry, MatchKey, Table
 from topo.errors import InputError, UnsupportedError
@@ -44,7 +44,7 @@ class Tables(ReadableTables, Protocol):
 class StateReader:
     """Reads memory and hash tables as target-neutral entries, registers and counters."""
 
-    def __init__(self, layout: Layout, memory: Memory, tables: ReadableTables) -> None:
+    def __init__(self, layout: ProgramLayout, memory: Memory, tables: ReadableTables) -> None:
         self.layout = layout
         self.program = layout.program
         self.memory = memory
@@ -71,7 +71,7 @@ class StateReader:
         for key, data in self.readable.items(table.symbol):
             yield table.key.unpack(key), data
 
-    def listed_entries(self, table: TableLayout, rule: Record) -> Iterator[TableEntry]:
+    def listed_entries(self, table: TableLayout, rule: MemoryRecord) -> Iterator[TableEntry]:
         """The entries of a list, in the order in which they win."""
         view = self.layout.view(self.memory, table.table.name).view(np.uint8)
         for place in view.reshape(table.table.size, -1):
@@ -114,7 +114,7 @@ class SwitchState(StateReader):
     `keys` has what identifies each entry of a table; `lists` has the entries of tables that are lists, as they win.
     """
 
-    def __init__(self, layout: Layout, memory: Memory, tables: Tables) -> None:
+    def __init__(self, layout: ProgramLayout, memory: Memory, tables: Tables) -> None:
         super().__init__(layout, memory, tables)
         self.tables = tables
         self.keys: dict[str, set[object]] = {name: set() for name in layout.tables}
@@ -196,7 +196,7 @@ class SwitchState(StateReader):
             self.put(table.symbol, [(table.key.pack(e.exact_key), d) for e, d in zip(entries, packed, strict=True)])
         self.keys[name] |= {self.identity(entry) for entry in entries}
 
-    def list_entries(self, table: TableLayout, rule: Record, entries: Sequence[TableEntry]) -> None:
+    def list_entries(self, table: TableLayout, rule: MemoryRecord, entries: Sequence[TableEntry]) -> None:
         """Write entries of a list at the places where they win.
 
         The last place is written first, so that a packet that comes meanwhile finds all entries that were there.

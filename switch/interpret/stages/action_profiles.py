@@ -7,7 +7,7 @@ from collections.abc import Callable
 from switch.interpret.stages.calculations import calculation_of
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet
-from switch.interpret.state.tables import Installed
+from switch.interpret.state.table_state import Installed
 from switch.program.actions import ActionCall
 from switch.program.pipelines import Table
 

@@ -8,7 +8,7 @@ from switch.interpret.stages.hash_functions import ALGORITHMS
 from switch.interpret.stages.header_bytes import packer
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Value
-from switch.program.calculations import Calculation, Literal, Payload
+from switch.program.calculations import Calculation, Payload, SizedNumber
 from switch.program.expressions import HeaderReference
 from switch.program.headers import Field
 
@@ -53,7 +53,7 @@ def field_bits(context: Context, field: Field) -> Part:
 
 
 # {"type": "hexstr", "value": "0x00", "bitwidth": 8}
-def literal_bits(_context: Context, literal: Literal) -> Part:
+def literal_bits(_context: Context, literal: SizedNumber) -> Part:
     """A number as a part of what is hashed."""
     return lambda _packet: (literal.value & (1 << literal.bits) - 1, literal.bits)
 
@@ -70,4 +70,4 @@ def header_bits(context: Context, reference: HeaderReference) -> Part:
     return bits
 
 
-PARTS: dict[type, Callable[..., Part]] = {Field: field_bits, Literal: literal_bits, HeaderReference: header_bits}
+PARTS: dict[type, Callable[..., Part]] = {Field: field_bits, SizedNumber: literal_bits, HeaderReference: header_bits}

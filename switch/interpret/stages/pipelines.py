@@ -11,7 +11,7 @@ from switch.interpret.stages.expressions import value_of
 from switch.interpret.stages.fields import store
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Run, Value
-from switch.interpret.state.tables import Installed
+from switch.interpret.state.table_state import Installed
 from switch.program.actions import Action
 from switch.program.expressions import Unknown, Validity
 from switch.program.pipelines import Conditional, MatchKey, Pipeline, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from switch.interpret.state.packet import Places
+from switch.interpret.state.packet import PacketPlaces
 from switch.interpret.state.switch_state import State
 from switch.interpret.state.trace import Trace
 from switch.program.program import Program
@@ -18,7 +18,7 @@ ELSEWHERE = "write it with what v1model.p4 declares, or run the program on BMv2 
 class Context:
     """One program being made into functions: the places of its fields, the switch's state, and the trace."""
 
-    def __init__(self, program: Program, places: Places, state: State, trace: Trace) -> None:
+    def __init__(self, program: Program, places: PacketPlaces, state: State, trace: Trace) -> None:
         self.program = program
         self.places = places
         self.state = state

@@ -12,7 +12,7 @@ NO_SESSION = -1
 
 
 class Packet(list[int]):
-    """The values of all fields of one packet, at the places that `Places` gives; and what BMv2 keeps beside them."""
+    """The values of all fields of one packet, at their `PacketPlaces`; and what BMv2 keeps beside them."""
 
     data = b""
     """All bytes of the packet as it came to the parser."""
@@ -57,7 +57,7 @@ Value = Callable[[Packet], int]
 Run = Callable[[Packet], None]
 
 
-class Places:
+class PacketPlaces:
     """Where everything of a packet stands: for each header its validity and then its fields, metadata first.
 
     Behind the fields of a header with one of variable length stands that length in bits. Then come the number of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from switch.interpret.state.packet import Packet, Places
+from switch.interpret.state.packet import Packet, PacketPlaces
 
 
-class Slot(NamedTuple):
+class MetadataSlot(NamedTuple):
     """The place of a metadata field that the switch itself uses, and as many ones as it has bits."""
 
     place: int
@@ -21,9 +21,9 @@ class Slot(NamedTuple):
 class Standard:
     """The metadata fields that the switch itself uses; one that the program lacks has a place of its own."""
 
-    def __init__(self, places: Places) -> None:
-        def slot(name: str) -> Slot:
-            return Slot(*places.intrinsic(name))
+    def __init__(self, places: PacketPlaces) -> None:
+        def slot(name: str) -> MetadataSlot:
+            return MetadataSlot(*places.intrinsic(name))
 
         self.ingress_port = slot("standard_metadata.ingress_port")
         self.egress_spec = slot("standard_metadata.egress_spec")

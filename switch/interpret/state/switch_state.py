@@ -9,7 +9,7 @@ from random import Random
 from switch.control.entry_check import action_call, check_entries, default_call, profile_calls
 from switch.entries import MirrorSession, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
 from switch.interpret.state.meters import MeterState
-from switch.interpret.state.tables import Installed, TableState
+from switch.interpret.state.table_state import Installed, TableState
 from switch.program.actions import ActionCall
 from switch.program.externs import Counter, Register
 from switch.program.program import Program

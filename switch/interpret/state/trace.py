@@ -1,14 +1,14 @@
 """What happens to a packet, line by line, in the words of BMv2's log.
 
-`Trace` hears nothing and costs nothing: it returns the functions that it is given as they are. `Lines` wraps them.
+`Trace` hears nothing and costs nothing: it returns the functions that it is given as they are. `TraceLines` wraps them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.interpret.state.packet import Packet, Places, Run, Value
-from switch.interpret.state.tables import Installed
+from switch.interpret.state.packet import Packet, PacketPlaces, Run, Value
+from switch.interpret.state.table_state import Installed
 from switch.program.actions import ActionCall, Primitive
 from switch.program.headers import Field
 from switch.program.parser import ParserState
@@ -43,12 +43,12 @@ class Trace:
         """Hear of a table that was searched, before the action runs."""
 
 
-class Lines(Trace):
+class TraceLines(Trace):
     """A trace that keeps a line for each step."""
 
     listens = True
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: PacketPlaces) -> None:
         self.places = places
         self.lines: list[str] = []
 

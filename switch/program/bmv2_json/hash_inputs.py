@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from switch.program.bmv2_json.source_info import Json, read_source
-from switch.program.calculations import Calculation, FieldList, HashInput, Literal, Payload
+from switch.program.calculations import Calculation, FieldList, HashInput, Payload, SizedNumber
 from switch.program.expressions import HeaderReference
 from switch.program.externs import ActionProfile
 from switch.program.headers import Field
@@ -15,7 +15,7 @@ Fields = dict[tuple[str, str], Field]
 
 INPUTS: dict[str, Callable[[Json, Fields], HashInput]] = {
     "field": lambda node, fields: fields[tuple(node["value"])],
-    "hexstr": lambda node, _fields: Literal(int(node["value"], 16), node["bitwidth"]),
+    "hexstr": lambda node, _fields: SizedNumber(int(node["value"], 16), node["bitwidth"]),
     "header": lambda node, _fields: HeaderReference(node["value"]),
     "payload": lambda _node, _fields: Payload(),
 }
@@ -37,7 +37,7 @@ def read_calculation(node: Json, fields: Fields) -> Calculation:
 # {"id": 1, "name": "digest_t", "elements": [{"type": "field", ...}, {"type": "hexstr", ..., "bitwidth": 8}]}
 def read_field_list(node: Json, fields: Fields) -> FieldList:
     """One list of fields; parts that are neither fields nor numbers are left out."""
-    listed = tuple(each for each in read_inputs(node["elements"], fields) if isinstance(each, Field | Literal))
+    listed = tuple(each for each in read_inputs(node["elements"], fields) if isinstance(each, Field | SizedNumber))
     return FieldList(node["id"], node["name"], listed, read_source(node))
 
 

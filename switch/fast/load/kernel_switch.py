@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.fast.compile.generate import Generated, generate
+from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.layout.layout import ARRIVALS, GROUPS
 from switch.fast.load.attach import IngressFilter
 from switch.fast.load.build import EBPF, build
@@ -63,7 +63,7 @@ class KernelTables:
 class Compiled:
     """A program ready for the kernel, of which any number of switches can be made."""
 
-    generated: Generated
+    generated: GeneratedC
     path: Path
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from p4utils.mininetlib.node import P4Switch
 from thrift.Thrift import TException
 
-from switch.bmv2.process import Process, free_port
 from switch.bmv2.runtime import Runtime
+from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.handle import Handle, make_handle
 from switch.running_switch import PROGRAM
@@ -48,7 +48,7 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         self._ledger = ledger
         self._run_dir = run_dir
         self._scratch: Path | None = None
-        self._process: Process | None = None
+        self._process: SimpleSwitchProcess | None = None
         self._runtime: Runtime | None = None
 
     def thrift_listening(self) -> bool:
@@ -59,7 +59,9 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         """Start the process without waiting for it, so that the switches of a network start side by side."""
         self.thrift_port = free_port()
         command = [*map(str, self.add_arguments()), "--log-console", "--log-level", "warn"]
-        self._process = Process(self.name, command, self.thrift_port, self._log_folder() / f"{self.name}.log")
+        self._process = SimpleSwitchProcess(
+            self.name, command, self.thrift_port, self._log_folder() / f"{self.name}.log"
+        )
         self._ledger.record("pid", self._process.pid)
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803, Mininet's name
@@ -121,7 +123,7 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         return self._started.pid
 
     @property
-    def _started(self) -> Process:
+    def _started(self) -> SimpleSwitchProcess:
         if self._process is None:
             raise RunError(f"switch '{self.name}' is not running: start its network first")
         return self._process

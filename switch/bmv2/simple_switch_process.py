@@ -43,7 +43,7 @@ def free_port() -> int:
     )
 
 
-class Process:
+class SimpleSwitchProcess:
     """A running `simple_switch`, whose control plane listens on `control_port`, and which writes to `log`.
 
     It sends its notifications to a socket of its own. The default socket is named after the device number, which

@@ -8,8 +8,8 @@ import weakref
 
 import numpy as np
 
-from switch.fast.layout.layout import GROUPS, Layout
-from switch.fast.load.kernel import MEMORY_MAP, KernelTables
+from switch.fast.layout.layout import GROUPS, ProgramLayout
+from switch.fast.load.kernel_switch import MEMORY_MAP, KernelTables
 from switch.fast.load.libbpf import open_map
 from switch.fast.load.shared_state import StateReader
 from switch.handle import Handle
@@ -20,7 +20,7 @@ class KernelView(StateReader):
     """The state of the switch that gave `handle`, which runs `program`; each call reads it anew."""
 
     def __init__(self, handle: Handle, program: Program) -> None:
-        layout = Layout(program)
+        layout = ProgramLayout(program)
         symbols = {GROUPS: GROUPS} | {name: table.symbol for name, table in layout.tables.items()}
         opened = {name: open_map(number) for name, number in handle["maps"].items()}
         weakref.finalize(self, close_all, list(opened.values()))

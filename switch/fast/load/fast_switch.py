@@ -12,7 +12,7 @@ from mininet.node import Switch as MininetSwitch
 from numpy.typing import NDArray
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.fast.load.kernel import Compiled, KernelSwitch, compile_program
+from switch.fast.load.kernel_switch import Compiled, KernelSwitch, compile_program
 from switch.handle import Handle, make_handle
 from switch.program.read import read_program
 from switch.running_switch import PROGRAM
@@ -62,7 +62,7 @@ class FastSwitch(MininetSwitch):  # type: ignore[misc]
         return self._kernel
 
     def handle(self) -> Handle:
-        """The data by which `switch.fast.load.view` finds this switch from another process."""
+        """The data by which `switch.fast.load.kernel_view` finds this switch from another process."""
         return make_handle("fast", self._program, maps=self.kernel.map_ids(), cpu=self.kernel.cpu)
 
     def install(self, entries: SwitchEntries) -> None:
