@@ -22,14 +22,14 @@ from planner.methods.inart.residual import Background, background_of_flows, resi
 from planner.methods.inart.several_trees import plan_trees
 from planner.registry import find_method
 from planner.trees.headroom import with_room_for_results
-from planner.trees.summed_once import Task
+from planner.trees.summed_once import SplitTask
 from planner.trees.unfolding import unfold
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric
 
 TOLERANCE = 1e-9
 
-SECOND_PHASES: Mapping[str, Callable[[Problem, list[Task], Any, str], Plan]] = {
+SECOND_PHASES: Mapping[str, Callable[[Problem, list[SplitTask], Any, str], Plan]] = {
     "inart": plan_routes,
     "inart-equal": plan_routes,
     "inart-forest": plan_trees,
@@ -88,7 +88,7 @@ def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: 
     return again
 
 
-def tasks_of_plan(problem: Problem, plan: Plan) -> list[Task]:
+def tasks_of_plan(problem: Problem, plan: Plan) -> list[SplitTask]:
     """A task for every PS of the plan, with its share of the gradient; routes are left open.
 
     Raises `InputError` for a PS that the problem does not have.
@@ -100,7 +100,9 @@ def tasks_of_plan(problem: Problem, plan: Plan) -> list[Task]:
     for number, server in shares:
         if number not in jobs or server not in jobs[number].servers:
             raise InputError(f"the plan's job {number} ends at '{server}', which is not one of its PSs")
-    return [Task(jobs[job], server, share, unfold(problem.fabric, server)) for (job, server), share in shares.items()]
+    return [
+        SplitTask(jobs[job], server, share, unfold(problem.fabric, server)) for (job, server), share in shares.items()
+    ]
 
 
 def with_rate(plan: Plan, rate_bps: float) -> Plan:

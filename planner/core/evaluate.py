@@ -36,8 +36,8 @@ class JobPrediction:
 
 
 @dataclass(frozen=True)
-class Aggregation:
-    """Gradient packets of one iteration that a switch receives and sends."""
+class SwitchAggregation:
+    """Gradient packets that a switch receives and sends: planned for one iteration, or measured in a run."""
 
     packets_in: int
     packets_out: int
@@ -68,7 +68,7 @@ class Prediction:
     worker_rates_bps: dict[tuple[int, str], float]
     ps_ingress_bps: dict[str, float]
     overhead_bytes: int
-    switches: dict[str, Aggregation]
+    switches: dict[str, SwitchAggregation]
 
     @property
     def sending_rate_bps(self) -> float:
@@ -110,7 +110,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Load:
+class TreeLoad:
     """A tree, the rate of each of its flows, and the packets that each flow sends in an iteration."""
 
     job: int
@@ -144,15 +144,15 @@ def evaluate(problem: Problem, plan: Plan) -> Prediction:
     )
 
 
-def tree_loads(problem: Problem, plan: Plan) -> Iterator[Load]:
+def tree_loads(problem: Problem, plan: Plan) -> Iterator[TreeLoad]:
     """Every tree of the plan with its rate and its packets. A shard's trees divide its rate evenly."""
     ranges = fragment_ranges(problem, plan)
     for shard in plan.shards:
         for tree in shard.trees:
-            yield Load(shard.job, tree, shard.rate_bps / len(shard.trees), len(ranges[shard.job, tree.number]))
+            yield TreeLoad(shard.job, tree, shard.rate_bps / len(shard.trees), len(ranges[shard.job, tree.number]))
 
 
-def predict_job(problem: Problem, number: int, of_all: list[Load]) -> JobPrediction:
+def predict_job(problem: Problem, number: int, of_all: list[TreeLoad]) -> JobPrediction:
     """The prediction for one job, given the trees of all jobs.
 
     A tree takes fragments x wire bytes x 8 / rate. A job's trees send at the same time, so its slowest tree is its
@@ -170,7 +170,7 @@ def predict_job(problem: Problem, number: int, of_all: list[Load]) -> JobPredict
     )
 
 
-def link_times(problem: Problem, loads: list[Load]) -> dict[DirectedLink, float]:
+def link_times(problem: Problem, loads: list[TreeLoad]) -> dict[DirectedLink, float]:
     """By link, the seconds for one frame of every gradient and result flow on it, plus the link's delay."""
     flows: Counter[DirectedLink] = Counter()
     for load in loads:
@@ -194,7 +194,7 @@ def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float]) -> float:
     return up + back
 
 
-def link_loads(loads: list[Load]) -> dict[DirectedLink, float]:
+def link_loads(loads: list[TreeLoad]) -> dict[DirectedLink, float]:
     """The bit/s of gradients on every directed link."""
     rates: dict[DirectedLink, float] = defaultdict(float)
     for load in loads:
@@ -204,7 +204,7 @@ def link_loads(loads: list[Load]) -> dict[DirectedLink, float]:
     return dict(rates)
 
 
-def result_loads(loads: list[Load]) -> dict[DirectedLink, float]:
+def result_loads(loads: list[TreeLoad]) -> dict[DirectedLink, float]:
     """The bit/s of results on every directed link.
 
     Results are multicast: one copy on every link of the way back, however many flows came by it.
@@ -216,7 +216,7 @@ def result_loads(loads: list[Load]) -> dict[DirectedLink, float]:
     return dict(rates)
 
 
-def worker_rates(loads: list[Load]) -> dict[tuple[int, str], float]:
+def worker_rates(loads: list[TreeLoad]) -> dict[tuple[int, str], float]:
     """By (job, worker), the bit/s that the worker sends over all its trees."""
     rates: dict[tuple[int, str], float] = defaultdict(float)
     for load in loads:
@@ -225,7 +225,7 @@ def worker_rates(loads: list[Load]) -> dict[tuple[int, str], float]:
     return dict(rates)
 
 
-def ingress_rates(loads: list[Load]) -> dict[str, float]:
+def ingress_rates(loads: list[TreeLoad]) -> dict[str, float]:
     """By PS, the bit/s of gradients that it receives. A root in the network is no PS."""
     rates: dict[str, float] = defaultdict(float)
     for load in loads:
@@ -234,7 +234,7 @@ def ingress_rates(loads: list[Load]) -> dict[str, float]:
     return dict(rates)
 
 
-def switch_aggregation(loads: list[Load]) -> dict[str, Aggregation]:
+def switch_aggregation(loads: list[TreeLoad]) -> dict[str, SwitchAggregation]:
     """By switch, the gradient packets of one iteration in and out.
 
     A flow enters every node of its path but the first, and leaves every node but the last.
@@ -246,4 +246,4 @@ def switch_aggregation(loads: list[Load]) -> dict[str, Aggregation]:
             received.update(dict.fromkeys(branch.path[1:], load.packets))
             sent.update(dict.fromkeys(branch.path[:-1], load.packets))
     hosts = {load.tree.root for load in loads if not load.tree.in_network_root}
-    return {node: Aggregation(count, sent[node]) for node, count in received.items() if node not in hosts}
+    return {node: SwitchAggregation(count, sent[node]) for node, count in received.items() if node not in hosts}

@@ -20,7 +20,7 @@ from planner.core.problem import Job, Problem
 from planner.core.slots import assign_slots
 from planner.core.solving import SolverOutcome
 from planner.trees.from_paths import plan_from_paths
-from planner.trees.summed_once import Task, Way, entrance, tasks_of, tree_of
+from planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of
 from planner.trees.unfolding import Path, unreachable
 from topo.fabric.fabric import Fabric
 from topo.fabric.up_down import up_down_paths
@@ -51,7 +51,7 @@ def plan_tor(problem: Problem, options: Options) -> Plan:
     Where a ToR's aggregation rate is too low for all flows of its rack, the others go on unsummed. Of all numbers of
     flows that ToRs may sum, those with the highest equal rate are taken.
     """
-    tasks = tasks_of(problem)
+    tasks = split_equally(problem)
     racks = {problem.fabric.tor_of(worker): None for task in tasks for worker in task.job.workers}
     paths = {(r, t.server): ecmp_path(problem.fabric, r, t.server, options.seed) for r in racks for t in tasks}
     choices = (rack_trees(problem.fabric, tasks, paths, rate) for rate in critical_rates(problem.fabric, tasks))
@@ -64,7 +64,7 @@ def plan_tor(problem: Problem, options: Options) -> Plan:
     return Plan("atp-tor", problem.fabric.name, tuple(shards), SolverOutcome("heuristic", 0.0))
 
 
-def critical_rates(fabric: Fabric, tasks: Sequence[Task]) -> list[float]:
+def critical_rates(fabric: Fabric, tasks: Sequence[SplitTask]) -> list[float]:
     """The rates of a flow (bit/s) at which a ToR can sum one flow fewer; before them 0, at which every ToR sums all."""
     flows = Counter(fabric.tor_of(worker) for task in tasks for worker in task.job.workers)
     limits = {tor: fabric.switch_by_name[tor].aggregation_rate_bps for tor in flows}
@@ -73,7 +73,7 @@ def critical_rates(fabric: Fabric, tasks: Sequence[Task]) -> list[float]:
 
 
 def rack_trees(
-    fabric: Fabric, tasks: Sequence[Task], paths: Mapping[tuple[str, str], Path], rate_bps: float
+    fabric: Fabric, tasks: Sequence[SplitTask], paths: Mapping[tuple[str, str], Path], rate_bps: float
 ) -> list[AggregationTree]:
     """A tree for each task. A worker's ToR sums its flow as long as the ToR can sum one more at this rate.
 
@@ -100,7 +100,7 @@ def rack_trees(
     ]
 
 
-def in_turn(fabric: Fabric, tasks: Sequence[Task], racks: Iterable[str]) -> list[tuple[str, int, int]]:
+def in_turn(fabric: Fabric, tasks: Sequence[SplitTask], racks: Iterable[str]) -> list[tuple[str, int, int]]:
     """The flows as (rack, position of the worker, position of the task), in the order in which ToRs sum them.
 
     A rack's workers are dealt in turn. So are its PSs, each rack beginning with another one, so that all PSs get about

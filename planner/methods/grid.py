@@ -28,7 +28,7 @@ from planner.core.slots import assign_slots
 from planner.core.solving import SolverOptions, SolverOutcome
 from planner.solvers.solve import solve
 from planner.trees.from_paths import Inp
-from planner.trees.summed_once import Task, Way, tasks_of, tree_of, ways
+from planner.trees.summed_once import SplitTask, Way, split_equally, tree_of, ways
 from planner.trees.unfolding import DirectedLink, Path
 from topo.fabric.fabric import Fabric
 
@@ -59,7 +59,7 @@ def plan_capped(problem: Problem, options: GridOptions) -> Plan:
 
 def routed(problem: Problem, options: GridOptions, method: str, choose: Choose) -> Plan:
     """The plan with one tree for each task, whose aggregators `choose` picks, at the best equal rate of all flows."""
-    tasks = tasks_of(problem)
+    tasks = split_equally(problem)
     trees = [
         grid_tree(problem.fabric, task, task.job.servers.index(task.server) + 1, options, choose) for task in tasks
     ]
@@ -71,7 +71,7 @@ def routed(problem: Problem, options: GridOptions, method: str, choose: Choose) 
     return Plan(method, problem.fabric.name, tuple(shards), SolverOutcome("heuristic", 0.0))
 
 
-def grid_tree(fabric: Fabric, task: Task, number: int, options: GridOptions, choose: Choose) -> AggregationTree:
+def grid_tree(fabric: Fabric, task: SplitTask, number: int, options: GridOptions, choose: Choose) -> AggregationTree:
     """The task's tree: each worker by the least loaded way to the aggregator that is chosen for it."""
     candidates = {worker: by_switch(fabric, task, worker) for worker in task.job.workers}
     draw = random.Random(f"{options.seed} {task.job.number} {task.server}")
@@ -82,7 +82,7 @@ def grid_tree(fabric: Fabric, task: Task, number: int, options: GridOptions, cho
     return tree_of(task, number, chosen, onward)
 
 
-def by_switch(fabric: Fabric, task: Task, worker: str) -> dict[str, list[Way]]:
+def by_switch(fabric: Fabric, task: SplitTask, worker: str) -> dict[str, list[Way]]:
     """The worker's ways by the switch that sums; the key "" has those to the PS."""
     found: dict[str, list[Way]] = {}
     for way in ways(fabric, task, worker):
@@ -148,7 +148,7 @@ def least_loaded(loads: Counter[DirectedLink], worker: str, possible: Sequence[W
     return way
 
 
-def onward_path(task: Task, inp: Inp, loads: Counter[DirectedLink]) -> Path:
+def onward_path(task: SplitTask, inp: Inp, loads: Counter[DirectedLink]) -> Path:
     """The least loaded way of an INP's sum to the PS, by the same measure. Its flow is added to `loads`."""
     paths = list(task.unfolded.paths(inp[0]))
     path = min(paths, key=lambda path: max(loads[link] for link in pairwise(path)))

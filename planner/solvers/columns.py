@@ -51,7 +51,7 @@ class Solution:
 
 
 @dataclass
-class Program:
+class LinearProgram:
     """A program that maximises its objective over the columns, subject to the rows."""
 
     lower: list[float] = field(default_factory=list)

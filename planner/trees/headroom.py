@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from planner.core.evaluate import DirectedLink, Load, evaluate, tree_loads
+from planner.core.evaluate import DirectedLink, TreeLoad, evaluate, tree_loads
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from topo.errors import unknown_name
@@ -74,7 +74,7 @@ def sharing(problem: Problem, plan: Plan, links: list[DirectedLink]) -> str:
     return f"results of {owners(results)} share link {' → '.join(link)} with gradients of {owners(gradients)}{more}"
 
 
-def owners(loads: Iterable[Load]) -> str:
+def owners(loads: Iterable[TreeLoad]) -> str:
     """The jobs and roots of trees as text, such as "job 1 (root h24) and job 3 (root h12)"."""
     roots: dict[int, list[str]] = {}
     for load in loads:

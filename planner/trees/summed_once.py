@@ -18,8 +18,11 @@ from topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)
-class Task:
-    """A PS's part of a job: `share` is x_s, the fraction of the gradient."""
+class SplitTask:
+    """The part of a job that one PS gets when the gradient is split over PSs: `share` is its fraction, InArt's x_s.
+
+    `unfolded` has the ways to the PS.
+    """
 
     job: Job
     server: str
@@ -35,7 +38,7 @@ class Way:
     path: Path
 
 
-def tasks_of(problem: Problem) -> list[Task]:
+def split_equally(problem: Problem) -> list[SplitTask]:
     """The tasks of all jobs, split equally. Raises `InputError` when a worker cannot reach a PS."""
     tasks = []
     for job in problem.jobs:
@@ -44,7 +47,7 @@ def tasks_of(problem: Problem) -> list[Task]:
             for worker in job.workers:
                 if worker not in unfolded.next_hops:
                     raise unreachable(worker, server)
-            tasks.append(Task(job, server, 1 / len(job.servers), unfolded))
+            tasks.append(SplitTask(job, server, 1 / len(job.servers), unfolded))
     return tasks
 
 
@@ -54,7 +57,7 @@ def entrance(fabric: Fabric, worker: str) -> Inp:
     return tor, fabric.ingress_pipeline(tor, worker)
 
 
-def ways(fabric: Fabric, task: Task, worker: str) -> Iterator[Way]:
+def ways(fabric: Fabric, task: SplitTask, worker: str) -> Iterator[Way]:
     """Every way of the worker's flow: along each shortest up-down path to each INP on it, and to the PS."""
     known: dict[Way, None] = {}
     for path in task.unfolded.paths(worker):
@@ -66,7 +69,7 @@ def ways(fabric: Fabric, task: Task, worker: str) -> Iterator[Way]:
     yield from known
 
 
-def tree_of(task: Task, number: int, chosen: Sequence[Way], onward: Mapping[Inp, Path]) -> AggregationTree:
+def tree_of(task: SplitTask, number: int, chosen: Sequence[Way], onward: Mapping[Inp, Path]) -> AggregationTree:
     """The tree of one way for each of the job's workers, in their order. It has no slots yet.
 
     `onward[inp]` leads from the INP's switch to the PS. An INP that only one flow chose sums nothing and forwards the

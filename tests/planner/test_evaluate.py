@@ -8,7 +8,7 @@ from math import inf
 import pytest
 from planner_cases import FRAGMENT, first_is_server, job, single
 
-from planner.core.evaluate import Aggregation, evaluate
+from planner.core.evaluate import SwitchAggregation, evaluate
 from planner.core.loads import equal_rate_bps
 from planner.core.method import Options
 from planner.core.plan import Plan
@@ -45,11 +45,11 @@ def test_figure_1_with_aggregation_by_hand() -> None:
     assert seen.network_throughput_bps == pytest.approx(seen.overhead_bytes * 8 / seen.communication_time_s)
     assert seen.result_loads_bps == {(b, a): load for (a, b), load in seen.link_loads_bps.items()}
     assert seen.switches == {
-        "l0": Aggregation(FRAGMENTS, FRAGMENTS),
-        "l1": Aggregation(2 * FRAGMENTS, FRAGMENTS),
-        "l2": Aggregation(2 * FRAGMENTS, FRAGMENTS),
-        "l3": Aggregation(FRAGMENTS, FRAGMENTS),
-        "s1": Aggregation(3 * FRAGMENTS, FRAGMENTS),
+        "l0": SwitchAggregation(FRAGMENTS, FRAGMENTS),
+        "l1": SwitchAggregation(2 * FRAGMENTS, FRAGMENTS),
+        "l2": SwitchAggregation(2 * FRAGMENTS, FRAGMENTS),
+        "l3": SwitchAggregation(FRAGMENTS, FRAGMENTS),
+        "s1": SwitchAggregation(3 * FRAGMENTS, FRAGMENTS),
     }
     assert seen.switches["s1"].ratio == 3
 

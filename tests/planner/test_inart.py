@@ -28,7 +28,7 @@ from planner.methods.inart.several_trees import InartForestOptions
 from planner.methods.inart.split import split_model, split_routes
 from planner.registry import METHODS
 from planner.trees.headroom import with_room_for_results
-from planner.trees.summed_once import Task, Way, tasks_of, tree_of
+from planner.trees.summed_once import SplitTask, Way, split_equally, tree_of
 from topo.errors import InputError
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
@@ -76,13 +76,13 @@ def figure1() -> Problem:
 def test_edge_flows_and_paths_relax_to_the_same_rate(seed: int) -> None:
     problem = small_problem(seed)
     expected = best_rate_bps(problem, relaxed=True)
-    assert relax(problem.fabric, tasks_of(problem), SOLVER).bound_bps == pytest.approx(expected, rel=1e-6)
+    assert relax(problem.fabric, split_equally(problem), SOLVER).bound_bps == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(15))
 def test_whole_flows_tighten_the_bound_and_never_cut_off_the_optimum(seed: int) -> None:
     problem = small_problem(seed)
-    tasks = tasks_of(problem)
+    tasks = split_equally(problem)
     tight = relax_whole(problem.fabric, tasks, SOLVER).bound_bps
     assert best_rate_bps(problem) <= tight * (1 + 1e-6)
     assert tight <= relax(problem.fabric, tasks, SOLVER).bound_bps * (1 + 1e-9)
@@ -136,7 +136,7 @@ def test_figure_1_allows_more_than_the_paper_shows() -> None:
 def test_the_plan_of_figure_1_has_the_papers_rate() -> None:
     """S1: V1 sums W1..W4, V2 sums W5 and W6. S2: W1..W3 unsummed, V2 sums W4..W6. The best split gives 3/5 to S1."""
     problem = figure1()
-    s1, s2 = tasks_of(problem)
+    s1, s2 = split_equally(problem)
     to_v1, to_v2, over_v2 = (Way(("v1", 0), ("v1",)), Way(("v2", 0), ("v2",)), Way(("v2", 0), ("v1", "v2")))
     direct = Way(None, ("v1", "v2", "ps2"))
     first = tree_of(s1, 1, [to_v1] * 4 + [to_v2] * 2, {("v1", 0): ("v1", "ps1"), ("v2", 0): ("v2", "v1", "ps1")})
@@ -185,7 +185,7 @@ def test_trees_carry_whole_fragments_and_end_at_the_same_time() -> None:
 
 def test_each_server_has_the_fragments_of_its_share() -> None:
     problem = drawn(with_capacities(with_aggregators(fat_tree(4), rate_bps=9e6), 10e6, 30e6, 1), 10, 2, 0)
-    tasks, _ = split_model(problem.fabric, tasks_of(problem), SOLVER)
+    tasks, _ = split_model(problem.fabric, split_equally(problem), SOLVER)
     plan = METHODS["inart-forest"].plan(problem)
     ranges = fragment_ranges(problem, plan)
     found: dict[str, set[int]] = {}
@@ -202,7 +202,7 @@ def test_a_servers_slow_link_gets_a_smaller_share() -> None:
     fabric = with_ina(leaf_spine(2, 2, 4), ())
     links = [replace(x, capacity_ab_bps=5e6, capacity_ba_bps=5e6) if x.a == "h1" else x for x in fabric.links]
     problem = single(replace(fabric, links=tuple(links)), ["h3", "h4", "h5", "h6", "h7", "h8"], "h1", "h2")
-    tasks, bound = split_model(problem.fabric, tasks_of(problem), SOLVER)
+    tasks, bound = split_model(problem.fabric, split_equally(problem), SOLVER)
     assert bound == pytest.approx(25e6 / 6)
     assert [task.share for task in tasks] == pytest.approx([0.2, 0.8], abs=0.02)
     plan = METHODS["inart"].plan(problem, QUICK)
@@ -232,10 +232,10 @@ def test_several_jobs_send_at_one_rate() -> None:
 def test_roundings_follow_the_fractions(rounding: Rounding) -> None:
     """Where y is 1 or 0 there is nothing to draw; over many drawings a fraction shows as a frequency."""
     problem = inart_network()
-    tasks = tasks_of(problem)
+    tasks = split_equally(problem)
     relaxed = relax(problem.fabric, tasks, SOLVER)
     draw = random.Random(0)
-    task: Task = tasks[0]
+    task: SplitTask = tasks[0]
     part = relaxed.tasks[0]
     drawings = [rounding(problem.fabric, task, part, draw)[0] for _ in range(200)]
     worker = task.job.workers[0]
@@ -249,7 +249,7 @@ def test_roundings_follow_the_fractions(rounding: Rounding) -> None:
 def test_flows_rounded_together_meet_at_fewer_places() -> None:
     """About as many as z says, in the mean; each by itself, they meet at nearly every place that any may choose."""
     problem = inart_network()
-    tasks = tasks_of(problem)
+    tasks = split_equally(problem)
     relaxed = relax(problem.fabric, tasks, SOLVER)
     draw = random.Random(0)
     part = relaxed.tasks[0]
@@ -266,7 +266,7 @@ def test_flows_rounded_together_meet_at_fewer_places() -> None:
 
 def test_a_relaxation_without_bisections_is_that_of_eq_5() -> None:
     problem = small_problem(4)
-    tasks = tasks_of(problem)
+    tasks = split_equally(problem)
     plain, untightened = relax(problem.fabric, tasks, SOLVER), relax_whole(problem.fabric, tasks, SOLVER, 0)
     assert untightened.tasks == plain.tasks
     assert untightened.bound_bps <= plain.bound_bps * (1 + 1e-9)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.core.evaluate import Aggregation
+from planner.core.evaluate import SwitchAggregation
 from traffic.measure.measured import Measured
 from traffic.wire.packet_format import Event
 
 
-def measured_aggregation(events: Mapping[int, int]) -> Aggregation:
+def measured_aggregation(events: Mapping[int, int]) -> SwitchAggregation:
     """The gradient packets of a whole run, from the counts of a switch's `Event`s.
 
     Results leave a switch by multicast and gradients do not: what it sent by unicast is gradients.
     """
     sent = events[Event.SENT_UNICAST]
-    return Aggregation(sent + events[Event.ABSORBED] + events[Event.DUPLICATE], sent)
+    return SwitchAggregation(sent + events[Event.ABSORBED] + events[Event.DUPLICATE], sent)
 
 
-def gradient_bytes_on_links(measured: Measured, switches: Iterable[Aggregation], wire_bytes: int) -> int:
+def gradient_bytes_on_links(measured: Measured, switches: Iterable[SwitchAggregation], wire_bytes: int) -> int:
     """The volume of gradients on all links (InArt's network throughput): what workers and switches sent, in bytes.
 
     `wire_bytes`: the size of a whole frame.

@@ -18,7 +18,7 @@ from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOptions
 from planner.methods.inart.split import split_routes, with_shares
 from planner.registry import METHODS
-from planner.trees.summed_once import Way, tasks_of, tree_of
+from planner.trees.summed_once import Way, split_equally, tree_of
 from topo.fabric.generators import inart_testbed
 from traffic.measure.verdict import VALID, Verdict
 from traffic.wire.packet_format import FRAGMENT
@@ -39,7 +39,7 @@ def plan_of_the_figure(problem: Problem) -> float:
 
     To S1: V1 sums W1 to W4, V2 sums W5 and W6. To S2: W1 to W3 unsummed, V2 sums W4 to W6.
     """
-    tasks = tasks_of(problem)
+    tasks = split_equally(problem)
     to_v1, to_v2, over_v1 = Way(("v1", 0), ("v1",)), Way(("v2", 0), ("v2",)), Way(("v2", 0), ("v1", "v2"))
     unsummed = Way(None, ("v1", "v2", "ps2"))
     trees = (

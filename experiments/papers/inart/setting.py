@@ -21,7 +21,7 @@ from planner.methods.inart.method import InartOptions
 from planner.methods.inart.relaxation import relax
 from planner.methods.inart.several_trees import InartForestOptions, plan_trees
 from planner.registry import METHODS
-from planner.trees.summed_once import tasks_of
+from planner.trees.summed_once import split_equally
 from topo.fabric.clos import fat_tree
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_aggregators, with_capacities
@@ -119,7 +119,7 @@ def outcome(problem: Problem, plan: Plan) -> Result:
 def relaxation(setting: InartSetting, workers: int, seed: int) -> Result:
     """LP-InArt, Eq. (5). Its f is what Algorithm 2 is left with: rounding changes loads, and f no more."""
     problem = drawn_problem(setting, workers, seed)
-    relaxed = relax(problem.fabric, tasks_of(problem), SolverOptions(seed=seed))
+    relaxed = relax(problem.fabric, split_equally(problem), SolverOptions(seed=seed))
     unit = max(problem.fabric.capacities_bps.values())
     into_servers = sum(
         rate for task in relaxed.tasks for (_, node), rate in task.to[None].items() if node in problem.fabric.host_names
@@ -135,7 +135,7 @@ ATP, LIMITED_ATP, LBMM = "ATP", "ATP, ToRs sum 9 Mbit/s", "LBMM"
 
 def equal_trees(problem: Problem, options: Options) -> Plan:
     """InArt's forest with equal parts, which are what L-InArt would find here: PSs are alike."""
-    plan = plan_trees(problem, tasks_of(problem), METHODS["inart-forest"].own(options), "inart-forest")
+    plan = plan_trees(problem, split_equally(problem), METHODS["inart-forest"].own(options), "inart-forest")
     check(problem, plan)
     return plan
 

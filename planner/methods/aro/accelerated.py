@@ -31,7 +31,7 @@ Excluded = list[set[str]]
 
 
 @dataclass(frozen=True)
-class Best:
+class BestRates:
     """The best rates of all tasks in bit/s, their worth, a bound of the worth, and by task the nodes that its flows
     pass.
 
@@ -44,7 +44,7 @@ class Best:
     used: tuple[set[str], ...]
 
 
-def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: float = 1.0) -> Best:
+def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: float = 1.0) -> BestRates:
     """The optimum with APP at `alpha`, where 1 switches APP off, and with SRO or without."""
     started = monotonic()
     excluded = pre_pruning(problem, alpha)
@@ -85,7 +85,7 @@ def with_first_stage(problem: Problem, excluded: Sequence[Collection[str]]) -> E
     return found
 
 
-def with_second_stage(problem: Problem, excluded: Sequence[set[str]], first: Best) -> Excluded:
+def with_second_stage(problem: Problem, excluded: Sequence[set[str]], first: BestRates) -> Excluded:
     """By task, what is left out in SRO's second stage: also aggregators above the ToRs that the first stage does not
     use.
     """
@@ -93,7 +93,7 @@ def with_second_stage(problem: Problem, excluded: Sequence[set[str]], first: Bes
     return [names | (above - used) for names, used in zip(excluded, first.used, strict=True)]
 
 
-def best(problem: Problem, excluded: Excluded, options: SolverOptions) -> Best:
+def best(problem: Problem, excluded: Excluded, options: SolverOptions) -> BestRates:
     """The optimum without what each task excludes. One task on a leaf-spine has a closed form."""
     task, *others = tasks_of(problem)
     closed = None if others else leaf_spine(reduced_fabric(problem.fabric, excluded[0]), task)
@@ -103,7 +103,7 @@ def best(problem: Problem, excluded: Excluded, options: SolverOptions) -> Best:
     choice = best_choice(closed, options)
     assert choice is not None
     used = {node for path in closed.paths(choice.solution) for node in path}
-    return Best((1 / choice.t,), 1 / choice.t, 1 / choice.bound, (used,))
+    return BestRates((1 / choice.t,), 1 / choice.t, 1 / choice.bound, (used,))
 
 
 def reduced_fabric(fabric: Fabric, names: Collection[str]) -> Fabric:
@@ -115,7 +115,7 @@ def reduced_fabric(fabric: Fabric, names: Collection[str]) -> Fabric:
     )
 
 
-def searched_best(problem: Problem, excluded: Excluded, options: SolverOptions) -> Best:
+def searched_best(problem: Problem, excluded: Excluded, options: SolverOptions) -> BestRates:
     """The optimum of several tasks, or of one task without a closed form."""
     pruned = zip(tasks_of(problem), excluded, strict=True)
     tasks = tuple(replace(task, without=frozenset(names)) for task, names in pruned)
@@ -124,4 +124,4 @@ def searched_best(problem: Problem, excluded: Excluded, options: SolverOptions) 
     used = tuple(
         {node for paths in pieces.values() for path in paths for node in path} for pieces in found.routing.pieces
     )
-    return Best(found.rates, found.value, search.bound, used)
+    return BestRates(found.rates, found.value, search.bound, used)

@@ -22,7 +22,7 @@ from planner.methods.aro.several.reduced import Network
 from planner.methods.aro.several.routing import Question, cut_up
 from planner.methods.aro.several.several_tasks import worker_paths
 from planner.methods.forest.packing import Column, Ground
-from planner.solvers.columns import OPTIMAL, Program, Term
+from planner.solvers.columns import OPTIMAL, LinearProgram, Term
 from planner.trees.unfolding import DirectedLink
 from topo.errors import SolverError
 
@@ -119,7 +119,7 @@ def used(ground: Ground, net: Network, generated: Generated) -> list[Shape]:
 
 def master(ground: Ground, net: Network, shapes: Sequence[Shape]) -> Prices:
     """Pack the trees, without regard to limits of aggregators. Raises `SolverError` where there are no best rates."""
-    program = Program()
+    program = LinearProgram()
     unit = ground.unit
     r = [program.variable(0, inf) for _ in shapes]
     loads: dict[DirectedLink, list[Term]] = defaultdict(list)

@@ -7,15 +7,18 @@ smaller window. With few slots, rates beyond window x fragment / round-trip time
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 
 from planner.core.method import Options
-from planner.core.plan import Plan
+from planner.core.plan import Plan, Shard
 from planner.core.problem import Problem
-from planner.methods.forest.emit import plan_of
-from planner.methods.forest.grow import grow
+from planner.core.slots import assign_slots
+from planner.core.solving import SolverOutcome
+from planner.methods.forest.best_forest import best_forest
+from planner.methods.forest.packing import Forest, Ground
 from topo.errors import InputError
 
 
@@ -23,8 +26,7 @@ from topo.errors import InputError
 class ForestOptions(Options):
     """`trees`: the most for each task; 0 for any number, 1 for ARO's tree. The gap is always to the best of any number.
 
-    With any number of trees the search ends with a proof or at the time limit. It uses HiGHS, except where it calls
-    ARO.
+    With any number of trees the search ends with a proof or at the time limit. Only ARO's part of it uses `solver`.
     """
 
     trees: int = 2
@@ -38,5 +40,26 @@ class ForestOptions(Options):
 def plan(problem: Problem, options: ForestOptions) -> Plan:
     """The plan whose tasks' rates are worth most; a task's rate is the sum of its trees'."""
     started = monotonic()
-    grown = grow(problem, options.trees or inf, options)
-    return plan_of(grown.ground, grown.forest, grown.outcome(started), options.window)
+    best = best_forest(problem, options.trees or inf, options)
+    return plan_of(best.ground, best.forest, best.outcome(started), options.window)
+
+
+def plan_of(ground: Ground, forest: Forest, outcome: SolverOutcome, window: int) -> Plan:
+    """The plan of a forest: a shard for each of its trees, which has that part of its job's rate as share.
+
+    A job's trees are numbered in the forest's order; those in one pipeline divide its slots.
+    """
+    jobs = [ground.tasks[column.task].job.number for column in forest.columns]
+    totals: Counter[int] = Counter()
+    numbers: Counter[int] = Counter()
+    for job, rate in zip(jobs, forest.rates_bps, strict=True):
+        totals[job] += rate  # type: ignore[assignment]
+    trees = []
+    for job, column in zip(jobs, forest.columns, strict=True):
+        numbers[job] += 1
+        trees.append(replace(column.tree, number=numbers[job]))
+    shards = tuple(
+        Shard(job, tree.number, rate / totals[job], rate, (tree,))
+        for job, rate, tree in zip(jobs, forest.rates_bps, assign_slots(ground.fabric, trees, window), strict=True)
+    )
+    return Plan("forest", ground.fabric.name, shards, outcome)

@@ -19,7 +19,7 @@ from planner.core.plan import AggregationTree
 from planner.methods.aro.several.rates import Worth
 from planner.methods.aro.several.reduced import access_links
 from planner.methods.aro.task import Task
-from planner.solvers.columns import Program, Term
+from planner.solvers.columns import LinearProgram, Term
 from planner.trees.from_paths import tree_from_paths
 from planner.trees.unfolding import DirectedLink, Path
 from topo.errors import SolverError
@@ -96,7 +96,7 @@ class Ground:
 def pack(ground: Ground, columns: Sequence[Column]) -> Forest:
     """The best rates of these trees; a task without a tree has the rate 0. Raises `SolverError` if none are found."""
     unit = ground.unit
-    program = Program()
+    program = LinearProgram()
     r = [program.variable(0, inf) for _ in columns]
     for shares in distinct_loads(ground, columns):
         program.at_most([(share, r[k]) for k, share in shares], 1)
@@ -116,7 +116,7 @@ def distinct_loads(ground: Ground, columns: Sequence[Column]) -> Iterable[tuple[
     return dict.fromkeys(map(tuple, loads.values()))
 
 
-def add_worth(program: Program, ground: Ground, columns: Sequence[Column], r: Sequence[int]) -> None:
+def add_worth(program: LinearProgram, ground: Ground, columns: Sequence[Column], r: Sequence[int]) -> None:
     """Add the objective to the program, where a task's rate is at most the sum of its trees'."""
     rates = [program.variable(0, inf) for _ in ground.tasks]
     for task, rate in enumerate(rates):

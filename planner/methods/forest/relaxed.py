@@ -12,7 +12,7 @@ from math import inf
 
 from planner.methods.aro.several.reduced import Network, Reduced
 from planner.methods.forest.packing import Ground
-from planner.solvers.columns import OPTIMAL, Program, Term
+from planner.solvers.columns import OPTIMAL, LinearProgram, Term
 from planner.trees.from_paths import MAX_CHILDREN
 from planner.trees.unfolding import DirectedLink
 from topo.errors import SolverError
@@ -20,7 +20,7 @@ from topo.errors import SolverError
 
 def relax(ground: Ground, net: Network) -> float:
     """A worth that no forest exceeds: the optimum of a linear program."""
-    program = Program()
+    program = LinearProgram()
     loads: dict[DirectedLink, list[Term]] = defaultdict(list)
     rates = []
     for graph in net.graphs:
@@ -36,7 +36,7 @@ def relax(ground: Ground, net: Network) -> float:
     return solution.objective * ground.unit
 
 
-def add_trees(program: Program, net: Network, graph: Reduced, rate: int) -> dict[DirectedLink, int]:
+def add_trees(program: LinearProgram, net: Network, graph: Reduced, rate: int) -> dict[DirectedLink, int]:
     """Add a task's flows y to the program; returns their columns by link. Workers' own links carry the rate."""
     most = most_flows(net, graph)
     y = {link: program.variable(0, inf) for link in graph.links}

@@ -27,7 +27,7 @@ from planner.methods.goat.gina import OBJECTIVES, Gina, Schedule
 from planner.methods.goat.krgs import KrgsOptions, schedule
 from planner.methods.goat.partition import partition
 from planner.trees.from_paths import MAX_CHILDREN, Inp
-from planner.trees.summed_once import Task, Way, entrance, tasks_of, tree_of, ways
+from planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of, ways
 from planner.trees.unfolding import Path
 from topo.errors import InputError, unknown_name
 from topo.fabric.fabric import Fabric
@@ -57,7 +57,7 @@ class GoatOptions(Options):
 class Part(NamedTuple):
     """A sub-model of a task: its fragments, and its share of the job's gradient."""
 
-    task: Task
+    task: SplitTask
     fragments: int
     share: float
 
@@ -67,7 +67,7 @@ def plan(problem: Problem, options: GoatOptions) -> Plan:
     started = time.monotonic()
     taken: Counter[Inp] = Counter()
     parts, trees = [], []
-    for task in tasks_of(problem):
+    for task in split_equally(problem):
         own = sub_models(problem, task, options.sub_models)
         gina, reached = instance(problem.fabric, own, taken)
         found, _ = schedule(gina, KrgsOptions(options.seed, options.roundings, options.objective, options.for_solver))
@@ -84,7 +84,7 @@ def outcome(started: float) -> SolverOutcome:
     return SolverOutcome("heuristic", time.monotonic() - started)
 
 
-def sub_models(problem: Problem, task: Task, most: int) -> list[Part]:
+def sub_models(problem: Problem, task: SplitTask, most: int) -> list[Part]:
     """The task's share of every sub-model of its job."""
     fragments = problem.fragment.count(max(4, round(task.job.gradient_bytes * task.share)))
     counts = partition(task.job.model, fragments, most)
@@ -119,7 +119,7 @@ def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tupl
     return gina, reached
 
 
-def reach(fabric: Fabric, task: Task, worker: str) -> Reached:
+def reach(fabric: Fabric, task: SplitTask, worker: str) -> Reached:
     """What a worker reaches, and every other one that enters the network where it does."""
     found: Reached = {}
     for way in ways(fabric, task, worker):
@@ -131,7 +131,7 @@ def reach(fabric: Fabric, task: Task, worker: str) -> Reached:
     return found
 
 
-def detours_to(fabric: Fabric, task: Task, worker: str, switch: str) -> Iterator[Way]:
+def detours_to(fabric: Fabric, task: SplitTask, worker: str, switch: str) -> Iterator[Way]:
     """Ways to a switch from which the PS can be reached, however the sum or its parts go on."""
     onward = list(task.unfolded.paths(switch)) if switch in task.unfolded.next_hops else []
     for path in up_down_paths(fabric, worker, switch) if onward else []:
@@ -145,12 +145,12 @@ def least_room(fabric: Fabric, switch: str, taken: Counter[Inp]) -> int:
     return known.aggregator_slots - max(taken[switch, pipeline] for pipeline in range(len(known.pipelines)))
 
 
-def hops(task: Task, node: str) -> int:
+def hops(task: SplitTask, node: str) -> int:
     """The links on a way from a node to the PS. All shortest up-down paths have as many."""
     return len(onward_path(task, node, random.Random(0))) - 1
 
 
-def onward_path(task: Task, node: str, draw: random.Random) -> Path:
+def onward_path(task: SplitTask, node: str, draw: random.Random) -> Path:
     """One of the paths to the PS, drawn hop by hop."""
     path = [node]
     while path[-1] != task.server:

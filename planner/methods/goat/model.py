@@ -15,7 +15,7 @@ from planner.solvers.solve import solve
 
 
 @dataclass(frozen=True)
-class Model:
+class GinaModel:
     """The program, and its variables."""
 
     program: pulp.LpProblem
@@ -23,7 +23,7 @@ class Model:
     y: dict[tuple[int, int, int], Any]
 
 
-def build(gina: Gina, costs: Costs, *, relaxed: bool) -> Model:
+def build(gina: Gina, costs: Costs, *, relaxed: bool) -> GinaModel:
     """The program of Eq. (1) or (4), by its costs. Ways that are no better than the one to the PS are left out."""
     program = pulp.LpProblem("gina", pulp.LpMinimize)
 
@@ -52,7 +52,7 @@ def build(gina: Gina, costs: Costs, *, relaxed: bool) -> Model:
         program += used <= x[g, s], f"where_it_is_summed_{w}_{g}_{s}"
     for s in S:
         program += pulp.lpSum(b[g] * x[g, s] for g in G) <= float(gina.memory[s]), f"memory_{s}"
-    return Model(program, x, y)
+    return GinaModel(program, x, y)
 
 
 def useful_ways(gina: Gina, costs: Costs) -> Iterator[tuple[int, int]]:
@@ -86,7 +86,7 @@ def optimum(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Schedule,
     return Schedule(found.x > 0.5, found.y.argmax(axis=2)[gina.group_of]), outcome
 
 
-def extract(gina: Gina, model: Model) -> Fractions:
+def extract(gina: Gina, model: GinaModel) -> Fractions:
     """The values of x and y, within 0 and 1."""
     x = np.zeros((len(gina.sizes), len(gina.memory)))
     y = np.zeros((len(gina.workers), *x.shape))

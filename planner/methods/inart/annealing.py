@@ -16,7 +16,7 @@ from math import exp, floor, inf
 
 from planner.methods.inart.rounding import Routing
 from planner.trees.from_paths import MAX_CHILDREN, Inp
-from planner.trees.summed_once import Task, Way, entrance, ways
+from planner.trees.summed_once import SplitTask, Way, entrance, ways
 from planner.trees.unfolding import Path
 from topo.fabric.fabric import Fabric
 
@@ -32,7 +32,7 @@ STEP = 1.01
 TOLERANCE = 1e-9
 
 Loaded = tuple[int, ...]
-"""The links that a path loads, as numbers of a `Layout`."""
+"""The links that a path loads, as numbers of `Choices`."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ class Flow:
     by_site: dict[int | None, list[Option]]
 
 
-class Layout:
+class Choices:
     """Everything that can be chosen, by number. Flows go task by task and worker by worker.
 
     `first[task]` is the number of a task's first flow. `capacities_bps` has all links, then all switches.
     """
 
-    def __init__(self, fabric: Fabric, tasks: Sequence[Task]) -> None:
+    def __init__(self, fabric: Fabric, tasks: Sequence[SplitTask]) -> None:
         self.fabric = fabric
         names: list[tuple[str, str] | str] = [*fabric.capacities_bps, *fabric.switch_by_name]
         self.number = {name: number for number, name in enumerate(names)}
@@ -93,7 +93,7 @@ class Layout:
             self.first.append(len(self.flows))
             self.add_task(number, task)
 
-    def add_task(self, number: int, task: Task) -> None:
+    def add_task(self, number: int, task: SplitTask) -> None:
         """Add the flows of a task, and the sites at which they can be summed."""
         sites: dict[Inp, int] = {}
         flows: dict[Inp, Flow] = {}
@@ -107,7 +107,7 @@ class Layout:
                 flows[group] = Flow(number, options, by_site)
             self.flows.append(flows[group])
 
-    def option(self, number: int, task: Task, way: Way, sites: dict[Inp, int]) -> Option:
+    def option(self, number: int, task: SplitTask, way: Way, sites: dict[Inp, int]) -> Option:
         """A way as an option of the task with this number; an INP that is new becomes a site."""
         if way.inp is not None and way.inp not in sites:
             sites[way.inp] = len(self.sites)
@@ -142,15 +142,15 @@ class Layout:
 class Search:
     """A routing, its loads in flows of a mean task, and its excess over what the target rate leaves room for."""
 
-    def __init__(self, layout: Layout, routing: Routing, target_bps: float) -> None:
-        self.layout = layout
-        self.limits = [inf] * len(layout.capacities_bps)
+    def __init__(self, choices: Choices, routing: Routing, target_bps: float) -> None:
+        self.choices = choices
+        self.limits = [inf] * len(choices.capacities_bps)
         self.loads = [0.0] * len(self.limits)
-        self.counts = [0] * len(layout.sites)
-        self.onward = [layout.onward(site, routing) for site in layout.sites]
-        self.chosen = layout.chosen(routing)
-        for option, flow in zip(self.chosen, layout.flows, strict=True):
-            self.place(option, layout.weights[flow.task], 1)
+        self.counts = [0] * len(choices.sites)
+        self.onward = [choices.onward(site, routing) for site in choices.sites]
+        self.chosen = choices.chosen(routing)
+        for option, flow in zip(self.chosen, choices.flows, strict=True):
+            self.place(option, choices.weights[flow.task], 1)
         self.aim(target_bps)
 
     def place(self, option: Option, weight: float, step: int) -> float:
@@ -161,7 +161,7 @@ class Search:
         before = self.counts[option.site]
         after = self.counts[option.site] = before + step
         summed = (after if after > 1 else 0) - (before if before > 1 else 0)
-        added += self.load((self.layout.sites[option.site].switch,), weight * summed)
+        added += self.load((self.choices.sites[option.site].switch,), weight * summed)
         if before == 0 or after == 0:
             added += self.load(self.onward[option.site].loaded, step * weight)
         return added + max(after - MAX_CHILDREN, 0) - max(before - MAX_CHILDREN, 0)
@@ -183,9 +183,9 @@ class Search:
         """Set the limits to what the target rate leaves: whole numbers of flows, where all flows are alike."""
         self.target_bps = target_bps
         self.limits = [
-            capacity / (target_bps * self.layout.mean) + TOLERANCE for capacity in self.layout.capacities_bps
+            capacity / (target_bps * self.choices.mean) + TOLERANCE for capacity in self.choices.capacities_bps
         ]
-        if len(set(self.layout.weights)) == 1:
+        if len(set(self.choices.weights)) == 1:
             self.limits = [floor(limit) if limit < inf else inf for limit in self.limits]
         crowded = sum(max(count - MAX_CHILDREN, 0) for count in self.counts)
         over = (max(load - limit, 0.0) for load, limit in zip(self.loads, self.limits, strict=True))
@@ -197,7 +197,7 @@ class Search:
         Returns the last routing without excess, None if there was none. It ends early once the target reaches the
         bound.
         """
-        flows, sites = len(self.layout.flows), self.layout.turning
+        flows, sites = len(self.choices.flows), self.choices.turning
         temperature, cooling = HOT, (COLD / HOT) ** (1 / moves)
         kept = None
         for _ in range(moves):
@@ -215,8 +215,8 @@ class Search:
 
     def move(self, number: int, temperature: float, draw: random.Random) -> None:
         """Try another way for a flow."""
-        flow = self.layout.flows[number]
-        weight = self.layout.weights[flow.task]
+        flow = self.choices.flows[number]
+        weight = self.choices.weights[flow.task]
         old, new = self.chosen[number], self.draw_option(flow, draw)
         added = self.place(old, weight, -1) + self.place(new, weight, 1)
         if accepted(added, temperature, draw):
@@ -233,15 +233,15 @@ class Search:
         """
         options: Sequence[Option] = flow.options
         if draw.random() < FOLLOWS:
-            workers = len(self.layout.tasks[flow.task].job.workers)
-            other = self.chosen[self.layout.first[flow.task] + int(draw.random() * workers)]
+            workers = len(self.choices.tasks[flow.task].job.workers)
+            other = self.chosen[self.choices.first[flow.task] + int(draw.random() * workers)]
             options = flow.by_site.get(other.site, options)
         return options[int(draw.random() * len(options))]
 
     def turn(self, number: int, temperature: float, draw: random.Random) -> None:
         """Try another path for the sum of a site."""
-        site = self.layout.sites[number]
-        weight = self.layout.weights[site.task] if self.counts[number] else 0.0
+        site = self.choices.sites[number]
+        weight = self.choices.weights[site.task] if self.counts[number] else 0.0
         old, new = self.onward[number], site.onward[int(draw.random() * len(site.onward))]
         added = self.load(old.loaded, -weight) + self.load(new.loaded, weight)
         if accepted(added, temperature, draw):
@@ -254,16 +254,16 @@ class Search:
     @property
     def rate_bps(self) -> float:
         """The sending rate that the loads allow."""
-        loaded = zip(self.layout.capacities_bps, self.loads, strict=True)
-        return min(capacity / load for capacity, load in loaded if load > TOLERANCE) / self.layout.mean
+        loaded = zip(self.choices.capacities_bps, self.loads, strict=True)
+        return min(capacity / load for capacity, load in loaded if load > TOLERANCE) / self.choices.mean
 
     def routing(self) -> Routing:
         """The routing as it stands."""
-        ways: list[list[Way]] = [[] for _ in self.layout.weights]
-        onward: list[dict[Inp, Path]] = [{} for _ in self.layout.weights]
-        for option, flow in zip(self.chosen, self.layout.flows, strict=True):
+        ways: list[list[Way]] = [[] for _ in self.choices.weights]
+        onward: list[dict[Inp, Path]] = [{} for _ in self.choices.weights]
+        for option, flow in zip(self.chosen, self.choices.flows, strict=True):
             ways[flow.task].append(option.way)
-        for site, count, path in zip(self.layout.sites, self.counts, self.onward, strict=True):
+        for site, count, path in zip(self.choices.sites, self.counts, self.onward, strict=True):
             if count:
                 onward[site.task][site.inp] = path.nodes
         return Routing(tuple(map(tuple, ways)), tuple(onward))

@@ -19,12 +19,12 @@ from planner.core.plan import AggregationTree, Plan, Shard
 from planner.core.problem import Problem
 from planner.core.slots import assign_slots
 from planner.core.solving import SolverOutcome
-from planner.methods.inart.annealing import Layout, Search
+from planner.methods.inart.annealing import Choices, Search
 from planner.methods.inart.relaxation import BISECTIONS, Relaxed, relax_whole
 from planner.methods.inart.rounding import Routing, round_apart, round_off, round_together
 from planner.methods.inart.split import split_model, split_routes, with_shares
 from planner.solvers.solve import PROVEN_GAP
-from planner.trees.summed_once import Task, tasks_of, tree_of
+from planner.trees.summed_once import SplitTask, split_equally, tree_of
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric
 
@@ -57,7 +57,7 @@ class InartOptions(Options):
 class Routed:
     """Tasks, a tree for each, and the sending rate that these trees allow."""
 
-    tasks: list[Task]
+    tasks: list[SplitTask]
     trees: tuple[AggregationTree, ...]
     rate_bps: float
 
@@ -65,7 +65,7 @@ class Routed:
 def plan(problem: Problem, options: InartOptions) -> Plan:
     """L-InArt, then R-InArt with its shares, then the shares once more for the routes that were found."""
     started = time.monotonic()
-    tasks, bound = split_model(problem.fabric, tasks_of(problem), options.for_solver)
+    tasks, bound = split_model(problem.fabric, split_equally(problem), options.for_solver)
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = split_again(problem.fabric, route(problem.fabric, tasks, relaxed, options), options)
     return finished("inart", problem, routed, bound, started)
@@ -73,10 +73,10 @@ def plan(problem: Problem, options: InartOptions) -> Plan:
 
 def plan_equal(problem: Problem, options: InartOptions) -> Plan:
     """R-InArt with the gradient split equally, InArt's first baseline (5.1.2)."""
-    return plan_routes(problem, tasks_of(problem), options, "inart-equal")
+    return plan_routes(problem, split_equally(problem), options, "inart-equal")
 
 
-def plan_routes(problem: Problem, tasks: list[Task], options: InartOptions, method: str) -> Plan:
+def plan_routes(problem: Problem, tasks: list[SplitTask], options: InartOptions, method: str) -> Plan:
     """R-InArt (Algorithm 2) for a split that is given."""
     started = time.monotonic()
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
@@ -92,17 +92,17 @@ def finished(method: str, problem: Problem, routed: Routed, bound_bps: float, st
     return Plan(method, problem.fabric.name, shards_of(routed), outcome)
 
 
-def route(fabric: Fabric, tasks: list[Task], relaxed: Relaxed, options: InartOptions) -> Routed:
+def route(fabric: Fabric, tasks: list[SplitTask], relaxed: Relaxed, options: InartOptions) -> Routed:
     """The trees with the highest rate that roundings and their repair find."""
     draw = random.Random(options.seed)
-    layout = Layout(fabric, tasks)
+    choices = Choices(fabric, tasks)
     roundings = [round_apart, round_together] * options.roundings
     drawn = [round_off(fabric, tasks, relaxed, draw, rounding) for rounding in roundings]
-    best = max(drawn, key=lambda routing: Search(layout, routing, relaxed.bound_bps).rate_bps)
+    best = max(drawn, key=lambda routing: Search(choices, routing, relaxed.bound_bps).rate_bps)
     for _ in range(options.rounds):
-        search = Search(layout, best, relaxed.bound_bps)
+        search = Search(choices, best, relaxed.bound_bps)
         search.aim(search.rate_bps)
-        best = search.anneal(draw, min(options.moves, MOVES_PER_FLOW * len(layout.flows)), relaxed.bound_bps) or best
+        best = search.anneal(draw, min(options.moves, MOVES_PER_FLOW * len(choices.flows)), relaxed.bound_bps) or best
     trees = assign_slots(fabric, list(trees_of(tasks, best)), options.window)
     return Routed(tasks, trees, rate_of(fabric, tasks, trees))
 
@@ -118,12 +118,12 @@ def split_again(fabric: Fabric, routed: Routed, options: InartOptions) -> Routed
     return max(again, routed, key=lambda choice: choice.rate_bps)
 
 
-def rate_of(fabric: Fabric, tasks: Sequence[Task], trees: Sequence[AggregationTree]) -> float:
+def rate_of(fabric: Fabric, tasks: Sequence[SplitTask], trees: Sequence[AggregationTree]) -> float:
     """The highest sending rate of trees whose tasks have these shares of it."""
     return sending_rate_bps(fabric, zip(trees, (task.share for task in tasks), strict=True))
 
 
-def trees_of(tasks: Sequence[Task], routing: Routing) -> Iterator[AggregationTree]:
+def trees_of(tasks: Sequence[SplitTask], routing: Routing) -> Iterator[AggregationTree]:
     """The tree of each task, numbered within its job. Trees have no slots yet."""
     numbers = {task.job.number: count(1) for task in tasks}
     for task, ways, onward in zip(tasks, routing.ways, routing.onward, strict=True):

@@ -29,14 +29,14 @@ import pulp
 from planner.core.solving import OPTIMAL, SolverOptions
 from planner.solvers.solve import run, solve
 from planner.trees.from_paths import MAX_CHILDREN, Inp
-from planner.trees.summed_once import Task, entrance
+from planner.trees.summed_once import SplitTask, entrance
 from planner.trees.unfolding import DirectedLink
 from topo.fabric.fabric import Fabric
 
 Group = Inp
 """Workers that enter the same INP of a ToR."""
 
-Children = Callable[[Task, str], int]
+Children = Callable[[SplitTask, str], int]
 """The most flows of a task that an INP of a switch sums."""
 
 BISECTIONS = 7
@@ -66,7 +66,7 @@ class Relaxation:
     """The model, its variables by task, and the sending rate f, all in units of `unit_bps`."""
 
     fabric: Fabric
-    tasks: Sequence[Task]
+    tasks: Sequence[SplitTask]
     unit_bps: float
     model: pulp.LpProblem
     f: Any
@@ -99,7 +99,7 @@ class Relaxed:
     tasks: list[TaskFractions]
 
 
-def relax(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -> Relaxed:
+def relax(fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions) -> Relaxed:
     """Solve LP-InArt with the tasks' shares."""
     relaxation = build(fabric, tasks)
     split_as_given(relaxation)
@@ -107,7 +107,9 @@ def relax(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -> Rela
     return extract(relaxation)
 
 
-def relax_whole(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions, bisections: int = BISECTIONS) -> Relaxed:
+def relax_whole(
+    fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions, bisections: int = BISECTIONS
+) -> Relaxed:
     """LP-InArt with the tasks' shares, tightened by what is known of whole flows.
 
     At a rate f an INP sums at most C / (f x) flows of a task with the share x, a whole number n: so what it takes is at
@@ -127,10 +129,10 @@ def relax_whole(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions, b
     return replace(relaxed, bound_bps=highest_rate_bps(fabric, tasks, upper))
 
 
-def relax_at(fabric: Fabric, tasks: Sequence[Task], rate_bps: float, options: SolverOptions) -> Relaxed | None:
+def relax_at(fabric: Fabric, tasks: Sequence[SplitTask], rate_bps: float, options: SolverOptions) -> Relaxed | None:
     """The tightened relaxation at a given rate; None if it has no solution."""
 
-    def children(task: Task, switch: str) -> int:
+    def children(task: SplitTask, switch: str) -> int:
         limit = fabric.switch_by_name[switch].aggregation_rate_bps
         return MAX_CHILDREN if limit is None else min(MAX_CHILDREN, whole_flows(limit, task.share * rate_bps))
 
@@ -146,7 +148,7 @@ def relax_at(fabric: Fabric, tasks: Sequence[Task], rate_bps: float, options: So
     return extract(relaxation) if run(model, options).status == OPTIMAL else None
 
 
-def highest_rate_bps(fabric: Fabric, tasks: Sequence[Task], upper_bps: float) -> float:
+def highest_rate_bps(fabric: Fabric, tasks: Sequence[SplitTask], upper_bps: float) -> float:
     """The highest rate up to `upper_bps` at which whole flows fill some capacity; `upper_bps` where shares differ."""
     if not alike(tasks):
         return upper_bps
@@ -160,17 +162,17 @@ def whole_flows(capacity_bps: float, flow_bps: float) -> int:
     return floor(capacity_bps / flow_bps + 1e-9)
 
 
-def alike(tasks: Sequence[Task]) -> bool:
+def alike(tasks: Sequence[SplitTask]) -> bool:
     """Whether all tasks have the same share."""
     return len({task.share for task in tasks}) == 1
 
 
-def as_many_as_a_slot_has_bits(_task: Task, _switch: str) -> int:
+def as_many_as_a_slot_has_bits(_task: SplitTask, _switch: str) -> int:
     """The most flows that an INP sums where only the bitmap limits them."""
     return MAX_CHILDREN
 
 
-def build(fabric: Fabric, tasks: Sequence[Task], children: Children = as_many_as_a_slot_has_bits) -> Relaxation:
+def build(fabric: Fabric, tasks: Sequence[SplitTask], children: Children = as_many_as_a_slot_has_bits) -> Relaxation:
     """Eq. (5) for these tasks, each constraint multiplied by the rates.
 
     How the tasks' rates depend on f is left to the caller.
@@ -204,7 +206,7 @@ def split_as_given(relaxation: Relaxation) -> None:
         model += flow.rate == task.share * relaxation.f, f"share_{number}"
 
 
-def task_flows(model: pulp.LpProblem, fabric: Fabric, number: int, task: Task, routed: bool = True) -> TaskFlows:
+def task_flows(model: pulp.LpProblem, fabric: Fabric, number: int, task: SplitTask, routed: bool = True) -> TaskFlows:
     """The variables of a task; those on links only if it is `routed`. Workers' own links carry all and have none."""
     flow = TaskFlows(model.add_variable(f"rate_{number}", 0))
     groups = groups_of(fabric, task)
@@ -225,7 +227,7 @@ def task_flows(model: pulp.LpProblem, fabric: Fabric, number: int, task: Task, r
     return flow
 
 
-def groups_of(fabric: Fabric, task: Task) -> Counter[Group]:
+def groups_of(fabric: Fabric, task: SplitTask) -> Counter[Group]:
     """The groups of a task's workers, and how many are in each."""
     return Counter(entrance(fabric, worker) for worker in task.job.workers)
 
@@ -250,7 +252,7 @@ def links_to(fabric: Fabric, inp: Inp, links: Sequence[DirectedLink]) -> list[Di
 def constrain_task(
     model: pulp.LpProblem,
     fabric: Fabric,
-    task: Task,
+    task: SplitTask,
     flow: TaskFlows,
     number: int,
     children: Children = as_many_as_a_slot_has_bits,
@@ -289,7 +291,7 @@ def conserve(
         model += pulp.lpSum([*into[node], *supply.get(node, ())]) == pulp.lpSum(leaving), f"goes_on_{name}_{node}"
 
 
-def link_loads(fabric: Fabric, tasks: Sequence[Task], flows: Sequence[TaskFlows]) -> dict[DirectedLink, Any]:
+def link_loads(fabric: Fabric, tasks: Sequence[SplitTask], flows: Sequence[TaskFlows]) -> dict[DirectedLink, Any]:
     """The load of each link. A worker's own link carries all that the worker sends, whatever is chosen."""
     terms: dict[DirectedLink, list[Any]] = defaultdict(list)
     for task, flow in zip(tasks, flows, strict=True):
@@ -301,7 +303,7 @@ def link_loads(fabric: Fabric, tasks: Sequence[Task], flows: Sequence[TaskFlows]
     return {link: pulp.lpSum(found) for link, found in terms.items()}
 
 
-def switch_loads(fabric: Fabric, tasks: Sequence[Task], flows: Sequence[TaskFlows]) -> dict[str, Any]:
+def switch_loads(fabric: Fabric, tasks: Sequence[SplitTask], flows: Sequence[TaskFlows]) -> dict[str, Any]:
     """By switch, the rate of what it sums."""
     terms: dict[str, list[Any]] = defaultdict(list)
     for task, flow in zip(tasks, flows, strict=True):

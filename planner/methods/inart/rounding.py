@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from planner.methods.inart.relaxation import Group, Relaxed, TaskFractions
 from planner.trees.from_paths import Inp
-from planner.trees.summed_once import Task, Way, entrance
+from planner.trees.summed_once import SplitTask, Way, entrance
 from planner.trees.unfolding import Path
 from topo.fabric.fabric import Fabric
 
@@ -19,7 +19,7 @@ Onward = dict[Inp, Path]
 """The path to the PS from each INP that sums."""
 
 
-Rounding = Callable[[Fabric, Task, TaskFractions, random.Random], tuple[Ways, Onward]]
+Rounding = Callable[[Fabric, SplitTask, TaskFractions, random.Random], tuple[Ways, Onward]]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Routing:
 
 
 def round_off(
-    fabric: Fabric, tasks: Sequence[Task], relaxed: Relaxed, draw: random.Random, rounding: Rounding
+    fabric: Fabric, tasks: Sequence[SplitTask], relaxed: Relaxed, draw: random.Random, rounding: Rounding
 ) -> Routing:
     """One drawing for all tasks."""
     parts = zip(tasks, relaxed.tasks, strict=True)
@@ -39,14 +39,14 @@ def round_off(
     return Routing(ways, onward)
 
 
-def round_apart(fabric: Fabric, task: Task, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
+def round_apart(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
     """For each flow of a task where it is summed, with the probabilities y, and then its path, with q (Algorithm 2)."""
     groups = entrances(fabric, task)
     places = [draw.choices(list(part.y[group]), list(part.y[group].values()))[0] for group in groups]
     return routed(task, part, groups, places, draw)
 
 
-def round_together(fabric: Fabric, task: Task, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
+def round_together(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
     """The same with one lot for all flows of a task, so that flows with the same fractions go to the same place.
 
     Then about as many INPs have a sum as z says; with a lot for each flow nearly all INPs have one.
@@ -72,7 +72,7 @@ def place_at(lot: float, order: Sequence[Inp | None], y: Mapping[Inp | None, flo
 
 
 def routed(
-    task: Task, part: TaskFractions, groups: Sequence[Group], places: Sequence[Inp | None], draw: random.Random
+    task: SplitTask, part: TaskFractions, groups: Sequence[Group], places: Sequence[Inp | None], draw: random.Random
 ) -> tuple[Ways, Onward]:
     """Paths for flows from their groups to the places that sum them, and from there to the PS."""
     ways = tuple(way_to(place, group, task, part, draw) for place, group in zip(places, groups, strict=True))
@@ -80,12 +80,12 @@ def routed(
     return ways, {inp: walk(part.leaving[None], inp[0], task.server, draw) for inp in summing}
 
 
-def entrances(fabric: Fabric, task: Task) -> list[Group]:
+def entrances(fabric: Fabric, task: SplitTask) -> list[Group]:
     """The group of each worker of the task."""
     return [entrance(fabric, worker) for worker in task.job.workers]
 
 
-def way_to(place: Inp | None, group: Group, task: Task, part: TaskFractions, draw: random.Random) -> Way:
+def way_to(place: Inp | None, group: Group, task: SplitTask, part: TaskFractions, draw: random.Random) -> Way:
     """A drawn way from a group's ToR to a place that sums, or to the PS."""
     if place == group:
         return Way(place, (group[0],))

@@ -26,9 +26,9 @@ from planner.methods.forest.packing import NEGLIGIBLE, Column, Ground, Resource,
 from planner.methods.inart.relaxation import Relaxed, relax
 from planner.methods.inart.rounding import round_together
 from planner.methods.inart.split import split_model
-from planner.solvers.columns import Program
+from planner.solvers.columns import LinearProgram
 from planner.solvers.solve import PROVEN_GAP
-from planner.trees.summed_once import Task, tasks_of, tree_of
+from planner.trees.summed_once import SplitTask, split_equally, tree_of
 from topo.errors import InputError, SolverError
 
 DROPPED = 0.05
@@ -59,11 +59,11 @@ class Packing:
 
 def plan(problem: Problem, options: InartForestOptions) -> Plan:
     """L-InArt's split, and several trees for it."""
-    tasks, _ = split_model(problem.fabric, tasks_of(problem), options.for_solver)
+    tasks, _ = split_model(problem.fabric, split_equally(problem), options.for_solver)
     return plan_trees(problem, tasks, options, "inart-forest")
 
 
-def plan_trees(problem: Problem, tasks: Sequence[Task], options: InartForestOptions, method: str) -> Plan:
+def plan_trees(problem: Problem, tasks: Sequence[SplitTask], options: InartForestOptions, method: str) -> Plan:
     """Several trees for a split that is given."""
     started = time.monotonic()
     ground = Ground(problem.fabric, ())
@@ -76,7 +76,7 @@ def plan_trees(problem: Problem, tasks: Sequence[Task], options: InartForestOpti
     return Plan(method, problem.fabric.name, shards, SolverOutcome(status, time.monotonic() - started, gap))
 
 
-def drawn(ground: Ground, tasks: Sequence[Task], relaxed: Relaxed, options: InartForestOptions) -> list[Column]:
+def drawn(ground: Ground, tasks: Sequence[SplitTask], relaxed: Relaxed, options: InartForestOptions) -> list[Column]:
     """The trees of `options.roundings` roundings of every task."""
     draw = random.Random(options.seed)
     columns = []
@@ -93,12 +93,12 @@ def column(ground: Ground, task: int, tree: AggregationTree) -> Column:
     return replace(gradients, flows=Counter(gradients.flows) + results)
 
 
-def pack(ground: Ground, tasks: Sequence[Task], columns: Sequence[Column]) -> Packing:
+def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[Column]) -> Packing:
     """The best rates of these trees, where every task has its share of one sending rate f.
 
     Raises `SolverError` where there are none.
     """
-    program = Program()
+    program = LinearProgram()
     f = program.variable(0, inf)
     r = [program.variable(0, inf) for _ in columns]
     for loads in distinct_loads(ground, columns):
@@ -115,7 +115,7 @@ def pack(ground: Ground, tasks: Sequence[Task], columns: Sequence[Column]) -> Pa
     return Packing(tuple(columns[k] for k in kept), tuple(parts[k] for k in kept))
 
 
-def limited(ground: Ground, tasks: Sequence[Task], packing: Packing, most: int) -> Packing:
+def limited(ground: Ground, tasks: Sequence[SplitTask], packing: Packing, most: int) -> Packing:
     """A packing of at most `most` trees for each task, in the mean: again and again without the smallest."""
     while (excess := len(packing.columns) - most * len(tasks)) > 0:
         given_up = min(excess, ceil(DROPPED * len(packing.columns)))
@@ -132,7 +132,7 @@ def largest(packing: Packing, number: int) -> list[Column]:
 
 
 def shards_of(
-    problem: Problem, ground: Ground, tasks: Sequence[Task], packing: Packing, window: int
+    problem: Problem, ground: Ground, tasks: Sequence[SplitTask], packing: Packing, window: int
 ) -> Iterator[Shard]:
     """A shard for each tree that gets a fragment. Parts are whole fragments, and the rate is what these allow."""
     shares = whole_fragments(problem, tasks, packing)
@@ -147,7 +147,7 @@ def shards_of(
         yield Shard(job, tree.number, share, share * rate_bps, (tree,))
 
 
-def whole_fragments(problem: Problem, tasks: Sequence[Task], packing: Packing) -> list[float]:
+def whole_fragments(problem: Problem, tasks: Sequence[SplitTask], packing: Packing) -> list[float]:
     """The trees' parts, rounded to whole fragments of their job's gradient."""
     shares: list[float] = []
     for job in problem.jobs:  # whose trees follow one another

@@ -21,7 +21,7 @@ from planner.core.plan import AggregationTree
 from planner.core.solving import SolverOptions
 from planner.methods.inart.relaxation import TaskFlows, constrain_task, groups_of, switch_loads, task_flows
 from planner.solvers.solve import solve
-from planner.trees.summed_once import Task
+from planner.trees.summed_once import SplitTask
 from planner.trees.unfolding import DirectedLink
 from topo.fabric.fabric import Fabric
 
@@ -36,7 +36,7 @@ Rates = Sequence[Any]
 """A variable for each task: the rate at which every worker sends to its PS."""
 
 
-def split_model(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -> tuple[list[Task], float]:
+def split_model(fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions) -> tuple[list[SplitTask], float]:
     """The tasks with the shares of L-InArt, without those that get nothing; and the bound of f in bit/s.
 
     Of all optimal splits it is the most even, whose largest share is the least: small flows fill capacities best.
@@ -56,14 +56,14 @@ def split_model(fabric: Fabric, tasks: Sequence[Task], options: SolverOptions) -
     return with_shares(tasks, shares), f * unit
 
 
-def arriving(fabric: Fabric, task: Task, flow: TaskFlows) -> Any:
+def arriving(fabric: Fabric, task: SplitTask, flow: TaskFlows) -> Any:
     """The rate at which the PS receives: sums, and flows that nobody sums."""
     groups = groups_of(fabric, task)
     return pulp.lpSum([*flow.z.values(), *(groups[group] * parts[None] for group, parts in flow.y.items())])
 
 
 def split_routes(
-    fabric: Fabric, tasks: Sequence[Task], trees: Sequence[AggregationTree], options: SolverOptions
+    fabric: Fabric, tasks: Sequence[SplitTask], trees: Sequence[AggregationTree], options: SolverOptions
 ) -> list[float]:
     """The best shares for trees that are given, one for each task."""
     unit = max(fabric.capacities_bps.values())
@@ -92,7 +92,7 @@ def capacity_bps(fabric: Fabric, resource: str | DirectedLink) -> float | None:
 def best_rates(
     model: pulp.LpProblem,
     fabric: Fabric,
-    tasks: Sequence[Task],
+    tasks: Sequence[SplitTask],
     rates: Rates,
     unit: float,
     options: SolverOptions,
@@ -117,7 +117,7 @@ def best_rates(
     return [rate.varValue / f.varValue for rate in rates], best
 
 
-def by_job(tasks: Sequence[Task], rates: Rates) -> Mapping[int, list[Any]]:
+def by_job(tasks: Sequence[SplitTask], rates: Rates) -> Mapping[int, list[Any]]:
     """The rates of the tasks, by the number of their job."""
     found: dict[int, list[Any]] = defaultdict(list)
     for task, rate in zip(tasks, rates, strict=True):
@@ -125,7 +125,7 @@ def by_job(tasks: Sequence[Task], rates: Rates) -> Mapping[int, list[Any]]:
     return found
 
 
-def with_shares(tasks: Sequence[Task], shares: Sequence[float]) -> list[Task]:
+def with_shares(tasks: Sequence[SplitTask], shares: Sequence[float]) -> list[SplitTask]:
     """The tasks with new shares, rounded so that nearly equal ones become equal.
 
     Tasks that get next to nothing are left out.

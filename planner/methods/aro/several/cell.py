@@ -21,28 +21,28 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Best:
+class BestOfCell:
     """The best routing of a cell, None if it has none. Nothing in the cell is worth more than `bound`."""
 
     routing: Routing | None
     bound: float
 
 
-def best_of_cell(net: Network, worth: Worth, box: Box, deadline: float, seed: int = 0) -> Best:
+def best_of_cell(net: Network, worth: Worth, box: Box, deadline: float, seed: int = 0) -> BestOfCell:
     """The cell's best routing, where its twins are not overloaded. At the deadline no routing and the bound so far."""
     cell = Cell(net, worth, box)
     while True:
         solution = cell.program.solve(deadline - monotonic(), seed)
         if solution.status == INFEASIBLE:
-            return Best(None, 0.0)
+            return BestOfCell(None, 0.0)
         bound = solution.bound * cell.unit
         if solution.status != OPTIMAL:
-            return Best(None, min(bound, worth.of(box.high)))
+            return BestOfCell(None, min(bound, worth.of(box.high)))
         rates = [solution.values[column] * cell.unit for column in cell.r]
         broken = cell.broken(solution.values, rates)
         if not broken:
             whole = net.fine is net
-            return Best(extract(net, cell.columns, solution.values, rates) if whole else None, bound)
+            return BestOfCell(extract(net, cell.columns, solution.values, rates) if whole else None, bound)
         for link, flows in broken:
             cell.fit(link, flows)
 

@@ -13,7 +13,7 @@ from itertools import cycle, islice
 from math import floor
 
 from planner.methods.aro.several.reduced import Network
-from planner.solvers.columns import Program
+from planner.solvers.columns import LinearProgram
 from planner.trees.unfolding import DirectedLink
 
 ROUNDING = 1e-9
@@ -108,7 +108,7 @@ class Dealer:
 
     def solved(self, time_limit_s: float) -> list[Flows] | None:
         """The flows on the members' links by a program; None if it finds nothing in the given time."""
-        program = Program()
+        program = LinearProgram()
         columns = [self.add(program, hand) for hand in self.hands]
         for link in {link for column in columns for link in column}:
             on_link = [
@@ -122,7 +122,7 @@ class Dealer:
             return None
         return [+Counter({link: round(solution.values[k]) for link, k in column.items()}) for column in columns]
 
-    def add(self, program: Program, hand: Hand) -> dict[DirectedLink, int]:
+    def add(self, program: LinearProgram, hand: Hand) -> dict[DirectedLink, int]:
         """Add one task's variables and constraints to the program; returns its columns by link."""
         links = [(u, m) for u in hand.into for m in self.members] + [(m, v) for v in hand.out for m in self.members]
         y = {link: program.variable(0, self.most(link, hand.task), integral=True) for link in links}
@@ -135,7 +135,7 @@ class Dealer:
         return y
 
 
-def fit(program: Program, terms: Iterable[tuple[float, int]], capacity: float) -> None:
+def fit(program: LinearProgram, terms: Iterable[tuple[float, int]], capacity: float) -> None:
     """Add the row that flows of these rates fit a link.
 
     Flows are whole, so that a second row may be divided by the least rate and rounded down.

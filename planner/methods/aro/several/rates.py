@@ -16,7 +16,7 @@ from math import floor, inf
 from planner.methods.aro.published.model import MU
 from planner.methods.aro.several.reduced import Network
 from planner.methods.aro.task import Task
-from planner.solvers.columns import Program, Term
+from planner.solvers.columns import LinearProgram, Term
 from topo.errors import SolverError
 
 ROUNDING = 1e-9
@@ -105,7 +105,7 @@ class Worth:
         capacity one bit/s of the task takes.
         """
         unit = max(high)
-        program = Program()
+        program = LinearProgram()
         r = [program.variable(0, rate / unit) for rate in high]
         self.add_objective(program, r, unit)
         for load in loads:
@@ -115,7 +115,7 @@ class Worth:
             raise SolverError(f"the rates of {len(high)} tasks have no best value: the solver says {solution.status}")
         return tuple(max(0.0, solution.values[column]) * unit for column in r), solution.objective * unit
 
-    def add_objective(self, program: Program, r: Sequence[int], unit: float) -> None:
+    def add_objective(self, program: LinearProgram, r: Sequence[int], unit: float) -> None:
         """Add the objective of the rates in the columns `r`, Eq. (2) or (3), and the limits of workers' own links.
 
         Rates are in units of `unit`.

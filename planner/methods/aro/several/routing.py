@@ -16,7 +16,7 @@ from time import monotonic
 from planner.methods.aro.several.deal import Flows, deal
 from planner.methods.aro.several.rates import Rates
 from planner.methods.aro.several.reduced import Network, Reduced, grouped
-from planner.solvers.columns import INFEASIBLE, Program, Solution
+from planner.solvers.columns import INFEASIBLE, LinearProgram, Solution
 from planner.trees.from_paths import MAX_CHILDREN, Inp, sums_of
 from planner.trees.unfolding import DirectedLink, Path
 from topo.fabric.fabric import Fabric
@@ -142,12 +142,12 @@ class Question:
 
     net: Network
     columns: list[Columns]
-    program: Program
+    program: LinearProgram
 
     @classmethod
     def of(cls, net: Network, rates: Rates) -> Question:
         """The model of these rates on this network: constraints (4) to (10), without an objective."""
-        program = Program()
+        program = LinearProgram()
         columns = [task_columns(program, net, i, rates[i]) for i in range(len(net.graphs))]
         share_capacity(program, net, columns, rates)
         return cls(net, columns, program)
@@ -200,7 +200,7 @@ class Question:
         return self.program.solve(deadline - monotonic(), seed, gap=inf)
 
 
-def task_columns(program: Program, net: Network, i: int, rate: float) -> Columns:
+def task_columns(program: LinearProgram, net: Network, i: int, rate: float) -> Columns:
     """Add the variables and the constraints (4) to (9) of task i to the program."""
     graph = net.graphs[i]
     y = {link: program.variable(0, most_flows(net, graph, link, rate)) for link in graph.links}
@@ -242,7 +242,7 @@ def whole(capacity: float, rate: float) -> int:
     return floor(capacity / rate * (1 + ROUNDING))
 
 
-def share_capacity(program: Program, net: Network, columns: Sequence[Columns], rates: Rates) -> None:
+def share_capacity(program: LinearProgram, net: Network, columns: Sequence[Columns], rates: Rates) -> None:
     """Add (10) for every link that several tasks may use.
 
     Flows are whole, so that the row may also be divided by a rate and rounded down.

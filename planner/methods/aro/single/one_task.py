@@ -30,14 +30,14 @@ TIDYING_TIME_S = 5.0
 
 
 @dataclass(frozen=True)
-class Routing:
+class ProvenPaths:
     """A path for every worker, and how well their rate is proven to be the highest."""
 
     paths: list[Path]
     outcome: SolverOutcome
 
 
-def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> Routing:
+def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPaths:
     """The routes with the highest rate. Raises `SolverError` when there are none, or the time limit is too short."""
     started = monotonic()
     lowest = 0.0
@@ -48,11 +48,11 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> Routing:
         assert bound is not None
         lowest = bound.bound
         if choice is not None and choice.t <= bound.t and closed.most_children_at_tor(choice.solution) <= MAX_CHILDREN:
-            return Routing(closed.paths(choice.solution), outcome_of(choice, started))
+            return ProvenPaths(closed.paths(choice.solution), outcome_of(choice, started))
     graph = task_graph(fabric, task.job.workers, task.server)
     test = FlowTest(Demand(graph), options, started + options.time_limit_s)
     flows = best_flows(test, lowest)
-    return Routing(generate_routes(graph, tidied(test, flows)), outcome_of(flows, started, options.solver))
+    return ProvenPaths(generate_routes(graph, tidied(test, flows)), outcome_of(flows, started, options.solver))
 
 
 def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice] | None:

@@ -1,4 +1,4 @@
-"""A forest for a problem: ARO's trees first, then more, packed anew each time; and how close it is to the best."""
+"""The best forest for a problem: ARO's trees first, then more, packed anew each time; and a bound of all forests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEAR = 0.01
 
 
 @dataclass(frozen=True)
-class Grown:
+class BestForest:
     """The best forest found so far, and a worth that no forest exceeds."""
 
     ground: Ground
@@ -39,7 +39,7 @@ class Grown:
         """The relative gap of the forest's worth to the bound."""
         return max(0.0, self.bound / self.forest.value - 1)
 
-    def with_better(self, forest: Forest) -> Grown:
+    def with_better(self, forest: Forest) -> BestForest:
         """The same with this forest, if it is worth more."""
         return replace(self, forest=forest) if forest.value > self.forest.value * (1 + TIGHT) else self
 
@@ -51,13 +51,13 @@ class Grown:
         )
 
 
-def grow(problem: Problem, most: float, options: Options) -> Grown:
-    """A forest with at most `most` trees for each task. Raises `SolverError` where not even one tree is found."""
+def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
+    """The best forest with at most `most` trees for each task. Raises `SolverError` where not even one is found."""
     deadline = monotonic() + options.time_limit_s
     ground = Ground(problem.fabric, tasks_of(problem))
     columns = aro_trees(ground, problem, options)
     closed = [leaf_spine(ground.fabric, task) for task in ground.tasks]
-    best = Grown(ground, pack(ground, columns), counting_bound(closed))
+    best = BestForest(ground, pack(ground, columns), counting_bound(closed))
     if most > 1 and None not in closed:
         spread_out = spread_trees(ground, closed, most)
         best = best.with_better(pack(ground, spread_out)) if spread_out else best
@@ -72,8 +72,8 @@ def grow(problem: Problem, most: float, options: Options) -> Grown:
 
 
 def searched(
-    best: Grown, net: Network, columns: Sequence[Column], most: float, options: Options, deadline: float
-) -> Grown:
+    best: BestForest, net: Network, columns: Sequence[Column], most: float, options: Options, deadline: float
+) -> BestForest:
     """The best forest of the trees that column generation adds; with few trees allowed, one rounded from it."""
     ground, few = best.ground, most < inf
     enough = max(options.gap, NEAR if few else 0.0)
