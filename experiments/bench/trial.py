@@ -11,7 +11,7 @@ import numpy as np
 from experiments.bench.chain import FRAMES_PER_CALL, SLOTS, WORKERS, Bench
 from topo.errors import RunError
 from topo.live.processors import on_endpoint_processor
-from traffic.sockets.packet_sockets import Messages, libc
+from traffic.sockets.sendmmsg import Messages, libc
 from traffic.wire.packet_format import FRAGMENT, FRAME, UDP_PORT
 
 PLAIN_PORT = 9

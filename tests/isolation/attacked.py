@@ -15,7 +15,8 @@ from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.faults.hostile import Attack, hostile_frames
 from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import Loop, ReliableOptions
-from traffic.sockets.packet_sockets import (
+from traffic.sockets.ports import Packets
+from traffic.sockets.socket_filter import (
     INA_FILTER,
     JUMP_ANY_BIT,
     JUMP_EQUAL,
@@ -24,7 +25,6 @@ from traffic.sockets.packet_sockets import (
     LOAD_LENGTH,
     RETURN,
 )
-from traffic.sockets.ports import Packets
 from traffic.wire.packet_format import Event
 
 PER_ROUND = 2

@@ -24,7 +24,7 @@ from topo.errors import RunError
 from traffic.endpoints.gradient import RandomGradients
 from traffic.endpoints.streams import lay_out
 from traffic.faults.hostile import ATTACKS, DISGUISES, Attack, Knowledge, forge, on_wire, possible_attacks, spoof
-from traffic.sockets.packet_sockets import INA_FILTER, JUMP_ANY_BIT
+from traffic.sockets.socket_filter import INA_FILTER, JUMP_ANY_BIT
 from traffic.wire.packet_format import FRAME, Event, Kind
 
 pytestmark = pytest.mark.skipif(

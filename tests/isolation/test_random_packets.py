@@ -21,8 +21,8 @@ from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from topo.fabric.addresses import addresses
 from traffic.faults.hostile import on_wire
-from traffic.sockets.packet_sockets import INA_FILTER, offset_of
-from traffic.wire.packet_format import BARE_FRAME, FRAME, PROGRAM, Frames, Kind, new_frames
+from traffic.sockets.socket_filter import INA_FILTER
+from traffic.wire.packet_format import BARE_FRAME, FRAME, PROGRAM, Frames, Kind, new_frames, offset_of
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"

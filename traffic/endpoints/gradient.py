@@ -1,6 +1,6 @@
 """Gradients as arrays of 32-bit integers, and their exact sums.
 
-A gradient of floats becomes integers by a per-job scale (fixed point), which one factor undoes.
+A gradient of floats is multiplied by its job's scale and rounded (fixed point); dividing by the scale undoes that.
 """
 
 from __future__ import annotations
@@ -24,19 +24,22 @@ class Gradients(Protocol):
     """Where gradients come from. The same arguments give the same values."""
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
-        """Gradient of the job's worker (counted from 0): `job.gradient_bytes / 4` values."""
+        """The gradient of a worker, counted from 0 within its job: `job.gradient_bytes / 4` values."""
 
 
 @runtime_checkable
 class Learner(Gradients, Protocol):
-    """Gradients that depend on the sums of earlier iterations, as in training: asked for once, in order."""
+    """Gradients that depend on the sums of earlier iterations, as in training.
+
+    Each gradient is asked for once, in the order of iterations.
+    """
 
     def take(self, job: Job, worker: int, iteration: int, sums: NDArray[np.int64]) -> None:
-        """The sums that the worker holds when an iteration is over; told before `of` is asked for the next."""
+        """Hear the sums, (values,), that a worker holds after an iteration; called before `of` is, for the next one."""
 
 
 class RandomGradients:
-    """Uniform in [-magnitude, magnitude), different for each job, worker and iteration."""
+    """Gradients uniform in [-magnitude, magnitude), different for each job, worker and iteration."""
 
     def __init__(self, seed: int = 0, magnitude: int = 1 << 20) -> None:
         if not 0 < magnitude <= 1 << 31:
@@ -45,14 +48,16 @@ class RandomGradients:
         self.magnitude = magnitude
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
+        """The values that follow from the seed, the job's number, the worker and the iteration."""
         random = np.random.default_rng((self.seed, job.number, worker, iteration))
         return random.integers(-self.magnitude, self.magnitude, job.gradient_bytes // 4, np.int32)
 
 
 class FileGradients:
-    """From a .npy file: one row per worker, or one row for all; the same in every iteration.
+    """Gradients from a .npy file, the same in every iteration: (workers, values), or (values,) for all workers.
 
-    Floats are scaled by `scale`, or where it is None by the finest one that no sum overflows with.
+    Integers are taken as they are. Floats are multiplied by `scale`; where it is None, by the greatest power of two
+    with which no sum overflows. Raises `InputError` for a file that cannot be read or has another shape.
     """
 
     def __init__(self, path: Path, scale: float | None = None) -> None:
@@ -65,6 +70,7 @@ class FileGradients:
         self.scale = scale
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
+        """The worker's row, as far as the job's gradient goes. Raises `InputError` if it is too short."""
         del iteration
         row = self.values[worker % len(self.values)]
         count = job.gradient_bytes // 4
@@ -80,7 +86,8 @@ class FixedPoint:
     """A job's fixed point: no sum over its `workers` leaves 32 bits, whatever their gradients are.
 
     Values beyond the clip that `scale` was chosen for are cut to it. Others are rounded, by at most 1 / (2 scale),
-    which with the clip c and n workers is less than c n / (2**31 - 1). Sums are exact, so that bounds their mean too.
+    which for the clip c and n workers is less than c n / (2**31 - 1). Sums of rounded values are exact, so the mean is
+    off by no more than that either.
     """
 
     scale: float
@@ -88,14 +95,14 @@ class FixedPoint:
 
     @classmethod
     def clipping_at(cls, clip: float, workers: int) -> Self:
-        """With the finest scale at which `workers` values up to `clip` fit. Raises `InputError`."""
+        """The finest fixed point in which the sum of `workers` values up to `clip` fits. Raises `InputError`."""
         if not 0 < clip < math.inf:
             raise InputError(f"clip {clip}: the largest gradient value to be kept is expected, such as 1.0")
         return cls(scale_for(clip, workers), workers)
 
     @property
     def error(self) -> float:
-        """How far a value of the mean may be off where no worker's was clipped."""
+        """The most by which a value of the mean is off if no worker's value was clipped."""
         return 0.5 / self.scale
 
     def round(self, gradient: NDArray[np.floating]) -> NDArray[np.int32]:
@@ -106,7 +113,7 @@ class FixedPoint:
         return np.clip(np.rint(np.asarray(gradient, np.float64) * self.scale), -limit, limit).astype(np.int32)
 
     def mean(self, sums: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The mean gradient over all workers, of their sum."""
+        """The mean gradient over all workers, (values,), from their sum, (values,)."""
         return from_fixed(sums, self.scale) / self.workers
 
 
@@ -121,11 +128,12 @@ def to_fixed(values: NDArray[np.floating], scale: float) -> NDArray[np.int32]:
 
 
 def from_fixed(sums: NDArray[np.int64], scale: float) -> NDArray[np.float64]:
-    """Undo `to_fixed` on a sum."""
+    """The sum of floats that a sum of `to_fixed` values stands for."""
     return sums / scale
 
 
 def exact_int32(values: NDArray[np.generic]) -> NDArray[np.int32]:
+    """The same numbers as int32. Raises `InputError` for one that is not finite or does not fit."""
     numbers = np.asarray(values)
     if not np.isfinite(numbers).all() or (numbers < INT32.min).any() or (numbers > INT32.max).any():
         raise InputError("a gradient value is not finite or leaves the 32-bit range: choose a smaller scale")
@@ -133,7 +141,7 @@ def exact_int32(values: NDArray[np.generic]) -> NDArray[np.int32]:
 
 
 def exact_sum(gradients: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
-    """The sum over workers, in 64 bits, which no number of workers below 2**32 overflows."""
+    """The sum over workers, (values,), in 64 bits, which fewer than 2**32 workers cannot overflow."""
     total = np.zeros(len(gradients[0]), np.int64)
     for gradient in gradients:
         total += gradient

@@ -12,7 +12,13 @@ from traffic.wire.packet_format import Flag, Frames
 
 
 class Membership:
-    """Which workers each label of a tree stands for, as rows of booleans over the job's workers."""
+    """Which workers each label of a tree stands for.
+
+    `sets[tree, label]` are booleans over the job's workers, `size[tree, label]` is their number, and `everyone[tree]`
+    has all workers of the tree; `width` is the number of workers of the largest job. `summands[tree, label, bit]` is
+    the label that a bit of the bitmap of an aggregator's packets stands for. `stream[tree, label]` is the stream of a
+    worker's label and `stream_of_worker[tree, worker]` that of a worker, -1 for none.
+    """
 
     def __init__(self, layout: StreamLayout) -> None:
         trees, streams = layout.parts, layout.streams
@@ -36,6 +42,7 @@ class Membership:
         self.size = self.sets.sum(axis=2)
 
     def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
+        """Which packets have a label that is their tree's, (packets,)."""
         inside = label < self.sets.shape[1]
         return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
 
@@ -45,7 +52,7 @@ class Membership:
         return which, self.stream_of_worker[tree[which], worker]
 
     def of(self, heads: Frames, tree: IntArray) -> BoolArray:
-        """The workers that each packet covers; a partial sum's are those that its bitmap stands for."""
+        """The workers that each packet covers, (packets, workers): those of its label, or of a partial sum's bitmap."""
         ina = heads["ina"]
         label = ina["label"].astype(np.int64)
         members: BoolArray = self.sets[tree, label]
@@ -58,7 +65,7 @@ class Membership:
         return members
 
     def sizes(self, heads: Frames, tree: IntArray, members: BoolArray) -> IntArray:
-        """How many workers each packet covers, given `members` of them."""
+        """How many workers each packet covers, (packets,); `members` is what `of` has found."""
         ina = heads["ina"]
         sizes: IntArray = self.size[tree, ina["label"]]
         partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)

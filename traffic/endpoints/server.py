@@ -1,9 +1,10 @@
 """All parameter servers of a run: they sum what arrives, each worker once, and answer with results.
 
-For each fragment a server keeps the 64-bit sum and the set of workers that it covers. What covers more takes
-its place; what else overlaps it is discarded: the workers that are still missing send theirs again, one by one.
-Where an aggregator would go on to answer with the same sum, it asks them. A server that stands by for a root in
-the network, or that has been restarted, asks all for what it lacks.
+For each fragment a server keeps the 64-bit sum and the set of workers that it covers. A packet that covers all of
+these and more takes the sum's place. Any other packet that overlaps the sum is discarded: the workers that are still
+missing send their gradients again, one by one. Where an aggregator keeps sums it would answer each of these with the
+same sum again, so there the server asks the missing workers to send past all slots. A server that stands by for a root
+in the network, or that has been restarted, asks all workers for what it lacks.
 """
 
 from __future__ import annotations
@@ -23,16 +24,26 @@ from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
 from traffic.wire.packet_format import Flag, Frames, Kind
 
 COPIES_AT_ONCE = 4096
-"""Copies of results that one step puts into the network: every worker of a tree gets one."""
+"""The most copies of results that one step puts into the network: every worker of a tree gets one."""
 
 ASK_AGAIN_S = 0.05
-"""A fragment is asked for no more often."""
+"""A fragment is asked for at most once in this time, in seconds."""
 
 ANSWER = np.dtype([("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64)])
+"""An answer to be sent: the fragment's row, its tree, the index of its head, and the words of the sum that it carries,
+0 for the low 32 bits and 1 for the high ones."""
 
 
 class Servers:
-    """The sums of all trees, over flat arrays of all their fragments (see `traffic.endpoints.streams`)."""
+    """The sums of all trees, in arrays over rows, the fragments of all trees (see `traffic.endpoints.streams`).
+
+    By row: `sums` (rows, values); `covered` (rows, workers of the largest job), the workers that a sum covers; `done`,
+    whether that is all of them; `asked_at`, when workers were last asked for theirs. By tree: `asks`, its workers do
+    not send by themselves what the server lacks; `hides`, its aggregators keep their sums; `first_seq`, the sequence
+    number of the iteration's first fragment. To be read, by tree: `ingress_frames`, `last_arrival_at`, `discarded`
+    packets and `notices`; over all, `miscounts` and `strangers`, packets that came to a host which is not their
+    tree's server.
+    """
 
     def __init__(self, layout: StreamLayout, first_seq: int = 0) -> None:
         rows, trees = int(layout.trees.count.sum()), len(layout.parts)
@@ -43,13 +54,12 @@ class Servers:
         self.sums = np.zeros((rows, layout.problem.fragment.values), np.int64)
         self.covered = np.zeros((rows, self.members.width), np.bool_)
         self.done = np.ones(rows, np.bool_)
-        self.asks = layout.trees.stands_by.copy()  # trees whose workers do not send by themselves
+        self.asks = layout.trees.stands_by.copy()
         self.hides = np.array([policy_of(part.tree.policy).keeps_sums for part in layout.parts], np.bool_)
         self.asked_at = np.full(rows, -np.inf)
         self.first_seq = np.full(trees, first_seq, np.int64)
         self.waiting: list[NDArray[np.void]] = []
         self.at_once = max(1, COPIES_AT_ONCE // self.members.width)
-        # to be read
         self.ingress_frames = np.zeros(trees, np.int64)
         self.last_arrival_at = np.zeros(trees)
         self.discarded = np.zeros(trees, np.int64)
@@ -79,13 +89,14 @@ class Servers:
         self.waiting = [answers for answers in kept if answers.size]
 
     def rows(self, tree: int) -> slice:
+        """The rows of a tree's fragments."""
         first = int(self.layout.trees.first_row[tree])
         return slice(first, first + int(self.layout.trees.count[tree]))
 
     # -- receiving
 
     def receive(self, packets: Packets, now: float) -> None:
-        """Gradients."""
+        """Take in gradients that have arrived."""
         ina = packets.heads["ina"]
         tree = self.layout.tree_index(ina["job"], ina["tree"])
         here = (tree >= 0) & (self.layout.trees.server[tree] == packets.hosts)
@@ -100,6 +111,10 @@ class Servers:
             self.take(packets.where(current), tree[current], fragment[current], now)
 
     def take(self, packets: Packets, tree: IntArray, fragment: IntArray, now: float) -> None:
+        """Sum what is new of an iteration's gradients, and queue the answers, notices and questions that they call for.
+
+        `tree` and `fragment` are (packets,); fragments are counted from the first of the tree.
+        """
         ina = packets.heads["ina"]
         row = self.layout.trees.first_row[tree] + fragment
         done = self.done[row]
@@ -111,7 +126,7 @@ class Servers:
         if overflown.any():
             self.give_notice(row[overflown], tree[overflown])
         members = self.members.of(packets.heads, tree)
-        # Nobody sends for nobody: a partial sum with an empty bitmap is forged.
+        # A packet that covers no worker, such as a partial sum with an empty bitmap, is forged.
         use: BoolArray = ~done & ~overflown & np.any(members, axis=1)
         self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
         self.check_counts(use, packets.heads, tree, fragment, members)
@@ -126,20 +141,20 @@ class Servers:
     def check_counts(
         self, use: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, members: BoolArray
     ) -> None:
-        """Note those packets of `use` that say another number of workers than they cover."""
+        """Note which packets, of those under the mask `use`, say another number of workers than they cover."""
         covered = self.members.sizes(heads, tree, members)
         wrong: BoolArray = use & (heads["ina"]["workers"] != covered)
         if wrong.any():
             self.miscounts.note(wrong, heads, tree, fragment, covered)
 
     def clashes(self, row: IntArray, members: BoolArray) -> BoolArray:
-        """Which packets bring something new, and could not be added because of what else they bring."""
+        """Which packets cover workers that their row lacks, and could not be added because they cover others too."""
         covered = self.covered[row]
         clashes: BoolArray = np.any(members & covered, axis=1) & np.any(members & ~covered, axis=1)
         return clashes
 
     def add_up(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
-        """Add packets to their rows, as often as it takes for no two of one row to overlap."""
+        """Add packets to their rows, in so many passes that in none of them two packets of a row overlap."""
         order = np.argsort(row, kind="stable")
         row, tree, members, values = row[order], tree[order], members[order], values[order]
         for some in without_overlap(row, members):
@@ -151,7 +166,7 @@ class Servers:
                 self.add_disjoint(row[fresh], tree[fresh], members[fresh], values[fresh])
 
     def give_way(self, row: IntArray, members: BoolArray) -> None:
-        """What a row holds goes where one packet covers all of that and more."""
+        """Clear the rows of those packets that cover all that their row holds, and more."""
         covered = self.covered[row]
         held, beyond = np.any(covered, axis=1), np.any(members & ~covered, axis=1)
         whole: BoolArray = held & beyond & ~np.any(covered & ~members, axis=1)
@@ -159,7 +174,10 @@ class Servers:
         self.covered[row[whole]] = False
 
     def add_disjoint(self, row: IntArray, tree: IntArray, members: BoolArray, values: NDArray[np.int32]) -> None:
-        """Rows are sorted; those of one row cover different workers, none of them covered before."""
+        """Add packets sorted by row, and answer the rows that are complete now.
+
+        Packets of one row cover different workers, none of which the row covers yet.
+        """
         first = np.flatnonzero(starts_group(row))
         row, tree = row[first], tree[first]
         self.sums[row] += np.add.reduceat(values.astype(np.int64), first, axis=0)
@@ -171,7 +189,10 @@ class Servers:
     # -- answering
 
     def answer_all(self, row: IntArray, tree: IntArray) -> None:
-        """The results of complete rows, by multicast from a root, one by one from a server that stands by."""
+        """Queue the results of complete rows: one for all workers of a tree, which the network copies.
+
+        A server that stands by for a root in the network sends one to each worker.
+        """
         by_tree = ~self.layout.trees.stands_by[tree]
         self.answer(row[by_tree], tree[by_tree], tree[by_tree])
         row, tree = row[~by_tree], tree[~by_tree]
@@ -179,7 +200,7 @@ class Servers:
         self.answer(row[which], tree[which], self.answer_heads.result_to[stream])
 
     def answer_again(self, row: IntArray, tree: IntArray, label: IntArray) -> None:
-        """The result once more: to the one worker that asked, or to all where a sum hides who did."""
+        """Queue results once more: to the worker that asked, or to all where an aggregator's packet hides who asked."""
         stream = self.members.stream[tree, label]
         self.answer(row, tree, np.where(stream >= 0, self.answer_heads.result_to[stream], tree))
 
@@ -206,11 +227,13 @@ class Servers:
         self.queue(row[wide], tree[wide], template[wide], 1)
 
     def wide(self, row: IntArray) -> BoolArray:
+        """Which rows hold a sum that needs more than 32 bits, (rows,)."""
         sums = self.sums[row]
         differs: BoolArray = (sums != sums.astype(np.int32)).any(axis=1)
         return differs
 
     def queue(self, row: IntArray, tree: IntArray, template: IntArray, part: int) -> None:
+        """Let answers wait for `due`: part `part` of the sums of `row`, with the heads at `template`."""
         if row.size:
             answers = np.empty(len(row), ANSWER)
             answers["row"], answers["tree"], answers["template"], answers["part"] = row, tree, template, part
@@ -229,11 +252,12 @@ class Servers:
         return Outgoing(self.heads(self.chosen), self.words(self.chosen), rows, counts, self.members.width)
 
     def note(self, counts: IntArray, accepted: IntArray) -> None:
-        """So many answers of each host were due, so many were sent."""
+        """Note that `accepted` of the `counts` answers of each host that were due have been sent; both are (hosts,)."""
         refused = self.chosen[~is_prefix(counts, accepted)]
         self.waiting = [rest for rest in (refused, self.later) if rest.size]
 
     def heads(self, answers: NDArray[np.void]) -> Frames:
+        """The heads of answers, (answers,), complete."""
         row, tree = answers["row"], answers["tree"]
         heads = pick(self.answer_heads.heads, answers["template"])
         ina = heads["ina"]
@@ -244,7 +268,7 @@ class Servers:
         return heads
 
     def words(self, answers: NDArray[np.void]) -> NDArray[np.int32]:
-        """The low or the high words of sums."""
+        """The low or the high 32 bits of the answers' sums, big-endian, (answers, values)."""
         sums = self.sums[answers["row"]]
         if answers["part"].any():
             sums = np.where(answers["part"][:, None] == 0, sums, sums >> 32)
@@ -261,14 +285,15 @@ class Servers:
 
 
 def starts_group(row: IntArray) -> BoolArray:
-    """Where a sorted array changes."""
+    """Which elements of a sorted array differ from the one before them; the first does."""
     return np.concatenate(([True], row[1:] != row[:-1]))
 
 
 def without_overlap(row: IntArray, members: BoolArray) -> Iterator[BoolArray]:
-    """Masks that partition sorted packets; under one mask those of one row cover different workers.
+    """Masks that partition packets sorted by row, so that under one mask those of a row cover different workers.
 
-    Nearly always that is one mask; with duplicates in the batch, the first of each row, the second, ...
+    Nearly always that is one mask. Where packets of a row overlap, the first mask has the first packet of each row, the
+    second mask the second, and so on.
     """
     first = starts_group(row)
     times = np.add.reduceat(members.astype(np.int64), np.flatnonzero(first), axis=0)

@@ -23,9 +23,10 @@ from traffic.sockets.batches import before
 from traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray
 
 IN_FLIGHT_S = 0.04
-"""A stream may have this much of its rate on the way: many round trips, and still few enough that all
-streams through one link never fill its queue with more than this time's worth."""
+"""A stream may have the fragments of this much time, in seconds, on the way: those of many round trips, and still so
+few that all streams through one link never fill its queue with more than this time's worth."""
 MIN_IN_FLIGHT = 8
+"""A stream may have at least so many fragments on the way, however slow it is."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,12 @@ class TreePart:
 
 @dataclass(frozen=True)
 class Trees:
-    """Arrays over trees. `server` is a host; `stands_by` says that it does so for a root in the network.
+    """Arrays over trees, (trees,), sorted by `key`.
 
-    `slots` is 0 without an aggregator. A fragment's slot is found by hashing where trees share slots.
+    `job`: the index of its job. `server`: the host of its PS. `stands_by`: the tree's root is a switch, and the PS sums
+    only what that cannot. `count`: its fragments, whose rows begin at `first_row`. `slots`: how many slots its
+    aggregators have for it, 0 without an aggregator. `shared`: other trees use these slots too, so a fragment's slot is
+    found by hashing. `priority`: that of its packets. `key`: `tree_key` of its job and tree number.
     """
 
     job: IntArray
@@ -58,14 +62,19 @@ class Trees:
     key: IntArray
 
     def slot(self, tree: IntArray, seq: IntArray) -> IntArray:
-        """The slots of fragments with these sequence numbers."""
+        """The slots, counted from the tree's first, of fragments with these sequence numbers; all are (fragments,)."""
         slots = np.maximum(self.slots[tree], 1)
         return np.where(self.shared[tree], spread(self.key[tree], seq), seq) % slots
 
 
 @dataclass(frozen=True)
 class Streams:
-    """Arrays over streams, sorted by host. `in_flight` fragments may await results at once."""
+    """Arrays over streams, (streams,), sorted by host.
+
+    `host`, `tree` and `job` are indices; `worker` counts within the job's workers. `label`: that of its packets.
+    `count`: its fragments, whose rows begin at `first_row`. `rate_fps`: the planned rate in fragments per second.
+    `in_flight`: how many fragments may await results at once.
+    """
 
     host: IntArray
     tree: IntArray
@@ -80,7 +89,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class StreamLayout:
-    """Who sends what to whom in one run. `streams.worker` counts within the job's workers."""
+    """Who sends what to whom in one run. Indices of hosts count in `hosts`, those of trees in `parts`."""
 
     problem: Problem
     hosts: tuple[HostPort, ...]
@@ -90,7 +99,7 @@ class StreamLayout:
 
     @cached_property
     def stream_of(self) -> IntArray:
-        """`stream_of[host, tree]`: the stream, or -1."""
+        """The stream of each host and tree, (hosts, trees); -1 where the host is no worker of the tree."""
         table = np.full((len(self.hosts), len(self.parts)), -1, np.int64)
         table[self.streams.host, self.streams.tree] = np.arange(len(self.streams.host))
         return table
@@ -101,20 +110,22 @@ class StreamLayout:
         return np.repeat(np.arange(len(self.streams.count)), self.streams.count)
 
     def streams_of(self, job_index: int) -> IntArray:
+        """The streams of all workers of a job, in ascending order."""
         return np.flatnonzero(self.streams.job == job_index)
 
     def trees_of(self, job_index: int) -> IntArray:
+        """The trees of a job, in ascending order."""
         return np.flatnonzero(self.trees.job == job_index)
 
     def tree_index(self, job: IntArray, tree: IntArray) -> IntArray:
-        """The tree of each (job number, tree number); -1 where the plan has none."""
+        """The index of the tree with each job number and tree number, (n,); -1 where the plan has none."""
         keys = tree_key(job, tree)
         index = np.minimum(np.searchsorted(self.trees.key, keys), len(self.trees.key) - 1)
         return np.where(self.trees.key[index] == keys, index, -1)
 
 
 def spread(key: IntArray, seq: IntArray) -> IntArray:
-    """32-bit hash values: the finalizer of MurmurHash3 over both numbers."""
+    """A 32-bit hash of each pair of numbers, (n,): the finalizer of MurmurHash3 over both."""
     mask = 0xFFFFFFFF
     mixed = (seq + key * 0x9E3779B1) & mask
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
@@ -124,6 +135,7 @@ def spread(key: IntArray, seq: IntArray) -> IntArray:
 
 
 def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
+    """A number for a job number and a tree number, which sorts as these two do."""
     return np.asarray(job, np.int64) << 16 | np.asarray(tree, np.int64)
 
 
@@ -131,7 +143,7 @@ def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
 
 
 def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> StreamLayout:
-    """The arrays of a plan. Raises `PlanError` for a tree without a parameter server."""
+    """The arrays of a plan. Raises `PlanError` for a tree without a parameter server, or a host that `hosts` lacks."""
     used = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
     ports = tuple(host for host in hosts if host.name in used)
     missing = used - {host.name for host in ports}
@@ -158,11 +170,13 @@ def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:
 
 
 def server_of(tree: AggregationTree) -> str:
+    """The PS at which a tree ends; `check_server` has seen that there is one."""
     assert tree.server is not None, "checked"
     return tree.server
 
 
 def check_server(job: Job, tree: AggregationTree) -> None:
+    """Raise `PlanError` unless a tree ends at a parameter server of its job."""
     servers, where = ", ".join(job.servers), f"job {job.number}, tree {tree.number}"
     if tree.server is None:
         raise PlanError(
@@ -175,6 +189,7 @@ def check_server(job: Job, tree: AggregationTree) -> None:
 
 
 def tree_arrays(parts: Sequence[TreePart], index: dict[str, int]) -> Trees:
+    """The arrays over all trees; `index` has the number of each host, by its name."""
     count = np.array([part.count for part in parts], np.int64)
     return Trees(
         job=np.array([part.job_index for part in parts], np.int64),
@@ -190,6 +205,7 @@ def tree_arrays(parts: Sequence[TreePart], index: dict[str, int]) -> Trees:
 
 
 def stream_arrays(fragment: FragmentFormat, parts: Sequence[TreePart], index: dict[str, int]) -> Streams:
+    """The arrays over all streams; `index` has the number of each host, by its name."""
     # One row per stream: host, tree, label. Sorted, so that a host's frames lie side by side.
     rows = sorted(
         (index[host], number, label) for number, part in enumerate(parts) for label, host in part.tree.workers.items()

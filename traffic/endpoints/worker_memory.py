@@ -18,14 +18,20 @@ WHOLE = 3
 
 
 class WorkerMemory:
-    """Flat arrays over the rows of all streams. Gradients of a job between iterations are its loader's."""
+    """Arrays over rows, the fragments of all streams.
+
+    `gradients` (rows, values) are big-endian, as they are sent. Of results, `low` and `high` (rows, values) are the low
+    and high 32 bits, `parts` says which of these have come (`WHOLE`: both), and `wide` whether a sum needs more than 32
+    bits. `expected[job_index]` is the exact sum of a job's gradients. Between two iterations of a job its gradients
+    belong to the thread that loads the next ones.
+    """
 
     def __init__(self, layout: StreamLayout) -> None:
         rows = int(layout.streams.count.sum())
         values = layout.problem.fragment.values
         self.layout = layout
-        self.gradients = np.zeros((rows, values), ">i4")  # as they are sent
-        # Written to here, so that the first result does not wait for the kernel to find memory.
+        self.gradients = np.zeros((rows, values), ">i4")
+        # `full` writes to the memory, so that the first result does not wait for the kernel to find some.
         self.low = np.full((rows, values), 0, np.int32)
         self.high: NDArray[np.int32] | None = None
         self.parts = np.full(rows, WHOLE, np.uint8)
@@ -33,7 +39,7 @@ class WorkerMemory:
         self.expected: dict[int, NDArray[np.int64]] = {}
 
     def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
-        """Take in the gradients of a job's next iteration. Until `begin` the results of the last one stay."""
+        """Take in the gradients of a job's next iteration. The results of the last one stay until `begin`."""
         job, streams = self.layout.problem.jobs[job_index], self.layout.streams
         of_workers = [gradients.of(job, worker, iteration) for worker in range(len(job.workers))]
         for stream in self.layout.streams_of(job_index).tolist():
@@ -48,18 +54,22 @@ class WorkerMemory:
             self.wide[self.rows(stream)] = False
 
     def rows(self, stream: int) -> slice:
+        """The rows of a stream's fragments."""
         first = int(self.layout.streams.first_row[stream])
         return slice(first, first + int(self.layout.streams.count[stream]))
 
     def cut(self, gradient: NDArray[np.integer], tree: int) -> NDArray[np.integer]:
-        """The fragments of a tree, (count, values); the last of a gradient is padded with zeros."""
+        """The fragments of a tree, (count, values), of a whole gradient; the last one of it is padded with zeros."""
         part = self.layout.parts[tree]
         values = self.gradients.shape[1]
         piece = gradient[part.start * values : (part.start + part.count) * values]
         return np.pad(piece, (0, part.count * values - len(piece))).reshape(-1, values)
 
     def store(self, rows: IntArray, values: NDArray[np.int32], part: IntArray, wide: BoolArray) -> None:
-        """Results for `rows`: whole ones, or where `wide` one of two parts."""
+        """Keep results, (rows, values), for `rows`.
+
+        Where `wide`, a result comes in two parts, of which this is `part`: 0 has the low words, 1 the high words.
+        """
         if not wide.any():
             self.low[rows] = values
             self.parts[rows] = WHOLE
@@ -70,13 +80,14 @@ class WorkerMemory:
         np.bitwise_or.at(self.parts, rows, np.where(wide, 1 << part, WHOLE).astype(np.uint8))
 
     def store_wide(self, rows: IntArray, values: NDArray[np.int32], part: IntArray) -> None:
+        """Keep those parts of wide results that have the high words; `part` is 1 for these."""
         if self.high is None:
             self.high = np.zeros(self.low.shape, np.int32)
         self.wide[rows] = True
         self.high[rows[part == 1]] = values[part == 1]
 
     def sums(self, rows: slice) -> NDArray[np.int64]:
-        """The results of `rows` as 64-bit integers."""
+        """The results of `rows` as 64-bit integers, (rows, values)."""
         sums = self.low[rows].astype(np.int64)
         wide = np.flatnonzero(self.wide[rows])
         if self.high is not None and wide.size:
@@ -100,7 +111,7 @@ class WorkerMemory:
         return self.cut(self.expected[self.layout.parts[tree].job_index], tree)
 
     def result(self, job: Job, worker: int) -> NDArray[np.int64]:
-        """The summed gradient that a worker (counted from 0) holds."""
+        """The summed gradient that a worker, counted from 0 within its job, holds: (values,)."""
         streams = self.layout.streams
         job_index = self.layout.problem.jobs.index(job)
         mine = [stream for stream in self.layout.streams_of(job_index).tolist() if streams.worker[stream] == worker]

@@ -18,7 +18,7 @@ from traffic.sockets.ports import BoolArray, IntArray
 from traffic.wire.packet_format import Frames
 
 NAMED = 5
-"""So many of the hosts with wrong sums are named."""
+"""How many of the hosts with wrong sums are named."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ def first_wrong(held: Held) -> str:
 
 
 def counted(number: int, noun: str) -> str:
+    """A number and its noun, in the plural unless the number is 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -88,7 +89,7 @@ class Miscounts:
         self.first: dict[int, Miscount] = {}
 
     def note(self, wrong: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, covered: IntArray) -> None:
-        """Take in the packets under the mask `wrong`, which cover so many workers."""
+        """Take in the packets under the mask `wrong`, of which each in truth has `covered` so many workers."""
         ina = heads["ina"]
         for at in np.flatnonzero(wrong).tolist():
             found = Miscount(int(ina["label"][at]), int(fragment[at]), int(ina["workers"][at]), int(covered[at]))

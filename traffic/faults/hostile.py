@@ -22,10 +22,9 @@ from traffic.endpoints.gradient import RandomGradients
 from traffic.endpoints.heads import AnswerHeads, gradient_heads, set_sequence
 from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import pick
-from traffic.sockets.packet_sockets import offset_of
 from traffic.sockets.ports import HostPort
 from traffic.sockets.tcpreplay import end, repeat_without_end
-from traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, Flag, Frames, Kind, mac_bytes
+from traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, Flag, Frames, Kind, mac_bytes, offset_of
 
 DIFFERENT_FRAMES = 2000
 """tcpreplay sends so many over and over."""

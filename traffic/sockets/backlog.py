@@ -1,7 +1,7 @@
 """The processors' input queues: how long they are, what they dropped, and how not to overfill them.
 
 Every packet that crosses a veth waits in the input queue of one processor, and is dropped when a thousand
-(net.core.netdev_max_backlog) wait already. No real link loses packets so; senders therefore wait for room.
+(net.core.netdev_max_backlog) wait already. A real link does not lose packets in this way, so senders wait for room.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ SOFTNET = Path("/proc/net/softnet_stat")
 DROPPED, LENGTH = 1, 11
 
 AT_ONCE = 128
-"""Packets put into the network between two looks at the queues, all copies of a result counted."""
+"""The most packets that are put into the network between two looks at the queues, all copies of results counted."""
 ROOM, ROOM_FOR_COPIES = 500, 250
-"""Nothing is added to a longer queue. On its way to many workers one packet becomes many, so that results, which the
-network copies, wait for a shorter one."""
+"""Nothing is added to a queue of more packets. On its way to many workers one packet becomes many, so results, which
+the network copies, wait for a shorter queue than gradients."""
 PAUSE_S = 0.0001
+"""How long a sender sleeps between two looks at queues that are too long."""
 PATIENCE_S = 0.05
+"""After this time a sender goes on although a queue is too long."""
 
 
 def rows(text: str) -> list[list[str]]:
@@ -35,7 +37,10 @@ def backlog_drops() -> tuple[int, ...]:
 
 
 class Backlog:
-    """Lets a sender wait until the input queues have room. Kernels before 5.10 do not tell; then nobody waits."""
+    """Lets a sender wait until the input queues have room. A context manager.
+
+    `waited_s`: how long it has waited in all. Kernels before 5.10 do not tell how long queues are; there nobody waits.
+    """
 
     def __init__(self) -> None:
         self.descriptor = os.open(SOFTNET, os.O_RDONLY)
@@ -56,9 +61,9 @@ class Backlog:
         return max(int(row[LENGTH], 16) if len(row) > LENGTH else 0 for row in rows(text))
 
     def admit(self, packets: int, copies: int) -> None:
-        """`packets` are about to be sent, of each of which the network makes so many copies.
+        """Wait until the queues have room for `packets`, of each of which the network makes `copies`.
 
-        Returns when there is room, or when waiting does not help.
+        Returns after `PATIENCE_S` even if they have none.
         """
         self.unseen += packets * copies
         if self.unseen < AT_ONCE:

@@ -1,4 +1,4 @@
-"""Where the endpoints of a run send and receive: real sockets, or a network in memory."""
+"""Where the endpoints of a run send and receive, be it through real sockets or in a network in memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def host_ports(running: Iterable[Any]) -> list[HostPort]:
 
 @dataclass(frozen=True)
 class Packets:
-    """Packets that have arrived: their heads (`BARE_FRAME`), their values (packets, 64), where each arrived."""
+    """Packets that have arrived: their heads (`BARE_FRAME`), their values, and the host that each has come to.
+
+    `heads` and `hosts` are (packets,), `values` are (packets, values of a fragment).
+    """
 
     heads: Frames
     values: NDArray[np.int32]
@@ -44,7 +47,7 @@ class Packets:
         return len(self.heads)
 
     def where(self, mask: BoolArray) -> Packets:
-        """Those under a mask; nothing is copied where that is all of them."""
+        """The packets under a mask, (packets,); nothing is copied where that is all of them."""
         return self if mask.all() else Packets(self.heads[mask], self.values[mask], self.hosts[mask])
 
 
@@ -52,8 +55,8 @@ class Packets:
 class Outgoing:
     """Packets to be sent: the first `counts[0]` from host 0, the next `counts[1]` from host 1, and so on.
 
-    Packet i is `heads[rows[i]]` and behind it, unless it is a notice, the big-endian `values[rows[i]]`. The network
-    makes `copies` of each.
+    Packet i is `heads[rows[i]]` followed, unless it is a notice, by the big-endian `values[rows[i]]`. The network makes
+    `copies` of each packet.
     """
 
     heads: Frames
@@ -67,13 +70,13 @@ class Ports(Protocol):
     """One port per host, all driven at once; hosts are numbered in the order of the layout."""
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Send batches side by side. For each: how many each host accepted, a prefix of its packets.
+        """Send batches side by side. Returns for each batch how many packets each host accepted, (hosts,).
 
-        The rest was not sent.
+        The accepted ones are the first of the host's packets; the rest was not sent.
         """
 
     def receive(self) -> Packets:
-        """Everything that has arrived; valid until the next call."""
+        """Everything that has arrived since the last call; the arrays are valid until the next call."""
 
     def now(self) -> float:
         """Seconds on a clock that never goes back."""
@@ -82,4 +85,4 @@ class Ports(Protocol):
         """Let that much time pass."""
 
     def problems(self) -> Mapping[str, int]:
-        """What went wrong so far: a text that names the host, and how often."""
+        """What went wrong so far: texts that name the host, each with how often it happened."""

@@ -1,8 +1,8 @@
 """Receive rings of many packet sockets, side by side in memory, so that one NumPy step empties them all.
 
-The kernel writes arriving packets into a socket's ring (packet(7), PACKET_RX_RING with TPACKET_V2) and marks
-their slots; reading takes no system call. The rings are mapped one behind the other: slot `s` of socket `i` is
-row `i * slots + s` of one array.
+The kernel writes packets that arrive into a socket's ring (packet(7), PACKET_RX_RING with TPACKET_V2) and marks their
+slots; reading takes no system call. The rings are mapped one behind the other: slot `s` of socket `i` is row
+`i * slots + s` of one array. A slot of a ring has nothing to do with the slots of switches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TPACKET_V2 = 1
 OURS = 1  # TP_STATUS_USER: the kernel has filled the slot; 0 gives it back
 
 FRAME_AT = 66
-"""Where the kernel puts a packet in its slot: behind struct tpacket2_hdr and sockaddr_ll, rounded as it rounds."""
+"""Where in its slot the kernel puts a packet: behind struct tpacket2_hdr and sockaddr_ll, rounded up as it does."""
 SLOT = np.dtype(
     {
         "names": ["status", "head", "values"],
@@ -40,6 +40,7 @@ SLOT = np.dtype(
 )
 BLOCK_BYTES = 1 << 16
 SLOTS_IN_ALL = 1 << 18
+"""All rings together have about so many slots, 128 MB, unless `LEAST_SLOTS` in each are more."""
 MOST_SLOTS, LEAST_SLOTS = 1 << 12, 1 << 9
 
 MAP_FIXED = 0x10
@@ -51,13 +52,16 @@ libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 def slots_per_ring(sockets: int) -> int:
-    """A power of two, so that the rings of all hosts stay within 128 MB as long as each has a few hundred slots."""
+    """How many slots each ring gets: a power of two, as the kernel wants it."""
     fair = SLOTS_IN_ALL // max(sockets, 1)
     return max(LEAST_SLOTS, min(MOST_SLOTS, 1 << max(fair, 1).bit_length() - 1))
 
 
 class ReceiveRings:
-    """The rings of bound packet sockets, until `close`; close it before the sockets."""
+    """The rings of bound packet sockets, until `close`, which comes before the sockets are closed.
+
+    `position`: by socket, how many packets have been taken from its ring, (sockets,).
+    """
 
     def __init__(self, sockets: Sequence[socket.socket]) -> None:
         self.slots = slots_per_ring(len(sockets))
@@ -78,6 +82,7 @@ class ReceiveRings:
         self.packets = memory.view(np.dtype((np.void, SLOT.itemsize)))
 
     def map_ring(self, number: int, opened: socket.socket) -> None:
+        """Give a socket its ring, and map that over the socket's part of the memory."""
         opened.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
         request = struct.pack("@4I", BLOCK_BYTES, self.ring_bytes // BLOCK_BYTES, SLOT.itemsize, self.slots)
         opened.setsockopt(SOL_PACKET, PACKET_RX_RING, request)
@@ -86,15 +91,15 @@ class ReceiveRings:
         )
 
     def close(self) -> None:
-        """Give the memory back. What `take` returned stays, it is a copy."""
+        """Give the memory back. What `take` has returned stays valid, because it is a copy."""
         if self.total:
             libc.munmap(self.address, self.total)
             self.total = 0
 
     def take(self, most: int) -> tuple[Frames, NDArray[np.int32], IntArray]:
-        """Up to about `most` packets that have arrived, and which socket each came to, in each one's order.
+        """Take up to about `most` packets that have arrived, those of each socket in their order.
 
-        Returns their heads, their values (packets, 64) and the sockets' numbers.
+        Returns their heads, (packets,), their values, (packets, 64), and the numbers of their sockets, (packets,).
         """
         counts = self.arrived(min(self.slots, max(1, most // len(self.position))))
         owner, offset = ragged(self.position, counts)
@@ -105,7 +110,7 @@ class ReceiveRings:
         return taken["head"], taken["values"], owner
 
     def arrived(self, most: int) -> IntArray:
-        """How many packets wait in each ring, counted up to `most`, at least one."""
+        """How many packets wait in each ring, (sockets,), counted up to `most`, which is at least 1."""
         counts = np.zeros(len(self.position), np.int64)
         filled = np.arange(len(self.position))
         ahead = 1
@@ -120,7 +125,10 @@ class ReceiveRings:
 
 
 def map_memory(address: int | None, size: int, flags: int, descriptor: int) -> int:
-    """mmap(2) at a chosen address, which Python's own does not offer."""
+    """Map memory as mmap(2) does, at a chosen address, which Python's `mmap` does not offer; returns the address.
+
+    Raises `MachineError`.
+    """
     mapped = libc.mmap(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, 0)
     if mapped == FAILED:
         code = ctypes.get_errno()

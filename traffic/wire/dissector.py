@@ -51,6 +51,7 @@ DissectorTable.get("udp.port"):add({port}, ina)
 """
 
 INFO = ("job", "tree", "label", "seq", "workers")
+"""The fields that Wireshark's packet list shows."""
 
 
 def offsets(fields: tuple[Field, ...], start: int = 0) -> dict[str, tuple[int, int]]:

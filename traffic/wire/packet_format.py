@@ -1,7 +1,7 @@
-"""The packet format, read from the P4 program: its constants, header fields and whole frames for NumPy.
+"""The packet format, read from the P4 program: its constants, its header fields, and whole frames for NumPy.
 
-The headers are those of the compiled program, the constants those of its source; nothing of the
-format is written down a second time. (Scapy layers of the same format are in `traffic.wire.scapy_layers`.)
+Headers come from the compiled program and constants from its source, so that the format is written down only there.
+`traffic.wire.scapy_layers` has the same format for scapy.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONSTANT = re.compile(r"^const bit<\d+> (\w+) = (0x[0-9a-fA-F]+|\d+);", re.MULT
 
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
-    """Turn an error of reading one of the kit's own files into an `InputError` that says how to get it back."""
+    """Turn an error of reading one of the kit's own files into an `InputError` that says how to get the file back."""
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError) as error:
@@ -100,7 +100,7 @@ class Flag(IntFlag):
 
 
 class Event(IntEnum):
-    """Index of an outcome in the counter `InaIngress.events`."""
+    """What may happen to a packet in a switch; the number is its index in the counter `InaIngress.events`."""
 
     MALFORMED = constant("EVENT_MALFORMED")
     REJECTED = constant("EVENT_REJECTED")
@@ -125,7 +125,7 @@ class Event(IntEnum):
 
 
 TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.LOST, Event.HELD)
-"""Each packet that a switch receives ends in exactly one of these."""
+"""The outcomes of which each packet that a switch receives has exactly one."""
 
 
 # ---- frames ------------------------------------------------------------------------------------
@@ -134,8 +134,8 @@ TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.
 def packed_dtype(name: str) -> np.dtype[np.void]:
     """The big-endian structured type of header type `name`.
 
-    Fields that share a byte become one item whose name joins theirs (`version_ihl`); a field that no
-    integer type fits is an array of bytes.
+    Fields that share a byte become one item, whose name joins their names (`version_ihl`); a field that no integer type
+    fits is an array of bytes.
     """
     items: list[tuple[Any, ...]] = []
     names: list[str] = []
@@ -153,10 +153,20 @@ def _item(size: int) -> tuple[Any, ...]:
     return (f">u{size}",) if size in (1, 2, 4, 8) else ("u1", (size,))
 
 
-# A packet without values (a notice), and one with them (a gradient or a result).
 BARE_FRAME = np.dtype([(part, packed_dtype(f"{part}_t")) for part in ("ethernet", "ipv4", "udp", "ina")])
+"""All headers of a packet: a whole notice, or the head of a gradient or a result."""
 FRAME = np.dtype([*BARE_FRAME.descr, ("values", ">i4", (len(header("values_t")),))])
+"""A gradient or a result."""
 FRAGMENT = FragmentFormat(values=len(header("values_t")), wire_bytes=FRAME.itemsize)
+
+
+def offset_of(*path: str) -> int:
+    """Where a header of a frame, or a field of it, begins, in bytes: `offset_of("ipv4", "dst")`."""
+    offset, dtype = 0, FRAME
+    for name in path:
+        dtype, start = dtype.fields[name][:2]  # type: ignore[index]
+        offset += start
+    return offset
 
 
 def new_frames(
