@@ -188,7 +188,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     parameters = list(flattened(inspect.signature(command), hints, groups))
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {each.name: each.annotation for each in parameters}
-    del flat.__wrapped__  # type: ignore[attr-defined]
+    del flat.__wrapped__
     return flat
 
 
@@ -201,7 +201,7 @@ def flattened(
             yield parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
             continue
         own = get_type_hints(groups[name], include_extras=True)
-        for field in fields(groups[name]):  # type: ignore[arg-type]
+        for field in fields(groups[name]):
             default = inspect.Parameter.empty if field.default is MISSING else field.default
             yield inspect.Parameter(
                 field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=own[field.name]
