@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,10 @@ OTHERS = ("vagrant", "pip", "pre-commit", "perf", "p4c-bm2-ss", "run")
 OWN_PLANNERS = ("racks-in-turn",)
 """Planners that a page tells its reader to write."""
 
-INAKIT = typer.main.get_command(app)
+INAKIT: Any = typer.main.get_command(app)
 
 
-class Outdated(Exception):
+class OutdatedError(Exception):
     """A command that cannot be typed today, and why."""
 
 
@@ -47,13 +48,13 @@ def words(text: str) -> list[str]:
 
 
 def check(text: str, folder: Path) -> None:
-    """Raise `Outdated` for a command that cannot be typed today. Files that it reads may stand in `folder`."""
+    """Raise `OutdatedError` for a command that cannot be typed today. Files that it reads may stand in `folder`."""
     program, *arguments = words(text) or ["assignment"]
     name = Path(program).name
     if name in CHECKS:
         CHECKS[name](arguments, folder)
     elif name not in (*OTHERS, "assignment"):
-        raise Outdated(f"nobody knows the program '{program}'")
+        raise OutdatedError(f"nobody knows the program '{program}'")
 
 
 def check_make(arguments: Sequence[str], folder: Path) -> None:
@@ -61,11 +62,11 @@ def check_make(arguments: Sequence[str], folder: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
     for variable, _, _ in (word.partition("=") for word in arguments if "=" in word):
         if not re.search(rf"^{variable} \?=", makefile, re.MULTILINE):
-            raise Outdated(f"the Makefile has no variable {variable}")
+            raise OutdatedError(f"the Makefile has no variable {variable}")
     command = ["make", "--dry-run", "--old-file", "setup", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Outdated(done.stderr.strip())
+        raise OutdatedError(done.stderr.strip())
     for line in done.stdout.replace("\\\n", " ").splitlines():
         if re.match(r"\S*/(inakit|python|pytest) ", line):
             check(line, folder)
@@ -76,9 +77,9 @@ def check_python(arguments: Sequence[str], folder: Path) -> None:
     if arguments[:2] == ["-m", "pytest"]:
         return check_pytest(arguments[2:], folder)
     if arguments[0] == "-m" and importlib.util.find_spec(arguments[1]) is None:
-        raise Outdated(f"there is no module {arguments[1]}")
+        raise OutdatedError(f"there is no module {arguments[1]}")
     if arguments[0].endswith(".py") and not (ROOT / arguments[0]).exists():
-        raise Outdated(f"there is no file {arguments[0]}")
+        raise OutdatedError(f"there is no file {arguments[0]}")
     return None
 
 
@@ -86,7 +87,7 @@ def check_pytest(arguments: Sequence[str], _folder: Path) -> None:
     """The paths exist, and what `-k` chooses by is a part of a test's name there."""
     for word in arguments:
         if word.startswith("tests/") and not (ROOT / word).exists():
-            raise Outdated(f"there is no {word}")
+            raise OutdatedError(f"there is no {word}")
 
 
 def check_inakit(arguments: Sequence[str], folder: Path) -> None:
@@ -96,7 +97,7 @@ def check_inakit(arguments: Sequence[str], folder: Path) -> None:
     called = ["inakit"]
     while hasattr(command, "commands") and rest:
         if rest[0] not in command.commands:
-            raise Outdated(f"`{' '.join(called)}` has no command '{rest[0]}'")
+            raise OutdatedError(f"`{' '.join(called)}` has no command '{rest[0]}'")
         called.append(rest[0])
         command, rest = command.commands[rest[0]], rest[1:]
     if not rest or hasattr(command, "commands"):
@@ -104,7 +105,7 @@ def check_inakit(arguments: Sequence[str], folder: Path) -> None:
     try:
         given = command.make_context(" ".join(called), list(rest)).params
     except Exception as error:
-        raise Outdated(f"`{' '.join([*called, *rest])}`: {getattr(error, 'message', error)}") from error
+        raise OutdatedError(f"`{' '.join([*called, *rest])}`: {getattr(error, 'message', error)}") from error
     check_names(given)
     check_problem(given, folder)
 
@@ -119,7 +120,7 @@ def check_names(given: Mapping[str, Any]) -> None:
         policy_of(name)
     for name in names(given, "switch") if "topo" in given or "conditions" in given else []:
         if name not in (*WORLDS, "auto"):
-            raise Outdated(f"there is no world '{name}'")
+            raise OutdatedError(f"there is no world '{name}'")
     check_preset(given.get("preset"))
     if given.get("model") and not str(given["model"]).endswith(".csv"):
         find_model(given["model"])
@@ -136,7 +137,7 @@ def check_preset(name: str | None) -> None:
     except MachineError:
         return
     if name and name not in PRESETS:
-        raise Outdated(f"there is no preset '{name}'")
+        raise OutdatedError(f"there is no preset '{name}'")
 
 
 def names(given: Mapping[str, Any], key: str) -> Iterator[str]:
@@ -148,8 +149,8 @@ def check_problem(given: Mapping[str, Any], folder: Path) -> None:
     """A fabric of the kit can be built, with jobs; a file of faults that the page writes down is read for them."""
     if "topo" not in given or str(given["topo"]).endswith(FABRIC_FILES) or given.get("jobs"):
         return
-    sizes = (given.get(name) for name in ("k", "leaves", "spines", "hosts_per_leaf", "capacity", "ina", "pipelines"))
-    fabric = FabricChoice(given["topo"], *sizes, given.get("scale", "1"))
+    chosen = {field.name: given[field.name] for field in fields(FabricChoice) if field.name in given}
+    fabric = FabricChoice(**chosen)
     problem = build_problem(fabric, JobChoice(workers=given.get("workers"), servers=given.get("servers", 1)))
     faults = given.get("faults")
     if faults is not None and (folder / faults).exists():

@@ -82,9 +82,5 @@ def commands_of(block: Block) -> Iterator[Command]:
 
 def files_of(page: Path) -> dict[str, str]:
     """The files that a page writes down, by the names in their first lines."""
-    first = r"(?:# |<!-- )(\S+\.\w+)(?: -->)?\n"
-    return {
-        found[1]: block.text
-        for block in blocks(page)
-        if (found := re.match(first, block.text)) and block.language != ""
-    }
+    named = ((re.match(r"(?:# |<!-- )(\S+\.\w+)(?: -->)?\n", block.text), block) for block in blocks(page))
+    return {name[1]: block.text for name, block in named if name and block.language}

@@ -1,4 +1,4 @@
-"""What the README and the site say of the project is so: files, folders, names, links, pictures; and their code runs."""
+"""What the README and the site say is so: files, folders, names, links, pictures; and their code runs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_lines import app
 from pages import PAGES, ROOT, SPAN, blocks
 from typer.testing import CliRunner
 
+from experiments.cli.app import app
 from experiments.faults import faults_file
 from planner.core.policies import POLICIES
 from planner.registry import METHODS, OWN
-from traffic.faults.hostile import ATTACKS
+from traffic.faults.attacks import ATTACKS
 
 DOCS = ROOT / "docs"
 FOLDERS = ("p4", "topo", "switch", "planner", "traffic", "experiments", "tests", "docs", "vagrant")
@@ -59,9 +59,8 @@ def test_the_architecture_has_every_room() -> None:
     for folder, part in zip(parts[1::2], parts[2::2], strict=True):
         if folder not in PYTHON_FOLDERS:
             continue
-        said = {
-            room for row in re.findall(r"^\| (`.*?) \|", part, re.MULTILINE) for room in re.findall(r"`(\w+)/`", row)
-        }
+        rows = re.findall(r"^\| (`.*?) \|", part, re.MULTILINE)
+        said = {room for row in rows for room in re.findall(r"`(\w+)/`", row)}
         assert said == {init.parent.name for init in (ROOT / folder).glob("*/__init__.py")}, folder
 
 

@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from command_lines import Outdated, app, check, words
+from command_lines import OutdatedError, check, words
 from pages import PAGES, ROOT, Command, commands, files_of
 from typer.testing import CliRunner
+
+from experiments.cli.app import app
 
 QUICK = ("plan", "topo", "jobs", "planners", "check", "design", "dissector", "switch")
 """Commands of `inakit` that need no root and take a second or two; those of them that stand in blocks are run."""
@@ -48,7 +50,7 @@ def run(command: Command) -> None:
     environment = {"COLUMNS": width[1] if width else "80", "NO_COLOR": "1"}
     done = CliRunner().invoke(app, words(command.text)[1:], env=environment)
     if done.exit_code:
-        raise Outdated(f"exit code {done.exit_code}: {done.output}") from done.exception
+        raise OutdatedError(f"exit code {done.exit_code}: {done.output}") from done.exception
     if command.output is not None:
         assert without_times(done.stdout) == without_times(command.output)
 
@@ -60,8 +62,7 @@ def without_times(output: str) -> list[str]:
 
 def test_pages_have_commands() -> None:
     """Else the other tests would look at nothing."""
-    found = {page.name: len(commands(page)) for page in PAGES}
-    assert found["README.md"] >= 0 and found["recipes.md"] > 30 and found["first-ten-minutes.md"] > 10
+    assert len(commands(ROOT / "docs" / "recipes.md")) > 30
     assert sum(command.output is not None for page in PAGES for command in commands(page)) >= 3
     main = [command.text.split("#")[0].strip() for command in commands(ROOT / "README.md")]
     assert {"sudo make emulate TOPO=fattree", "sudo make test"} <= set(main)
