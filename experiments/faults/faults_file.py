@@ -17,7 +17,7 @@
     background:
       - {from: h3, to: h7, rate: 5M, frame_bytes: 1000}
     hostile:                                         # all the time, against the sums of the job of this number
-      - {host: h7, job: 1, rate: 2M, attacks: [spoof, replay]}  # without `attacks` all of `traffic/faults/hostile.py`
+      - {host: h7, job: 1, rate: 2M, attacks: [spoof, replay]}  # without `attacks` all of `traffic/faults/attacks.py`
 
 Duplicates of a multicast happen on all its links at once, with the largest of their shares. Only switches let
 packets overtake: on the way to a host none does, and `all` leaves those links out.
@@ -37,8 +37,9 @@ from planner.install.fault_entries import Faults, LinkFaults
 from topo.errors import InputError, unknown_name
 from topo.files.quantities import RATE, duration, rate
 from topo.files.reader import FileKind, Section, of_type, read_file
+from traffic.faults.attacks import ATTACKS
 from traffic.faults.endpoint_faults import Stragglers
-from traffic.faults.hostile import ATTACKS, Attack, possible_attacks
+from traffic.faults.hostile import Attack, possible_attacks
 from traffic.sockets.tcpreplay import check_tcpreplay
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from switch.entries import SwitchEntries, TableEntry
 from topo.errors import RunError
 from traffic.endpoints.gradient import RandomGradients
 from traffic.endpoints.streams import lay_out
-from traffic.faults.hostile import ATTACKS, DISGUISES, Attack, Knowledge, forge, on_wire, possible_attacks, spoof
+from traffic.faults.attacks import ATTACKS, DISGUISES, Knowledge, forge, on_wire, spoof
+from traffic.faults.hostile import Attack, possible_attacks
 from traffic.sockets.socket_filter import INA_FILTER, JUMP_ANY_BIT
 from traffic.wire.packet_format import FRAME, Event, Kind
 

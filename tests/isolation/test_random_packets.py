@@ -20,7 +20,7 @@ from switch.entries import SwitchEntries, TableEntry
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from topo.fabric.addresses import addresses
-from traffic.faults.hostile import on_wire
+from traffic.faults.attacks import on_wire
 from traffic.sockets.socket_filter import INA_FILTER
 from traffic.wire.packet_format import BARE_FRAME, FRAME, PROGRAM, Frames, Kind, new_frames, offset_of
 

@@ -21,14 +21,20 @@ from traffic.sockets.ports import HostPort
 from traffic.sockets.tcpreplay import check_tcpreplay, end, repeat_without_end
 
 DISCARD_PORT = 9
+"""UDP's port for what is to be thrown away."""
 HEADERS_BYTES = 14 + 20 + 8
+"""Ethernet, IPv4 and UDP."""
 FRAMES_PER_LOOP = 100
 QUIET_S, MOST_WAITS = 0.05, 40
+"""A host to which nothing has come for so long is drained; it is looked at no more often than that."""
 
 
 @contextmanager
 def background(hosts: Sequence[HostPort], flows: Sequence[Flow]) -> Iterator[None]:
-    """Send all flows until the end of the block. Raises `MachineError` without tcpreplay, `RunError` if one ended."""
+    """Send all flows until the end of the block.
+
+    Raises `MachineError` without tcpreplay, `RunError` if a flow has ended by itself.
+    """
     if flows:
         check_tcpreplay()
     port_of = {host.name: host for host in hosts}
@@ -48,9 +54,9 @@ def background(hosts: Sequence[HostPort], flows: Sequence[Flow]) -> Iterator[Non
 
 
 def drain(host: HostPort) -> None:
-    """Wait until nothing more arrives, for a while at most.
+    """Wait until nothing more arrives at a host, for about two seconds at most.
 
-    What queues of full links still hold would find no sink, and the host would answer to where no route leads.
+    Queues of full links may still hold packets. Those would find no sink at the host, whose kernel would answer them.
     """
     before = -1
     for _ in range(MOST_WAITS):
@@ -62,5 +68,6 @@ def drain(host: HostPort) -> None:
 
 
 def frame(source: HostPort, destination: HostPort, flow: Flow) -> Packet:
+    """A UDP packet of the flow's size."""
     addresses = Ether(src=source.mac, dst=destination.mac) / IP(src=source.ipv4, dst=destination.ipv4)
     return addresses / UDP(sport=DISCARD_PORT, dport=DISCARD_PORT) / Raw(bytes(flow.frame_bytes - HEADERS_BYTES))

@@ -1,6 +1,6 @@
 """Faults at the endpoints of a run: hosts that fall silent or send packets twice, and workers slower than planned.
 
-What happens to packets on the way is the switches' doing (`p4/faults.p4`).
+Faults of links, which befall packets on their way, are those of switches (`p4/faults.p4`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from traffic.sockets.batches import is_prefix
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, Ports
 
 SLOWEST = 0.05
-"""No straggler stands still."""
+"""The least share of its planned rate that a straggler sends at."""
 
 
 @dataclass(frozen=True)
 class Stragglers:
-    """Workers' shares of their planned rate: a normal distribution, cut off at 1 and just above 0 (GOAT, section IV-C).
+    """Workers' shares of their planned rates: normally distributed, cut off at 1 and `SLOWEST` (GOAT, section IV-C).
 
     GOAT's mean is the planned rate; its spread is 0.2.
     """
@@ -34,14 +34,14 @@ class Stragglers:
     seed: int = 0
 
     def shares(self, problem: Problem) -> dict[str, float]:
-        """The share of each worker, the same for every plan."""
+        """The share of each worker of the jobs, by name; the same for every plan of the problem."""
         random = Random(self.seed)
         workers = dict.fromkeys(worker for job in problem.jobs for worker in job.workers)
         return {worker: min(1.0, max(SLOWEST, random.gauss(self.mean, self.spread))) for worker in workers}
 
 
 def with_shares(layout: StreamLayout, shares: Mapping[str, float]) -> StreamLayout:
-    """The layout with each worker's pace multiplied by its share; by 1 for one that has none."""
+    """The layout with each worker's rate multiplied by its share; that of a worker without a share stays."""
     of_host = np.array([shares.get(host.name, 1.0) for host in layout.hosts])
     streams = replace(layout.streams, rate_fps=layout.streams.rate_fps * of_host[layout.streams.host])
     return replace(layout, streams=streams)
@@ -50,7 +50,9 @@ def with_shares(layout: StreamLayout, shares: Mapping[str, float]) -> StreamLayo
 class FaultyPorts:
     """`Ports` of hosts of which some are silent for a time, and some send packets twice.
 
-    A silent host neither sends nor hears: what comes meanwhile is lost to it.
+    A silent host neither sends nor hears: packets that come to it meanwhile are lost. `doubled` has the share of a
+    host's packets that it sends twice, by its name. To be read, (hosts,): `doubled`, how many packets each has sent
+    twice; `unheard`, how many it has lost.
     """
 
     def __init__(self, inner: Ports, hosts: Sequence[str], doubled: Mapping[str, float], seed: int = 0) -> None:
@@ -61,16 +63,15 @@ class FaultyPorts:
         self._sending = Lock()
         self.shares = np.array([doubled.get(name, 0.0) for name in hosts])
         self.random = np.random.default_rng(seed)
-        # to be read
         self.doubled = np.zeros(len(hosts), np.int64)
         self.unheard = np.zeros(len(hosts), np.int64)
 
     def silence(self, host: str, until: float = inf) -> None:
-        """Let `host` be silent up to a moment of `now`."""
+        """Let `host` be silent until a moment of the ports' clock."""
         self.silent_until[self.index[host]] = until
 
     def cut(self, host: str, *, off: bool) -> None:
-        """Let `host`, whose link goes down or up, be silent from now on until told otherwise. From any thread."""
+        """Let `host` be silent from now on, because its link is down, or hear again. May be called from any thread."""
         if host in self.index:
             with self._sending:
                 self.cut_off[self.index[host]] = off
@@ -78,11 +79,12 @@ class FaultyPorts:
     # -- as `Ports`
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Nothing of silent hosts is accepted. What is doubled goes a second time behind all that goes once."""
+        """Send what is not of silent hosts; nothing of theirs is accepted. What goes twice follows all that goes once."""
         with self._sending:
             return self.send_audible(batches)
 
     def send_audible(self, batches: Sequence[Outgoing]) -> list[IntArray]:
+        """Send batches without the packets of silent hosts, and again those that are sent twice."""
         if self.silent().any():
             batches = [without(batch, self.silent()) for batch in batches]
         accepted = self.inner.send(batches)
@@ -93,6 +95,7 @@ class FaultyPorts:
         return accepted
 
     def receive(self) -> Packets:
+        """What has arrived at hosts that are not silent."""
         packets, silent = self.inner.receive(), self.silent()
         if not silent.any():
             return packets
@@ -101,22 +104,26 @@ class FaultyPorts:
         return packets.where(~lost)
 
     def now(self) -> float:
+        """The time of the ports beneath."""
         return self.inner.now()
 
     def sleep(self, seconds: float) -> None:
+        """Let that much time pass."""
         self.inner.sleep(seconds)
 
     def problems(self) -> Mapping[str, int]:
+        """The problems of the ports beneath."""
         return self.inner.problems()
 
     # -- which
 
     def silent(self) -> BoolArray:
+        """Which hosts are silent now, (hosts,)."""
         found: BoolArray = self.cut_off | (self.silent_until > self.inner.now())
         return found
 
     def some_of(self, batch: Outgoing, sent: IntArray) -> Outgoing:
-        """A random share of those packets of a batch that were sent."""
+        """The packets of a batch that are sent twice: each host's share, at random, of those that were `sent`."""
         host = np.repeat(np.arange(len(batch.counts)), batch.counts)
         chosen = is_prefix(batch.counts, sent) & (self.random.random(len(host)) < self.shares[host])
         return replace(batch, rows=batch.rows[chosen], counts=np.bincount(host[chosen], minlength=len(batch.counts)))

@@ -1,0 +1,202 @@
+"""The attacks of hostile hosts, by name: each makes one frame out of what the host knows.
+
+A hostile host knows everything about its victim: the plan, the headers, the gradients. It has only its own port: what
+it sends cannot come from where another host's packets come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+import numpy as np
+
+from traffic.endpoints.gradient import RandomGradients
+from traffic.endpoints.heads import AnswerHeads, gradient_heads, set_sequence
+from traffic.endpoints.streams import StreamLayout
+from traffic.sockets.batches import pick
+from traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, Flag, Frames, Kind, mac_bytes, offset_of
+
+DIFFERENT_FRAMES = 2000
+"""Of how many different gradients of a worker a hostile host knows."""
+LONGEST = 1400
+"""No frame of an attack is longer, in bytes."""
+VLAN_TAG = bytes.fromhex("81000007")
+NO_OPERATION = bytes([1] * 4)
+"""Options of IPv4."""
+
+
+class Knowledge:
+    """What a hostile host knows: frames that a job's workers and servers send, and what it sends as a worker itself.
+
+    `gradients` are frames of the job's workers, `own` those of the host itself, `answers` results and notices of the
+    job's servers; `labels` are those of the job's trees. Beyond `last_seq` no job has a fragment.
+    """
+
+    def __init__(self, layout: StreamLayout, host: str, job: int, random: Random) -> None:
+        streams, parts = layout.streams, layout.parts
+        of_job = [tree for tree, part in enumerate(parts) if part.job.number == job]
+        own = [stream for stream, at in enumerate(streams.host) if layout.hosts[at].name == host]
+        self.layout, self.random = layout, random
+        self.gradients = self.frames_of([s for s, tree in enumerate(streams.tree) if tree in of_job])
+        self.own = self.frames_of(own)
+        answers = AnswerHeads(layout).heads
+        self.answers = with_heads(answers[answers["ina"]["job"] == job])
+        self.labels = sorted({label for tree in of_job for label in parts[tree].tree.branch_of})
+        self.last_seq = max(part.count * part.job.iterations for part in parts)
+
+    def frames_of(self, streams: Sequence[int]) -> Frames:
+        """Some frames that streams send in the first iteration, bit by bit: (frames,), none of no streams."""
+        if not streams:
+            return np.zeros(0, FRAME)
+        layout, rows = self.layout, np.arange(DIFFERENT_FRAMES)
+        stream = np.array(self.random.choices(streams, k=len(rows)))
+        fragment = np.array([self.random.randrange(int(layout.streams.count[each])) for each in stream])
+        heads = pick(gradient_heads(layout), stream)
+        set_sequence(layout, heads, rows, stream, fragment)
+        frames = with_heads(heads)
+        for each in set(stream.tolist()):
+            part = layout.parts[layout.streams.tree[each]]
+            whole = RandomGradients().of(part.job, int(layout.streams.worker[each]), 0)
+            padded = np.pad(whole, (0, -len(whole) % FRAGMENT.values)).reshape(-1, FRAGMENT.values)
+            frames["values"][stream == each] = padded[part.start + fragment[stream == each]]
+        return frames
+
+    def one(self, frames: Frames) -> Frames:
+        """A copy of one of the frames at random, (1,)."""
+        at = self.random.randrange(len(frames))
+        return frames[at : at + 1].copy()
+
+    def any_values(self, frame: Frames) -> None:
+        """Fill a frame with random values."""
+        frame["values"][0] = np.frombuffer(self.random.randbytes(4 * FRAGMENT.values), ">i4")
+
+    def any_address(self, frame: Frames, end: str) -> None:
+        """Let a frame come from (`end` "src"), or go to ("dst"), a host at random."""
+        host = self.random.choice(self.layout.hosts)
+        frame["ethernet"][end][0] = mac_bytes(host.mac)
+        frame["ipv4"][end][0] = int.from_bytes(bytes(map(int, host.ipv4.split("."))), "big")
+
+
+def with_heads(heads: Frames) -> Frames:
+    """Whole frames with these heads, (frames,); their values are zero."""
+    frames = np.zeros(len(heads), FRAME)
+    frames.view((np.uint8, FRAME.itemsize))[:, : BARE_FRAME.itemsize] = heads.view((np.uint8, BARE_FRAME.itemsize))
+    return frames
+
+
+def on_wire(frame: Frames) -> bytes:
+    """A frame's bytes; a notice has no values."""
+    is_notice = frame["ina"]["kind"][0] == Kind.NOTICE
+    return frame.tobytes()[: BARE_FRAME.itemsize if is_notice else None]
+
+
+# ---- the attacks -------------------------------------------------------------------------------
+
+
+def replay(known: Knowledge) -> bytes:
+    """A frame that a worker of the job sends, bit by bit."""
+    return on_wire(known.one(known.gradients))
+
+
+def spoof(known: Knowledge) -> bytes:
+    """A gradient of random values under the label of a worker or an aggregator of the job."""
+    frame, random = known.one(known.gradients), known.random
+    frame["ina"]["label"] = random.choice(known.labels)
+    frame["ina"]["flags"] = random.choice((0, 0, Flag.PARTIAL, Flag.RETRANSMITTED, Flag.DIRECT, random.randrange(256)))
+    frame["ina"]["bitmap"] = random.getrandbits(random.choice((2, 64)))
+    frame["ina"]["priority"] = random.randrange(256)
+    known.any_values(frame)
+    return on_wire(frame)
+
+
+def forge(known: Knowledge) -> bytes:
+    """A result of random values, or a notice, to all workers of the job or to one."""
+    frame, random = known.one(known.answers), known.random
+    frame["ina"]["seq"] = known.one(known.gradients)["ina"]["seq"]
+    frame["ina"]["flags"] |= np.uint8(random.choice((0, 0, Flag.OVERFLOW, Flag.ECN)))
+    frame["ina"]["part"] = random.choice((0, 0, 1))
+    known.any_values(frame)
+    return on_wire(frame)
+
+
+def flood(known: Knowledge) -> bytes:
+    """A packet of random job, tree, label, fragment and slot."""
+    frame, random = known.one(known.gradients), known.random
+    ina = frame["ina"]
+    ina["kind"] = random.randrange(1, 5)
+    ina["job"] = random.choice((ina["job"][0], random.randrange(5), random.getrandbits(16)))
+    ina["tree"] = random.choice((ina["tree"][0], random.randrange(9), random.getrandbits(16)))
+    ina["label"] = random.choice((ina["label"][0], random.getrandbits(16)))
+    ina["seq"], ina["slot"] = random.getrandbits(32), random.choice((random.randrange(512), random.getrandbits(32)))
+    ina["flags"], ina["priority"], ina["workers"] = random.randrange(256), 255, random.getrandbits(16)
+    known.any_address(frame, "dst")
+    return on_wire(frame)
+
+
+def disguise(known: Knowledge) -> bytes:
+    """A forged packet in a frame that switches do not take for INA, and that a careless host might take for it."""
+    frame = known.random.choice((spoof, forge))(known)
+    return known.random.choice(DISGUISES)(frame)
+
+
+def malform(known: Knowledge) -> bytes:
+    """A forged packet that is too short or too long, or random bytes."""
+    frame, random = known.random.choice((spoof, forge, flood))(known), known.random
+    length = random.randrange(len(frame) + 1, LONGEST)
+    return random.choice((frame[: random.randrange(20, len(frame))], frame.ljust(length, b"\1"), random.randbytes(60)))
+
+
+def abuse(known: Knowledge) -> bytes:
+    """A fragment beyond the last of the host's own job, under its own label, so that switches admit it at its port.
+
+    It may take slots and keep them, have the highest priority, claim to be a partial sum, go anywhere and be too long.
+    """
+    frame, random = known.one(known.own), known.random
+    ina = frame["ina"]
+    ina["seq"] = known.last_seq + random.randrange(1 << 20)
+    ina["slot"] = random.choice((ina["slot"][0], random.randrange(512), random.getrandbits(32)))
+    ina["flags"] = random.choice((0, 0, 0, Flag.DIRECT, Flag.OVERFLOW, Flag.PARTIAL, random.randrange(256)))
+    ina["bitmap"], ina["priority"] = random.getrandbits(64), random.choice((255, random.randrange(256)))
+    known.any_address(frame, "src")
+    known.any_address(frame, "dst")
+    known.any_values(frame)
+    return on_wire(frame).ljust(random.choice((0, 0, LONGEST)), b"\1")
+
+
+ATTACKS: Mapping[str, Callable[[Knowledge], bytes]] = {
+    "replay": replay,
+    "spoof": spoof,
+    "forge": forge,
+    "flood": flood,
+    "disguise": disguise,
+    "malform": malform,
+    "abuse": abuse,
+}
+
+
+def put(frame: bytes, at: int, data: bytes) -> bytes:
+    """The frame with some bytes overwritten by `data`, from `at` on."""
+    return frame[:at] + data + frame[at + len(data) :]
+
+
+def insert(frame: bytes, at: int, data: bytes) -> bytes:
+    """The frame with `data` put in at `at`."""
+    return frame[:at] + data + frame[at:]
+
+
+TAG_AT, IPV4_AT = offset_of("ethernet", "ethertype"), offset_of("ipv4")
+FRAGMENT_AT, PROTOCOL_AT = offset_of("ipv4", "ip_flags_fragment_offset"), offset_of("ipv4", "protocol")
+"""Offsets in a frame, in bytes, of what switches look at to tell INA packets from others."""
+DISGUISES: Sequence[Callable[[bytes], bytes]] = (
+    lambda frame: put(frame, FRAGMENT_AT, b"\x00\x01"),  # a later fragment of a packet
+    lambda frame: put(frame, FRAGMENT_AT, b"\x3f\xff"),
+    lambda frame: put(frame, IPV4_AT, b"\x46"),  # with options, where the UDP header is
+    lambda frame: put(insert(frame, offset_of("udp"), NO_OPERATION), IPV4_AT, b"\x46"),
+    lambda frame: put(frame, IPV4_AT, b"\x65"),  # IPv6 by its version, not by its EtherType
+    lambda frame: put(frame, TAG_AT, b"\x86\xdd"),
+    lambda frame: put(frame, PROTOCOL_AT, b"\x06"),
+    lambda frame: put(frame, offset_of("udp", "dst_port"), b"\x00\x09"),
+    lambda frame: insert(frame, TAG_AT, VLAN_TAG),
+    lambda frame: insert(frame, TAG_AT, 2 * VLAN_TAG),
+)
