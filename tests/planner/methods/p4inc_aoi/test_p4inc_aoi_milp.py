@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import pulp
 import pytest
-from aoi_cases import GIGA, center
+from p4inc_aoi_cases import GIGA, center
 
 from planner.core.solving import SolverOptions
 from planner.methods.p4inc_aoi.milp import model as literal

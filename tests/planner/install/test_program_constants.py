@@ -22,7 +22,7 @@ from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import MAX_PIPELINES
 from topo.fabric.variations import with_pipelines
 
-P4 = Path(__file__).parents[2] / "p4"
+P4 = Path(__file__).parents[3] / "p4"
 SOURCE = (P4 / "ina.p4").read_text()
 NUMBERS = {name: value for name, value in vars(program).items() if isinstance(value, int)}
 NAMES = {

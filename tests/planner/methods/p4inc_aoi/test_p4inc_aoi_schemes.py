@@ -8,9 +8,9 @@ from itertools import product
 import networkx as nx
 import numpy as np
 import pytest
-from aoi_cases import GIGA, center, problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from p4inc_aoi_cases import GIGA, center, problems
 
 from planner.methods.p4inc_aoi.online.matching import assign_inc, match
 from planner.methods.p4inc_aoi.online.pack import earliest_s, pack

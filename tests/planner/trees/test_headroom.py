@@ -16,7 +16,7 @@ from topo.errors import InputError
 from topo.files.fabrics import load_fabric
 from traffic.wire.packet_format import FRAGMENT
 
-CASES = Path(__file__).resolve().parents[1] / "experiments" / "cases"
+CASES = Path(__file__).resolve().parents[2] / "experiments" / "cases"
 
 
 def three_jobs() -> Problem:

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 from aro_cases import CLOS, LEAF_SPINES, random_problem, worth_of_plan
+from installed_solvers import each_solver, installed
 from planner_cases import FRAGMENT, job
-from test_solve import each_solver, installed
 
 from planner.core.problem import Problem
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome

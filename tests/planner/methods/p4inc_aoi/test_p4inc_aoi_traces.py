@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aoi_cases import center
+from p4inc_aoi_cases import center
 
 from planner.methods.p4inc_aoi.problem.system import MAPREDUCE, Scheduling
 from planner.methods.p4inc_aoi.problem.traces import (

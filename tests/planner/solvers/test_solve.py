@@ -6,27 +6,11 @@ import random
 
 import pulp
 import pytest
+from installed_solvers import each_solver, installed
 
 from planner.core.solving import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
 from planner.solvers.solve import find_solver, proven_gap, run, solve
 from topo.errors import InputError, MachineError, SolverError
-
-
-def installed(name: str) -> bool:
-    try:
-        find_solver(name)
-    except MachineError:
-        return False
-    return True
-
-
-each_solver = pytest.mark.parametrize(
-    "solver",
-    [
-        pytest.param(name, marks=pytest.mark.skipif(not installed(name), reason=f"{name} is not installed"))
-        for name in ("highs", "cbc", "gurobi")
-    ],
-)
 
 
 def knapsack(items: int, seed: int = 1) -> pulp.LpProblem:
