@@ -79,7 +79,7 @@ class FaultyPorts:
     # -- as `Ports`
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Send what is not of silent hosts; nothing of theirs is accepted. What goes twice follows all that goes once."""
+        """Send what is not of silent hosts; theirs is not accepted. What goes twice follows all that goes once."""
         with self._sending:
             return self.send_audible(batches)
 

@@ -1,8 +1,8 @@
 """The closed loop: gradients out, sums back, until every worker holds the exact sum of every fragment.
 
-One thread drives all workers and all PSs of all jobs: each tick it takes what has arrived anywhere,
-lets the PSs and the workers act on it, and sends what they have to send. Workers are synchronous: an
-iteration of a job begins when all its workers have all results of the last one, and have computed.
+One thread drives all workers and all PSs of all jobs: each tick it takes what has arrived anywhere, lets the PSs and
+the workers act on it, and sends what they have to send. Workers are synchronous: an iteration of a job begins when all
+its workers have all results of the last one and have computed.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from traffic.sockets.ports import HostPort, IntArray, Outgoing, Ports
 from traffic.wire.packet_format import Kind
 
 NAMED = 5
-"""So many of the missing workers are named."""
+"""How many of the missing workers are named."""
 
 Endpoints = Callable[[Sequence[HostPort]], AbstractContextManager[tuple[Ports, Executor]]]
 """Opens the ports of hosts for a run; the executor runs what may take long beside it."""
 
 Progress = Callable[[float], None]
-"""Told the fraction of the run that is done, now and then."""
+"""Hears now and then what share of the run is done, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class ReliableOptions:
-    """`tick_s`: how often everybody acts. `stall_s`: without any result for that long a run has failed."""
+    """`tick_s`: how often everybody acts, in seconds. `stall_s`: a run without a result for so long has failed."""
 
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     tick_s: float = 0.004
@@ -51,14 +51,14 @@ class ReliableOptions:
 
 
 class Interference(Protocol):
-    """Who interferes with a run, in the thread that runs it."""
+    """What interferes with a run, in the thread that runs it: faults at endpoints, and their times."""
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """What the run is to use instead of these."""
+        """The layout and the ports that the run is to use instead of these."""
         ...
 
     def act(self, loop: Loop, now: float) -> None:
-        """Called once a tick."""
+        """Do what is due at `now`; called once a tick."""
         ...
 
 
@@ -112,7 +112,11 @@ def no_collection() -> Iterator[None]:
 
 @dataclass
 class JobState:
-    """Where a job is: while `loading` its memory belongs to the loader, then it exchanges gradients."""
+    """Where a job is in its iterations.
+
+    While `loading`, its part of the memory belongs to the loading thread; from `start_at` on, while it is `active`, it
+    exchanges gradients. `results`: how many results its workers held when that last changed, at `progress_at`.
+    """
 
     index: int
     loading: Future[str]
@@ -124,7 +128,7 @@ class JobState:
 
 
 class Loop:
-    """One run. Time is that of the ports, so that a network in memory may keep its own."""
+    """One run. It reads the clock of the ports, so that a network in memory may have one of its own."""
 
     def __init__(
         self, layout: StreamLayout, ports: Ports, gradients: Gradients, options: ReliableOptions, executor: Executor
@@ -144,7 +148,7 @@ class Loop:
     # -- the loop
 
     def run(self, progress: Progress) -> Measured:
-        """Until every job has done its iterations."""
+        """Run until every job has done its iterations."""
         jobs = self.jobs = [JobState(index, self.load(index, 0), 0.0) for index in range(len(self.layout.problem.jobs))]
         for job in jobs:
             job.loading.result()
@@ -176,7 +180,7 @@ class Loop:
         self.send(now)
 
     def send(self, now: float) -> int:
-        """Send what is due; returns the number of packets."""
+        """Send what is due; returns how many packets were accepted."""
         due = [(sender, batch) for sender, batch in self.due(now) if batch is not None]
         batches = [batch for _, batch in due]
         sent = 0
@@ -186,13 +190,14 @@ class Loop:
         return sent
 
     def due(self, now: float) -> Iterator[tuple[Servers | Workers, Outgoing | None]]:
+        """What each endpoint has to send now; PSs come first, so that results do not wait behind gradients."""
         yield self.servers, self.servers.due()
         yield self.workers, self.workers.due(now)
 
     # -- iterations
 
     def is_over(self, job: JobState, now: float) -> bool:
-        """Take a job one step on; whether it has done all iterations."""
+        """Take a job a step further if it is time, and return whether it has done all iterations."""
         if job.active:
             self.watch(job, now)
             if self.workers.finished(job.index):
@@ -205,6 +210,7 @@ class Loop:
         return False
 
     def begin(self, job: JobState, now: float) -> None:
+        """Begin the iteration for which the job's gradients are loaded."""
         self.begun.add((job.index, job.iteration))
         self.servers.begin(job.index, job.iteration)
         self.workers.begin(job.index, job.iteration)
@@ -220,7 +226,7 @@ class Loop:
         job.loading = self.load(job.index, job.iteration)
 
     def missing(self, job_index: int) -> str:
-        """The first fragment that a worker waits for, and who has not got what."""
+        """The first fragment that a worker waits for, and which host lacks which packet, in words."""
         stream = self.workers.first_waiting(job_index)
         tree, fragment = int(self.layout.streams.tree[stream]), int(self.workers.progress.base[stream])
         part, host = self.layout.parts[tree], self.layout.hosts[self.layout.streams.host[stream]]
@@ -232,6 +238,7 @@ class Loop:
         return f"{where}: PS {part.tree.server} has the sum, worker {host.name} has not received it"
 
     def note_exactness(self, job: JobState) -> None:
+        """Add what is wrong with the sums of the last iteration to its record."""
         wrong_sums = job.loading.result()
         if job.iteration:
             last = self.iterations[job.index, job.iteration - 1]
@@ -239,11 +246,11 @@ class Loop:
             self.iterations[job.index, job.iteration - 1] = replace(last, exact=not wrong, wrong=wrong)
 
     def load(self, job_index: int, iteration: int) -> Future[str]:
-        """In the background: judge the sums of the last iteration, and load the gradients of this one."""
+        """Judge the sums of the last iteration and load the gradients of this one, in the background."""
         return self.executor.submit(self.judge_and_load, job_index, iteration)
 
     def judge_and_load(self, job_index: int, iteration: int) -> str:
-        """What is wrong with the sums of the last iteration, if anything."""
+        """Do what `load` says, and return what is wrong with the last sums, in words; empty if nothing is."""
         wrong = ""
         if iteration:
             wrong = self.memory.wrong(job_index)
@@ -299,7 +306,7 @@ class Loop:
         return {name: int(total) for name, total in zip(names, totals, strict=True)}
 
     def sending_rates(self, job_index: int) -> dict[str, float]:
-        """What left each worker's sockets, over the time from its first frame to its last."""
+        """What left each worker's sockets, in bit/s over the time from its first frame to its last."""
         counts, wire_bytes = self.workers.counts, self.layout.problem.fragment.wire_bytes
         of_job, rates = self.layout.streams_of(job_index), {}
         for number, (name, frames) in enumerate(self.by_worker(job_index, counts.sent).items()):
@@ -318,7 +325,7 @@ class Loop:
         return {self.layout.hosts[host].name: int(totals[host]) for host in np.unique(servers[of])}
 
     def fraction_done(self) -> float:
-        """Results held, of all results of the run."""
+        """The share of the run's results that workers hold, 0 to 1."""
         total = done = 0
         for index, job in enumerate(self.layout.problem.jobs):
             of = self.layout.streams_of(index)
@@ -330,6 +337,7 @@ class Loop:
         return done / total
 
     def measured(self) -> Measured:
+        """What the whole run measured."""
         late = np.zeros(len(self.layout.hosts))
         np.maximum.at(late, self.layout.streams.host, self.workers.buckets.late_s)
         return Measured(

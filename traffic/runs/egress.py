@@ -1,4 +1,4 @@
-"""How fast hosts send, seen from outside: the counters of their interfaces, sampled."""
+"""How fast hosts send, as seen from outside: from samples of the counters of their interfaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traffic.sockets.ports import HostPort, IntArray
 
 @dataclass(frozen=True)
 class Sending:
-    """What left a host's interface: from when, how much, how fast."""
+    """What left a host's interface: since when (seconds of the ports' clock), how many bytes, and at what rate."""
 
     begun_at: float
     sent_bytes: int
@@ -20,7 +20,10 @@ class Sending:
 
 @dataclass
 class Series:
-    """Samples of one counter since `before`: only those that differ from the one before them."""
+    """Samples of one counter of bytes: the time and the value of each that differs from the one before it.
+
+    `before`: the value at `since`, when the host was to begin.
+    """
 
     before: int
     since: float
@@ -28,7 +31,7 @@ class Series:
 
 
 class Egress:
-    """Samples hosts while they send."""
+    """Samples the counters of hosts while they send."""
 
     def __init__(self, hosts: Sequence[HostPort], period_s: float = 0.02) -> None:
         self.hosts, self.period_s = hosts, period_s
@@ -41,6 +44,7 @@ class Egress:
             self.series[host] = Series(self.sent(host), now)
 
     def sent(self, host: int) -> int:
+        """Bytes that have left a host's interface so far."""
         port = self.hosts[host]
         return interfaces(port.pid)[port.interface].sent_bytes
 
@@ -55,15 +59,16 @@ class Egress:
                 series.samples.append((now, sent))
 
     def of(self, host: int) -> Sending:
+        """What a host has sent since `begin`."""
         return sending(self.series[host])
 
 
 def sending(series: Series) -> Sending:
-    """The slope from the first sample to the last at which the host was still sending."""
+    """A host's sending: its rate is the slope from the first sample to the last one that was taken while it sent."""
     if not series.samples:
         return Sending(series.since, 0, 0.0)
     total = series.samples[-1][1] - series.before
-    # The last change may have happened any time before it was seen; the one before was seen in full flow.
+    # The last change may have happened long before it was seen; at the one before it the host was still sending.
     steady = series.samples[:-1] if len(series.samples) > 2 else [(series.since, series.before), series.samples[-1]]
     (first_at, first), (last_at, last) = steady[0], steady[-1]
     slope = (last - first) / (last_at - first_at) if last_at > first_at else 0.0

@@ -1,6 +1,6 @@
 """Open-loop traffic, as InArt drives its emulation: tcpreplay sends each worker's pcap at the planned rate.
 
-Nothing is sent again and nothing comes back; the PSs sum what arrives, so that what was lost shows.
+Nothing is sent again and nothing comes back. The PSs sum what arrives, so that losses show as incomplete sums.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from traffic.wire.packet_format import Kind
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """`quiet_s`: so long after the last packet nothing more is expected."""
+    """`tick_s`: how often packets are taken in, in seconds. An iteration is over `quiet_s` after its last packet."""
 
     quiet_s: float = 0.5
     tick_s: float = 0.002
@@ -67,8 +67,11 @@ def run_replay(
 
 
 @dataclass
-class JobState:
-    """A job's iteration: prepared at `senders`, sent from `begun_at` on."""
+class ReplayedJob:
+    """Where a job is in its iterations: the `senders` of the next one wait until `start_at`, then it is `active`.
+
+    `sent_everything_at`: when all senders had ended, None before.
+    """
 
     index: int
     senders: Senders
@@ -79,7 +82,7 @@ class JobState:
 
 
 class Replay:
-    """One run, in one thread: it counts and sums at the PSs while tcpreplay sends."""
+    """One run: while tcpreplay sends, this thread counts and sums what arrives at the PSs."""
 
     def __init__(
         self, layout: StreamLayout, ports: SocketPorts, folder: Path, gradients: Gradients, options: ReplayOptions
@@ -90,12 +93,13 @@ class Replay:
         self.servers = Servers(layout)
         self.heads = gradient_heads(layout)
         self.egress = Egress(layout.hosts)
-        self.jobs: list[JobState] = []
+        self.jobs: list[ReplayedJob] = []
         self.iterations: list[Iteration] = []
         self.missing: dict[str, int] = {}
 
     def run(self, progress: Progress) -> Measured:
-        self.jobs = [JobState(i, self.prepare(i, 0), 0.0) for i in range(len(self.layout.problem.jobs))]
+        """Run until every job has done its iterations."""
+        self.jobs = [ReplayedJob(i, self.prepare(i, 0), 0.0) for i in range(len(self.layout.problem.jobs))]
         self.started_at = self.ports.now()
         for job in self.jobs:
             job.start_at = self.started_at + self.problem_job(job).arrival_s
@@ -109,13 +113,16 @@ class Replay:
         return self.measured()
 
     def end(self) -> None:
+        """End all senders that still run."""
         for job in self.jobs:
             job.senders.end()
 
-    def problem_job(self, job: JobState) -> Job:
+    def problem_job(self, job: ReplayedJob) -> Job:
+        """The job of the problem."""
         return self.layout.problem.jobs[job.index]
 
     def take_in(self, now: float) -> None:
+        """Let the PSs sum what has arrived, and read the counters of the workers' interfaces."""
         packets = self.ports.receive()
         gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
         if gradient.any():
@@ -126,7 +133,7 @@ class Replay:
     # -- iterations
 
     def prepare(self, job_index: int, iteration: int) -> Senders:
-        """Write the pcaps of an iteration and line the senders up."""
+        """Write the pcaps of an iteration, and start its senders, which wait."""
         self.memory.load(job_index, self.gradients, iteration)
         streams = self.layout.streams_of(job_index)
         pcaps = []
@@ -139,7 +146,10 @@ class Replay:
         return Senders(pcaps)
 
     def schedule(self, streams: IntArray, iteration: int) -> tuple[NDArray[np.void], FloatArray, float]:
-        """One worker's packets, its streams spread evenly over the time; when each is due, and frames per second."""
+        """The packets of one worker, whose streams are spread evenly over the time of the longest.
+
+        Returns the packets (`PACKET`) and when each is due in seconds, both (packets,), and the rate in frames/s.
+        """
         of = self.layout.streams
         counts = of.count[streams]
         duration_s = float((counts / of.rate_fps[streams]).max())
@@ -155,8 +165,8 @@ class Replay:
         packets["values"] = self.memory.gradients[of.first_row[stream] + fragment]
         return packets, due_s[order], len(packets) / duration_s
 
-    def is_over(self, job: JobState, now: float) -> bool:
-        """Take a job one step on; whether it has done all iterations."""
+    def is_over(self, job: ReplayedJob, now: float) -> bool:
+        """Take a job a step further if it is time, and return whether it has done all iterations."""
         if not job.active:
             if now >= job.start_at:
                 self.begin(job, now)
@@ -172,8 +182,8 @@ class Replay:
         job.start_at = self.ports.now() + self.problem_job(job).compute_s
         return False
 
-    def is_quiet(self, job: JobState, now: float) -> bool:
-        """Everything was sent, and has arrived or will not come any more."""
+    def is_quiet(self, job: ReplayedJob, now: float) -> bool:
+        """Whether everything was sent, and has arrived or will not come any more."""
         if job.sent_everything_at is None:
             return False
         trees = self.layout.trees_of(job.index).tolist()
@@ -182,14 +192,16 @@ class Replay:
         # The counters of the interfaces are sampled once more before the iteration is measured.
         return now > last + (self.egress.period_s * 2 if whole else self.options.quiet_s)
 
-    def begin(self, job: JobState, now: float) -> None:
+    def begin(self, job: ReplayedJob, now: float) -> None:
+        """Let the senders of a job begin."""
         self.servers.begin(job.index, job.iteration)
         self.servers.ingress_frames[self.layout.trees_of(job.index)] = 0
         self.egress.begin(self.workers_of(job.index), now)
         job.active, job.sent_everything_at = True, None
         job.senders.go()
 
-    def finish(self, job: JobState) -> None:
+    def finish(self, job: ReplayedJob) -> None:
+        """Measure an iteration that is over."""
         self.iterations.append(self.measure(job))
         job.senders.end()
         job.active = False
@@ -198,9 +210,11 @@ class Replay:
     # -- what is measured
 
     def workers_of(self, job_index: int) -> IntArray:
+        """The hosts of a job's workers, in ascending order."""
         return np.unique(self.layout.streams.host[self.layout.streams_of(job_index)])
 
-    def measure(self, job: JobState) -> Iteration:
+    def measure(self, job: ReplayedJob) -> Iteration:
+        """The iteration of a job that has just ended."""
         hosts = self.workers_of(job.index).tolist()
         sent = {self.layout.hosts[host].name: self.egress.of(host) for host in hosts}
         trees = self.layout.trees_of(job.index)
@@ -219,6 +233,7 @@ class Replay:
         )
 
     def ingress(self, trees: IntArray) -> dict[str, int]:
+        """Gradient bytes that the PS of each tree received in this iteration, by the PS's name."""
         found: dict[str, int] = {}
         for tree in trees.tolist():
             name = self.layout.hosts[self.layout.trees.server[tree]].name
@@ -227,7 +242,7 @@ class Replay:
         return found
 
     def is_complete(self, job_index: int) -> bool:
-        """Whether the PSs have summed every fragment; what is incomplete is a problem with a name."""
+        """Whether the PSs have summed every fragment; how many are incomplete is noted by PS and tree."""
         complete = True
         for tree in self.layout.trees_of(job_index).tolist():
             part = self.layout.parts[tree]
@@ -239,12 +254,13 @@ class Replay:
         return complete
 
     def held(self, job_index: int) -> Iterator[Held]:
-        """The sums of complete fragments at the PSs; those of others are not compared."""
+        """What PSs hold of the job's trees; for incomplete fragments, which are not compared, what is expected."""
         for tree in self.layout.trees_of(job_index).tolist():
             part, rows, expected = self.layout.parts[tree], self.servers.rows(tree), self.memory.expected_of(tree)
             sums = np.where(self.servers.done[rows][:, None], self.servers.sums[rows], expected)
             yield Held(f"PS {part.tree.server}", part, sums, expected)
 
     def measured(self) -> Measured:
+        """What the whole run measured."""
         iterations = tuple(sorted(self.iterations, key=lambda i: (i.job, i.number)))
         return Measured("replay", iterations, problems=dict(self.ports.problems()) | self.missing)
