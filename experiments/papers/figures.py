@@ -1,4 +1,8 @@
-"""Figures of the papers, each one command: `inakit reproduce PAPER FIGURE`. A new one is a module and a line here."""
+"""The registry of the papers' figures: each is one command, `inakit reproduce PAPER FIGURE`.
+
+A new figure is a module in the paper's room with a function that takes a console and a `Request` and returns a verdict,
+and one line here.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ from importlib import import_module
 from rich.console import Console
 
 from experiments.papers.common.figure import Figure, Request
-from experiments.papers.common.verdicts import first_not_valid
 from topo.errors import InputError, unknown_name
+from traffic.measure.verdict import worst_of
 
 
 def module(name: str, function: str = "run", *given: str) -> Callable[[Console, Request], str]:
-    """The function of a module in a paper's room, imported when it is called: not every figure needs a network.
+    """A function of a module in a paper's room, which is imported only when the figure is run: many need Mininet.
 
     `given` are arguments before the console, such as the name of the figure where the function draws several.
     """
@@ -41,7 +45,7 @@ INART_FIGURES = {
     "fig12": "network throughput over workers",
     "fig13": "PS ingress by model",
 }
-"""Simulated, and emulated."""
+"""Each of these figures is there simulated and, as `figN-emulated`, by real packets."""
 
 
 FIGURES: dict[str, dict[str, Figure]] = {
@@ -147,14 +151,14 @@ def find_figure(paper: str, figure: str) -> Figure:
 
 
 def figures(paper: str | None = None) -> Iterator[tuple[str, Figure]]:
-    """All figures, or those of one paper, each with what to call it on the command line."""
+    """The figures of one paper or of all, each with its name on the command line, such as "aro fig7"."""
     for name in FIGURES if paper is None else [paper]:
         for figure, found in figures_of(name).items():
             yield f"{name} {figure}", found
 
 
 def run_simulated(paper: str, console: Console, request: Request) -> str:
-    """Run all simulated figures of a paper; the first verdict that is not VALID."""
+    """Run all simulated figures of a paper and return their worst verdict. Raises `InputError` if there are none."""
     verdicts = []
     for name, figure in figures_of(paper).items():
         if figure.simulated:
@@ -164,10 +168,11 @@ def run_simulated(paper: str, console: Console, request: Request) -> str:
         raise InputError(
             f"paper '{paper}' has no simulated figure: name one of its figures, {', '.join(FIGURES[paper])}"
         )
-    return first_not_valid(verdicts)
+    return worst_of(verdicts)
 
 
 def figures_of(paper: str) -> dict[str, Figure]:
+    """The figures of a paper by name. Raises `InputError` with the nearest name for an unknown paper."""
     if paper not in FIGURES:
         raise unknown_name("paper", paper, FIGURES)
     return FIGURES[paper]

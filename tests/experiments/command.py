@@ -34,9 +34,7 @@ main()
 
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(
-    ["pytest", "experiments.cli.app", "experiments.emulate.emulate", "experiments.papers"]
-)
+PROCESSES.set_forkserver_preload(["pytest", "experiments.cli.app", "experiments.emulate.emulate", "experiments.papers"])
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from test_emulate import valid_run
 from tolerance import assert_within
 
 from experiments.papers.common.figure import Request
+from experiments.papers.common.planned_measured import NEAR
 from experiments.papers.common.sweep import Result, Trial
-from experiments.papers.common.verdicts import NEAR
 from experiments.papers.figures import FIGURES
 from experiments.papers.inart import emulated as inart_emulated
 from experiments.papers.inart import replanned as inart_replan

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from experiments.papers.common.figure import Figure, Request
 from experiments.papers.common.sweep import Result, Trial, sweep
-from experiments.papers.common.verdicts import OTHERWISE
 from experiments.papers.figures import FIGURES, run_simulated
 from experiments.papers.inart import example as inart_example
 from experiments.papers.inart import relaxation_time as inart_lp
@@ -20,8 +19,9 @@ from experiments.papers.inart.setting import ATP, LBMM, LIMITED_ATP, LP, SCHEMES
 from planner.core.solving import SolverOptions
 from planner.methods.inart.relaxation import build
 from planner.methods.inart.split import split_model
-from planner.trees.summed_once import tasks_of
+from planner.trees.summed_once import split_equally
 from topo.errors import InputError
+from traffic.measure.verdict import Verdict
 
 
 def silent() -> Console:
@@ -63,7 +63,7 @@ def test_filled_racks_send_pss_a_third_of_what_workers_send() -> None:
 def test_pss_that_are_alike_get_equal_parts(setting: str) -> None:
     """Why the figures' InArt need not split: Eq. (2) has switches and PSs only, and here they do not differ."""
     problem = drawn_problem(SETTINGS[setting], 40, 0)
-    tasks, _ = split_model(problem.fabric, tasks_of(problem), SolverOptions())
+    tasks, _ = split_model(problem.fabric, split_equally(problem), SolverOptions())
     assert [task.share for task in tasks] == pytest.approx([0.25] * 4)
 
 
@@ -71,7 +71,7 @@ def test_the_lp_of_the_largest_network_is_small() -> None:
     """By groups of workers and edge flows; a variable for each worker and path would be several hundred thousand."""
     problem = inart_lp.large_problem(10e6, 30e6)
     assert len(problem.fabric.switches) == 45
-    assert build(problem.fabric, tasks_of(problem)).model.numVariables() < 10_000
+    assert build(problem.fabric, split_equally(problem)).model.numVariables() < 10_000
 
 
 def made_up(trial: Trial) -> Result:
@@ -104,7 +104,7 @@ def test_an_order_that_the_paper_does_not_have_is_no_success(tmp_path: Path, mon
 
     monkeypatch.setattr(inart_figures, "measure", upside_down)
     monkeypatch.setattr(inart_figures, "PROCESSES", 1)
-    assert inart_figures.run("fig9", silent(), Request(tmp_path, quick=True)) == OTHERWISE
+    assert inart_figures.run("fig9", silent(), Request(tmp_path, quick=True)) == Verdict.OTHERWISE
 
 
 def test_two_processes_measure_as_one_does(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from experiments.papers.aro.setting import CAPACITY_BPS, MJMT, SJST, AroSetting
 from experiments.papers.common import statements
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Result, Trial
-from experiments.papers.common.verdicts import UNPROVEN
 from experiments.papers.figures import FIGURES, find_figure
 from planner.core.solving import SolverOptions
 from planner.methods.aro.accelerated import accelerated
@@ -25,6 +24,7 @@ from planner.methods.aro.single.recognise import leaf_spine as recognise
 from planner.methods.aro.task import tasks_of
 from planner.methods.aro.variants import LiteralOptions
 from planner.registry import METHODS
+from traffic.measure.verdict import Verdict
 
 LITTLE = AroSetting(workers=16, leaves=4, share=0.7)
 FILES = {".csv", ".png", ".svg"}
@@ -111,7 +111,7 @@ def test_an_interrupted_figure_goes_on_with_the_seeds_that_are_missing(tmp_path:
 def test_a_figure_with_an_optimum_that_is_not_proven_is_not_valid(tmp_path: Path) -> None:
     baselines = sample(cases([LITTLE], ["RANDOM"]), Request(tmp_path / "a"), silent(), 4, Counted())
     optima = sample(cases([LITTLE], [EXACT]), Request(tmp_path / "b"), silent(), 4, Counted())
-    assert (baselines.verdict, optima.verdict, optima.unproven) == ("VALID", UNPROVEN, 1)
+    assert (baselines.verdict, optima.verdict, optima.unproven) == ("VALID", Verdict.UNPROVEN, 1)
 
 
 def test_what_is_asked_beside_the_setting_makes_another_trial(tmp_path: Path) -> None:

@@ -33,21 +33,21 @@ TASKS = [replace(SJMT, tasks=tasks) for tasks in (1, 2, 3, 4)]
 JOBS = [replace(MJMT, jobs=jobs) for jobs in (1, 2, 3, 4)]
 
 OTHER_READINGS = ("GRID, capped", "AggTree, balanced")
-"""Of the baselines' descriptions; shown at the default setting only."""
+"""The baselines under another reading of their descriptions; measured at the default setting only."""
 
 PRINTED_GBPS = {EXACT: 26.33, "ARO-ACC": 26.33 * (1 - 0.064), "RANDOM": 7.92, "GRID": 1.75, "AggTree": 8.76}
-"""Figure 7a; ARO-ACC's is said to be within 6.4 % of ARO's."""
+"""The rates of Figure 7a; that of ARO-ACC follows from the text, which says that it is within 6.4 % of ARO's."""
 FULL_AT_FOUR: Printed = {name: {"1J4T": 100.0} for name in (EXACT, "ARO-ACC")}
-"""Figure 9b: the workers' own links are full."""
+"""The totals of Figure 9b with one job of four tasks, where the workers' own links are full."""
 
 
 def wanted(settings: Sequence[AroSetting], request: Request) -> Sequence[AroSetting]:
-    """All of them, or the first, the fourth, and so on."""
+    """All settings, or, for a quick request, every third one."""
     return settings[::3] if request.quick else settings
 
 
 def fig7(console: Console, request: Request) -> str:
-    """One task: rates at the default setting, over the share of INA switches, over the number of workers."""
+    """Figure 7, one task: rates at the default setting, over the share of INA switches, over the number of workers."""
     by_share, by_size = wanted(SHARES, request), wanted(SIZES, request)
     every = [*cases([SJST, *by_share, *by_size], compared()), *cases([SJST], OTHER_READINGS)]
     found = sample(every, request, console)
@@ -67,13 +67,13 @@ def fig7(console: Console, request: Request) -> str:
 
 
 def violins(found: Sample, setting: AroSetting, title: str, paper: Printed) -> Panel:
-    """The rates of all schemes at one setting."""
+    """A panel of the rates of all schemes at one setting, which shows their spread over the seeds."""
     rates = {scheme: [found.estimate_of(Case(setting, scheme))] for scheme in compared()}
     return Panel(VIOLINS, [""], rates, "", GBPS, title, paper)
 
 
 def default_table(found: Sample) -> Table:
-    """Figure 7a."""
+    """The table of Figure 7a: the paper's mean rates, ours, and the standard deviation over the seeds."""
     table = Table("scheme", "paper", "ours", "ratio", "sd", title="ARO, Figure 7a (Gbit/s)")
     for scheme in (*compared(), *OTHER_READINGS):
         rates, paper = found.of(Case(SJST, scheme)), PRINTED_GBPS.get(scheme.split(",")[0])
@@ -83,7 +83,7 @@ def default_table(found: Sample) -> Table:
 
 
 def said_of_default(found: Sample) -> list[Statement]:
-    """The text on Figure 7a."""
+    """The text's sentences about Figure 7a."""
     best = found.mean(SJST, EXACT)
     rates = {scheme: [found.mean(SJST, scheme)] for scheme in PRINTED_GBPS}
     printed = sorted(PRINTED_GBPS, key=PRINTED_GBPS.__getitem__, reverse=True)
@@ -98,7 +98,7 @@ def said_of_default(found: Sample) -> list[Statement]:
 
 
 def said_of_lines(found: Sample, by_share: Sequence[AroSetting], by_size: Sequence[AroSetting]) -> list[Statement]:
-    """The text on Figures 7b and 7c."""
+    """The text's sentences about Figures 7b and 7c."""
     sizes = means(found.lines(by_size, (EXACT, *BASELINES)))
     at_once = [setting.workers * rate for setting, rate in zip(by_size, sizes["GRID"], strict=True)]
     first, last = (1 - found.mean(s, "ARO-ACC") / found.mean(s, EXACT) for s in (by_share[0], by_share[-1]))
@@ -131,12 +131,12 @@ def ratios(
     high: float,
     key: str = "least_bps",
 ) -> Statement:
-    """ARO's mean rate over a scheme's, in all settings."""
+    """The statement that ARO's mean rate over a scheme's is between `low` and `high` in all settings."""
     return statements.spans(says, (found.mean(s, EXACT, key) / found.mean(s, scheme, key) for s in settings), low, high)
 
 
 def fig8(console: Console, request: Request) -> str:
-    """One task: rates without pipelines, and over their number."""
+    """Figure 8, one task: rates with one pipeline, which is as without pipelines, and over their number."""
     settings = wanted(PIPELINES, request)
     found = sample(cases([*settings, SJST], compared()), request, console)
     counts = [setting.pipelines for setting in settings]
@@ -169,23 +169,27 @@ def fig8(console: Console, request: Request) -> str:
 
 
 def gain(found: Sample, scheme: str) -> float:
+    """A scheme's mean rate with one pipeline over that with four."""
     return found.mean(FLAT, scheme) / found.mean(SJST, scheme)
 
 
 def fig9(console: Console, request: Request) -> str:
-    """One job with 1 to 4 tasks."""
+    """Figure 9: one job with 1 to 4 tasks."""
     return several(console, request, 9, wanted(TASKS, request), (1.8, 2.5))
 
 
 def fig10(console: Console, request: Request) -> str:
-    """1 to 4 jobs, each with two tasks."""
+    """Figure 10: 1 to 4 jobs, each with two tasks."""
     return several(console, request, 10, wanted(JOBS, request), (1.9, 2.3))
 
 
 def several(
     console: Console, request: Request, figure: int, settings: Sequence[AroSetting], aggtree: tuple[float, float]
 ) -> str:
-    """The minimum and the total of the tasks' rates; `aggtree` is how many times AggTree's ARO's are said to be."""
+    """Measure and draw a figure of several tasks: the minimum and the total of their rates.
+
+    `aggtree` is the range of ARO's total over AggTree's that the text states.
+    """
     found = sample(cases(settings, compared()), request, console)
     groups = [setting.label for setting in settings]
     panels, said = [], []
@@ -212,6 +216,7 @@ def several(
 
 
 def said_of_several(found: Sample, figure: int, settings: Sequence[AroSetting], part: str, key: str) -> list[Statement]:
+    """The text's sentences about the minimum or the total of the tasks' rates in Figure 9 or 10."""
     rates = found.line(settings, EXACT, key)
     where = f"{figure}{'a' if part == 'minimum' else 'b'}"
     more = [

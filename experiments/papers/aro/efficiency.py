@@ -1,7 +1,7 @@
-"""ARO's Figures 11 to 13, its efficiency: what SRO, APP and QSR gain in time and lose in throughput.
+"""ARO's Figures 11 to 13, its efficiency: the time that SRO, APP and QSR save, and the throughput that they lose.
 
-The fast exact method is measured at the paper's scale. The published model is measured at a smaller one, because HiGHS
-on one thread stands in for Gurobi on twelve; the paper gave Gurobi 1,200 s.
+The kit's fast exact method is measured at the paper's scale. The published model is measured at a smaller one, because
+HiGHS on one thread stands in for Gurobi on twelve, to which the paper gave 1,200 s.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ LARGE, SHORT = (("time_limit_s", LARGE_LIMIT_S),), (("time_limit_s", LITERAL_LIM
 FIVE_JOBS = AroSetting(jobs=5, workers=100)
 """Figure 11's setting at lambda = 1."""
 SMALL = AroSetting(jobs=2, workers=20, leaves=8, share=0.4)
-"""What the published model solves in about a second: 16 switches, 3 or so of the 6 with INA above the leaves."""
+"""A setting that the published model solves in about a second: 16 switches, 6 with INA, about 3 of them spines."""
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 LEVELS = (10, 20, 50, 100, 200, 500)
 CONTINUOUS = 10**9
 
 
 def large(scale: int) -> AroSetting:
-    """Figure 11's setting: 48 lambda switches, 100 lambda workers for each of five jobs."""
+    """Figure 11's setting at lambda = `scale`: 48 lambda switches, 100 lambda workers for each of five jobs."""
     return replace(FIVE_JOBS, workers=100 * scale, leaves=24 * scale)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Seconds and least throughput of a job, in Gbit/s: by line, a point for each place."""
+    """Seconds, and the throughput of the job that has least, in Gbit/s: for each line, a point at each place."""
 
     seconds: Series
     gbps: Series
 
     def panels(self, places: Sequence[float], axis: str, log: str = "", title: str = "") -> tuple[Panel, Panel]:
-        """Seconds, and throughput. Lines that are not named after schemes get styles by position."""
+        """A panel of the seconds and one of the throughput. Lines that are no schemes get styles by their order."""
         styles = {} if set(self.seconds) <= set(SCHEMES) else categories(self.seconds)
         return (
             Panel(LINES, places, self.seconds, axis, SECONDS, f"(a) {title}", log=log, styles=styles),
@@ -64,13 +64,13 @@ class Effort:
         )
 
     def show(self, console: Console, title: str, axis: str, places: Sequence[object]) -> None:
-        """Print both as tables."""
+        """Print seconds and throughput as tables."""
         console.print(table_of(f"ARO, {title}: {SECONDS}", axis, places, means(self.seconds)))
         console.print(table_of(f"ARO, {title}: {GBPS}", axis, places, means(self.gbps)))
 
 
 def effort(found: Sample, lines: Mapping[str, Sequence[Case]]) -> Effort:
-    """Of cases, line by line."""
+    """The effort of the cases of each line."""
 
     def estimates(key: str) -> Series:
         return {name: [found.estimate_of(case, key) for case in line] for name, line in lines.items()}
@@ -79,7 +79,10 @@ def effort(found: Sample, lines: Mapping[str, Sequence[Case]]) -> Effort:
 
 
 def fig11(console: Console, request: Request) -> str:
-    """SRO and APP with five jobs: at the paper's scale by the fast method, at a small one by the published model."""
+    """Figure 11, SRO and APP with five jobs: the fast method at the paper's scale, the published model at a small one.
+
+    The paper's scale is 48 lambda switches for lambda up to 5.
+    """
     places = [FIVE_JOBS] if request.quick else [FIVE_JOBS, *map(large, (3, 4, 5))]
     few = [SMALL] if request.quick else [SMALL, replace(SMALL, jobs=3, workers=50, leaves=12)]
     fast_lines = {name: [Case(s, name, LARGE) for s in places] for name in FAST}
@@ -102,7 +105,7 @@ def fig11(console: Console, request: Request) -> str:
 
 
 def as_named_in_the_paper(slow: Effort) -> Effort:
-    """The published model's lines under the names of the schemes that they are."""
+    """The published model's lines under the names that the paper gives to these schemes."""
     names = dict(zip(LITERAL, FAST, strict=True))
     return Effort(
         {names[name]: line for name, line in slow.seconds.items()},
@@ -111,7 +114,7 @@ def as_named_in_the_paper(slow: Effort) -> Effort:
 
 
 def said_of_speed(fast: Effort, slow: Effort) -> list[Statement]:
-    """The text on Figure 11; of the published model, at the largest scale that was measured."""
+    """The text's sentences about Figure 11; about the published model at the largest scale that was measured."""
     seconds, gbps = ({name: line[-1].value for name, line in values.items()} for values in (slow.seconds, slow.gbps))
     accelerated, plain = "literal aro-acc", "literal aro-qsr"
     fast_gbps = means(fast.gbps)
@@ -135,7 +138,7 @@ def said_of_speed(fast: Effort, slow: Effort) -> list[Statement]:
 
 
 def fig12(console: Console, request: Request) -> str:
-    """APP's alpha: one task at the default setting, and five jobs at Figure 11's with lambda = 1."""
+    """Figure 12, APP's alpha: one task at the default setting, and five jobs at Figure 11's with lambda = 1."""
     settings = {"one task": SJST} if request.quick else {"one task": SJST, "five jobs": FIVE_JOBS}
     by_alpha = {name: [Case(s, "ARO-ACC", (("alpha", a),)) for a in ALPHAS] for name, s in settings.items()}
     without = {name: Case(setting, EXACT) for name, setting in settings.items()}
@@ -155,7 +158,10 @@ def fig12(console: Console, request: Request) -> str:
 
 
 def fig13(console: Console, request: Request) -> str:
-    """QSR's N: throughput lost, exactly, at the default setting; and the published model's time at a small one."""
+    """Figure 13, QSR's N: throughput lost, exactly, at the default setting; the published model's time at a small one.
+
+    A large N stands for ARO-RAW, which does not quantise.
+    """
     levels = LEVELS[::3] if request.quick else LEVELS
     exact = {n: Case(SJST, EXACT, (("levels", n),)) for n in (*levels, CONTINUOUS)}
     published = {n: Case(SMALL, QSR, (("levels", n), *SHORT)) for n in levels} | {CONTINUOUS: Case(SMALL, RAW, SHORT)}
@@ -179,7 +185,7 @@ def fig13(console: Console, request: Request) -> str:
 def said_of_levels(
     losses: Values, took: Values, levels: Sequence[int], small: Sample, published: Mapping[int, Case]
 ) -> list[Statement]:
-    """The text on Figure 13."""
+    """The text's sentences about Figure 13."""
     seconds = took["published model"]
     enough = [loss for line in losses.values() for n, loss in zip(levels, line, strict=True) if n >= 100]
     gain = small.mean_of(published[CONTINUOUS], "seconds") / seconds[levels.index(100)]
@@ -191,6 +197,6 @@ def said_of_levels(
 
 
 def lost(found: Sample, by_level: Mapping[int, Case]) -> list[Estimate]:
-    """The percentage of throughput that each level but the last loses, which is continuous."""
+    """The percentage of throughput that each level loses, compared with the last one, which is continuous."""
     *quantised, best = (found.of(case, "least_job_bps") for case in by_level.values())
     return [ratio_of_means(rates, best).map(lambda kept: 100 * (1 - kept)) for rates in quantised]

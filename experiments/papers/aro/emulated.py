@@ -1,7 +1,8 @@
-"""ARO's and ATRO's planners with real packets: every plan on an emulated network, planned rate against measured.
+"""ARO and the baselines by real packets: every plan on an emulated network, planned rate against measured.
 
-The networks are small, so that two processors carry them; at the seeds chosen here the planners differ. `pipelines` is
-ARO's Figure 5 as a trap: a switch receives flows in several pipelines and cannot sum them, as `aro-unaware` thinks.
+The networks are small, so that two processors carry them, and have seeds at which the planners differ. The fabric
+`pipelines` is ARO's Figure 5 as a trap: a switch receives flows in several pipelines, so it cannot sum them, although
+`aro-unaware`, which ignores pipelines, plans that it does.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ COMPARED = ("aro", "random", "grid", "aggtree", "forest")
 
 @dataclass(frozen=True)
 class ComparedNetwork:
-    """A network, and whose plans are run_plans on it."""
+    """A network, and the planners whose plans are run on it; `workers` None takes the fabric's own job."""
 
     fabric: FabricChoice
     workers: int | None
     planners: tuple[str, ...]
 
     def plans(self, gradient_bytes: int) -> Planned:
+        """The problem with one job of this size, and the plans of all planners for it, your own included."""
         seed = self.fabric.seed
         problem = build_problem(self.fabric, JobChoice(None, self.workers, 1, gradient_bytes, 1, seed))
         planners = (*self.planners, *own_planners())
@@ -54,7 +56,7 @@ NETWORKS = {
 
 
 def run(console: Console, request: Request) -> str:
-    """ARO, the baselines and a forest of two trees on a leaf-spine and a fat-tree; and what pipelines cost."""
+    """Run ARO, the baselines and a forest of two trees on a leaf-spine and a fat-tree; print what pipelines cost."""
     planned = {name: scene.plans(bytes_of(request)) for name, scene in NETWORKS.items()}
     rows, verdict = run_plans("aro-emulated", planned, console, request)
     said = about_pipelines(planned[TRAP][0], [row for row in rows if row.network == TRAP])
@@ -63,7 +65,7 @@ def run(console: Console, request: Request) -> str:
 
 
 def about_pipelines(problem: Problem, rows: Sequence[RateRow]) -> str:
-    """Figure 5's point in figures: what the unaware planner hopes for, what the model says it gets, what it gets."""
+    """Figure 5's point as a sentence: the rate that the unaware planner expects, and by model and measured gets."""
     flat = replace(problem, fabric=without_pipelines(problem.fabric))
     hoped_bps = evaluate(flat, METHODS["aro"].plan(flat)).sending_rate_bps
     aware, unaware, *_ = rows

@@ -1,7 +1,8 @@
 """The rates of ARO, its variants and the baselines on one problem, as ARO's section IV-A describes them.
 
-ARO and ARO-ACC are planned by the fast exact method. One task's rate is quantised afterwards (QSR), which is exact: the
-best of the multiples of a step is the best rate of all, rounded down. Rates of several tasks are continuous.
+ARO and ARO-ACC are planned by the kit's fast exact method. The rate of a single task is quantised afterwards (QSR),
+which is exact: the best multiple of a step is the best rate of all, rounded down. Rates of several tasks are
+continuous.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ LEVELS = 100
 ALPHA = 0.6
 TIME_LIMIT_S = 30.0
 GAP = 1e-3
-"""How well the rates of several tasks are to be proven: ten times as well as QSR resolves them."""
+"""The relative gap to which rates of several tasks are to be proven optimal: a tenth of QSR's step."""
 ROUNDING = 1e-9
 
 RatesBps = Mapping[int, list[float]]
-"""The rates of each job's tasks, those that have one."""
+"""By job number, the rates of its tasks; a task without a rate is left out."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What a scheme is asked beside the problem: APP's alpha, QSR's N, a seed and a time limit."""
+    """The parameters of a scheme: a seed, APP's alpha, QSR's N (`levels`) and a time limit."""
 
     seed: int = 0
     alpha: float = ALPHA
@@ -48,7 +49,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Found:
-    """The rates, the seconds that finding them took, and how far they are from the best: proven, or 1 if nothing is."""
+    """Rates, the seconds that finding them took, and the proven relative gap to the best; 1 where nothing is proven."""
 
     rates_bps: RatesBps
     seconds: float
@@ -59,13 +60,13 @@ Scheme = Callable[[Problem, Ask], Found]
 
 
 def planned(name: str, problem: Problem, ask: Ask) -> Found:
-    """A plan of the method of that name, checked."""
+    """The rates of a planner's plan, which is checked."""
     options = Options(seed=ask.seed, time_limit_s=ask.time_limit_s, gap=GAP)
     return timed(lambda: METHODS[name].plan(problem, options))
 
 
 def literal(name: str, problem: Problem, ask: Ask) -> Found:
-    """A plan of the published model, or rates of 0 where the time was too short for any."""
+    """The rates of the published model's plan, or rates of 0 where the time was too short for any plan."""
     options = LiteralOptions(seed=ask.seed, levels=ask.levels, alpha=ask.alpha, time_limit_s=ask.time_limit_s)
     started = time.monotonic()
     try:
@@ -76,14 +77,14 @@ def literal(name: str, problem: Problem, ask: Ask) -> Found:
 
 
 def aro(problem: Problem, ask: Ask) -> Found:
-    """The optimum: of one task in closed form, which knows no most number of flows at a switch; of several planned."""
+    """The optimum: of one task in closed form, without a limit of flows at a switch; of several by planner `aro`."""
     if sum(len(job.servers) for job in problem.jobs) == 1:
         return pruned(problem, ask, sro=False, app=False)
     return planned("aro", problem, ask)
 
 
 def pruned(problem: Problem, ask: Ask, *, sro: bool, app: bool) -> Found:
-    """What SRO and APP leave of the best rates."""
+    """The best rates after SRO, APP or both have pruned the choices, or without them."""
     started = time.monotonic()
     options = SolverOptions(time_limit_s=ask.time_limit_s, gap=GAP, seed=ask.seed)
     found = accelerated(problem, options, sro=sro, alpha=ask.alpha if app else 1.0)
@@ -96,6 +97,7 @@ def pruned(problem: Problem, ask: Ask, *, sro: bool, app: bool) -> Found:
 
 
 def timed(plan: Callable[[], Plan]) -> Found:
+    """The rates of a plan, and the seconds that making it took."""
     started = time.monotonic()
     made = plan()
     rates: dict[int, list[float]] = defaultdict(list)
@@ -130,7 +132,7 @@ SCHEMES: dict[str, Scheme] = {
 
 
 def compared() -> tuple[str, ...]:
-    """The schemes of Figures 7 to 10, and your own."""
+    """The schemes of Figures 7 to 10, and your own planners."""
     return (EXACT, "ARO-ACC", "RANDOM", "GRID", "AggTree", *own_planners())
 
 
@@ -140,7 +142,10 @@ def scheme_of(name: str) -> Scheme:
 
 
 def measure(trial: Trial) -> Result:
-    """What a scheme reaches in a setting with a seed: rates in bit/s, seconds, gap."""
+    """Measure a trial: a scheme's rates in bit/s, seconds and gap in a setting, which `seed` draws.
+
+    The least rate is 0 where a task has none.
+    """
     setting = AroSetting(**{key: trial[key] for key in AroSetting.__dataclass_fields__})  # type: ignore[arg-type]
     ask = Ask(**{key: trial[key] for key in Ask.__dataclass_fields__ if key in trial})  # type: ignore[arg-type]
     found = scheme_of(str(trial["scheme"]))(setting.problem(ask.seed), ask)

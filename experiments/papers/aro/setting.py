@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class AroSetting:
-    """What the figures vary. `leaves` is also the number of spines, `share` that of switches with INA.
+    """What the figures vary. `leaves` is also the number of spines, `share` the share of switches with INA.
 
     Every job has `tasks` parameter servers (PSs), and as many workers of its own as `workers` says.
     """
@@ -35,18 +35,20 @@ class AroSetting:
 
     @property
     def label(self) -> str:
+        """Jobs and tasks of each as in the paper's figures: 2J4T."""
         return f"{self.jobs}J{self.tasks}T"
 
     @property
     def aggregators(self) -> int:
-        """Rounded down: the paper has 9 of 48 switches at 20 %."""
+        """The number of switches with INA, rounded down: the paper has 9 of 48 at 20 %."""
         return floor(2 * self.leaves * self.share + ROUNDING)
 
     def trial(self, **more: str | int | float) -> Trial:
+        """The setting as a trial of a sweep, with further keys."""
         return {**asdict(self), **more}
 
     def problem(self, seed: int) -> Problem:
-        """INA switches and hosts drawn by `seed`; the leaves of the PSs always have INA, and count among them."""
+        """The problem with INA switches and workers drawn by `seed`; leaves of PSs have INA, and count among them."""
         draw = random.Random(seed)
         bare = network(self.leaves, self.pipelines)
         servers = [f"h{HOSTS_PER_LEAF * i + 1}" for i in range(self.jobs * self.tasks)]
@@ -69,6 +71,7 @@ class AroSetting:
 
 @cache
 def network(leaves: int, pipelines: int) -> Fabric:
+    """A leaf-spine with as many spines as leaves, 24 hosts per leaf and links of 100 Gbit/s."""
     return with_pipelines(leaf_spine(leaves, leaves, HOSTS_PER_LEAF, capacity_bps=CAPACITY_BPS), pipelines)
 
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""ATRO by real packets: plans on the emulated network that it designs, planned rate against measured."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from traffic.wire.packet_format import FRAGMENT
 
 CAPACITY_BPS = 2e6
 CLUSTER = Cluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=CAPACITY_BPS)
-"""ATRO wires twelve of its switches."""
+"""The switches that ATRO may wire; it uses twelve of them."""
 
 
 def run(console: Console, request: Request) -> str:
-    """The network that ATRO designs, by its own routes and by those that ARO finds there."""
+    """Run, on the network that ATRO designs, its own plan, ARO's, and those of your own planners."""
     _, verdict = run_plans("atro-emulated", designed(bytes_of(request)), console, request)
     return verdict
 
 
 def designed(gradient_bytes: int) -> dict[str, Planned]:
+    """The problem on the network that ATRO designs, with all plans, under a name that says its size."""
     found = design(CLUSTER, FRAGMENT, job=Job(1, (), (), gradient_bytes))
     plans = {"atro": found.plan} | {name: METHODS[name].plan(found.problem) for name in ("aro", *own_planners())}
     return {f"{len(found.fabric.switches)} switches": (found.problem, plans)}

@@ -1,6 +1,6 @@
-"""ATRO's Figures 3 to 5: ATRO on 20 switches against ARO, PARING and SPAR on a leaf-spine and a fat-tree of as many.
+"""ATRO's Figures 3 to 5: ATRO on 20 switches against ARO, PARING and SPAR on a leaf-spine and a fat-tree of 20.
 
-Rates are Gbit/s, whole ones for ARO and ATRO: ATRO's r is an integer (1), ARO's is quantised in N = 100 steps.
+Rates of ARO and ATRO are whole numbers of Gbit/s: ATRO's r in Eq. (1) is an integer, and ARO quantises in 100 steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.panels import LINES, VIOLINS, Panel, Place, Printed
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from experiments.papers.common.verdicts import UNPROVEN
 from planner.core.method import Options
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOptions
@@ -41,8 +40,8 @@ from planner.trees.overlay import OverlayOptions
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_ina
-from traffic.measure.verdict import VALID
-from traffic.wire.packet import FRAGMENT
+from traffic.measure.verdict import VALID, Verdict
+from traffic.wire.packet_format import FRAGMENT
 
 CAPACITY_BPS = 100e9
 QUANTUM_BPS = 1e9
@@ -62,7 +61,7 @@ Scheme = Callable[[Problem, int], float]
 
 
 def aro_rate(problem: Problem, seed: int) -> float:
-    """The model's optimum without the planner's limit of 64 flows at an aggregator, which the paper does not have."""
+    """The optimum of ARO's model, without the planner's limit of 64 flows at an aggregator: the paper has none."""
     task, *_ = tasks_of(problem)
     graph = task_graph(problem.fabric, task.job.workers, task.server)
     test = FlowTest(Demand(graph, most_children=len(graph.workers)), SolverOptions(seed=seed))
@@ -70,18 +69,22 @@ def aro_rate(problem: Problem, seed: int) -> float:
 
 
 def paring_rate(problem: Problem, seed: int) -> float:
+    """The rate of PARING's plan, which may take detours, with any number of aggregators."""
     return paring.design(problem, ParingOptions(seed=seed, detours=True, degree=inf)).rate_bps
 
 
 def single_paring_rate(problem: Problem, seed: int) -> float:
+    """The rate of PARING's plan with one aggregator."""
     return paring.design(problem, ParingOptions(seed=seed, degree=inf, aggregators=1)).rate_bps
 
 
 def spar_rate(problem: Problem, seed: int) -> float:
+    """The rate of SPAR's plan, which may take detours."""
     return spar.design(problem, OverlayOptions(seed=seed, detours=True, degree=inf)).rate_bps
 
 
 def quantised(rate_bps: float) -> float:
+    """A rate rounded down to whole Gbit/s."""
     return floor(rate_bps / QUANTUM_BPS * (1 + 1e-9)) * QUANTUM_BPS
 
 
@@ -92,7 +95,7 @@ SCHEMES: dict[str, Scheme] = {
     "PARING, one aggregator": single_paring_rate,
     "SPAR": spar_rate,
 }
-# Figure 3's text gives ATRO's 50 Gbit/s and how many times the others' rates that is.
+# Figure 3's text gives ATRO's 50 Gbit/s, and by which factor that is above the others' rates.
 PAPER_GBPS: dict[tuple[str, str], float] = {
     ("ARO", "leaf-spine"): 50 / 3.77,
     ("ARO", "fat-tree"): 50 / 9.67,
@@ -106,22 +109,23 @@ PAPER_GBPS: dict[tuple[str, str], float] = {
 
 
 PRINTED = {ATRO: 50.0, **{f"{scheme}, {network}": value for (scheme, network), value in PAPER_GBPS.items()}}
-"""Figure 3's values, by line."""
+"""Figure 3's values in Gbit/s, by line."""
 
 
 @dataclass(frozen=True)
 class SchemeLine:
-    """One line of a figure: a scheme on a network; ATRO has its own."""
+    """One line of a figure: a scheme on a network. ATRO designs its own network, so it has none here."""
 
     scheme: str
     network: str = ""
 
     @property
     def label(self) -> str:
+        """The line's name in the figure."""
         return f"{self.scheme}, {self.network}" if self.network else self.scheme
 
     def trials(self, point: Trial, seeds: int) -> list[Trial]:
-        """ATRO has no random factors, so one seed."""
+        """The line's trials at a point; ATRO has no random factors, so it has a single one."""
         count = 1 if self.scheme == ATRO else seeds
         return [{**point, "scheme": self.scheme, "network": self.network, "seed": seed} for seed in range(count)]
 
@@ -135,7 +139,7 @@ def all_series() -> tuple[SchemeLine, ...]:
 
 
 def measure(trial: Trial) -> Result:
-    """The rate of one scheme on one network with one seed, and the time that planning took."""
+    """Measure a trial: the rate of one scheme on one network with one seed, and the seconds that planning took."""
     workers, aggregators, seed = (int(trial[key]) for key in ("workers", "aggregators", "seed"))
     if trial["scheme"] == ATRO:
         cluster = Cluster(aggregators, SWITCHES - aggregators, PORTS, workers, CAPACITY_BPS, LAYERS)
@@ -154,12 +158,12 @@ def scheme_of(name: str) -> Scheme:
 
 
 def planned_rate(name: str, problem: Problem, seed: int) -> float:
-    """The rate of a planner's plan, checked."""
+    """The sum of the rates of a planner's plan."""
     return sum(shard.rate_bps for shard in METHODS[name].plan(problem, Options(seed=seed)).shards)
 
 
 def drawn_problem(fabric: Fabric, workers: int, aggregators: int, seed: int) -> Problem:
-    """INA switches, PS and workers drawn at random, which is where a scheme has them that does not choose them."""
+    """A job on a fabric with INA switches, PS and workers drawn at random, for schemes that do not choose them."""
     draw = random.Random(seed)
     chosen = draw.sample([switch.name for switch in fabric.switches], aggregators)
     server, *others = draw.sample([host.name for host in fabric.hosts], workers + 1)
@@ -168,7 +172,7 @@ def drawn_problem(fabric: Fabric, workers: int, aggregators: int, seed: int) -> 
 
 
 def fig3(console: Console, request: Request) -> str:
-    """Rates at the default setting, as violins."""
+    """Figure 3: rates at the default setting, as violins."""
     point = {"workers": WORKERS, "aggregators": AGGREGATORS}
     measured, seeds = run([point], request, console)
     table = Table("scheme", "paper", "ours", "ratio", "sd", title="ATRO, Figure 3 (Gbit/s)")
@@ -187,7 +191,7 @@ def fig3(console: Console, request: Request) -> str:
 
 
 def fig4(console: Console, request: Request) -> str:
-    """Rates over the number of workers, four aggregators."""
+    """Figure 4: rates over the number of workers, with four aggregators."""
     points: list[Trial] = [
         {"workers": workers, "aggregators": AGGREGATORS} for workers in (60, 65, 70, 75, 80, 85, 89, 90)
     ]
@@ -197,17 +201,17 @@ def fig4(console: Console, request: Request) -> str:
 
 
 def fig5(console: Console, request: Request) -> str:
-    """Rates over the number of aggregators, 90 workers."""
+    """Figure 5: rates over the number of aggregators, with 90 workers."""
     points: list[Trial] = [{"workers": WORKERS, "aggregators": aggregators} for aggregators in range(2, 7)]
     return lines(console, request, "Figure 5", "aggregators", points, {4: 33.0, 6: 100.0}, said_over_aggregators)
 
 
 Said = Callable[[Mapping[str, Sequence[float]], Sequence[Place]], list[Statement]]
-"""What a figure's text says of its curves over their places."""
+"""The sentences of a figure's text about its curves over their places."""
 
 
 def said_over_workers(curves: Mapping[str, Sequence[float]], places: Sequence[Place]) -> list[Statement]:
-    """The text on Figure 4."""
+    """The text's sentences about Figure 4."""
     others = [series.label for series in SERIES[1:]]
     return [
         statements.is_highest("4", ATRO, others, curves, places),
@@ -220,7 +224,7 @@ def said_over_workers(curves: Mapping[str, Sequence[float]], places: Sequence[Pl
 
 
 def said_over_aggregators(curves: Mapping[str, Sequence[float]], places: Sequence[Place]) -> list[Statement]:
-    """The text on Figure 5."""
+    """The text's sentences about Figure 5."""
     gains = {series.label: [curves[series.label][-1] - curves[series.label][0]] for series in SERIES}
     others = [series.label for series in SERIES[1:]]
     return [
@@ -239,7 +243,10 @@ def lines(
     paper: Mapping[Place, float],
     said: Said,
 ) -> str:
-    """A line for each scheme and network; `paper` has what the text says of ATRO, `said` what it says of all."""
+    """Measure and draw a figure with a line for each scheme and network.
+
+    `paper` has ATRO's rates as the text has them, `said` makes the statements about all lines.
+    """
     measured, seeds = run(points, request, console)
     found = {series.label: [estimate(gbps(measured, series, p, seeds)) for p in points] for series in all_series()}
     values = means(found)
@@ -258,17 +265,18 @@ def lines(
 
 
 def run(points: Sequence[Trial], request: Request, console: Console) -> tuple[Measured, int]:
-    """All schemes at all points, and the number of seeds."""
+    """Measure all schemes at all points; the results, and the number of seeds."""
     seeds = QUICK_SEEDS if request.quick else SEEDS
     trials = [trial for point in points for series in all_series() for trial in series.trials(point, seeds)]
     return sweep(trials, measure, request.results / "atro.jsonl", console), seeds
 
 
 def gbps(measured: Measured, series: SchemeLine, point: Trial, seeds: int) -> list[float]:
+    """The rates of a line at a point, in Gbit/s, by seed."""
     return [rate / 1e9 for rate in measured.of("rate_bps", series.trials(point, seeds))]
 
 
 def verdict(measured: Measured) -> str:
     """VALID if every rate of ATRO is a proven optimum."""
     statuses = [result["status"] for result in measured.results.values() if "status" in result]
-    return VALID if all(status == "optimal" for status in statuses) else UNPROVEN
+    return VALID if all(status == "optimal" for status in statuses) else Verdict.UNPROVEN

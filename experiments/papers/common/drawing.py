@@ -1,4 +1,4 @@
-"""What the papers' figures are drawn with: panels of lines, bars or violins, and the CSV of exactly their points."""
+"""Pictures of the papers' figures: panels beside each other with one legend, and the CSV of exactly their points."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from experiments.papers.common.panels import Panel
 from topo.errors import writing
 
 PANEL_INCHES, ALONE_INCHES = (4.6, 3.7), (6.6, 4.0)
-"""Width and height of panels beside each other, and of a single one."""
+"""Width and height of a panel that stands beside others, and of a single one."""
 MOST_COLUMNS = 3
-"""Of panels beside each other."""
+"""The largest number of panels in a row."""
 LEGEND_INCHES, LETTER_INCHES = 0.7, 0.058
-"""Width of a legend's entry without its text, and of a letter."""
+"""The width of a legend's entry without its text, and of a letter."""
 LEGEND_ROW_INCHES = 0.2
+"""The height of a row of the legend."""
 
 
 def draw_panel(panel: Panel, axes: Axes) -> None:
-    """Draw a panel on its axes."""
+    """Draw a panel on its axes, with labels, title and grid."""
     axes.set_xscale("log" if "x" in panel.log else "linear")
     axes.set_yscale("log" if "y" in panel.log else "linear")
     KINDS[panel.kind](panel, axes)
@@ -40,7 +41,7 @@ def draw_panel(panel: Panel, axes: Axes) -> None:
 
 
 def save(path: Path, *panels: Panel) -> None:
-    """The panels as PNG and SVG, with one legend for all of them, and their points as CSV."""
+    """Write the panels as PNG and SVG with one legend for all, and their points as CSV; `path` has no ending."""
     canvas = figure(panels)
     with writing(path), rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and edited
         path.parent.mkdir(parents=True, exist_ok=True)

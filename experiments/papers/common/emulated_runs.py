@@ -1,4 +1,4 @@
-"""The runs behind a figure: each plan on a network of its own, watched, judged and kept in one run folder."""
+"""The emulated runs behind a figure: each plan on a network of its own, watched, judged and kept in one run folder."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from traffic.runs.closed_loop import Interference, Progress, ReliableOptions
 
 @dataclass(frozen=True)
 class EmulatedRun:
-    """One run. `excuses` is what `interference` accounts for; `setting` is where it stands in the figure.
+    """One run of a figure. `setting` is its place in the figure, as the run's record keeps it.
 
-    `queue_packets`: how long the queue before every link is.
-    `emulate` runs it where it takes more than a network of its fabric with the plan's entries.
+    `excuses` are deviations that `interference` causes on purpose. `queue_packets` is the length of the queue before
+    every link. `emulate` runs it where more is needed than a network of the problem's fabric with the plan's entries.
     """
 
     name: str
@@ -52,7 +52,7 @@ class EmulatedRun:
 
 @dataclass(frozen=True)
 class EmulatedRuns:
-    """What came of all runs, in their order, and the folder that keeps it."""
+    """The outcomes of all runs, in their order, and the folder that keeps them."""
 
     folder: RunFolder
     outcomes: tuple[Outcome, ...]
@@ -60,7 +60,7 @@ class EmulatedRuns:
     reasons: tuple[str, ...]
 
     def tell(self, console: Console) -> None:
-        """Print the verdict of all runs together, why, and where everything is."""
+        """Print the verdict of all runs together, its reasons, and the folder."""
         console.print(f"verdict: [{VERDICT_STYLES.get(self.verdict, 'bold yellow')}]{self.verdict}[/]", highlight=False)
         for reason in shortened(self.reasons):
             console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
@@ -68,10 +68,10 @@ class EmulatedRuns:
 
 
 def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, console: Console) -> EmulatedRuns:
-    """Run them one after another; `run.json` says before what is to come. Raises `InakitError`.
+    """Run one after another on the target that the request names; `run.json` is written before. Raises `InakitError`.
 
-    Where this machine does not carry the runs' rates all are slowed down alike. What comes of them is told as if
-    they were not.
+    Where this machine does not carry the rates, all runs are slowed down by the same factor; outcomes are given at the
+    rates that were asked for.
     """
     target = choose_target(request.switch)
     check_machine()
@@ -95,9 +95,9 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
 
 
 def scale_of(runs: Sequence[EmulatedRun], target: Target, console: Console) -> float:
-    """What to slow all runs down by so that this machine carries them; says so unless it is 1.
+    """The factor by which all runs have to be slowed down so that this machine carries them; it is printed unless 1.
 
-    EmulatedRuns that are run in a way of their own keep their rates.
+    It is 1 where a run has an `emulate` of its own.
     """
     if any(run.emulate for run in runs):
         return 1.0
@@ -112,7 +112,7 @@ def scale_of(runs: Sequence[EmulatedRun], target: Target, console: Console) -> f
 
 
 def slowed(run: EmulatedRun, scale: float) -> EmulatedRun:
-    """The run at a scale of its rates."""
+    """The run with all rates multiplied by `scale`, and its timeouts adapted."""
     if scale == 1:
         return run
     return replace(
@@ -124,12 +124,12 @@ def slowed(run: EmulatedRun, scale: float) -> EmulatedRun:
 
 
 def part_of(progress: Progress, number: int, count: int) -> Progress:
-    """The progress of one of `count` runs, as part of that of all."""
+    """The progress of run `number` of `count`, from 0, as a part of the progress of all."""
     return lambda share: progress((number + share) / count)
 
 
 def measure(run: EmulatedRun, target: Target, folder: RunFolder, progress: Progress) -> Outcome:
-    """One run. Raises `RunError` when a switch dies or the traffic stalls."""
+    """Emulate one run. Raises `RunError` when a switch dies or the traffic stalls."""
     own = folder.path / run.name
     own.mkdir()
     save_plan(run.plan, own / "plan.json")
@@ -146,7 +146,7 @@ def measure(run: EmulatedRun, target: Target, folder: RunFolder, progress: Progr
 
 
 def new_record(runs: Sequence[EmulatedRun], target: Target, scale: float) -> RunRecord:
-    """The record before anything runs. All runs are on the first one's fabric, and slowed down to `scale`."""
+    """The record before anything runs; its fabric is the first run's, its scale the one to which all are slowed."""
     fabric = runs[0].problem.fabric
     return RunRecord(
         fabric={

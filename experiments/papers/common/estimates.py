@@ -1,7 +1,7 @@
 """Means over draws with their 95 % confidence intervals, as every figure shows them.
 
-The interval is Student's t interval of the mean over draws (seeds): with three draws, which some figures have, a
-bootstrap would be far too narrow. It is about the mean, not about single draws.
+A draw is what one seed gives. The interval is Student's t interval of the mean over draws: with three draws, which some
+figures have, a bootstrap would be far too narrow. It says where the mean is, not where single draws are.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from statistics import NormalDist, fmean, stdev
 
 CONFIDENCE = 0.95
 INTERVAL = "95 % interval of the mean (t, over draws)"
-"""What figures and their CSV files call the interval."""
+"""The name of the interval in figures and their CSV files."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A point of a figure: the mean over `draws`, and the ends of its interval, which a single draw does not have."""
+    """A point of a figure: the mean over `draws`, and the ends of its interval, which are None for a single draw."""
 
     value: float
     low: float | None
@@ -26,7 +26,7 @@ class Estimate:
     draws: tuple[float, ...]
 
     def map(self, function: Callable[[float], float]) -> Estimate:
-        """The estimate of a monotone function of the mean (not the mean of the function)."""
+        """The estimate of a monotone function of the mean, which is not the mean of the function."""
         ends = None if self.low is None or self.high is None else sorted((function(self.low), function(self.high)))
         low, high = ends or (None, None)
         return Estimate(function(self.value), low, high, tuple(map(function, self.draws)))
@@ -36,11 +36,11 @@ MISSING = Estimate(nan, None, None, ())
 """A point without any valid draw."""
 
 Series = Mapping[str, Sequence[Estimate]]
-"""By the name of a line, its points from left to right."""
+"""The points of each line, by its name, from left to right."""
 
 
 def estimate(draws: Sequence[float]) -> Estimate:
-    """The mean of the draws and its t interval."""
+    """The mean of one or more draws and its t interval."""
     mean = fmean(draws)
     if len(draws) < 2:
         return Estimate(mean, None, None, tuple(draws))
@@ -55,17 +55,17 @@ def ratio_of_means(above: Sequence[float], below: Sequence[float]) -> Estimate:
 
 
 def exact(value: float) -> Estimate:
-    """A value that was measured or computed once."""
+    """A value that was measured or computed once, so that it has no interval."""
     return estimate([value])
 
 
 def means(series: Series) -> dict[str, list[float]]:
-    """The means alone, for tables and statements."""
+    """The means without intervals, as tables and statements take them."""
     return {name: [point.value for point in points] for name, points in series.items()}
 
 
 def quantile(freedom: int) -> float:
-    """Student's t at 97.5 % for so many degrees of freedom: exact for 1 and 2, else Fisher's expansion (to 0.2 %)."""
+    """The 97.5 % quantile of Student's t: exact for 1 and 2 degrees of freedom, else Fisher's expansion (to 0.2 %)."""
     z, p = NormalDist().inv_cdf((1 + CONFIDENCE) / 2), (1 + CONFIDENCE) / 2
     if freedom == 1:
         return tan(pi * (p - 0.5))

@@ -1,4 +1,4 @@
-"""A figure of a paper as the command line knows it, and how one is asked for."""
+"""A figure of a paper as the command line knows it, and the request by which it is run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from rich.console import Console
 
 @dataclass(frozen=True)
 class Request:
-    """How a figure is wanted: `quick` is its cheaper variant, `switch` a target of `switch.targets`."""
+    """How a figure is to be run: `results` is the folder for its files, `quick` asks for its cheaper variant.
+
+    `switch` is a target of `switch.targets`, or auto.
+    """
 
     results: Path = Path("results")
     quick: bool = False
@@ -20,9 +23,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or a claim of a paper. `run` prints it, leaves it in the results, and returns the verdict.
+    """A figure or a claim of a paper. `run` prints it, leaves its files in the results, and returns the verdict.
 
-    `simulated`: it needs no emulated network.
+    A `simulated` figure needs no emulated network.
     """
 
     summary: str

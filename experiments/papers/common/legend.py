@@ -1,4 +1,4 @@
-"""TODO."""
+"""The legend under a figure's panels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.papers.common.panels import LINES, VIOLINS, Panel
 
 
 def legend(panels: Sequence[Panel]) -> list[Artist]:
-    """A handle for each name that no axis names; then for the paper's values, intervals and plans, if there are any."""
+    """The legend's entries: all names that are not on an axis, then the paper's values, intervals and plans, if any."""
     handles: dict[str, Artist] = {}
     for panel in sorted(panels, key=lambda panel: panel.kind != LINES):
         count = len(panel.series)
@@ -32,7 +32,7 @@ def legend(panels: Sequence[Panel]) -> list[Artist]:
 
 
 def handle(panel: Panel, name: str, width: float) -> Artist:
-    """What stands for a name in the legend."""
+    """The line or patch that stands for a name in the legend; `width` is that of its line, in points."""
     style = panel.style(name)
     if panel.kind == "lines":
         return Line2D([], [], color=style.color, linestyle=style.dash, marker=style.marker, linewidth=width, label=name)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Names, colours, markers, dashes and hatches of all methods: every plot of the papers takes them from here.
 
-Every two colours stay apart for full colour vision, for the three colour-blindnesses and in greyscale, as this file's
-test measures. Variants of one method share its colour and differ in marker and dash. Planners of `planner/own/` have
+Every two colours can be told apart with full colour vision, with the three kinds of colour-blindness and in greyscale,
+as tests measure. Variants of one method share its colour and differ in marker and dash. Planners of `planner/own/` have
 colours, markers and a hatch that no built-in method has.
 """
 
@@ -17,7 +17,7 @@ RED, NAVY, SKY, MINT, MUSTARD, PLUM, INK = "#B61100", "#2C23A3", "#19ABF3", "#2C
 BUILT_IN_COLORS = (RED, SKY, NAVY, MINT, MUSTARD, PLUM, INK)
 OWN_COLORS = ("#FF2BD1", "#A200FF", "#BD635D")
 OWN_MARKERS = ("*", "p", "H", "<")
-"""Three colours and four markers: twelve planners of one's own differ in one or the other."""
+"""With three colours and four markers, twelve planners of one's own differ in one or the other."""
 
 SOLID, DASHED, DOTTED = "-", "--", ":"
 OWN_DASH = (0, (4, 2, 1, 2))
@@ -26,7 +26,7 @@ Dash = str | tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Style:
-    """How a method is drawn: `dash` of its lines, `hatch` of its bars."""
+    """How a method is drawn, in matplotlib's words: `dash` is for its lines, `hatch` for its bars."""
 
     color: str
     marker: str = "o"
@@ -71,12 +71,12 @@ METHODS: Mapping[str, Style] = {
     "milp": Style(SKY, "X"),
     "no aggregation": Style(INK, ",", DASHED),
 }
-"""By the name that the papers' figures have. A planner's own name, in lower case, is found as well."""
+"""Styles by the names that the papers' figures have. `style_of` finds the names of planners, in lower case, as well."""
 
 VARIANTS = {
     "on the path": 0, "leaf-spine": 0, "by the nearest": 1, "fat-tree": 1, "Eq. (4)": 1, "capped": 1, "balanced": 1,
 }  # fmt: skip
-"""What may follow a method's name and ", ": the second variant has another marker and dash."""
+"""What may follow a method's name and ", ". Variants with 1 have another marker and dash than the method."""
 SECOND_MARKER = {
     "o": "h", "s": "d", "^": ">", "D": "X", "v": "1", "P": "+", "X": "x", "*": "4", "p": "3", "H": "2", "<": "|",
 }  # fmt: skip
@@ -107,7 +107,7 @@ def paper_name(method: str) -> str:
 
 
 def own_style(place: int) -> Style:
-    """The style of the planner at that place of `planner/own/`."""
+    """The style of a planner of `planner/own/`, of which there is a row; `place` counts from 0."""
     color, marker = OWN_COLORS[place % len(OWN_COLORS)], OWN_MARKERS[place % len(OWN_MARKERS)]
     return Style(color, marker, OWN_DASH, "//")
 
@@ -116,6 +116,6 @@ CATEGORY_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def categories(names: Iterable[str]) -> dict[str, Style]:
-    """Styles of what is no method (models, readings, phases of a run), by position."""
+    """Styles for up to seven names that are no methods (models, readings, phases of a run), by their order."""
     styles = [Style(color, marker) for color, marker in zip(BUILT_IN_COLORS, CATEGORY_MARKERS, strict=True)]
     return dict(zip(names, styles, strict=False))

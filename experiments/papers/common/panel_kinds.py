@@ -1,4 +1,4 @@
-"""TODO."""
+"""The kinds of panels: lines, bars and violins, each with intervals, the paper's values and planned values."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from experiments.papers.common.method_styles import Style
 from experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel
 
 MOST_LETTERS = 56
-"""Of names that stand beside each other under an axis."""
+"""The largest number of letters of all names that stand side by side under an axis; longer names stand aslant."""
 MARKER, BAR_MARKER = 9.5, 230.0
-"""Points: the size of the paper's markers, and the least width of all bars of a panel together with their gaps."""
+"""In points: the size of the paper's markers, and the least width of all bars of a panel together with their gaps,
+from which follows how wide a marker may be so that it is no wider than its bar."""
 FEWEST_DRAWS = 3
-"""With fewer an interval is so wide that the axes do not make room for it: it is cut off at their edge."""
+"""The interval of fewer draws is so wide that the axes make no room for it: it is cut off at their edge."""
 WIDEST, NARROWEST = 3.4, 1.3
-"""Points: the first line is the widest, so that one which coincides with it leaves its edges visible."""
+"""The widths of the first and the last line, in points. The first is the widest, so that a later line which coincides
+with it leaves its edges visible."""
 MOST_DODGE, DODGE = 14.0, 2.5
-"""Points by which the markers of all lines are spread at most, and of two neighbours."""
+"""In points: how far the first and the last line's markers are moved apart at most, and those of two neighbours."""
 PAPER, INTERVAL_ID, CUT_OFF, PLANNED = "paper", "interval", "interval of few draws", "planned"
-"""What parts of a drawing are called in its SVG."""
+"""The names of parts of a drawing in its SVG."""
 
 
 def draw_lines(panel: Panel, axes: Axes) -> None:
-    """A line for each name, with intervals; markers of neighbours are moved apart by some points."""
+    """Draw a line for each name, with intervals; the markers of different lines are moved apart by some points."""
     for number, name in enumerate(panel.series):
         draw_line(panel, axes, number, name)
     places = [float(place) for place in panel.places]
@@ -38,7 +40,7 @@ def draw_lines(panel: Panel, axes: Axes) -> None:
 
 
 def draw_line(panel: Panel, axes: Axes, number: int, name: str) -> None:
-    """One line, its intervals and the paper's values, all moved by its dodge."""
+    """Draw line `number` of a panel, its intervals, and its planned and the paper's values, all moved by its dodge."""
     style, count, found = panel.style(name), len(panel.series), panel.series[name]
     moved = axes.transData + ScaledTranslation(dodge(number, count) / 72, 0, axes.get_figure(root=True).dpi_scale_trans)  # type: ignore[union-attr]
     pen = Pen(axes, style.color, moved, 2 + number / 100)
@@ -54,7 +56,7 @@ def draw_line(panel: Panel, axes: Axes, number: int, name: str) -> None:
 
 
 def draw_bars(panel: Panel, axes: Axes) -> None:
-    """For each place a bar of each name, with its interval; a black line across it is what was planned."""
+    """Draw a bar of each name for each place, with its interval; a black line across a bar is the planned value."""
     width = 0.84 / len(panel.series)
     for position, (name, found) in enumerate(panel.series.items()):
         style, aside = panel.style(name), (position - (len(panel.series) - 1) / 2) * width
@@ -75,7 +77,10 @@ def draw_bars(panel: Panel, axes: Axes) -> None:
 
 
 def draw_violins(panel: Panel, axes: Axes) -> None:
-    """A violin of the draws for each name, a black line at their mean with its interval; equal draws have no violin."""
+    """Draw a violin of the draws for each name, and a black line at their mean, with its interval.
+
+    Draws that are all equal have no violin.
+    """
     (place,) = panel.places
     for at, (name, (point,)) in enumerate(panel.series.items()):
         style = panel.style(name)
@@ -88,7 +93,7 @@ def draw_violins(panel: Panel, axes: Axes) -> None:
 
 
 def beside(axes: Axes, x: float, point: Estimate, paper: float | None, style: Style, size: float = MARKER) -> None:
-    """The interval of a bar or violin, and the value that the paper prints for it, in black: both lie upon colour."""
+    """Draw, in black upon the coloured bar or violin, its interval and the value that the paper prints for it."""
     pen = Pen(axes, "black", axes.transData)
     pen.interval(x, point)
     if paper is not None:
@@ -96,7 +101,7 @@ def beside(axes: Axes, x: float, point: Estimate, paper: float | None, style: St
 
 
 def name_places(axes: Axes, names: Sequence[str]) -> None:
-    """Ticks with names, aslant where they are too long to stand side by side."""
+    """Name the places of the x axis, aslant where the names are too long to stand side by side."""
     if max(map(len, names)) * len(names) <= MOST_LETTERS:
         axes.set_xticks(range(len(names)), names, fontsize=8)
     else:
@@ -111,19 +116,19 @@ KINDS: Mapping[str, Callable[[Panel, Axes], None]] = {
 
 
 def dodge(number: int, count: int) -> float:
-    """How many points to the right of its place a line's marker stands."""
+    """How many points to the right of its place the marker of line `number` of `count` stands."""
     step = min(DODGE, MOST_DODGE / max(1, count - 1))
     return step * (number - (count - 1) / 2)
 
 
 def line_width(number: int, count: int) -> float:
-    """In points: each line is narrower than those that it is drawn over."""
+    """The width of line `number` of `count`, in points: each is narrower than those that it is drawn over."""
     return WIDEST - (WIDEST - NARROWEST) * number / max(1, count - 1)
 
 
 @dataclass(frozen=True)
 class Pen:
-    """Draws in one colour, moved by `transform`, and widens the axes to what it draws."""
+    """Draws in one colour, moved by `transform`, and widens the axes so that they contain what it draws."""
 
     axes: Axes
     color: str
@@ -131,7 +136,7 @@ class Pen:
     layer: float = 3.0
 
     def line(self, xs: Sequence[float], ys: Sequence[float], name: str, **more: object) -> None:
-        """The points, joined, under the name `name` in the SVG."""
+        """Draw the points, joined by a line; `name` is its name in the SVG, `more` are matplotlib's properties."""
         drawn = Line2D(xs, ys, color=self.color, transform=self.transform, zorder=self.layer, gid=name)
         drawn.set(**more)
         self.axes.add_artist(drawn)
@@ -140,13 +145,13 @@ class Pen:
             self.axes.autoscale_view()
 
     def interval(self, x: float, point: Estimate) -> None:
-        """The interval of a point, if it has one."""
+        """Draw the interval of a point, if it has one."""
         if point.low is not None and point.high is not None:
             name = INTERVAL_ID if len(point.draws) >= FEWEST_DRAWS else CUT_OFF
             self.line([x, x], [point.low, point.high], name, linewidth=1.0, marker="_", markersize=5.0)
 
     def hollow(self, x: float, value: float, marker: str, size: float = MARKER) -> None:
-        """A value that the paper prints: the method's marker, large, white inside and on top."""
+        """Draw a value that the paper prints: the method's marker, large, white inside and on top."""
         filled = marker if marker in Line2D.filled_markers else "o"
         self.line([x], [value], PAPER, linestyle="", marker=filled, markersize=size, markerfacecolor="white",
                   markeredgewidth=1.8, zorder=4.0)  # fmt: skip

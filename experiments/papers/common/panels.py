@@ -1,4 +1,4 @@
-"""What a panel of a figure shows, as data: its picture and its CSV are both made of this and of nothing else."""
+"""A panel of a figure as data: both its picture and its CSV are made of this and of nothing else."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from experiments.papers.common.estimates import Series
 from experiments.papers.common.method_styles import Style, style_of
 
 Place = str | float
+"""A place on the x axis: a number, or the name of a group of bars."""
 Values = Mapping[str, Sequence[float]]
-"""By the name of a line."""
+"""The values of each line, by its name, one for each place."""
 Printed = Mapping[str, Mapping[Place, float]]
 """The values that a paper prints: by the name of a line, then by place."""
 
@@ -19,10 +20,10 @@ LINES, BARS, VIOLINS = "lines", "bars", "violins"
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes: `series` over `places`, drawn as `kind` says.
+    """One pair of axes: `series` over `places`, drawn as lines, bars or violins.
 
-    `paper` has the values that the paper prints, `planned` what plans promise: by line, then by place. `styles` are
-    those of lines that are no methods. `log` names the logarithmic axes, "y" or "xy".
+    `paper` has the values that the paper prints, `planned` those that plans promise: by line, then by place. `styles`
+    are those of lines that are no methods. `log` names the logarithmic axes, as in "y" or "xy".
     """
 
     kind: str

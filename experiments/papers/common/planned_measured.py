@@ -1,4 +1,4 @@
-"""TODO."""
+"""Plans on emulated networks: every plan's planned sending rate beside its measured one, as a table and as bars."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.common.verdicts import DIFFERS, first_not_valid, is_near
 from experiments.run.outcome import Outcome
 from experiments.run.report import VERDICT_STYLES
 from experiments.run.tables import NamedTable
@@ -22,12 +21,20 @@ from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.trees.headroom import with_room_for_results
-from traffic.measure.verdict import VALID
+from traffic.measure.verdict import VALID, Verdict, worst_of
 
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 102_400, 51_200
 
+NEAR = 0.05
+"""A measured rate bears out the planned one if it differs by at most this share of it."""
+
 Planned = tuple[Problem, Mapping[str, Plan]]
-"""A problem, and plans for it by name."""
+"""A problem, and plans for it by the names of their planners."""
+
+
+def is_near(measured: float, planned: float) -> bool:
+    """Whether a measured rate bears out the planned one."""
+    return abs(measured / planned - 1) <= NEAR
 
 
 @dataclass(frozen=True)
@@ -43,21 +50,24 @@ class RateRow:
 
     @property
     def ratio(self) -> float:
+        """The measured rate over the planned one."""
         return self.measured_bps / self.planned_bps
 
     @property
     def holds(self) -> bool:
+        """Whether all sums were exact and the measured rate bears out the planned one."""
         return self.exact and is_near(self.measured_bps, self.planned_bps)
 
 
 def bytes_of(request: Request) -> int:
+    """The gradient's size for a request; a quick one has half of it."""
     return QUICK_GRADIENT_BYTES if request.quick else GRADIENT_BYTES
 
 
 def run_plans(
     figure: str, planned: Mapping[str, Planned], console: Console, request: Request
 ) -> tuple[list[RateRow], str]:
-    """Run all plans and print what came of them, with a run_plans folder for each network; the first verdict but VALID."""
+    """Run all plans, which are given by network, and print their rates; the rows, and the worst verdict."""
     rows, verdicts = [], []
     for network, (problem, plans) in planned.items():
         runs = [EmulatedRun(name, problem, with_room_for_results(problem, plan)) for name, plan in plans.items()]
@@ -68,14 +78,14 @@ def run_plans(
         )
         done.tell(console)
         rows += own
-        verdicts += [done.verdict, VALID if all(row.holds for row in own) else DIFFERS]
+        verdicts += [done.verdict, VALID if all(row.holds for row in own) else Verdict.DIFFERS]
         save(done.folder.path / "figure", panel(own))
     console.print(table_of(rows))
-    return rows, first_not_valid(verdicts)
+    return rows, worst_of(verdicts)
 
 
 def panel(rows: Sequence[RateRow]) -> Panel:
-    """The measured rates of one network, with the planned ones."""
+    """Bars of the measured rates on one network, with the planned ones."""
     places = list(dict.fromkeys(row.network for row in rows))
     series = {row.planner: [exact(row.measured_bps / 1e3)] for row in rows}
     planned = {row.planner: [row.planned_bps / 1e3] for row in rows}
@@ -83,12 +93,14 @@ def panel(rows: Sequence[RateRow]) -> Panel:
 
 
 def row_of(network: str, run: EmulatedRun, outcome: Outcome) -> RateRow:
+    """The row of one run."""
     planned_bps = evaluate(run.problem, run.plan).sending_rate_bps
     measured = outcome.measured
     return RateRow(network, run.name, planned_bps, measured.sending_rate_bps, bool(measured.exact), outcome.verdict)
 
 
 def table_of(rows: Sequence[RateRow]) -> NamedTable:
+    """A row for each plan on each network, rates in kbit/s."""
     table = Table(title="sending rate (kbit/s)", box=SIMPLE_HEAD)
     for heading in ("network", "planner"):
         table.add_column(heading, no_wrap=True)

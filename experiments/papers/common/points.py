@@ -38,7 +38,7 @@ class PointRow:
 
 
 def rows(panel: Panel) -> Iterator[PointRow]:
-    """All points of a panel, line by line; then what the paper prints where there is no point of ours."""
+    """All points of a panel, line by line; then the paper's values at places where we have no point."""
     for name, points in panel.series.items():
         paper, planned = panel.paper.get(name, {}), panel.planned.get(name, ())
         for place, point in enumerate(points):
@@ -67,7 +67,7 @@ def rows(panel: Panel) -> Iterator[PointRow]:
 
 
 def write(path: Path, panels: Sequence[Panel]) -> None:
-    """All points of a figure's panels as CSV; an empty cell is a value that there is not."""
+    """Write all points of a figure's panels as CSV; the cell of a value that does not exist is empty."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)

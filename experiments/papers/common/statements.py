@@ -1,4 +1,4 @@
-"""What a paper says of its figures, held against what was measured. This file alone decides what holds and differs."""
+"""Sentences of a paper about its figures, compared with our values. This file alone decides what holds and differs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import pairwise
 from rich.table import Table
 
 ABOUT = 0.1
-"""How far a figure may be from the paper's, relatively."""
+"""A value is about the paper's if it differs by at most this share of it."""
 WAVER = 0.02
-"""How far, relatively, a curve that rises may fall in between, and values in an order may be the wrong way round."""
+"""By this share a curve that rises may fall in between, and values in an order may be the wrong way round."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of the paper, or an order of its curves; our figures for it, and whether they bear it out."""
+    """A sentence of the paper, or an order of its curves; our values for it, and whether they bear it out."""
 
     says: str
     ours: str
@@ -24,70 +24,70 @@ class Statement:
 
 
 def is_about(says: str, value: float, paper: float) -> Statement:
-    """The value is the paper's within 10 %."""
+    """The statement that a value is about the paper's, which holds within 10 %."""
     return Statement(says, f"{value:.3g}", abs(value / paper - 1) <= ABOUT)
 
 
 def is_below(says: str, value: float, most: float) -> Statement:
-    """The value is `most` at most."""
+    """The statement that a value is at most `most`."""
     return Statement(says, f"{value:.3g}", value <= most)
 
 
 def is_above(says: str, value: float, least: float) -> Statement:
-    """The value is `least` at least."""
+    """The statement that a value is at least `least`."""
     return Statement(says, f"{value:.3g}", value >= least)
 
 
 def spans(says: str, values: Iterable[float], low: float, high: float) -> Statement:
-    """The values reach from about `low` to about `high`."""
+    """The statement that values reach from `low` to `high`, which holds if both ends are within 10 %."""
     found = list(values)
     holds = abs(min(found) / low - 1) <= ABOUT and abs(max(found) / high - 1) <= ABOUT
     return Statement(says, f"{min(found):.3g} to {max(found):.3g}", holds)
 
 
 def rises(says: str, values: Sequence[float]) -> Statement:
-    """From the first to the last; in between it may waver by 2 %."""
+    """The statement that values rise from the first to the last; in between each may be 2 % below the one before."""
     steady = all(later >= (1 - WAVER) * earlier for earlier, later in pairwise(values))
     return Statement(says, shown(values), steady and values[-1] > values[0])
 
 
 def falls(says: str, values: Sequence[float]) -> Statement:
-    """From the first to the last; in between it may waver by 2 %."""
+    """The statement that values fall from the first to the last; in between each may be 2 % above the one before."""
     return Statement(says, shown(values), rises("", values[::-1]).holds)
 
 
 def is_level(says: str, values: Sequence[float]) -> Statement:
-    """All values are within 10 % of their middle."""
+    """The statement that values stay level, which holds if all are within 10 % of the middle between the extremes."""
     return Statement(says, shown(values), max(values) <= min(values) * (1 + ABOUT) / (1 - ABOUT))
 
 
 def crosses(says: str, values: Sequence[float], other: Sequence[float]) -> Statement:
-    """The values begin below the other ones and end above them."""
+    """The statement that values begin below the other ones and end above them."""
     ours = f"{values[0]:.3g} to {values[-1]:.3g}, the other {other[0]:.3g} to {other[-1]:.3g}"
     return Statement(says, ours, values[0] < other[0] and values[-1] > other[-1])
 
 
 Curves = Mapping[str, Sequence[float]]
-"""By the name of a line, its values from left to right."""
+"""The values of each line, by its name, from left to right."""
 
 
 def in_order(says: str, highest_first: Sequence[str], curves: Curves, places: Sequence[object]) -> Iterator[Statement]:
-    """For each two neighbours of an order one statement: at every place the former has the higher value.
+    """One statement for each two neighbours of an order: the former has the higher value at every place.
 
-    A row that differs names the places where it is the other way round by more than 2 %.
+    A statement that differs names the places where it is the other way round by more than 2 %.
     """
     for upper, lower in pairwise(highest_first):
         yield is_over(f"{says}: {upper} above {lower}", (curves[upper], curves[lower]), places)
 
 
 def is_highest(says: str, best: str, others: Iterable[str], curves: Curves, places: Sequence[object]) -> Statement:
-    """At every place no other curve is above that of `best`."""
+    """The statement that at every place no other curve is above that of `best`."""
     rivals = [max(values) for values in zip(*(curves[other] for other in others), strict=True)]
     return is_over(f"{says}: {best} is highest", (curves[best], rivals), places)
 
 
 def is_lowest(says: str, best: str, others: Iterable[str], curves: Curves, places: Sequence[object]) -> Statement:
-    """At every place no other curve is below that of `best`."""
+    """The statement that at every place no other curve is below that of `best`."""
     rivals = [min(values) for values in zip(*(curves[other] for other in others), strict=True)]
     return is_over(f"{says}: {best} is lowest", (rivals, curves[best]), places, ours_first=False)
 
@@ -95,7 +95,10 @@ def is_lowest(says: str, best: str, others: Iterable[str], curves: Curves, place
 def is_over(
     says: str, pair: tuple[Sequence[float], Sequence[float]], places: Sequence[object], *, ours_first: bool = True
 ) -> Statement:
-    """The first curve of a pair is over the second at every place."""
+    """The statement that the first curve of a pair is nowhere more than 2 % below the second.
+
+    With `ours_first` false our value, which is printed first, is the second curve's.
+    """
     pairs = list(zip(places, *pair, strict=True))
     wrong = [found for found in pairs if found[1] < (1 - WAVER) * found[2]]
     if len(pairs) == 1:
@@ -109,21 +112,23 @@ def is_over(
 
 
 def compared(found: tuple[object, float, float], ours_first: bool) -> str:
+    """Two values at a place, ours first: "5 to 7"."""
     _, first, second = found if ours_first else (found[0], found[2], found[1])
     return f"{first:.3g} to {second:.3g}"
 
 
 def one_line(place: object) -> str:
+    """The name of a place without line breaks."""
     return str(place).replace("\n", " ")
 
 
 def shown(values: Iterable[float]) -> str:
-    """The values in a row, with three digits."""
+    """The values in a row, with three digits each."""
     return ", ".join(f"{value:.3g}" for value in values)
 
 
 def table_of(statements: Iterable[Statement]) -> Table:
-    """A row for each statement: the paper's, ours, and *holds* or *differs*."""
+    """A row for each statement: the paper's sentence, our values, and *holds* or *differs*."""
     table = Table("the paper's text", "ours", "")
     for statement in statements:
         table.add_row(statement.says, statement.ours, "[green]holds[/]" if statement.holds else "[red]differs[/]")

@@ -1,4 +1,4 @@
-"""Sweeps that can be interrupted: every result is a line of JSON, and what is there already is not computed again."""
+"""Sweeps that can be interrupted: every result is a line of JSON, and results that are kept are not computed again."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from traffic.measure.verdict import VALID
 
 Value = str | int | float
 Trial = Mapping[str, Value]
-"""What is measured: {"network": "fattree", "scheme": "aro", "workers": 90, "seed": 3}."""
+"""One measurement that is asked for: {"network": "fattree", "scheme": "aro", "workers": 90, "seed": 3}."""
 Result = Mapping[str, Value]
-"""What came out: {"rate_bps": 5.2e9, "seconds": 0.01}."""
+"""What a measurement gives: {"rate_bps": 5.2e9, "seconds": 0.01}."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The results of a sweep, by trial."""
+    """The results of a sweep, by `name_of` their trials."""
 
     results: dict[str, Result]
 
     def result(self, trial: Trial) -> Result:
+        """The result of a trial of the sweep."""
         return self.results[name_of(trial)]
 
     def of(self, key: str, trials: Iterable[Trial]) -> list[float]:
@@ -38,6 +39,7 @@ class Measured:
         return [float(self.result(trial)[key]) for trial in trials]
 
     def mean(self, key: str, trials: Iterable[Trial]) -> float:
+        """The mean of `key` over the trials."""
         return fmean(self.of(key, trials))
 
     def estimate(self, key: str, trials: Iterable[Trial]) -> Estimate:
@@ -52,9 +54,9 @@ def sweep(
     console: Console,
     processes: int = 1,
 ) -> Measured:
-    """Measure the trials that `file` does not have, adding each to it at once. Trials may come in any order.
+    """Measure the trials that `file` does not contain, and add each result to it at once; the results of all trials.
 
-    A result with a verdict other than VALID is none, and is measured again.
+    A result whose `verdict` is not VALID does not count, and is measured again in the next sweep.
     """
     wanted = {name_of(trial): trial for trial in trials}
     known = dict(read(file))
@@ -74,7 +76,7 @@ def sweep(
 
 
 def in_order(measure: Callable[[Trial], Result], trials: Sequence[Trial], processes: int) -> Iterator[Result]:
-    """The result of each trial; with several processes `measure` has to be a function of a module."""
+    """The result of each trial, in order; with several processes `measure` has to be a function of a module."""
     if processes == 1 or len(trials) < processes:
         yield from map(measure, trials)
         return
@@ -83,16 +85,17 @@ def in_order(measure: Callable[[Trial], Result], trials: Sequence[Trial], proces
 
 
 def leave_interrupts_to_the_first() -> None:
-    """The process that started the others ends them."""
+    """Ignore Ctrl-C in a process of a pool: the process that started the pool ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def name_of(trial: Trial) -> str:
+    """A trial as a text that is the same for equal trials."""
     return json.dumps(trial, sort_keys=True)
 
 
 def read(file: Path) -> Iterator[tuple[str, Result]]:
-    """The valid results of a file's whole lines; one that an interruption cut off is left out."""
+    """The names and results of the valid trials in a file; a line that an interruption cut off is left out."""
     if not file.exists():
         return
     for line in file.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Tables of a figure's values: a row for each line, a column for each place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.table import Table
 
 
 def table_of(title: str, axis: str, places: Sequence[object], values: Mapping[str, Sequence[float | None]]) -> Table:
-    """A row for each name, a column for each place."""
+    """A table with a row for each name and a column for each place; `axis` is the heading of the names."""
     table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, padding=0)
     table.add_column(axis, min_width=20)
     for place in places:
@@ -20,5 +20,5 @@ def table_of(title: str, axis: str, places: Sequence[object], values: Mapping[st
 
 
 def number(value: float | None) -> str:
-    """Three digits, or as many as there are before the point."""
+    """A value with three digits, or all that it has before the point; "-" for None."""
     return "-" if value is None else f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,11 +1,11 @@
-"""GOAT's Figure 13 with real packets: what links carry as the workers' rates spread, by slot policy.
+"""GOAT's Figure 13 by real packets: the traffic on all links over the spread of the workers' rates, by slot policy.
 
-The paper computes it (section IV-C); here its testbed is emulated (section IV-B): three switches with 20 MB each for
-the 44 MB of ResNet-18, so 116 slots for a gradient of 256 fragments. What decides is by how many fragments a worker
-may be ahead of the slowest. The paper's workers send at their rates whatever has come back: here a window is the
-whole gradient, and no timeout is shorter than a straggler is late. With windows of 16 and 32, far fewer than slots, ATP
-and ESA stay below GOAT; at 64 ATP is above it, at 128 both. What is sent again counts: so they may exceed no
-aggregation at all.
+The paper computes the figure (section IV-C). Here its testbed (section IV-B) is emulated: three switches with 20 MB
+each for the 44 MB of ResNet-18, which makes 116 slots for a gradient of 256 fragments. What decides is how many
+fragments a worker may be ahead of the slowest one. The paper's workers send at their rates whatever results come back,
+so here a window is the whole gradient, and no timeout is shorter than stragglers are late. With windows of 16 and 32,
+far fewer than slots, ATP and ESA stay below GOAT; with 64 ATP is above it, with 128 both are. Packets that are sent
+again count, so that ATP and ESA may cause more traffic than no aggregation at all.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def run(console: Console, request: Request) -> str:
 
 
 def point(setting: AsynchronyRun, outcome: Outcome) -> AsynchronyPoint:
-    """The paper's metrics (section IV-A). Its in-network aggregation amount is the models' size less the PS ingress."""
+    """A run's point in the figure, in the paper's metrics (section IV-A).
+
+    The in-network aggregation amount is the size of all workers' models less the PS ingress.
+    """
     problem, figures = testbed(), measured_figures(outcome.measured, outcome.monitor)
     busy = sum(events[Event.COLLISION] + events[Event.EVICTED] for _, events in switch_events(outcome.monitor))
     models = len(problem.jobs[0].workers) * FRAGMENTS * FRAGMENT.wire_bytes
@@ -70,5 +73,5 @@ def point(setting: AsynchronyRun, outcome: Outcome) -> AsynchronyPoint:
 
 
 def unaggregated() -> int:
-    """Transfers of a fragment from all workers to the PS when nothing is summed: three links each."""
+    """How often a fragment crosses a link when nothing is summed: each worker's crosses three links to the PS."""
     return 3 * len(testbed().jobs[0].workers)

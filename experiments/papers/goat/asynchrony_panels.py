@@ -1,4 +1,4 @@
-"""TODO."""
+"""The picture of GOAT's emulated Figure 13: overhead and PS ingress over the spread, and overhead over windows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NOTHING_SUMMED = "no aggregation"
 
 
 def panels(points: Sequence[AsynchronyPoint], unaggregated: int) -> list[Panel]:
-    """The paper's figure, the PS's part of it, and where several windows were measured, the overhead over these.
+    """The paper's figure, the PS ingress beside it, and, if several windows were measured, the overhead over windows.
 
-    `unaggregated`: transfers of a fragment without any aggregation.
+    `unaggregated` is how many links a fragment crosses without any aggregation, which is drawn as a line.
     """
     spreads, windows = over_spread(points), over_window(points)
     found = [
@@ -46,7 +46,7 @@ def panel(
     title: str = "",
     floor: int | None = None,
 ) -> Panel:
-    """A line for each policy over `axis`, with a gap where no run was valid."""
+    """A line for each policy over `axis`, with a gap where no run was valid; `floor` is drawn as no aggregation."""
     places = sorted({getattr(mean, axis) for mean in found})
     at = {(mean.policy, getattr(mean, axis)): mean.estimate(value) for mean in found}
     policies = dict.fromkeys(mean.policy for mean in found)

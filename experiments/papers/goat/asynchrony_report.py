@@ -1,4 +1,4 @@
-"""What a person sees of GOAT's asynchrony: a table of means over the draws, what they say, and the figure."""
+"""Means over the draws of GOAT's emulated Figure 13: a table, a conclusion, and the statements about the curves."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from traffic.measure.verdict import VALID
 
 @dataclass(frozen=True)
 class AsynchronyPoint:
-    """One run, bytes of whole frames.
+    """The figures of one run; bytes are those of whole frames.
 
-    `transfers`: over how many links a fragment goes, in all and those sent again. `collisions`: how often one found
-    its slot taken, and went on alone or put out what was there.
+    `transfers` is how many links a fragment crosses on average, by all its packets and those sent again. `collisions`
+    counts fragments that found their slot taken and went on alone or evicted what was there.
     """
 
     policy: str
@@ -39,7 +39,7 @@ class AsynchronyPoint:
 
 @dataclass(frozen=True)
 class Mean:
-    """The draws of one place in the figure, of which only valid ones count."""
+    """The runs of one place in the figure, of which only valid ones count; `runs` is the number of all."""
 
     policy: str
     spread: float
@@ -48,6 +48,7 @@ class Mean:
     runs: int
 
     def of(self, value: Callable[[AsynchronyPoint], float]) -> float:
+        """The mean of a figure over the valid runs, of which there must be one."""
         return fmean(map(value, self.valid))
 
     def estimate(self, value: Callable[[AsynchronyPoint], float]) -> Estimate:
@@ -56,7 +57,7 @@ class Mean:
 
 
 def means(points: Iterable[AsynchronyPoint]) -> list[Mean]:
-    """One for each place, in the order of the first points there."""
+    """A mean for each place in the figure, in the order in which the places first occur."""
     places: dict[tuple[str, float, int], list[AsynchronyPoint]] = {}
     for point in points:
         places.setdefault((point.policy, point.spread, point.window), []).append(point)
@@ -67,13 +68,13 @@ def means(points: Iterable[AsynchronyPoint]) -> list[Mean]:
 
 
 def over_spread(points: Sequence[AsynchronyPoint]) -> list[Mean]:
-    """The figure itself: what was measured with the widest window, by spread."""
+    """The means of the figure itself, which has the widest window, by spread."""
     widest = max(point.window for point in points)
     return sorted(means(point for point in points if point.window == widest), key=lambda mean: mean.spread)
 
 
 def over_window(points: Sequence[AsynchronyPoint]) -> list[Mean]:
-    """What was measured where there are narrower windows too, by window; empty where there are none."""
+    """The means at the spread at which several windows were measured, by window; empty where none were."""
     widest = max(point.window for point in points)
     spreads = {point.spread for point in points if point.window < widest}
     return sorted(means(point for point in points if point.spread in spreads), key=lambda mean: mean.window)
@@ -91,7 +92,7 @@ COLUMNS: tuple[tuple[str, Callable[[AsynchronyPoint], float], str], ...] = (
 
 
 def means_table(axis: str, found: Sequence[Mean]) -> Table:
-    """A row for each mean; `axis` ("spread", "window") is what sets rows apart. What was overloaded is no result."""
+    """A row for each mean, grouped by `axis`, which is "spread" or "window". A place without a valid run has none."""
     caption = "on all links, links that a fragment takes; aggregated in the network; PS ingress"
     table = Table(caption=caption, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(axis, justify="right", no_wrap=True)
@@ -107,6 +108,7 @@ def means_table(axis: str, found: Sequence[Mean]) -> Table:
 
 
 def cells(mean: Mean) -> Iterator[str]:
+    """A table row's cells of one mean: its figures, and how many of the runs are valid."""
     for _, value, form in COLUMNS:
         yield format(mean.of(value), form) if mean.valid else "-"
     style = "green" if len(mean.valid) == mean.runs else "bold red"
@@ -114,7 +116,7 @@ def cells(mean: Mean) -> Iterator[str]:
 
 
 def conclusion(points: Sequence[AsynchronyPoint]) -> Iterator[str]:
-    """By policy, how the overhead at the widest spread compares with that at equal rates."""
+    """A sentence for each policy: its overhead at the largest spread compared with that at equal rates."""
     for policy, curve in curves(over_spread(points), "spread", transfers).items():
         (_, first), (spread, last) = curve[0], curve[-1]
         change = f"{last / first - 1:+.0%}"
@@ -122,7 +124,7 @@ def conclusion(points: Sequence[AsynchronyPoint]) -> Iterator[str]:
 
 
 def said(points: Sequence[AsynchronyPoint]) -> Iterator[Statement]:
-    """The text on Figure 13, of what was measured with the widest window."""
+    """The text's sentences about Figure 13, for the widest window."""
     found = curves(over_spread(points), "spread", transfers)
     goat = [value for _, value in found.get("goat", [])]
     for policy in ("esa", "atp"):
@@ -133,17 +135,19 @@ def said(points: Sequence[AsynchronyPoint]) -> Iterator[Statement]:
 
 
 def transfers(point: AsynchronyPoint) -> float:
+    """How many links a fragment crosses on average."""
     return point.transfers
 
 
 def ingress_kb(point: AsynchronyPoint) -> float:
+    """The PS ingress in kB."""
     return point.ps_ingress_bytes / 1e3
 
 
 def curves(
     found: Sequence[Mean], axis: str, value: Callable[[AsynchronyPoint], float]
 ) -> dict[str, list[tuple[float, float]]]:
-    """By policy, its valid means over `axis`."""
+    """For each policy, its valid means as pairs of a place on `axis` and a value."""
     result: dict[str, list[tuple[float, float]]] = {}
     for mean in found:
         if mean.valid:

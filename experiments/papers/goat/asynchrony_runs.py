@@ -1,4 +1,4 @@
-"""TODO."""
+"""The runs behind GOAT's Figure 13 by real packets: testbed, spreads, windows, and the policies that are compared."""
 
 from __future__ import annotations
 
@@ -17,23 +17,27 @@ from traffic.measure.fidelity import Excuses
 from traffic.wire.packet_format import FRAGMENT
 
 FRAGMENTS = SHARED_WINDOW
-"""Of a gradient: as many as may be on their way where slots are shared."""
+"""The fragments of a gradient: as many as may be on their way at once where slots are shared."""
 SLOTS = FRAGMENTS * 20 // 44
-"""Of a switch: its memory over ResNet-18's size (section IV-B)."""
+"""The slots of a switch: as large a part of a gradient as its 20 MB are of ResNet-18's 44 MB (section IV-B)."""
 CAPACITY_BPS = 20e6
 RATE_BPS = 1.3e6
-"""500 fragments a second; all eight workers' fit the link to the PS unaggregated, so no queue adds to the spread."""
+"""A worker's mean rate, 500 fragments a second. Unaggregated, eight of them still fit the link to the PS, so that no
+queue adds to the spread."""
 SPREADS, QUICK_SPREADS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5), (0.0, 0.2, 0.4)
 WINDOWS = (16, 32, 64, 128, FRAGMENTS)
 WINDOWS_SPREAD = 0.2
-"""The paper's own (section IV-C), at which windows are compared."""
+"""The paper's own spread (section IV-C), at which windows are compared."""
 DRAWS = 3
-"""Of the workers' rates: each measured with every policy."""
+"""Draws of the workers' rates, each of which is measured with every policy."""
 
 
 @dataclass(frozen=True)
 class AsynchronyRun:
-    """Where a run stands in the figure: `spread` is the standard deviation of the rates' shares, `draw` their seed."""
+    """A run's place in the figure: `spread` is the standard deviation of the rates' shares, `draw` their seed.
+
+    `window` is the number of fragments that a worker may have on their way.
+    """
 
     policy: str
     spread: float
@@ -41,10 +45,11 @@ class AsynchronyRun:
     window: int = FRAGMENTS
 
     def emulated_run(self) -> EmulatedRun:
+        """The run on the testbed, with workers that send at the drawn rates."""
         problem = testbed()
         shares = Stragglers(self.spread, seed=self.draw).shares(problem)
         workers = frozenset(worker for job in problem.jobs for worker in job.workers)
-        # Windows that shrink lower the rates, and who waits for somebody slower is behind his pace: no machine's fault.
+        # Windows that shrink lower the rates, and workers that wait for a slower one fall behind: no machine's fault.
         excuses = Excuses(hosts=workers if self.spread else frozenset(), rates=True)
         return EmulatedRun(
             f"{self.policy}-spread{self.spread:g}-window{self.window}-draw{self.draw}",
@@ -58,7 +63,7 @@ class AsynchronyRun:
 
 
 def settings(*, quick: bool) -> Iterator[AsynchronyRun]:
-    """Every spread with every policy; then, unless `quick`, narrower windows. Without spread one draw is all."""
+    """Every spread with every policy; then, unless `quick`, narrower windows. Equal rates are drawn only once."""
     policies = [*(policy for policy in PLANS if policy != "shadow-copy" or not quick), *own_planners()]
     for spread in QUICK_SPREADS if quick else SPREADS:
         for policy in policies:
@@ -69,7 +74,7 @@ def settings(*, quick: bool) -> Iterator[AsynchronyRun]:
 
 
 def testbed() -> Problem:
-    """GOAT's testbed with a job of eight workers, for one iteration: in the next, ATP's windows have shrunk already."""
+    """GOAT's testbed with a job of eight workers for one iteration: in a second one ATP's windows would have shrunk."""
     fabric = with_aggregators(goat_testbed(capacity_bps=CAPACITY_BPS), slots=SLOTS)
     workers = tuple(host.name for host in fabric.hosts if host.name != "ps")
     job = Job(1, workers, ("ps",), FRAGMENTS * 4 * FRAGMENT.values)
@@ -80,8 +85,8 @@ PLANS: dict[str, Callable[[Problem], Plan]] = {
     **{name: SCHEMES[name] for name in ("atp", "esa", "goat")},
     "shadow-copy": everywhere("shadow-copy"),
 }
-"""What is compared. Shadow copies (SwitchML's, below a PS) are not in the figure: they never let a worker be further
-ahead than it has slots."""
+"""The plans that are compared. Shadow copies (SwitchML's, here below a PS) are not in the paper's figure: they never
+let a worker be ahead by more fragments than it has slots."""
 
 
 def plan_by(policy: str, problem: Problem) -> Plan:

@@ -1,4 +1,4 @@
-"""The two fabrics of GOAT's simulations as its algorithms see them: distances, and who passes which INA switch."""
+"""The two fabrics of GOAT's simulations as its algorithms see them: distances, and which workers pass which switch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NETWORKS: dict[str, Callable[[], Fabric]] = {
 
 
 Way = list[tuple[str, int]]
-"""The nodes behind where it begins, each with the links until there."""
+"""A way to the PS: the nodes after its beginning, each with the number of links until it."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,18 @@ class Drawn:
 
     @property
     def switches(self) -> list[str]:
+        """The programmable switches."""
         return [switch.name for switch in self.fabric.switches if switch.ina]
 
     def hops(self, a: str, b: str) -> int:
-        """D: links of a shortest path."""
+        """The number of links of a shortest path, the paper's D."""
         return distances(self.fabric.name)[a][b]
 
     def gina(self, sizes: np.ndarray, memory: float) -> Gina:
-        """Workers of one rack are one group."""
+        """GOAT's problem GINA on this fabric: sub-models of these sizes, and `memory` per switch in the same unit.
+
+        The workers of a rack are one group, because their distances are equal.
+        """
         racks: dict[str, list[str]] = {}
         for worker in self.workers:
             racks.setdefault(self.fabric.tor_of(worker), []).append(worker)
@@ -61,17 +65,17 @@ class Drawn:
 
     @property
     def links(self) -> int:
-        """Links of all workers' shortest paths together."""
+        """The number of links of all workers' shortest paths together."""
         return sum(self.hops(worker, self.server) for worker in self.workers)
 
     def next_hop(self, node: str) -> str:
-        """Of the neighbours nearest to the PS one, drawn by a hash of the seed and the switch."""
+        """One of the neighbours that are nearest to the PS, drawn by the seed and the node."""
         least = min(self.hops(peer, self.server) for peer in self.fabric.neighbors[node])
         nearest = [peer for peer in self.fabric.neighbors[node] if self.hops(peer, self.server) == least]
         return random.Random(f"{self.seed} {node}").choice(nearest)
 
     def way(self, node: str) -> Way:
-        """The way to the PS by `next_hop`."""
+        """The way from a node to the PS by `next_hop`."""
         way: Way = []
         while node != self.server:
             node = self.next_hop(node)
@@ -79,7 +83,10 @@ class Drawn:
         return way
 
     def slot_tree(self, routing: str) -> SlotTree:
-        """ATP's and ESA's: whoever passes a programmable switch is summed there, if two workers or more pass it."""
+        """The switches where ATP and ESA sum: all programmable ones that at least two workers pass.
+
+        `routing` is a name of `ROUTINGS`. A worker's packets enter the tree at the first such switch on its way.
+        """
         ways = [ROUTINGS[routing](self, worker) for worker in self.workers]
         passing = {switch: sum(any(node == switch for node, _ in way) for way in ways) for switch in self.switches}
         summing = {switch: number for number, switch in enumerate(s for s in self.switches if passing[s] > 1)}
@@ -93,12 +100,12 @@ class Drawn:
 
 
 def along_the_path(drawn: Drawn, worker: str) -> Way:
-    """A shortest path to the PS, whatever is on it."""
+    """A shortest path to the PS, whichever switches are on it."""
     return drawn.way(worker)
 
 
 def by_the_nearest(drawn: Drawn, worker: str) -> Way:
-    """To the nearest programmable switch, if the PS is not as near, and from there to the PS."""
+    """The way by the nearest programmable switch, unless the PS is as near; from there a shortest path."""
     tor = drawn.fabric.tor_of(worker)
     near = min(drawn.switches, key=lambda s: (drawn.hops(worker, s), random.Random(f"{drawn.seed} {tor} {s}").random()))
     links = drawn.hops(worker, near)
@@ -111,7 +118,7 @@ ROUTINGS: dict[str, Callable[[Drawn, str], Way]] = {"path": along_the_path, "nea
 
 
 def draw(network: str, workers: int, seed: int, share: float) -> Drawn:
-    """PS and workers at random hosts, INA on a random share of the switches."""
+    """A draw: PS and workers at random hosts of a network of `NETWORKS`, INA on a random share of its switches."""
     fabric = NETWORKS[network]()
     server, *chosen = random.Random(f"hosts {seed}").sample([host.name for host in fabric.hosts], workers + 1)
     return Drawn(with_ina(fabric, share=share, seed=seed), server, tuple(chosen), seed)
@@ -119,7 +126,7 @@ def draw(network: str, workers: int, seed: int, share: float) -> Drawn:
 
 @cache
 def distances(fabric: str) -> dict[str, dict[str, int]]:
-    """Hops between all nodes of one of `NETWORKS`, by the fabric's name."""
+    """The numbers of links between all nodes of one of `NETWORKS`, which is given by its fabric's name."""
     (found,) = [build() for build in NETWORKS.values() if build().name == fabric]
     graph = nx.Graph([(link.a, link.b) for link in found.links])
     return {node: dict(lengths) for node, lengths in nx.all_pairs_shortest_path_length(graph)}

@@ -1,7 +1,7 @@
 """GOAT's Figures 10 to 13: GOAT, ESA, ATP and Geryon on a leaf-spine and a fat-tree, under asynchronous arrival.
 
-What the paper leaves open is chosen, or shown both ways, as `NOTES.md` explains: workers' rates have a mean of half a
-link's; ESA and ATP sum on the shortest path to the PS, or go by the nearest programmable switch.
+What the paper leaves open is chosen, or shown both ways, as `NOTES.md` in this folder explains: workers' rates have a
+mean of half a link's; ESA and ATP sum on the shortest path to the PS, or go by the nearest programmable switch.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ from traffic.wire.packet_format import FRAGMENT
 
 MODEL_BYTES, MEMORY_BYTES, SHARE = 221e6, 64e6, 0.2
 SUB_MODELS = 14
-"""Of equal size: four fit into a switch."""
+"""The number of sub-models, which are of equal size: four fit into a switch."""
 MEAN_RATE, SLOWEST, SPREAD = 0.5, 0.01, 0.2
-"""Of a link's rate, of which a ratio in [0, 1] is drawn; the spread is the paper's."""
+"""A worker sends at a share of a link's rate, drawn from a normal distribution with this mean and spread (the paper's),
+and at least at the slowest share."""
 GRADIENT = Gradient(fragments=2210, slots=640, lanes=64)
-"""221 to 64, in fragments of 100 kB: of finer ones the same share is aggregated."""
+"""A model of 221 MB and memory of 64 MB in fragments of 100 kB; of finer ones the same share would be aggregated."""
 
 WORKERS = (20, 30, 35, 40, 45)
 SPREADS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -51,7 +52,10 @@ Scheme = Callable[[Drawn, FloatArray], Result]
 
 
 def goat(objective: str, drawn: Drawn, _rates: FloatArray) -> Result:
-    """A sum that a switch makes and a gradient sent to the PS come to it once each."""
+    """GOAT with KRGS: every sum that a switch makes, and every gradient sent to the PS directly, arrives there once.
+
+    `objective` is the one that KRGS minimises, "traffic" or Eq. (4)'s "saved".
+    """
     gina = drawn.gina(np.full(SUB_MODELS, MODEL_BYTES / SUB_MODELS), MEMORY_BYTES)
     found, _ = schedule(gina, KrgsOptions(drawn.seed, ROUNDINGS, objective))
     raw = int((found.y == gina.server).sum())
@@ -60,18 +64,19 @@ def goat(objective: str, drawn: Drawn, _rates: FloatArray) -> Result:
 
 
 def shared(policy: str, routing: str, drawn: Drawn, rates: FloatArray) -> Result:
+    """ATP or ESA, whose workers share slots: the traffic of a simulated exchange. `routing` is a name of `ROUTINGS`."""
     counts = simulate(drawn.slot_tree(routing), Sharing(policy), rates, GRADIENT)
     size = MODEL_BYTES / GRADIENT.fragments
     return metrics(drawn, counts.transfers * size, counts.ingress * size)
 
 
 def geryon(drawn: Drawn, _rates: FloatArray) -> Result:
-    """Shortest paths, and no sums."""
+    """Geryon: all gradients take shortest paths and are not summed."""
     return metrics(drawn, drawn.links * MODEL_BYTES, len(drawn.workers) * MODEL_BYTES)
 
 
 def planned(name: str, drawn: Drawn, _rates: FloatArray) -> Result:
-    """A planner's plan, whose sums are all complete: as GOAT's, its slots are its own, and wait for the slowest."""
+    """A planner's plan, all of whose sums are complete: its slots are its own, as GOAT's, and wait for the slowest."""
     job = Job(1, drawn.workers, (drawn.server,), int(MODEL_BYTES))
     problem = Problem(drawn.fabric, (job,), FRAGMENT)
     overhead = ingress = 0.0
@@ -94,7 +99,7 @@ def compared() -> tuple[str, ...]:
 
 
 def metrics(drawn: Drawn, overhead_bytes: float, ingress_bytes: float) -> dict[str, float]:
-    """The paper's (section IV-A); the in-network aggregation amount is all gradients less what comes to the PS."""
+    """The paper's metrics (section IV-A) in GB; the in-network aggregation amount is all gradients less the ingress."""
     aggregated = len(drawn.workers) * MODEL_BYTES - ingress_bytes
     return {"overhead": overhead_bytes / 1e9, "ingress": ingress_bytes / 1e9, "aggregated": aggregated / 1e9}
 
@@ -113,7 +118,7 @@ ASYNCHRONOUS = {name for name in SCHEMES if name.startswith(("ESA", "ATP"))}
 
 @dataclass(frozen=True)
 class SimulationChart:
-    """A figure: its metric over an axis, and what the text says of it: [network, value of the axis], by scheme."""
+    """A figure: its metric over an axis. `paper` has the text's values, by network and value of the axis, by scheme."""
 
     name: str
     metric: str
@@ -123,10 +128,11 @@ class SimulationChart:
 
     @property
     def points(self) -> Sequence[float]:
+        """The values of the axis."""
         return SPREADS if self.axis == "spread" else WORKERS
 
     def trial(self, scheme: str, network: str, at: float, seed: int) -> Trial:
-        """Rates matter only to ESA and ATP."""
+        """A trial of the figure. The spread of the rates changes only for ESA and ATP, others do not depend on it."""
         workers = int(at) if self.axis == "workers" else 35
         spread = at if self.axis == "spread" and scheme in ASYNCHRONOUS else SPREAD
         return {"scheme": scheme, "network": network, "workers": workers, "spread": spread, "seed": seed}
@@ -148,20 +154,20 @@ CHARTS = {
 
 
 def measure(trial: Trial) -> Result:
-    """One scheme for one draw of hosts, programmable switches and rates."""
+    """Measure a trial: one scheme for one draw of hosts, programmable switches and rates."""
     workers, seed = int(trial["workers"]), int(trial["seed"])
     drawn = draw(str(trial["network"]), workers, seed, SHARE)
     return scheme_of(str(trial["scheme"]))(drawn, drawn_rates(workers, float(trial["spread"]), seed))
 
 
 def drawn_rates(workers: int, spread: float, seed: int) -> FloatArray:
-    """Shares of a link's rate, cut off at 1 and just above 0."""
+    """The workers' shares of a link's rate, cut off at 1 and at the slowest share."""
     drawn: FloatArray = np.random.default_rng(seed).normal(MEAN_RATE, spread, workers).clip(SLOWEST, 1)
     return drawn
 
 
 def run(figure: str, console: Console, request: Request) -> str:
-    """Measure a figure, print its tables, and leave its plot. The same seed has the same draws for all schemes."""
+    """Measure a figure, print its tables, and write its picture. A seed gives the same draw to all schemes."""
     chart, seeds = CHARTS[figure], range(QUICK_SEEDS if request.quick else SEEDS)
     trials = [
         chart.trial(scheme, network, at, seed)
@@ -193,14 +199,17 @@ def panel(chart: SimulationChart, measured: Measured, seeds: range, network: str
 def estimate(
     chart: SimulationChart, measured: Measured, scheme: str, network: str, at: float, seeds: range
 ) -> Estimate:
+    """The metric of a scheme at a place, with its interval over the seeds."""
     return measured.estimate(chart.metric, [chart.trial(scheme, network, at, seed) for seed in seeds])
 
 
 def mean(chart: SimulationChart, measured: Measured, scheme: str, network: str, at: float, seeds: range) -> float:
+    """The mean of the metric of a scheme at a place over the seeds."""
     return estimate(chart, measured, scheme, network, at, seeds).value
 
 
 def table(chart: SimulationChart, measured: Measured, network: str, seeds: range) -> Table:
+    """A row for each scheme on one network, a column for each value of the axis."""
     title = f"GOAT, {chart.name}: {chart.title} (GB), {network}"
     found = Table(chart.axis, *(f"{at:g}" for at in chart.points), title=title)
     for scheme in compared():
@@ -209,7 +218,7 @@ def table(chart: SimulationChart, measured: Measured, network: str, seeds: range
 
 
 def comparison(chart: SimulationChart, measured: Measured, seeds: range) -> Table:
-    """Every value that the text gives, beside each reading of it."""
+    """Every value that the text gives, beside ours under each reading."""
     found = Table("", "paper", "ours", "ratio", title=f"{chart.name}, what the text gives")
     for (network, at), values in chart.paper.items():
         for scheme in SCHEMES:
@@ -222,7 +231,7 @@ def comparison(chart: SimulationChart, measured: Measured, seeds: range) -> Tabl
 
 
 def said_of_orders(chart: SimulationChart, measured: Measured, seeds: range) -> Iterator[Statement]:
-    """Where the text gives values: their order, under each reading; and that GOAT is best at every place."""
+    """The statements that GOAT is best everywhere, and that values which the text gives have the text's order."""
     best = statements.is_highest if chart.metric == "aggregated" else statements.is_lowest
     for network in NETWORKS:
         curves = {s: [mean(chart, measured, s, network, at, seeds) for at in chart.points] for s in SCHEMES}
@@ -238,7 +247,7 @@ def said_of_orders(chart: SimulationChart, measured: Measured, seeds: range) -> 
 
 
 def said_of_crossings(chart: SimulationChart, measured: Measured, seeds: range) -> Iterator[Statement]:
-    """Whether ESA and ATP are below GOAT at equal rates, and above it in the end."""
+    """The statements that ESA and ATP are below GOAT at equal rates, rise with the spread, and end above GOAT."""
     for network in NETWORKS:
         for scheme in [name for name in SCHEMES if name in ASYNCHRONOUS]:
             curve, goat_curve = (

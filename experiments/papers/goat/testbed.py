@@ -22,22 +22,24 @@ from traffic.wire.packet_format import FRAGMENT
 
 SUB_MODELS = 16
 ESA_PRIORITY = 16
-"""That of all fragments. One that is refused halves what holds the slot, so that the next one preempts it."""
+"""The priority of all fragments. A fragment that is refused halves the priority of the one that holds the slot, so that
+the next fragment preempts it."""
 TICK_S = 0.004
-"""A slot waits for a tick at least: the fewer fragments in it, the nearer are equal rates to all arriving at once."""
+"""The endpoints' tick. The fewer fragments a worker sends in a tick, the nearer are those of workers with equal rates
+to arriving at the same time."""
 MARGIN = 1.25
-"""Of timeouts over how late stragglers are."""
+"""Timeouts are longer by this factor than stragglers are late."""
 BACKOFFS = 4
-"""Timeouts without any result, at which a run has not yet failed."""
+"""A run fails only after this many timeouts without any result."""
 
 
 def goat(problem: Problem) -> Plan:
-    """Each sub-model summed at the switches that KRGS chooses, to which all workers send it."""
+    """GOAT's plan: each sub-model is summed at the switches that KRGS chooses, to which all workers send it."""
     return METHODS["goat"].plan(problem, GoatOptions(sub_models=SUB_MODELS))
 
 
 def everywhere(policy: str) -> Callable[[Problem], Plan]:
-    """The gradient as one tree, all of which every switch sums (ATP's two levels), with slots by a policy."""
+    """A planner of one tree for the whole gradient, which every switch sums (ATP's two levels), under a slot policy."""
 
     def plan(problem: Problem) -> Plan:
         found = with_policy(problem, METHODS["atp"].plan(problem), policy)
@@ -54,7 +56,7 @@ SCHEMES: dict[str, Callable[[Problem], Plan]] = {
     "atp": everywhere("atp"),
     "geryon": METHODS["geryon"].plan,
 }
-"""What the paper compares."""
+"""The schemes that the paper compares, by their planners' names."""
 
 
 def compared() -> tuple[str, ...]:
@@ -73,7 +75,10 @@ def at_rate(plan: Plan, rate_bps: float) -> Plan:
 
 
 def patient(fragments: int, rate_bps: float, slowest: float) -> ReliableOptions:
-    """No timeout is shorter than the last of a worker's fragments is late who sends at `slowest` of the rate."""
+    """Options under which no timeout expires before the last fragment of the slowest worker has come.
+
+    A worker sends `fragments` fragments; the slowest sends at the share `slowest` of `rate_bps`.
+    """
     usual = WorkerOptions()
     late_s = fragments * 8 * FRAGMENT.wire_bytes / rate_bps * (1 / slowest - 1)
     timeout_s = max(usual.first_timeout_s, MARGIN * late_s)
@@ -89,16 +94,17 @@ def patient(fragments: int, rate_bps: float, slowest: float) -> ReliableOptions:
 
 @dataclass(frozen=True)
 class Paces:
-    """An `Interference`: each worker at its share of the planned rate, whatever has come back.
+    """An `Interference` that lets each worker send at its share of the planned rate, whatever results come back.
 
-    Of its gradient `window` fragments may be on their way, shared out over its trees; and of no tree more than its
-    slots allow.
+    `window` fragments of its gradient may be on their way, divided among its trees, and of no tree more than its slots
+    allow.
     """
 
     shares: Mapping[str, float]
     window: int
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
+        """Set the workers' rates and windows before the run."""
         streams = with_shares(layout, self.shares).streams
         total = np.bincount(streams.host, streams.count).astype(np.int64)[streams.host]
         windows = [layout.parts[tree].tree.window for tree in streams.tree]
@@ -107,4 +113,4 @@ class Paces:
         return replace(layout, streams=replace(streams, in_flight=np.minimum(own, limits))), ports
 
     def act(self, loop: Loop, now: float) -> None:
-        """Nothing more happens."""
+        """Do nothing while the run goes on."""

@@ -1,9 +1,7 @@
-"""GOAT's Figures 4, 5, 7, 8 and 9 with real packets: what GOAT, ESA, ATP and Geryon make of training on its testbed.
+"""GOAT's Figures 4, 5, 7, 8 and 9 by real packets: training on its testbed under GOAT, ESA, ATP and Geryon.
 
-The paper's sizes and rates are a thousandth here, so seconds are its seconds. What it does not say is taken from what
-it does (`NOTES.md`): a PS takes in what Geryon's 704 MB in 1.95 s say, and so fast is a worker's link, which the worker
-fills to the share that section IV-C draws. An epoch is an exchange of gradients for 128 samples of each worker, and
-computing takes what Figures 7 and 8 leave for it. No processor is emulated that computes.
+An epoch is one exchange of gradients for 128 samples of each worker, which `training_runs` measures. Its computing is
+not emulated: its time is what Figures 7 and 8 leave for it.
 """
 
 from __future__ import annotations
@@ -27,13 +25,13 @@ from experiments.papers.goat.training_runs import Epoch, EpochRun, measured
 from traffic.measure.verdict import VALID
 
 SAMPLES = 128
-"""Of a worker in an epoch: 931 images/s for 2.2 s are 16 times 128 (Figures 5a and 7a)."""
+"""The samples of a worker in an epoch: 931 images/s in 2.2 s are 128 for each of 16 workers (Figures 5a and 7a)."""
 COMPUTING_S = 2.2 - 0.36
-"""ResNet-18's: time per epoch less communication time (Figures 7a and 8a, GOAT)."""
+"""ResNet-18's computing time in an epoch: time per epoch less communication time (Figures 7a and 8a, GOAT)."""
 GMACS = {
     "resnet18": 1.81, "resnet34": 3.66, "resnet50": 4.09, "densenet121": 2.83, "densenet169": 3.36, "densenet201": 4.29,
 }  # fmt: skip
-"""Of a sample, as torchvision gives them: other models compute for longer in proportion."""
+"""Billions of multiplications for a sample, as torchvision gives them: computing times are in proportion to them."""
 
 WORKERS, QUICK_WORKERS = (4, 8, 12, 16), (8, 16)
 MODELS, QUICK_MODELS = ("resnet18", "resnet50"), ("resnet18",)
@@ -41,31 +39,34 @@ FIG4_WORKERS, QUICK_FIG4_MODELS = 8, ("resnet18", "densenet121")
 
 
 def epoch_time_s(setting: EpochRun, found: Epoch) -> float:
+    """Computing and communication of an epoch, one after the other."""
     return COMPUTING_S * GMACS[setting.model] / GMACS["resnet18"] + found.communication_time_s
 
 
 def throughput(setting: EpochRun, found: Epoch) -> float:
-    """Samples per second."""
+    """The samples of all workers per second."""
     return SAMPLES * setting.workers / epoch_time_s(setting, found)
 
 
 def communication_time_s(_: EpochRun, found: Epoch) -> float:
+    """The communication time of an epoch."""
     return found.communication_time_s
 
 
 def ps_ingress_mb(_: EpochRun, found: Epoch) -> float:
+    """The PS ingress of an epoch, in the paper's MB."""
     return found.ps_ingress_mb
 
 
 ModelAndWorkers = tuple[str, int]
-"""A model, and how many workers train it."""
+"""A model, and the number of workers that train it."""
 
 
 @dataclass(frozen=True)
 class TrainingChart:
-    """A figure, and at its one place with numbers in the text what that says of GOAT, ESA, ATP and Geryon.
+    """A figure. `paper` has the text's values of GOAT, ESA, ATP and Geryon, which it gives at a single `place` only.
 
-    `more_is_better`: of throughput. `trend`: whether the text says that all schemes rise with workers.
+    `more_is_better` is true of throughput; `trend` says whether the text has all schemes rise with workers.
     """
 
     title: str
@@ -77,15 +78,16 @@ class TrainingChart:
 
     @property
     def printed(self) -> dict[str, float]:
-        """The text's values by scheme."""
+        """The text's values, by scheme."""
         return dict(zip(SCHEMES, self.paper, strict=True))
 
     def places(self, *, quick: bool) -> list[ModelAndWorkers]:
+        """The models and numbers of workers that the figure shows."""
         models = QUICK_MODELS if quick else MODELS
         return [(model, workers) for model in models for workers in (QUICK_WORKERS if quick else WORKERS)]
 
     def panels(self, places: Sequence[ModelAndWorkers], values: Values) -> Iterator[Panel]:
-        """One for each model, over workers."""
+        """A panel for each model, over workers."""
         for model in dict.fromkeys(model for model, _ in places):
             at = [number for number, place in enumerate(places) if place[0] == model]
             series = {paper_name(scheme): [exact(found[number]) for number in at] for scheme, found in values.items()}
@@ -94,7 +96,7 @@ class TrainingChart:
             yield Panel(LINES, [places[number][1] for number in at], series, "workers", self.title, model, paper)
 
     def said(self, places: Sequence[ModelAndWorkers], values: Values) -> Iterator[Statement]:
-        """The order of the values in the text; that GOAT is best everywhere; and what rises with workers."""
+        """The statements about the text's order of values, about GOAT being best everywhere, and about trends."""
         named = {paper_name(scheme): values[scheme] for scheme in SCHEMES}
         place = {name: [found[places.index(self.place)]] for name, found in named.items()}
         highest_first = sorted(self.printed, key=self.printed.__getitem__, reverse=True)
@@ -112,13 +114,14 @@ class TrainingChart:
 
 
 class ChartByModel(TrainingChart):
-    """The figure that has models side by side."""
+    """A figure that has models side by side, with the same number of workers."""
 
     def places(self, *, quick: bool) -> list[ModelAndWorkers]:
+        """The models that the figure shows, with one number of workers."""
         return [(model, FIG4_WORKERS) for model in (QUICK_FIG4_MODELS if quick else GMACS)]
 
     def panels(self, places: Sequence[ModelAndWorkers], values: Values) -> Iterator[Panel]:
-        """One, with a bar of each scheme for each model."""
+        """One panel, with a bar of each scheme for each model."""
         models = [model for model, _ in places]
         series = {paper_name(scheme): list(map(exact, found)) for scheme, found in values.items()}
         paper: Printed = {paper_name(scheme): {self.place[0]: value} for scheme, value in self.printed.items()}
@@ -126,6 +129,7 @@ class ChartByModel(TrainingChart):
 
 
 def where(place: ModelAndWorkers) -> str:
+    """A place in words."""
     model, workers = place
     return f"{model}, {workers} workers"
 
@@ -143,7 +147,7 @@ CHARTS = {
 
 
 def run(figure: str, console: Console, request: Request) -> str:
-    """Measure what of the figure is not measured yet, print its table beside the paper's, and leave its plot."""
+    """Measure what the figure needs and earlier figures have not measured, print its tables, and write its picture."""
     chart = CHARTS[figure]
     places = chart.places(quick=request.quick)
     found = measured([EpochRun(*place, scheme) for place in places for scheme in compared()], request, console)
@@ -160,6 +164,7 @@ def run(figure: str, console: Console, request: Request) -> str:
 
 
 def comparison(figure: str, ours: Mapping[str, float]) -> Table:
+    """The text's values beside ours, by scheme."""
     chart = CHARTS[figure]
     model, workers = chart.place
     table = Table("", "paper", "ours", "ratio", title=f"{figure}, what the text gives: {model}, {workers} workers")

@@ -1,4 +1,9 @@
-"""TODO."""
+"""The runs behind GOAT's training figures: an exchange of a model's gradients on its testbed, at a thousandth.
+
+The paper's sizes and rates are a thousandth here, so that seconds are its seconds. What it does not state is derived
+from what it does, as `NOTES.md` in this folder explains: a PS takes in what follows from Geryon's 704 MB in 1.95 s, a
+worker's link is as fast, and the worker fills it to the share that section IV-C draws.
+"""
 
 from __future__ import annotations
 
@@ -27,29 +32,31 @@ from traffic.measure.verdict import VALID
 from traffic.wire.packet_format import FRAGMENT
 
 SCALE = 1000
-"""How many times smaller than the paper's all sizes and rates are."""
+"""All sizes and rates are smaller than the paper's by this factor."""
 MIB = 2**20
 FRAGMENT_BYTES = BYTES_PER_PARAMETER * FRAGMENT.values
 SLOTS = 20 * MIB // SCALE // FRAGMENT_BYTES
-"""Of a switch: 20 MB (section IV-B)."""
+"""The slots of a switch, which has 20 MB (section IV-B)."""
 INTAKE_BPS = 8 * 704 * MIB / 1.95 / SCALE * FRAGMENT.wire_bytes / FRAGMENT_BYTES
-"""Of the PS: Geryon's traffic over its time (Figures 8a and 9a). Workers' links have as much."""
+"""The rate at which the PS takes in frames: Geryon's traffic over its time (Figures 8a and 9a). Workers' links have the
+same rate."""
 BETWEEN_SWITCHES = 10
-"""How many times that: in the paper, hosts are far from what their 100 Gbit/s links carry."""
+"""Links between switches are faster by this factor: in the paper, hosts are far from filling links of 100 Gbit/s."""
 MEAN_SHARE, SPREAD = 0.5, 0.2
-"""Of a worker's rate in that of its link: the readings of section IV-C that Figures 10 and 11 agree with."""
+"""The mean and spread of a worker's share of its link's rate: the reading of section IV-C with which Figures 10 and 11
+agree."""
 RATE_ERROR = 0.05
 MOST_WORKERS = 16
 ATTEMPTS = 2
 DRAW = 0
-"""Of the workers' rates, the same for every scheme and model."""
+"""The seed of the workers' rates, the same for every scheme and model."""
 PACED = ("goat", "geryon")
-"""Whose workers wait for nothing and send nothing twice: their rates have to be the planned ones."""
+"""The schemes whose workers wait for nothing and send nothing twice: their rates have to be the planned ones."""
 
 
 @dataclass(frozen=True)
 class EpochRun:
-    """A run: an epoch of a model, by so many workers, under a scheme."""
+    """A run: an epoch of a model, by a number of workers, under a scheme."""
 
     model: str
     workers: int
@@ -57,9 +64,11 @@ class EpochRun:
 
     @property
     def name(self) -> str:
+        """The run's name in its folder."""
         return f"{self.scheme}-{self.model}-{self.workers}"
 
     def emulated_run(self) -> EmulatedRun:
+        """The run on the testbed, with workers that send at drawn rates."""
         problem = testbed(self.model, self.workers)
         plan = plan_of(self.scheme, problem)
         drawn = Stragglers(SPREAD, MEAN_SHARE, DRAW).shares(problem)
@@ -78,7 +87,7 @@ class EpochRun:
 
 
 def testbed(model: str, workers: int) -> Problem:
-    """Three switches and so many workers, half of them under each of two switches; the others stand idle."""
+    """The testbed with a job of so many workers, half under each of two switches; its other hosts are idle."""
     fabric = with_aggregators(goat_testbed(MOST_WORKERS // 2, INTAKE_BPS), slots=SLOTS)
     fabric = with_wide_links(fabric, BETWEEN_SWITCHES * INTAKE_BPS)
     half = MOST_WORKERS // 2
@@ -89,7 +98,7 @@ def testbed(model: str, workers: int) -> Problem:
 
 
 def with_wide_links(fabric: Fabric, rate_bps: float) -> Fabric:
-    """The fabric with so much between switches."""
+    """The fabric with links of this rate between switches."""
     links = (
         link
         if {link.a, link.b} & fabric.host_names
@@ -100,17 +109,18 @@ def with_wide_links(fabric: Fabric, rate_bps: float) -> Fabric:
 
 
 def fragments(problem: Problem) -> int:
+    """The fragments of a worker's gradient."""
     return problem.fragment.count(problem.jobs[0].gradient_bytes)
 
 
 def own_shares(plan: Plan, drawn: Mapping[str, float]) -> dict[str, float]:
-    """Of the planned rate: a worker sends at its share of its link's rate, but no faster than planned."""
+    """The share of its planned rate at which each worker sends: its `drawn` share of its link, but at most 1."""
     return {worker: min(1.0, drawn[worker] * INTAKE_BPS / rate) for (_, worker), rate in planned_rates(plan).items()}
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What was measured, in the paper's sizes: its MB are MiB. `rate_error` is that of the worker furthest off."""
+    """The figures of a run in the paper's sizes, whose MB are MiB. `rate_error` is that of the worker furthest off."""
 
     communication_time_s: float
     ps_ingress_mb: float
@@ -119,6 +129,7 @@ class Epoch:
     verdict: str
 
     def trusted(self, scheme: str) -> bool:
+        """Whether the run is valid and, where rates have to be the planned ones, none is off by more than 5 %."""
         return self.verdict == VALID and (scheme not in PACED or self.rate_error <= RATE_ERROR)
 
 
@@ -138,9 +149,9 @@ def epoch(run: EmulatedRun, outcome: Outcome) -> Epoch:
 
 
 def measured(settings: Sequence[EpochRun], request: Request, console: Console) -> dict[EpochRun, Epoch]:
-    """Every run; what an earlier figure has measured is not measured again.
+    """The epochs of all runs; those that an earlier figure has measured are read from its file.
 
-    What was overloaded is no result, and is tried once more. Raises `RunError` when it is again.
+    A run that is not to be trusted is repeated once. Raises `RunError` if it still is not.
     """
     file = request.results / "goat-testbed.jsonl"
     for _ in range(ATTEMPTS):
@@ -161,11 +172,12 @@ def measured(settings: Sequence[EpochRun], request: Request, console: Console) -
 
 
 def kept(file: Path) -> dict[EpochRun, Epoch]:
+    """The epochs in the file, by run."""
     return {EpochRun(**json.loads(name)): Epoch(**result) for name, result in read(file)}  # type: ignore[arg-type]
 
 
 def keep(file: Path, runs: Iterable[tuple[EpochRun, Epoch]]) -> None:
-    """Add the runs that can be trusted."""
+    """Add the runs that can be trusted to the file."""
     with writing(file), file.open("a") as lines:
         for setting, found in runs:
             if found.trusted(setting.scheme):

@@ -1,4 +1,7 @@
-"""TODO."""
+"""InArt's Figures 8 to 13 as data: each one's quantity, places and printed values, its panel and its statements.
+
+The simulated and the emulated figures are both made of this.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from experiments.papers.common.statements import Statement
 from experiments.papers.inart.setting import ATP, INART, LBMM, MODELS
 
 SOME_WORKERS = 40
-"""Of the figures by model: what their 22 MB of LBMM are over VGG19's 548 kB. The text does not say."""
+"""The workers of the figures by model, which the text does not state: LBMM's 22 MB are 40 times VGG19's 548 kB."""
 HOMOGENEOUS, HETEROGENEOUS = "homogeneous", "heterogeneous"
 SLOW_SERVERS, FILLED = "heterogeneous, the PSs' links too", "homogeneous, racks filled"
 
 
 @dataclass(frozen=True)
 class FigurePoint:
-    """A place in a figure."""
+    """A place in a figure: a setting of `SETTINGS`, a number of workers and a model of `MODELS`."""
 
     setting: str
     workers: int
@@ -28,7 +31,7 @@ class FigurePoint:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a scheme does at a point: the sending rate, an iteration's time, the bytes that PSs get in it."""
+    """What a scheme does at a place: the sending rate, an iteration's time, and the bytes that PSs get in it."""
 
     rate_bps: float
     time_s: float
@@ -37,33 +40,37 @@ class Seen:
 
 Quantity = Callable[[Seen, FigurePoint], float]
 Values = Callable[[str, FigurePoint], float]
-"""A figure's quantity by scheme."""
+"""A figure's quantity, for a scheme and a place."""
 Estimates = Callable[[str, FigurePoint], Estimate]
-"""The same with its interval."""
+"""A figure's quantity with its interval, for a scheme and a place."""
 
 
 def rate_mbps(seen: Seen, _: FigurePoint) -> float:
+    """The sending rate of a worker in Mbit/s."""
     return seen.rate_bps / 1e6
 
 
 def time_s(seen: Seen, _: FigurePoint) -> float:
+    """The time of an iteration."""
     return seen.time_s
 
 
 def throughput_mbps(seen: Seen, point: FigurePoint) -> float:
-    """What all workers send together: the reading by which LBMM has 90 Mbit/s, about its PSs' 80."""
+    """What all workers send together, in Mbit/s: the reading by which LBMM's 90 in the text are about its PSs' 80."""
     return point.workers * seen.rate_bps / 1e6
 
 
 def ingress_mb(seen: Seen, _: FigurePoint) -> float:
+    """The bytes that all PSs get in an iteration, in MB."""
     return seen.ingress_bytes / 1e6
 
 
 @dataclass(frozen=True)
 class InartFigure:
-    """`paper`: what the text says, by scheme, at the point `at`. `by_model`: bars, else lines over workers.
+    """A figure. `paper` has the text's values by scheme, at the only place `at` for which it gives any.
 
-    `trend`: whether the text says that all schemes' values rise or fall from left to right.
+    Figures `by_model` have bars, others lines over workers. `readings` are further settings in which the place is
+    measured. `trend` is "rises" or "falls" where the text says this of all schemes' values from left to right.
     """
 
     name: str
@@ -78,19 +85,21 @@ class InartFigure:
 
     @property
     def more_is_better(self) -> bool:
-        """Of rates and throughput, which are all that is in Mbit/s."""
+        """Whether higher values are better, which is so for rates and throughput, the only quantities in Mbit/s."""
         return self.unit == "Mbit/s"
 
     @property
     def over(self) -> str:
-        """What the figure's places are."""
+        """What the x axis has: models or workers."""
         return "models" if self.by_model else "workers"
 
     @property
     def settings(self) -> tuple[str, ...]:
+        """The settings in which the text's place is measured."""
         return (self.at.setting, *self.readings)
 
     def points(self, setting: str, workers: Iterable[int]) -> list[FigurePoint]:
+        """The figure's places in a setting; `workers` are those of a figure that is not by model."""
         if self.by_model:
             return [FigurePoint(setting, SOME_WORKERS, model) for model in MODELS]
         return [FigurePoint(setting, count, self.at.model) for count in workers]
@@ -110,8 +119,8 @@ FIGURES = (
         {INART: 0.068, ATP: 0.152, LBMM: 0.35}, by_model=True,
     ),
     InartFigure(
-        "fig11", "communication time", "s", time_s, FigurePoint(HETEROGENEOUS, 50), {INART: 1.52, ATP: 2.96, LBMM: 8.13},
-        readings=[SLOW_SERVERS], trend="rises",
+        "fig11", "communication time", "s", time_s, FigurePoint(HETEROGENEOUS, 50),
+        {INART: 1.52, ATP: 2.96, LBMM: 8.13}, readings=[SLOW_SERVERS], trend="rises",
     ),
     InartFigure(
         "fig12", "network throughput", "Mbit/s", throughput_mbps, FigurePoint(HOMOGENEOUS, 30),
@@ -125,15 +134,17 @@ FIGURES = (
 
 
 def figure_of(name: str) -> InartFigure:
+    """The figure with a name such as fig8."""
     return next(figure for figure in FIGURES if figure.name == name)
 
 
 def labels(figure: InartFigure, points: Iterable[FigurePoint]) -> list[str]:
+    """The names of places on the x axis."""
     return [point.model if figure.by_model else str(point.workers) for point in points]
 
 
 def panel(figure: InartFigure, values: Estimates, schemes: Iterable[str], points: Sequence[FigurePoint]) -> Panel:
-    """Bars by model, or lines over workers, with the paper's values at the point where the text has them."""
+    """Bars by model, or lines over workers, with the paper's values at the place for which the text has them."""
     places: list[Place] = [point.model if figure.by_model else point.workers for point in points]
     series = {scheme: [values(scheme, point) for point in points] for scheme in schemes}
     at = places[points.index(figure.at)] if figure.at in points else None
@@ -143,7 +154,7 @@ def panel(figure: InartFigure, values: Estimates, schemes: Iterable[str], points
 
 
 def said(figure: InartFigure, values: Values, points: Sequence[FigurePoint]) -> Iterator[Statement]:
-    """What the text says of the figure in one setting: who is best, and what rises or falls."""
+    """The text's sentences about the figure in one setting: which scheme is best, and what rises or falls."""
     curves = {scheme: [values(scheme, point) for point in points] for scheme in (INART, ATP, LBMM)}
     where, places = points[0].setting, labels(figure, points)
     best = statements.is_highest if figure.more_is_better else statements.is_lowest
@@ -164,5 +175,5 @@ def said(figure: InartFigure, values: Values, points: Sequence[FigurePoint]) -> 
 def ordered(
     figure: InartFigure, better: Sequence[float], worse: Sequence[float]
 ) -> tuple[Sequence[float], Sequence[float]]:
-    """The two curves with the one that is to be higher first."""
+    """The two curves, with the one first that should be higher."""
     return (better, worse) if figure.more_is_better else (worse, better)

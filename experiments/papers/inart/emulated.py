@@ -1,8 +1,8 @@
-"""InArt's Figures 8 to 13 by real packets: what was planned and what was measured, beside the paper's values.
+"""InArt's Figures 8 to 13 by real packets: planned and measured values beside the paper's.
 
-All are views of the same runs, one for each scheme at each place, which are kept in `inart-emulated.jsonl`: a figure
-only runs what is missing there. Where this machine does not carry the paper's rates it is slowed down; tables and
-plots have them at the paper's.
+All figures are views of the same runs, one for each scheme at each place, which are kept in `inart-emulated.jsonl`: a
+figure runs only what is missing there. Where this machine does not carry the paper's rates the network is slowed down;
+tables and pictures have the values at the paper's rates.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from experiments.papers.inart.simulated import WORKERS
 
 EMULATED = (INART, ONE, ATP, LBMM)
 LEAST_BYTES = 1e6
-"""Of a run's gradients, in as many iterations as that takes."""
+"""A run sends gradients of at least this many bytes, in as many iterations as that takes."""
 
 
 def run(name: str, console: Console, request: Request) -> str:
-    """Run what is missing, print and draw the figure; VALID if all runs are, and have their planned rates."""
+    """Run what is missing, print and draw the figure; VALID if all runs are valid and have their planned rates."""
     figure = figure_of(name)
     panels = [found for setting in (HOMOGENEOUS, HETEROGENEOUS) if (found := points(figure, setting, request))]
     wanted = [trial(scheme, point) for found in panels for point, scheme in product(found, emulated())]
@@ -71,17 +71,18 @@ def emulated() -> tuple[str, ...]:
 
 
 def points(figure: InartFigure, setting: str, request: Request) -> list[FigurePoint]:
-    """The figure's points in a setting; if `quick`, the one of the paper's text only."""
+    """The figure's places in a setting; for a quick request only the one for which the text gives values."""
     every = figure.points(setting, WORKERS)
     return [point for point in every if point == figure.at] if request.quick else every
 
 
 def trial(scheme: str, point: FigurePoint) -> Trial:
+    """The sweep's key of a run."""
     return {"scheme": scheme, "setting": point.setting, "workers": point.workers, "model": point.model}
 
 
 def emulate(trial: Trial, switch: str, results: Path) -> Result:
-    """Run a scheme at a place, on the network drawn for seed 0."""
+    """Run a scheme at a place on the emulated network that seed 0 draws."""
     setting, size = SETTINGS[str(trial["setting"])], MODELS[str(trial["model"])]
     scheme = planned_by(str(trial["scheme"]))
     problem, plan = scheme.plan(setting, int(trial["workers"]), 0, gradient_bytes(size))
@@ -97,16 +98,16 @@ class Runs:
     measured: Measured
 
     def value(self, scheme: str, point: FigurePoint, prefix: str = "") -> float:
-        """The figure's quantity, measured, or with the prefix `FORESEEN`."""
+        """The figure's quantity as measured, or, with the prefix `FORESEEN`, as planned."""
         found = self.measured.result(trial(scheme, point))
         return self.figure.quantity(Seen(*(float(found[prefix + quantity]) for quantity in QUANTITIES)), point)
 
     def estimate(self, scheme: str, point: FigurePoint) -> Estimate:
-        """The measured quantity of the one run that there is."""
+        """The measured quantity, of a single run."""
         return exact(self.value(scheme, point))
 
     def planned(self, places: Sequence[FigurePoint]) -> dict[str, list[float]]:
-        """What the plans promise, by scheme."""
+        """The planned quantity of each scheme at each place."""
         return {scheme: [self.value(scheme, point, inart_runs.FORESEEN) for point in places] for scheme in emulated()}
 
     def table(self, places: Sequence[FigurePoint]) -> Table:
@@ -122,6 +123,7 @@ class Runs:
         return table
 
     def cells(self, scheme: str, point: FigurePoint) -> tuple[str, ...]:
+        """The cells of a run's row: paper, planned, measured, measured over planned, verdict."""
         paper = self.figure.paper.get(scheme) if point == self.figure.at else None
         planned, measured = self.value(scheme, point, inart_runs.FORESEEN), self.value(scheme, point)
         judged = str(self.measured.result(trial(scheme, point))["verdict"])

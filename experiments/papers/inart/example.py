@@ -1,4 +1,4 @@
-"""InArt's Figure 1: six workers, two PSs, two switches that sum; what LBMM, ATP and InArt send."""
+"""InArt's Figure 1: six workers, two PSs and two switches with INA; the rates of LBMM, ATP and InArt."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ TOLERANCE = 1e-4
 
 
 def example() -> Problem:
-    """Switches and links carry 6 units, a PS takes in 4."""
+    """The example's job on its network, where switches and links carry 6 units and a PS takes in 4."""
     workers = tuple(f"w{number}" for number in range(1, 7))
     return Problem(inart_testbed(6 * UNIT_BPS), (Job(1, workers, ("ps1", "ps2"), 548_000),), FRAGMENT)
 
 
 def plan_of_the_figure(problem: Problem) -> float:
-    """The units of Figure 1(c) with the split that suits it best, 3/5 and 2/5.
+    """The rate, in units, of the plan that Figure 1(c) shows, with its best split of the gradient, 3/5 and 2/5.
 
-    To S1: V1 sums W1 to W4, V2 sums W5 and W6. To S2: W1 to W3 unsummed, V2 sums W4 to W6.
+    For S1, V1 sums W1 to W4 and V2 sums W5 and W6. For S2, W1 to W3 are not summed and V2 sums W4 to W6.
     """
     tasks = split_equally(problem)
     to_v1, to_v2, over_v1 = Way(("v1", 0), ("v1",)), Way(("v2", 0), ("v2",)), Way(("v2", 0), ("v1", "v2"))
@@ -52,7 +52,7 @@ def plan_of_the_figure(problem: Problem) -> float:
 
 
 def rates() -> dict[str, tuple[float, float]]:
-    """By scheme: the paper's units, and ours."""
+    """For each scheme, the paper's rate and ours, in units."""
     problem = example()
     found = {method: units(METHODS[method].plan(problem)) for method in ("lbmm", "atp-tor", "inart-equal")}
     return {
@@ -64,13 +64,14 @@ def rates() -> dict[str, tuple[float, float]]:
 
 
 def panel(found: Mapping[str, tuple[float, float]]) -> Panel:
-    """Ours as bars, with the paper's values."""
+    """Bars of our rates, with the paper's values."""
     series = {scheme: [exact(ours)] for scheme, (_, ours) in found.items()}
     paper: Printed = {scheme: {PLACE: value} for scheme, (value, _) in found.items()}
     return Panel(BARS, [PLACE], series, "", "sending rate (units)", paper=paper)
 
 
 def units(plan: Plan) -> float:
+    """The sum of a plan's rates, in units."""
     return sum(shard.rate_bps for shard in plan.shards) / UNIT_BPS
 
 

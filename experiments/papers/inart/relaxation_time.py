@@ -1,4 +1,4 @@
-"""LP-InArt's size and time on the largest network asked for: 200 workers, 8 PSs, 45 switches."""
+"""The size and the solving time of LP-InArt, InArt's relaxation, with 200 workers, 8 PSs and 45 switches."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.common.verdicts import SLOW
 from experiments.papers.inart.setting import HIGH_BPS, LINK_BPS, LOW_BPS, MODELS, SWITCH_BPS
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOptions
 from planner.methods.inart.relaxation import build, relax
 from planner.methods.inart.split import split_model
-from planner.trees.summed_once import tasks_of
+from planner.trees.summed_once import split_equally
 from topo.fabric.clos import fat_tree
 from topo.fabric.variations import with_aggregators, with_capacities
-from traffic.measure.verdict import VALID
-from traffic.wire.packet import FRAGMENT
+from traffic.measure.verdict import VALID, Verdict
+from traffic.wire.packet_format import FRAGMENT
 
 WORKERS, SERVERS, HOSTS_PER_EDGE = 200, 8, 12
 MOST_SECONDS = 10.0
 
 
 def large_problem(low_bps: float, high_bps: float, seed: int = 1) -> Problem:
-    """A fat-tree with k = 6 and twelve hosts a rack; links between `low_bps` and `high_bps`."""
+    """A job on a fat-tree with k = 6 and twelve hosts per rack, whose links have rates from `low_bps` to `high_bps`."""
     fabric = with_aggregators(fat_tree(6, hosts_per_edge=HOSTS_PER_EDGE), rate_bps=SWITCH_BPS)
     fabric = with_capacities(fabric, low_bps, high_bps, seed)
     hosts = random.Random(seed).sample([host.name for host in fabric.hosts], WORKERS + SERVERS)
@@ -39,16 +38,16 @@ def large_problem(low_bps: float, high_bps: float, seed: int = 1) -> Problem:
 
 
 def run(console: Console, request: Request) -> str:
-    """VALID if the LP and L-InArt's split take less than ten seconds each."""
+    """Print sizes and times; VALID if LP-InArt and the linear program of L-InArt's split take less than 10 s each."""
     table = Table("links", "variables", "rows", "LP-InArt (s)", "L-InArt (s)", "f (Mbit/s)")
     took: dict[str, list[float]] = {}
     for name, capacities in {"equal": (LINK_BPS, LINK_BPS), "drawn": (LOW_BPS, HIGH_BPS)}.items():
         problem = large_problem(*capacities)
-        model = build(problem.fabric, tasks_of(problem)).model
+        model = build(problem.fabric, split_equally(problem)).model
         started = time.monotonic()
-        bound = relax(problem.fabric, tasks_of(problem), SolverOptions()).bound_bps
+        bound = relax(problem.fabric, split_equally(problem), SolverOptions()).bound_bps
         relaxed = time.monotonic()
-        split_model(problem.fabric, tasks_of(problem), SolverOptions())
+        split_model(problem.fabric, split_equally(problem), SolverOptions())
         seconds = relaxed - started, time.monotonic() - relaxed
         took[name] = list(seconds)
         sizes = str(model.numVariables()), str(model.numConstraints())
@@ -56,10 +55,10 @@ def run(console: Console, request: Request) -> str:
     console.print(table)
     save(request.results / "inart-lp", panel(took))
     slowest = max(max(seconds) for seconds in took.values())
-    return VALID if slowest < MOST_SECONDS else SLOW
+    return VALID if slowest < MOST_SECONDS else Verdict.SLOW
 
 
 def panel(took: Mapping[str, Sequence[float]]) -> Panel:
-    """Seconds of the linear program and of the split, by how links' capacities are chosen."""
+    """Bars of the seconds that LP-InArt and the split take, for equal and for drawn capacities."""
     series = {f"{name} links": list(map(exact, seconds)) for name, seconds in took.items()}
     return Panel(BARS, ["LP-InArt", "L-InArt"], series, "", "seconds", styles=categories(series))

@@ -1,4 +1,4 @@
-"""InArt's second phase by real packets: background traffic comes, and the same split gets new routes (section 4.1)."""
+"""InArt's second phase by real packets: when background traffic comes, the same split gets new routes (section 4.1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.common.verdicts import DIFFERS, first_not_valid, is_near
+from experiments.papers.common.planned_measured import is_near
 from experiments.papers.inart.runs import in_iterations
 from experiments.papers.inart.setting import SETTINGS, drawn_problem
 from experiments.run.record import RunRecord
@@ -26,16 +26,16 @@ from planner.install.background_entries import Flow
 from planner.methods.inart.residual import background_of_flows, residual
 from planner.registry import find_method
 from planner.replan import rate_left_bps
-from traffic.measure.verdict import VALID
+from traffic.measure.verdict import VALID, Verdict, worst_of
 
 PLANNER = "inart-forest"
 WORKERS, ITERATIONS = 10, 5
 BACKGROUND_BPS = 15e6
-"""Of a link's 20 Mbit/s."""
+"""The rate of the background traffic, on links of 20 Mbit/s."""
 
 
 def run(console: Console, request: Request) -> str:
-    """Measure the plan alone, then beside the traffic, then the plan made again; VALID if this has its rate."""
+    """Measure the plan alone, then beside the traffic, then the new plan; VALID if the new one has its planned rate."""
     problem = in_iterations(drawn_problem(SETTINGS["homogeneous"], WORKERS, 0), ITERATIONS)
     flow = worst_flow(problem, find_method(PLANNER).plan(problem))
     console.print(f"background traffic: {flow.rate_bps / 1e6:g} Mbit/s from {flow.source} to {flow.destination}")
@@ -47,12 +47,12 @@ def run(console: Console, request: Request) -> str:
     planned = records[-1].planners[f"{PLANNER}-replanned"]["planned"]["sending_rate_bps"] / 1e6
     save(request.results / "inart-replan", panel(records))
     console.print(f"beside the traffic old routes carry {old:.2f} Mbit/s, new ones {new:.2f} of {planned:.2f} planned")
-    verdict = VALID if is_near(new, planned) and new > old else DIFFERS
-    return first_not_valid([*(record.verdict for record in records), verdict])
+    verdict = VALID if is_near(new, planned) and new > old else Verdict.DIFFERS
+    return worst_of([*(record.verdict for record in records), verdict])
 
 
 def panel(records: Sequence[RunRecord]) -> Panel:
-    """The rates as measured, and as planned without and with knowing of the traffic."""
+    """Bars of the measured rates in the three phases, with the planned ones."""
     alone, beside, again = (entry for record in records for entry in record.planners.values())
     phases = {"alone": alone, "beside traffic, old routes": beside, "beside traffic, new routes": again}
     rates = {name: [exact(entry["measured"]["sending_rate_bps"] / 1e6)] for name, entry in phases.items()}
@@ -61,7 +61,7 @@ def panel(records: Sequence[RunRecord]) -> Panel:
 
 
 def worst_flow(problem: Problem, plan: Plan) -> Flow:
-    """Between hosts of no job, one in each rack, the flow that leaves the plan the least rate."""
+    """The background flow that leaves the plan the smallest rate, between hosts without a job, one in each rack."""
     busy = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
     idle = {problem.fabric.tor_of(host.name): host.name for host in problem.fabric.hosts if host.name not in busy}
     flows = [Flow(source, destination, BACKGROUND_BPS) for source, destination in permutations(idle.values(), 2)]

@@ -1,6 +1,6 @@
-"""One plan on the emulated network as a line of a sweep, and what several such lines say together.
+"""One plan on the emulated network as a result of a sweep, and what several such results say together.
 
-Sizes and rates are those of whole frames, as tcpreplay's are in the paper.
+Sizes and rates are those of whole frames, as tcpreplay counts them in the paper.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from rich.console import Console
 
 from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
 from experiments.papers.common.figure import Request
+from experiments.papers.common.planned_measured import is_near
 from experiments.papers.common.sweep import Result, Trial
-from experiments.papers.common.verdicts import OTHERWISE, first_not_valid, is_near
 from experiments.run.outcome import measured_figures, planned_figures
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.replan import rate_bps, with_rate
 from planner.trees.headroom import with_room_for_results
-from traffic.measure.figures import Iteration
-from traffic.measure.verdict import VALID
-from traffic.wire.packet import FRAGMENT
+from traffic.measure.measured import Iteration
+from traffic.measure.verdict import VALID, Verdict, worst_of
+from traffic.wire.packet_format import FRAGMENT
 
 FILLED = 0.97
-"""Of the planned rates: a queue in a link that is full would never get shorter."""
+"""The share of the planned rates at which workers send: the queue of a full link would never get shorter."""
 QUANTITIES = ("sending_rate_bps", "communication_time_s", "ps_ingress_bytes")
 FORESEEN = "planned_"
-"""Before the name of a quantity: as planned, not as measured."""
+"""The prefix of a quantity's name in a result that stands for its planned value."""
 
 
 def gradient_bytes(frame_bytes: int) -> int:
-    """Of a gradient whose frames have so many bytes in all."""
+    """The size of a gradient whose frames have so many bytes in all."""
     return round(frame_bytes / FRAGMENT.wire_bytes) * 4 * FRAGMENT.values
 
 
 def emulate(name: str, problem: Problem, plan: Plan, trial: Trial, switch: str, results: Path) -> Result:
-    """Run a plan, in a run folder of its own. What is planned leaves room for results, as any closed loop has to."""
+    """Run a plan, which gets room for results, in a run folder of its own; its planned and measured quantities."""
     plan = with_room_for_results(problem, plan)
     plan = with_rate(plan, FILLED * rate_bps(plan))
     quiet = Console(file=StringIO())
@@ -60,29 +60,30 @@ def emulate(name: str, problem: Problem, plan: Plan, trial: Trial, switch: str, 
 
 
 def iteration_s(iterations: Sequence[Iteration]) -> float:
-    """From the start of one to the start of the next, in the mean; 0 if there is only one."""
+    """The mean time from the start of an iteration to the start of the next; 0 if there is only one."""
     starts = [iteration.started_s for iteration in iterations]
     return fmean(later - earlier for earlier, later in pairwise(starts)) if len(starts) > 1 else 0.0
 
 
 def in_iterations(problem: Problem, number: int, compute_s: float = 0.0) -> Problem:
-    """The problem with so many iterations of its jobs, each after so much computing."""
+    """The problem with `number` iterations of its jobs, each of which begins with computing for `compute_s`."""
     jobs = (replace(job, iterations=number, compute_s=compute_s) for job in problem.jobs)
     return replace(problem, jobs=tuple(jobs))
 
 
 def deviation(result: Result) -> float:
-    """Of the measured sending rate from the planned one, relatively."""
+    """The measured sending rate over the planned one, less 1."""
     return float(result["sending_rate_bps"]) / float(result[f"{FORESEEN}sending_rate_bps"]) - 1
 
 
 def verdict(results: Sequence[Result]) -> str:
-    """The first that is not VALID; VALID if all are, and have their planned rates."""
+    """The worst verdict of the runs; OTHERWISE if all are valid but not all have their planned rates."""
     near = all(is_near(float(r["sending_rate_bps"]), float(r[f"{FORESEEN}sending_rate_bps"])) for r in results)
-    return first_not_valid([*(str(result["verdict"]) for result in results), VALID if near else OTHERWISE])
+    return worst_of([*(str(result["verdict"]) for result in results), VALID if near else Verdict.OTHERWISE])
 
 
 def conclusion(results: Sequence[Result]) -> str:
+    """A sentence about all runs: how many are valid and exact, and how far a rate is off at most."""
     valid = sum(result["verdict"] == VALID for result in results)
     exact = sum(int(result["exact"]) for result in results)
     farthest = max(map(deviation, results), key=abs)

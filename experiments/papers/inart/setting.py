@@ -1,6 +1,7 @@
-"""InArt's emulated network (5.3.1), its schemes, and what one of them does with one draw of PSs and workers.
+"""InArt's emulated network (section 5.3.1), its schemes, and what a scheme does with a draw of PSs and workers.
 
-A fat-tree with k = 6, four PSs, links of 20 Mbit/s or drawn from 10 to 30, a PS takes in 20, a switch sums 9.
+The network is a fat-tree with k = 6 and four PSs. Links have 20 Mbit/s or draw from 10 to 30, a PS takes in 20, and a
+switch sums 9.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ LINK_BPS, LOW_BPS, HIGH_BPS = 20e6, 10e6, 30e6
 SERVER_BPS, SWITCH_BPS = 20e6, 9e6
 SERVERS = 4
 MODELS = {"LSTM": 1_627_000, "VGG19": 548_000, "ResNet-50": 97_000}
-"""Gradient bytes."""
+"""The gradients' sizes in bytes, by model."""
 
 
 @dataclass(frozen=True)
 class InartSetting:
-    """`drawn`: links are heterogeneous. `slow_servers`: those of the PSs too, where these take in what the link brings.
+    """How capacities and hosts are chosen.
 
-    `filled`: workers are not drawn, but fill one rack after the other, and the PSs are in the last ones.
+    With `drawn`, links are heterogeneous; with `slow_servers`, those of PSs are too, and a PS takes in no more than its
+    link carries. With `filled`, workers are not drawn but fill one rack after the other, and PSs are in the last racks.
     """
 
     drawn: bool = False
@@ -57,9 +59,9 @@ SETTINGS = {
 def drawn_problem(
     setting: InartSetting, workers: int, seed: int, switch_bps: float | None = SWITCH_BPS, size: int = MODELS["VGG19"]
 ) -> Problem:
-    """PSs and workers at random hosts, and the links' capacities, for a gradient of `size` bytes.
+    """A job whose gradient has `size` bytes, with PSs, workers and the links' capacities drawn by `seed`.
 
-    `switch_bps` None: switches sum without a limit.
+    With `switch_bps` None switches sum without a limit.
     """
     fabric = fat_tree(6, capacity_bps=LINK_BPS)
     names = [host.name for host in fabric.hosts]
@@ -75,7 +77,7 @@ def drawn_problem(
 
 
 def with_server_capacity(fabric: Fabric, servers: list[str], *, slow: bool) -> Fabric:
-    """The links into the PSs with what a PS takes in; if `slow`, with less where the link is slower."""
+    """The fabric with links into PSs at the rate that a PS takes in; if `slow`, slower links keep their own rate."""
     links = [
         replace(link, capacity_ba_bps=min(SERVER_BPS, link.capacity_ba_bps) if slow else SERVER_BPS)
         if link.a in servers
@@ -90,13 +92,14 @@ PLAIN = Options()
 
 @dataclass(frozen=True)
 class Planned:
-    """A scheme that plans; `limited` by what switches can sum."""
+    """A scheme that is a planner with options; `limited` says whether switches have a limit of what they sum."""
 
     function: Callable[[Problem, Options], Plan]
     options: Options = PLAIN
     limited: bool = True
 
     def plan(self, setting: InartSetting, workers: int, seed: int, size: int = MODELS["VGG19"]) -> tuple[Problem, Plan]:
+        """The problem that a seed draws, and the scheme's plan for it."""
         problem = drawn_problem(setting, workers, seed, SWITCH_BPS if self.limited else None, size)
         return problem, self.function(problem, replace(self.options, seed=seed))
 
@@ -105,7 +108,7 @@ class Planned:
 
 
 def outcome(problem: Problem, plan: Plan) -> Result:
-    """The sending rate; and for each byte of a gradient, the bytes that PSs get and that cross links."""
+    """The sending rate of a plan, and, for each byte of a gradient, the bytes that PSs get and that cross links."""
     arrivals = crossings = 0.0
     for shard in plan.shards:
         for tree in shard.trees:
@@ -117,7 +120,7 @@ def outcome(problem: Problem, plan: Plan) -> Result:
 
 
 def relaxation(setting: InartSetting, workers: int, seed: int) -> Result:
-    """LP-InArt, Eq. (5). Its f is what Algorithm 2 is left with: rounding changes loads, and f no more."""
+    """LP-InArt, Eq. (5). Algorithm 2 keeps its f: rounding changes the loads, but no longer f."""
     problem = drawn_problem(setting, workers, seed)
     relaxed = relax(problem.fabric, split_equally(problem), SolverOptions(seed=seed))
     unit = max(problem.fabric.capacities_bps.values())
@@ -134,7 +137,7 @@ ATP, LIMITED_ATP, LBMM = "ATP", "ATP, ToRs sum 9 Mbit/s", "LBMM"
 
 
 def equal_trees(problem: Problem, options: Options) -> Plan:
-    """InArt's forest with equal parts, which are what L-InArt would find here: PSs are alike."""
+    """The plan of InArt's forest with equal parts, which L-InArt would find here, too, because all PSs are alike."""
     plan = plan_trees(problem, split_equally(problem), METHODS["inart-forest"].own(options), "inart-forest")
     check(problem, plan)
     return plan
@@ -147,23 +150,23 @@ PLANNED = {
     LIMITED_ATP: Planned(METHODS["atp-tor"].plan),
     LBMM: Planned(METHODS["lbmm"].plan),
 }
-"""`InArt` has up to eight trees per PS in the mean."""
+"""The schemes that are planners; InArt's has up to eight trees per PS on average."""
 
 SCHEMES: Mapping[str, Callable[[InartSetting, int, int], Result]] = {LP: relaxation, **PLANNED}
 
 
 def compared() -> tuple[str, ...]:
-    """The paper's schemes, in all readings, and your own planners."""
+    """The paper's schemes in all readings, and your own planners."""
     return (*SCHEMES, *own_planners())
 
 
 def planned_by(scheme: str) -> Planned:
-    """A scheme that plans, or a planner by its name, limited by what switches can sum."""
+    """A scheme of `PLANNED`, or any planner by its name, under the limit of what switches sum."""
     return PLANNED[scheme] if scheme in PLANNED else Planned(METHODS[scheme].plan)
 
 
 def measure(trial: Trial) -> Result:
-    """What a scheme does in one setting with one seed."""
+    """Measure a trial: what a scheme does in one setting with one seed."""
     name, setting = str(trial["scheme"]), SETTINGS[str(trial["setting"])]
     scheme = SCHEMES.get(name) or planned_by(name)
     return scheme(setting, int(trial["workers"]), int(trial["seed"]))

@@ -1,7 +1,7 @@
 """InArt's Figures 8 to 13, simulated: sending rates, communication times, throughput and PS ingress.
 
-Each prints what the text says beside ours, then all schemes by model or by number of workers. All are views of one
-sweep, for a plan does not depend on the gradient's size: f, and the flows that come to PSs, give everything.
+Each prints the text's values beside ours, then all schemes by model or by number of workers. All are views of one
+sweep, because a plan does not depend on the gradient's size: its rate and the flows that come to PSs give everything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from experiments.papers.common.panels import Panel
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.sweep import Measured, Trial, sweep
 from experiments.papers.common.value_tables import number
-from experiments.papers.common.verdicts import OTHERWISE
 from experiments.papers.inart.charts import (
     HETEROGENEOUS,
     HOMOGENEOUS,
@@ -38,22 +37,22 @@ from experiments.papers.inart.charts import (
     said,
 )
 from experiments.papers.inart.setting import ATP, INART, LBMM, LIMITED_ATP, LP, MODELS, ONE, SETTINGS, compared, measure
-from traffic.measure.verdict import VALID
+from traffic.measure.verdict import VALID, Verdict
 
 SEEDS, QUICK_SEEDS = 30, 2
 WORKERS, QUICK_WORKERS = (10, 20, 30, 40, 50), (30, 40, 50)
 PROCESSES = 2
 
 RATIOS = ((LP, ATP), (INART, ATP), (ONE, LIMITED_ATP))
-"""InArt over ATP: as the paper's values suggest, with whole flows, and as the text describes both."""
+"""InArt over ATP, under three readings: as the paper's values suggest, with whole flows, and as the text describes."""
 
 
 PRINTED_AS = {LP: INART, ONE: INART, LIMITED_ATP: ATP}
-"""Under which scheme's value of the paper a reading of ours stands."""
+"""The scheme of the paper with whose value a reading of ours is compared."""
 
 
 def trials(setting: str, workers: int, scheme: str, seeds: int) -> list[Trial]:
-    """One for each seed; a single one where nothing is drawn."""
+    """A trial for each seed, or a single one in a setting where nothing is drawn."""
     drawn = range(1 if SETTINGS[setting].filled else seeds)
     return [{"setting": setting, "workers": workers, "scheme": scheme, "seed": seed} for seed in drawn]
 
@@ -66,16 +65,17 @@ class Averages:
     seeds: int
 
     def seen(self, scheme: str, point: FigurePoint) -> Seen:
-        """The time is a gradient's bits over the mean rate, as the paper's times are."""
+        """What a scheme does at a place; the time is the gradient's bits over the mean rate, as in the paper."""
         found = trials(point.setting, point.workers, scheme, self.seeds)
         rate_bps, size = self.measured.mean("rate_bps", found), MODELS[point.model]
         return Seen(rate_bps, size * 8 / rate_bps, self.measured.mean("arrivals", found) * size)
 
     def values(self, figure: InartFigure) -> Values:
+        """The figure's quantity of the means."""
         return lambda scheme, point: figure.quantity(self.seen(scheme, point), point)
 
     def estimates(self, figure: InartFigure) -> Estimates:
-        """The quantity of the means; its interval is that of the mean rate, or of the mean of what comes to PSs."""
+        """The figure's quantity of the means; its interval follows from that of the mean rate, or mean PS ingress."""
 
         def estimate(scheme: str, point: FigurePoint) -> Estimate:
             size, ingress = MODELS[point.model], figure.quantity is ingress_mb
@@ -93,7 +93,7 @@ class Averages:
 
 
 def run(name: str, console: Console, request: Request) -> str:
-    """Print and draw the figure; VALID if InArt is better than ATP, and ATP than LBMM, at the paper's point."""
+    """Print and draw the figure; VALID if InArt is better than ATP, and ATP than LBMM, at the text's place."""
     figure = figure_of(name)
     workers = QUICK_WORKERS if request.quick else WORKERS
     averages = averages_of(figure, workers, console, request)
@@ -110,11 +110,11 @@ def run(name: str, console: Console, request: Request) -> str:
     console.print(statements.table_of(sentences))
     save(request.results / f"inart-{name}", *panels)
     rates = [averages.seen(scheme, figure.at).rate_bps for scheme in (INART, ATP, LBMM)]
-    return VALID if rates == sorted(rates, reverse=True) else OTHERWISE
+    return VALID if rates == sorted(rates, reverse=True) else Verdict.OTHERWISE
 
 
 def averages_of(figure: InartFigure, workers: Sequence[int], console: Console, request: Request) -> Averages:
-    """What the figure needs of the sweep; figures by model, and those by workers, need much of the same."""
+    """Measure what the figure needs and earlier figures have not measured."""
     seeds = QUICK_SEEDS if request.quick else SEEDS
     places = {(setting, figure.at.workers) for setting in figure.settings}
     for setting in (HOMOGENEOUS, HETEROGENEOUS):
@@ -128,7 +128,7 @@ def averages_of(figure: InartFigure, workers: Sequence[int], console: Console, r
 
 
 def beside_the_paper(figure: InartFigure, values: Values, setting: str) -> Table:
-    """Every reading of a scheme beside the paper's value; then InArt over ATP, as printed and as stated."""
+    """A table of every reading of a scheme beside the paper's value, and of InArt over ATP under several readings."""
     point = FigurePoint(setting, figure.at.workers, figure.at.model)
     title = f"InArt, Figure {figure.name[3:]}, {setting}, {point.workers} workers"
     table = Table("scheme", "paper", "ours", "ratio", title=f"{title}, {point.model} ({figure.unit})")
@@ -143,6 +143,7 @@ def beside_the_paper(figure: InartFigure, values: Values, setting: str) -> Table
 
 
 def over_points(figure: InartFigure, values: Values, points: Sequence[FigurePoint]) -> Table:
+    """A row for each scheme, a column for each place."""
     table = Table("scheme", *labels(figure, points), title=f"{points[0].setting} ({figure.unit})")
     for scheme in compared():
         table.add_row(scheme, *(number(values(scheme, point)) for point in points))

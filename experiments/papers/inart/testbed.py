@@ -1,9 +1,9 @@
 """InArt's Figures 2 to 5 by real packets: its testbed of two switches, six workers and two PSs, at 1/1000.
 
-Rates in Mbit/s stand for the paper's in Gbit/s, kB for MB; times are as they are. A link has 6 units and a PS 4, as in
-Figure 1. The unit is the one at which LBMM has the paper's 15.4: with PSs that took in the 100 Gbit/s of their links it
-would have 33. The text has values for VGG19 and six workers only, and from them 0.4 s of computing in an iteration.
-All figures are views of the same runs, which are kept in `inart-testbed.jsonl`.
+Rates in Mbit/s stand for the paper's in Gbit/s and kB for MB, so that times are the paper's. A link has 6 units and a
+PS 4, as in Figure 1. The unit is chosen so that LBMM has the paper's rate of 15.4; with PSs that take in the 100 Gbit/s
+of their links it would have 33. The text gives values for VGG19 and six workers only, from which follow 0.4 s of
+computing in an iteration. All figures are views of the same runs, which are kept in `inart-testbed.jsonl`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from traffic.wire.packet_format import FRAGMENT
 LBMM_BPS = 15.4e6
 LINK_BPS = 6 * LBMM_BPS / (4 / 3)
 NAMES = ("w1", "w5", "w2", "w6", "w3", "w4")
-"""In the order in which they take part, both racks in turn."""
+"""The workers in the order in which they are added, from both racks in turn."""
 WORKERS = (2, 3, 4, 5, 6)
 COMPUTE_S = 0.4
 ITERATIONS = 3
@@ -46,9 +46,9 @@ SCHEMES = {"InArt": "inart", "R-InArt": "inart-equal", "ATP": "atp-tor", "LBMM":
 
 @dataclass(frozen=True)
 class View:
-    """A figure: what is shown of a run with so many workers, and what the text says by scheme for six.
+    """A figure: the quantity of a run with a number of workers, and the text's values, by scheme, for six workers.
 
-    `rises`: the text says that all schemes' values rise with workers.
+    `rises` says whether the text has all schemes' values rise with workers.
     """
 
     what: str
@@ -72,7 +72,7 @@ VIEWS: Mapping[str, View] = {
 
 
 def run(name: str, console: Console, request: Request) -> str:
-    """Run what is missing, print and draw the figure; VALID if all runs are, and have their planned rates."""
+    """Run what is missing, print and draw the figure; VALID if all runs are valid and have their planned rates."""
     view = VIEWS[name]
     counts = WORKERS[-1:] if request.quick else WORKERS
     wanted = {(scheme, n): trial(scheme, n) for scheme, n in product(compared(), counts)}
@@ -103,7 +103,7 @@ def panel(view: View, counts: Sequence[int], values: Values) -> Panel:
 
 
 def said(view: View, counts: Sequence[int], values: Values) -> Iterator[Statement]:
-    """The order of the values that the text gives for six workers; InArt best everywhere; time rises with workers."""
+    """The text's sentences: the order of its values for six workers, InArt being best, times that rise with workers."""
     printed = dict(zip(SCHEMES, view.paper, strict=True))
     highest_first = sorted(printed, key=printed.__getitem__, reverse=True)
     last = {scheme: values[scheme][-1:] for scheme in SCHEMES}
@@ -115,15 +115,18 @@ def said(view: View, counts: Sequence[int], values: Values) -> Iterator[Statemen
 
 
 def trial(scheme: str, workers: int) -> Trial:
+    """The sweep's key of a run."""
     return {"scheme": scheme, "workers": workers}
 
 
 def emulate(trial: Trial, switch: str, results: Path) -> Result:
+    """Run a scheme on the emulated testbed."""
     problem = testbed(int(trial["workers"]))
     plan = find_method(SCHEMES.get(str(trial["scheme"]), str(trial["scheme"]))).plan(problem)
     return inart_runs.emulate("inart-testbed", problem, plan, trial, switch, results)
 
 
 def testbed(workers: int) -> Problem:
+    """The testbed with a job of so many workers."""
     job = Job(1, NAMES[:workers], ("ps1", "ps2"), gradient_bytes(MODELS["VGG19"]))
     return in_iterations(Problem(inart_testbed(LINK_BPS), (job,), FRAGMENT), ITERATIONS, COMPUTE_S)

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The reductions that P4INC-AOI's text gives: by how much one scheme is below another, and what ours are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TrialOf = Callable[[str, int], Trial]
 
 @dataclass(frozen=True)
 class Claim:
-    """By how much `better` is below `worse`, in percent, averaged over a figure's points."""
+    """The text's percentage by which scheme `better` is below `worse`, averaged over a figure's places."""
 
     metric: str
     better: str
@@ -28,10 +28,14 @@ class Claim:
 
     @property
     def name(self) -> str:
+        """The claim in the figures: "INC-TW to noINC-TW, AOI"."""
         return f"{self.better} to {self.worse}, {NAMES[self.metric]}"
 
     def estimate(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> Estimate:
-        """The mean reduction; its interval is over seeds, of which each has a mean over the points."""
+        """Our mean reduction in percent; its interval is over the seeds, of which each has a mean over the places.
+
+        It is missing where `worse` is 0 at every place.
+        """
         value = self.ours(measured, points, seeds)
         if isnan(value):
             return MISSING
@@ -39,7 +43,7 @@ class Claim:
         return replace(found.map(lambda mean: mean + value - found.value), draws=found.draws)
 
     def ours(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> float:
-        """NaN where `worse` is 0 at every point."""
+        """Our mean reduction in percent; NaN where `worse` is 0 at every place."""
         reductions = []
         for trial_of in points:
             low, high = (
@@ -67,7 +71,7 @@ REDUCTION = "mean reduction"
 
 
 def reductions_panel(claims: Sequence[Claim], measured: Measured, points: Sequence[TrialOf], seeds: range) -> Panel:
-    """A bar for each reduction that the text gives, and the text's value."""
+    """A bar for each reduction that the text gives, with the text's value."""
     names = [claim.name for claim in claims]
     ours = [claim.estimate(measured, points, seeds) for claim in claims]
     paper: Printed = {REDUCTION: {name: claim.paper for name, claim in zip(names, claims, strict=True)}}

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The bytes that cross between units: by plan, as the kernel counts them, and what they say of the paper's claim."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from traffic.measure.verdict import VALID
 
 @dataclass(frozen=True)
 class Crossing:
-    """Bytes on the circuits between units, both directions together: predicted, and carried since the circuits exist.
+    """The bytes on circuits between units in both directions, as planned and as measured during the whole run.
 
-    `circuits` are those that carried any. The time is that of the slowest job.
+    `circuits` are those that carried any. The communication time is that of the slowest job.
     """
 
     scene: str
@@ -36,7 +36,7 @@ class Crossing:
 
 
 def crossing(run: EmulatedRun, outcome: Outcome) -> Crossing:
-    """From the kernel's counters of every circuit's two interfaces, whatever the bytes are of."""
+    """A run's crossing by the kernel's counters of every circuit's two interfaces, which count bytes of any kind."""
     fabric, ports = run.problem.fabric, outcome.monitor.watched.ports
     sent = {
         (a, b): outcome.monitor.after.interfaces[ports[a][fabric.port_numbers[a, b]]].sent_bytes
@@ -53,14 +53,14 @@ def crossing(run: EmulatedRun, outcome: Outcome) -> Crossing:
 
 
 def between_units(fabric: Fabric) -> Iterator[tuple[str, str]]:
-    """Both directions of every circuit."""
+    """The directed links of all circuits, both directions of each."""
     for link in fabric.links:
         if link.optical:
             yield from ((link.a, link.b), (link.b, link.a))
 
 
 def planned_crossing(run: EmulatedRun) -> int:
-    """Gradients on the trees' branches and results on the way back, each fragment once on every circuit of the way."""
+    """The bytes that cross by plan: each fragment once on every circuit of its branch, and of its result's way back."""
     problem, circuits = run.problem, set(between_units(run.problem.fabric))
     ranges, packets = fragment_ranges(problem, run.plan), 0
     for shard in run.plan.shards:
@@ -72,7 +72,7 @@ def planned_crossing(run: EmulatedRun) -> int:
 
 
 def judgement(crossed: int, verdict: str) -> str:
-    """What the bytes that crossed where none should say of the claim."""
+    """A sentence: whether the claim holds, given the bytes that crossed where none should."""
     if not crossed:
         return "[green]the claim holds[/]: of jobs inside units nothing at all crossed"
     if verdict == VALID:
@@ -81,7 +81,7 @@ def judgement(crossed: int, verdict: str) -> str:
 
 
 def panel(found: Sequence[Crossing]) -> Panel:
-    """What crossed between units, with what the plans have."""
+    """Bars of what crossed between units, with the planned values."""
     scenes = [SCENES[each.scene].title.replace(": ", ":\n") for each in found]
     series = {"measured": [exact(each.measured_bytes / 1e3) for each in found]}
     planned = {"measured": [each.planned_bytes / 1e3 for each in found]}
@@ -89,6 +89,7 @@ def panel(found: Sequence[Crossing]) -> Panel:
 
 
 def crossings_table(found: Sequence[Crossing]) -> Table:
+    """A row for each part of the figure."""
     table = Table(title="P4INC-AOI, Figure 2: between units", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     for heading in ("planned\n(bytes)", "measured\n(bytes)", "circuits\nused", "comm. time\n(ms)"):

@@ -1,8 +1,9 @@
-"""P4INC-AOI's Figure 2 with real packets: what crosses between units when workers share one, and when they do not.
+"""P4INC-AOI's Figure 2 by real packets: what crosses between units when a job's workers share one, and otherwise.
 
 A unit is a programmable switch and its servers; an all-optical interconnect (AOI) joins units (section III). For jobs
-whose workers share a unit the switch replaces the PS, "thus no connection needs to be set up through the AOI": here
-not a byte may cross, gradients, results and notices included, though each job's PS stands by in another unit.
+whose workers share a unit the switch replaces the PS, "thus no connection needs to be set up through the AOI". So not
+a byte of them may cross here, gradients, results and notices included, although each job's PS stands by in another
+unit.
 """
 
 from __future__ import annotations
@@ -23,12 +24,11 @@ from experiments.papers.p4inc_aoi.placements import (
     SCENES,
     emulated_runs,
 )
-from experiments.run.outcome import WRONG
-from traffic.measure.verdict import VALID
+from traffic.measure.verdict import VALID, Verdict
 
 
 def run(console: Console, request: Request) -> str:
-    """Run every part of Figure 2, print what crossed between units, and say whether the claim holds."""
+    """Run every part of Figure 2, and print what crossed between units and whether the claim holds."""
     planned = list(
         emulated_runs(QUICK_SCENES, QUICK_GRADIENT_BYTES) if request.quick else emulated_runs(SCENES, GRADIENT_BYTES)
     )
@@ -42,4 +42,4 @@ def run(console: Console, request: Request) -> str:
     crossed = sum(each.measured_bytes for each in found if SCENES[each.scene].claim)
     console.print(judgement(crossed, done.verdict))
     done.tell(console)
-    return WRONG if crossed and done.verdict == VALID else done.verdict
+    return Verdict.WRONG if crossed and done.verdict == VALID else done.verdict

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Other readings of P4INC-AOI's text: the reductions of Figure 8 under each meaning of FCFS, TW and arrivals."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ SEEDS, QUICK_SEEDS, READING_SEEDS = 3, 1, 2
 
 
 def reading_trial(reading: str, per_s: float, scheme: str, seed: int) -> Trial:
+    """The trial of a scheme under a reading, with `per_s` arrivals per second."""
     return {**DEFAULTS, "reading": reading, "per_s": per_s, "scheme": scheme, "seed": seed}
 
 
 def run(console: Console, request: Request) -> str:
-    """The reductions that the text gives, under each reading and each way to arrive."""
+    """Measure, print and draw the reductions that the text gives under each reading and each way to arrive."""
     seeds = range(QUICK_SEEDS if request.quick else READING_SEEDS)
     cases = [(reading, per_s) for reading in READINGS for per_s in ARRIVALS]
     trials = [reading_trial(*case, scheme, seed) for case in cases for scheme in COMPARED for seed in seeds]
@@ -46,7 +47,7 @@ def run(console: Console, request: Request) -> str:
 
 
 def readings_panel(measured: Measured, per_s: float, seeds: range) -> Panel:
-    """The reductions of Figure 8 with one way to arrive, under each reading."""
+    """Bars of Figure 8's reductions for one way to arrive, under each reading."""
     names = [claim.name for claim in FIGURE_8]
     series = {
         reading: [claim.estimate(measured, [partial(reading_trial, reading, per_s)], seeds) for claim in FIGURE_8]

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The schemes of P4INC-AOI's simulations, also under other readings of the text, and what one of them does."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from planner.methods.p4inc_aoi.schemes import SCHEMES, Scheme, online
 
 
 def measure(trial: Trial) -> Result:
+    """Measure a trial: CT-BTI, reconfigured connections, mean JCT, and the seconds that scheduling took."""
     problem = drawn(trial)
     schedule = scheme_of(trial).schedule(problem)
     found = figures(problem, schedule)
@@ -37,10 +38,11 @@ READINGS: dict[str, Mapping[str, Policy]] = {
     },
     "TW deals all there is": {"noINC-TW": TimeWindow(inc=False, fill=True), "INC-TW": TimeWindow(fill=True)},
 }  # fmt: skip
-"""By what FCFS, or TW, is taken to mean: the policies other than usual."""
+"""Readings of what FCFS, or TW, may mean, each with the policies that it changes."""
 
 
 def scheme_of(trial: Trial) -> Scheme:
+    """The scheme of a trial, with the policy that the trial's reading gives it."""
     name = str(trial["scheme"])
     policies = READINGS[str(trial["reading"])] if "reading" in trial else {}
     if name in policies:

@@ -1,4 +1,4 @@
-"""TODO."""
+"""P4INC-AOI's Figures 6 and 7, simulated: reconfigured connections and total JCT on its testbed of four units."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ JCT_CLAIMS = {
 
 
 def testbed_trial(model: str, jobs: float, scheme: str, seed: int) -> Trial:
+    """The trial of a scheme with so many jobs of a model."""
     return {"testbed": model, "jobs": jobs, "scheme": scheme, "seed": seed}
 
 
 def measure_testbed(trial: Trial) -> Result:
+    """Measure a trial: reconfigured connections, and the JCT of all jobs together."""
     problem = Scheduling(TESTBED, testbed_jobs(MODELS[str(trial["testbed"])], int(trial["jobs"]), int(trial["seed"])))
     schedule = Simulation(problem, POLICIES[str(trial["scheme"])]).run(str(trial["scheme"]))
     check(problem, schedule)
@@ -51,7 +53,7 @@ def measure_testbed(trial: Trial) -> Result:
 
 
 def run(figure: str, console: Console, request: Request) -> str:
-    """Figure 6, reconfigured connections, or Figure 7, total JCT, for both models."""
+    """Measure, print and draw Figure 6, reconfigured connections, or Figure 7, total JCT, for both models."""
     metric, label = {"fig6": ("connections", "reconfigured connections"), "fig7": ("total_jct_s", "total JCT (s)")}[
         figure
     ]
@@ -81,7 +83,7 @@ def run(figure: str, console: Console, request: Request) -> str:
 
 
 def said_of_testbed(figure: str, model: str, curves: Curves) -> Iterator[Statement]:
-    """The text on Figures 6 and 7; that INC-FCFS has a shorter JCT than noINC-TW is said beside Figure 8."""
+    """The text's sentences about Figures 6 and 7; one of them, INC-FCFS's JCT below noINC-TW's, is at Figure 8."""
     places = TESTBED_JOBS
     others = [scheme for scheme in COMPARED if scheme != "INC-TW"]
     yield statements.is_lowest(model, "INC-TW", others, curves, places)
@@ -101,7 +103,7 @@ def claims_of(figure: str, model: str) -> Sequence[Claim]:
 
 
 def reductions(figure: str, model: str, measured: Measured, seeds: range) -> Table:
-    """The reductions that the text gives, and ours."""
+    """A table of the reductions that the text gives, and ours."""
     table = Table("reduction (%)", "paper", "ours", "ratio")
     points = [partial(testbed_trial, model, jobs) for jobs in TESTBED_JOBS]
     for claim in claims_of(figure, model):

@@ -1,6 +1,6 @@
 """P4INC-AOI's Figures 8 to 12: 64 units of 64 servers, up to 1,400 jobs; reconfigured connections and CT-BTI.
 
-What the paper leaves open is chosen as `NOTES.md` explains; `readings` measures what else it may mean.
+What the paper leaves open is chosen as `NOTES.md` in this folder explains; `readings` measures what else it may mean.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ METRICS = {"connections": "reconfigured connections", "ct_bti_s": "CT-BTI (s)"}
 
 @dataclass(frozen=True)
 class SchedulerChart:
-    """A figure over one key of its trials, and what the text says of it."""
+    """A figure over one key of its trials. `claims` are the text's reductions, `trends` makes its other statements.
+
+    `arrivals` are the ways to arrive under which the figure is measured.
+    """
 
     name: str
     title: str
@@ -44,15 +47,17 @@ class SchedulerChart:
     trends: Callable[[Curves, Curves, Sequence[object]], Iterator[Statement]] | None = None
 
     def trial(self, per_s: float, at: float, scheme: str, seed: int) -> Trial:
+        """The trial of a scheme at a place, with `per_s` arrivals per second."""
         return {**DEFAULTS, **self.setting, "per_s": per_s, self.key: at, "scheme": scheme, "seed": seed}
 
 
 def both(connections: Curves, ends: Curves) -> dict[str, Curves]:
+    """The curves of both metrics by the names that statements have."""
     return {"AOI": connections, "CT-BTI": ends}
 
 
 def least(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
-    """INC-TW reconfigures the fewest connections, and has the shortest CT-BTI."""
+    """The statements that INC-TW reconfigures the fewest connections and has the shortest CT-BTI."""
     for name, curves in both(connections, ends).items():
         yield statements.is_lowest(
             name, "INC-TW", [scheme for scheme in COMPARED if scheme != "INC-TW"], curves, places
@@ -60,7 +65,7 @@ def least(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterat
 
 
 def order(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
-    """The orders of Figure 8's text."""
+    """The text's sentences about Figure 8: orders of the schemes."""
     yield from least(connections, ends, places)
     for policy in ("FCFS", "TW"):
         yield from statements.in_order("AOI", (f"noINC-{policy}", f"INC-{policy}"), connections, places)
@@ -71,7 +76,7 @@ def order(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterat
 
 
 def over_units(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
-    """The text on Figure 10."""
+    """The text's sentences about Figure 10."""
     for name, curves in both(connections, ends).items():
         yield from (statements.falls(f"{name}: {scheme} falls with units", curves[scheme]) for scheme in COMPARED)
         yield from statements.in_order(name, ("INC-FCFS", "noINC-TW"), curves, places)
@@ -79,7 +84,7 @@ def over_units(connections: Curves, ends: Curves, places: Sequence[object]) -> I
 
 
 def over_capacity(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
-    """The text on Figure 11: beyond a capacity of 8 hardly anything is gained."""
+    """The text's sentences about Figure 11: beyond an INC capacity of 8 hardly anything is gained."""
     for name, curves in both(connections, ends).items():
         for scheme in ("INC-FCFS", "INC-TW"):
             yield statements.falls(f"{name}: {scheme} falls with INC capacity", curves[scheme])
@@ -89,7 +94,7 @@ def over_capacity(connections: Curves, ends: Curves, places: Sequence[object]) -
 
 
 def over_slots(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
-    """The text on Figure 12."""
+    """The text's sentences about Figure 12."""
     yield from (statements.falls(f"AOI: {scheme} falls with the slot", connections[scheme]) for scheme in COMPARED)
     yield from (statements.rises(f"CT-BTI: {scheme} rises with the slot", ends[scheme]) for scheme in COMPARED)
     growth = {scheme: [ends[scheme][-1] - ends[scheme][0]] for scheme in COMPARED}
@@ -129,7 +134,7 @@ CHARTS = {
 
 
 def run(figure: str, console: Console, request: Request) -> str:
-    """Measure a figure; for each way to arrive print its tables, hold it against the text, and leave its plot."""
+    """Measure a figure; for each way to arrive print its tables and statements, and write its picture."""
     chart, seeds = CHARTS[figure], range(QUICK_SEEDS if request.quick else SEEDS)
     trials = [
         chart.trial(per_s, at, scheme, seed)
@@ -144,6 +149,7 @@ def run(figure: str, console: Console, request: Request) -> str:
 
 
 def show(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range, console: Console) -> None:
+    """Print the tables and statements for one way to arrive."""
     curves = {metric: means(curves_of(chart, per_s, measured, metric, seeds)) for metric in METRICS}
     for metric, label in METRICS.items():
         title = f"{chart.name}, {chart.title}, {ARRIVALS[per_s]}: {label}"
@@ -155,7 +161,7 @@ def show(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range, 
 
 
 def plot(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range, folder: Path) -> None:
-    """Both metrics, and the reductions that the text gives beside ours."""
+    """Write the picture for one way to arrive: both metrics, and the text's reductions beside ours."""
     panels = []
     for metric, label in METRICS.items():
         curves = curves_of(chart, per_s, measured, metric, seeds)
@@ -170,6 +176,7 @@ def plot(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range, 
 
 
 def curves_of(chart: SchedulerChart, per_s: float, measured: Measured, metric: str, seeds: range) -> Series:
+    """The line of each scheme for a metric, over the figure's places."""
     return {
         scheme: [
             measured.estimate(metric, [chart.trial(per_s, at, scheme, seed) for seed in seeds]) for at in chart.points
@@ -179,7 +186,7 @@ def curves_of(chart: SchedulerChart, per_s: float, measured: Measured, metric: s
 
 
 def comparison(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range) -> Table:
-    """The reductions that the text gives, and ours."""
+    """A table of the reductions that the text gives, and ours."""
     table = Table("reduction (%)", "paper", "ours", "ratio", title=f"{chart.name}, {ARRIVALS[per_s]}")
     points = [partial(chart.trial, per_s, at) for at in chart.points]
     for claim in chart.claims:

@@ -1,7 +1,7 @@
-"""P4INC-AOI's Table I, the heuristics against the MILP on 8 units, and its testbed's Figures 6 and 7, simulated.
+"""P4INC-AOI's Table I: the heuristics against the MILP on 8 units.
 
-Table I leaves ports, slots and placement open; here units have the testbed's 8 ports, and 20 jobs come in a slot, as
-the text has it, of 0.25 s. A gap is that of the text's formula, 1 - MILP / heuristic.
+The table leaves ports, slots and placement open. Here units have the testbed's 8 ports, and a slot is 0.25 s, so that
+20 jobs arrive in it, as the text says. A gap is 1 - MILP / heuristic, as in the text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TABLE_SETTING: Trial = {
     "kind": "training", "units": 8, "ports": 8, "inc": 4, "slot_s": 0.25, "per_s": 80.0,
 }  # fmt: skip
 TIME_LIMIT_S = 60.0
-"""Of a MILP; the paper gave Gurobi 85 to 358 s."""
+"""The time limit of a MILP; the paper's Gurobi took 85 to 358 s."""
 
 PAPER_SECONDS = {40: 84.6, 50: 105.3, 60: 357.5}
 PAPER_GAPS = {
@@ -42,10 +42,12 @@ PAPER_GAPS = {
 
 
 def table_trial(scheme: str, jobs: int, seed: int) -> Trial:
+    """The trial of a scheme with so many jobs; a seed gives other jobs for another number of jobs."""
     return {**TABLE_SETTING, "scheme": scheme, "jobs": jobs, "seed": seed + 100 * jobs}
 
 
 def measure_table(trial: Trial) -> Result:
+    """Measure a trial: CT-BTI, reconfigurations, connections, seconds, and the MILP's gap that is not closed."""
     problem = drawn(trial)
     schedule = SCHEMES[str(trial["scheme"])].schedule(problem, SolverOptions(time_limit_s=TIME_LIMIT_S))
     found = figures(problem, schedule)
@@ -59,7 +61,7 @@ def measure_table(trial: Trial) -> Result:
 
 
 def run(console: Console, request: Request) -> str:
-    """Print Table I for our draws, the paper's gaps beside ours, and leave a plot of the gaps."""
+    """Print Table I for our draws and the paper's gaps beside ours, and write a picture of the gaps."""
     seeds = range(QUICK_TABLE_SEEDS if request.quick else TABLE_SEEDS)
     trials = [
         table_trial(scheme, jobs, seed)
@@ -81,7 +83,7 @@ def run(console: Console, request: Request) -> str:
 
 
 def said_of_table(measured: Measured, found: Curves, seeds: range) -> Iterator[Statement]:
-    """The text on Table I."""
+    """The text's sentences about Table I."""
 
     def of(key: str, schemes: Sequence[str]) -> dict[str, list[float]]:
         return {
@@ -106,7 +108,7 @@ def said_of_table(measured: Measured, found: Curves, seeds: range) -> Iterator[S
 
 
 def absolute(measured: Measured, seeds: range) -> Table:
-    """Seconds to plan, CT-BTI, slots that reconfigure, connections: means over the seeds."""
+    """A table of seconds to schedule, CT-BTI, slots that reconfigure, and connections: means over the seeds."""
     table = Table("jobs", *TABLE_SCHEMES, title="time (s) / CT-BTI (s) / reconfigurations / connections")
     for jobs in (*PROVABLE, *LARGER):
         cells = []
@@ -120,7 +122,7 @@ def absolute(measured: Measured, seeds: range) -> Table:
 
 
 def proofs(measured: Measured, seeds: range) -> Table:
-    """How well and how fast the MILP was solved."""
+    """A table of how well and how fast the MILP was solved."""
     table = Table("jobs", "paper (s)", "ours, longest (s)", "ratio", "proven optimal", "largest gap left (%)")
     for jobs in PROVABLE:
         trials = [table_trial("milp", jobs, seed) for seed in seeds]
@@ -132,6 +134,7 @@ def proofs(measured: Measured, seeds: range) -> Table:
 
 
 def gaps(measured: Measured, seeds: range) -> Table:
+    """A table of the paper's gaps beside ours."""
     table = Table("gap to the MILP (%)", *(f"{jobs} jobs: paper, ours" for jobs in PROVABLE), "ratio of means")
     for scheme in TABLE_SCHEMES[1:]:
         ours = [gap(measured, scheme, jobs, seeds).value for jobs in PROVABLE]
@@ -142,7 +145,7 @@ def gaps(measured: Measured, seeds: range) -> Table:
 
 
 def gap(measured: Measured, scheme: str, jobs: int, seeds: range) -> Estimate:
-    """The mean over seeds of 1 - MILP / scheme, in percent."""
+    """The mean over the seeds of a scheme's gap, 1 - MILP / scheme, in percent."""
     best, found = (
         measured.of("ct_bti_s", [table_trial(name, jobs, seed) for seed in seeds]) for name in ("milp", scheme)
     )

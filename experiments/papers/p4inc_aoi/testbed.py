@@ -1,8 +1,8 @@
-"""P4INC-AOI's Figures 6 and 7 with real packets: four racks, an optical circuit switch, concurrent training jobs.
+"""P4INC-AOI's Figures 6 and 7 by real packets: four racks, an optical circuit switch, concurrent training jobs.
 
-Racks, models, jobs and policies are those of the simulated figures (`aoi_small`, section VII-B); ResNet50 and VGG16
-take turns, and a job has few iterations. Each policy's slots are carried out on an emulated network, and the measured
-completion times held against those that follow from its schedule. Rates and sizes are scaled, time is not.
+Racks, models, jobs and policies are those of the simulated figures (`testbed_setting`, section VII-B), but ResNet50 and
+VGG16 alternate, and a job has few iterations. Each policy's schedule is carried out, slot by slot, on an emulated
+network, and the measured completion times are compared with the schedule's. Rates and sizes are scaled, time is not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_ou
 from experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel, reductions_table
 from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, claims, panels, rows_table
 from experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTBED, testbed_jobs
-from experiments.run.outcome import WRONG, Outcome
+from experiments.run.outcome import Outcome
 from experiments.run.record import RunFolder
 from experiments.run.scheduled import Course, Ran, run_course
 from experiments.worlds.emulated import EmulatedWorld
@@ -32,23 +32,23 @@ from planner.methods.p4inc_aoi.problem.check_schedule import check
 from planner.methods.p4inc_aoi.problem.schedule import Figures, Schedule, figures
 from planner.methods.p4inc_aoi.problem.system import Scheduling
 from switch.targets import Target
-from traffic.measure.verdict import VALID
+from traffic.measure.verdict import VALID, Verdict
 from traffic.runs.closed_loop import Progress
 
 SCALE = 1 / 5000
-"""Of rates and sizes: a port's 40 Gbit/s are 8 Mbit/s."""
+"""The scale of rates and sizes, at which a port's 40 Gbit/s are 8 Mbit/s."""
 ITERATIONS = 5
 JOBS, QUICK_JOBS = 12, 6
 SEED = 2
-"""The draw of the first three that takes the least time."""
+"""The one of the first three draws of jobs that takes the least time."""
 DRAWS, QUICK_DRAWS = 20, 5
-"""Of jobs, whose schedules show what is chance in the one draw that is run."""
+"""Draws of jobs that are only scheduled: they show what is chance in the one draw that is run."""
 QUICK_SCENARIOS = ("noINC-FCFS", "INC-TW")
 
 
 @dataclass
 class Testbed:
-    """A draw of jobs: what each scenario's schedule says of them, and what became of it."""
+    """A draw of jobs on the testbed: by scenario, the figures of its schedule and what was measured."""
 
     scheduling: Scheduling
     models: Mapping[int, str]
@@ -57,7 +57,7 @@ class Testbed:
 
     @staticmethod
     def of(count: int, seed: int) -> Testbed:
-        """Every other job is of one model."""
+        """A testbed with so many jobs, which a seed draws; the models alternate."""
         names = [list(MODELS)[number % len(MODELS)] for number in range(count)]
         drawn = {name: testbed_jobs(model, count, seed) for name, model in MODELS.items()}
         jobs = tuple(replace(drawn[name][place], iterations=ITERATIONS) for place, name in enumerate(names))
@@ -65,18 +65,21 @@ class Testbed:
         return Testbed(Scheduling(TESTBED, jobs), models)
 
     def plan(self, scenario: str) -> Schedule:
+        """The schedule of a scenario, checked, whose figures are kept in `planned`."""
         schedule = Simulation(self.scheduling, POLICIES[scenario]).run(scenario)
         check(self.scheduling, schedule)
         self.planned[scenario] = figures(self.scheduling, schedule)
         return schedule
 
     def emulated_run(self, scenario: str) -> EmulatedRun:
+        """The run that carries out a scenario's schedule at the scale."""
         smaller, schedule = scaled(self.scheduling, self.plan(scenario), SCALE)
         course = Course.of(smaller, schedule)
         setting = {"scale": SCALE, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
         return EmulatedRun(scenario, course.problem, course.plan, setting, emulate=partial(self.run, course))
 
     def run(self, course: Course, asked: EmulatedRun, target: Target, folder: RunFolder, progress: Progress) -> Outcome:
+        """Carry out the schedule of one run, and keep what was measured in `ran`."""
         own = folder.path / asked.name
         own.mkdir()
         save_plan(course.plan, own / "plan.json")
@@ -84,6 +87,7 @@ class Testbed:
         return self.ran[asked.name].outcome
 
     def row(self, scenario: str) -> ScenarioRow:
+        """The row of a scenario that was run."""
         ran = self.ran[scenario]
         return ScenarioRow(
             scenario=scenario,
@@ -96,21 +100,22 @@ class Testbed:
         )
 
     def jobs(self, scenario: str) -> list[tuple[str, int, str, float, float]]:
-        """Scenario, job, model, its JCT as planned and as measured."""
+        """A row for each job: scenario, number, model, JCT as planned and as measured."""
         planned, measured = self.planned[scenario].jct_s, self.ran[scenario].jct_s
         return [(scenario, job, model, planned[job], measured[job]) for job, model in self.models.items()]
 
     def planned_totals(self, scenario: str) -> Totals:
+        """The totals of a scenario's schedule."""
         return self.totals(self.planned[scenario].jct_s, self.planned[scenario].connections)
 
     def totals(self, jct_s: Mapping[int, float], connections: int) -> Totals:
-        """By model."""
+        """The sums of JCTs by model, and the connections."""
         sums = {name: sum(s for job, s in jct_s.items() if self.models[job] == name) for name in MODELS}
         return Totals(sums, connections)
 
 
 def planned_totals(draws: int, count: int) -> dict[str, Totals]:
-    """What the schedules of many draws of jobs say, in all."""
+    """For each scenario, the totals of the schedules of `draws` draws of `count` jobs."""
     testbeds = [Testbed.of(count, seed) for seed in range(draws)]
     for testbed in testbeds:
         for scenario in POLICIES:
@@ -119,7 +124,7 @@ def planned_totals(draws: int, count: int) -> dict[str, Totals]:
 
 
 def run(console: Console, request: Request) -> str:
-    """Run all scenarios, print Figures 6 and 7 beside the paper's sentences, and say whether the claims hold."""
+    """Run all scenarios, and print Figures 6 and 7, the reductions beside the paper's, and whether the claims hold."""
     count, draws = (QUICK_JOBS, QUICK_DRAWS) if request.quick else (JOBS, DRAWS)
     testbed, scenarios = Testbed.of(count, SEED), QUICK_SCENARIOS if request.quick else tuple(POLICIES)
     done = run_emulated("p4inc-aoi-testbed", [testbed.emulated_run(name) for name in scenarios], request, console)
@@ -137,4 +142,4 @@ def run(console: Console, request: Request) -> str:
     console.print(statements.table_of(found))
     leave_out(console, COMPARES_SCHEDULERS)
     done.tell(console)
-    return WRONG if done.verdict == VALID and not all(claim.holds for claim in found) else done.verdict
+    return Verdict.WRONG if done.verdict == VALID and not all(claim.holds for claim in found) else done.verdict

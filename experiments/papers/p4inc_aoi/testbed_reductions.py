@@ -1,4 +1,4 @@
-"""TODO."""
+"""The reductions that section VII-B states of P4INC-AOI's testbed: the paper's, those of schedules, measured ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ByScenario = Mapping[str, Totals]
 
 @dataclass(frozen=True)
 class Reduction:
-    """By how much of `value` each scenario of `pairs` has less than the one before it, on average (per cent)."""
+    """The percentage by which `value` of the second scenario of each pair is below that of the first, on average."""
 
     what: str
     paper: float
@@ -27,7 +27,7 @@ class Reduction:
     pairs: tuple[tuple[str, str], ...]
 
     def ours(self, totals: ByScenario) -> float | None:
-        """None where a scenario is missing, or has nothing to save."""
+        """Our percentage; None where a scenario is missing, or has nothing to save."""
         if not all(name in totals for pair in self.pairs for name in pair):
             return None
         values = [(self.value(totals[one]), self.value(totals[other])) for one, other in self.pairs]
@@ -35,6 +35,7 @@ class Reduction:
 
 
 def jct_of(model: str) -> Callable[[Totals], float]:
+    """A function that gives a model's JCT of totals."""
     return lambda totals: totals.jct_s[model]
 
 
@@ -56,7 +57,7 @@ REDUCTIONS = (
 
 
 def reductions_table(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) -> Table:
-    """What the paper says of each reduction, and ours: of the schedules of so many draws, and as measured in one."""
+    """A table of the paper's reductions and ours: of the schedules of so many draws, and as measured in one draw."""
     measured = {row.scenario: row.measured for row in rows}
     table = Table(title="reductions (%)", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("of what", no_wrap=True)
@@ -69,11 +70,12 @@ def reductions_table(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) 
 
 
 def beside(ours: float | None, paper: float) -> tuple[str, str]:
+    """Our percentage and its ratio to the paper's, for a table."""
     return ("-", "-") if ours is None else (f"{ours:.1f}", f"{ours / paper:.2f}")
 
 
 def reductions_panel(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) -> Panel:
-    """The reductions that the text gives, beside those of many schedules and of the runs."""
+    """Bars of the reductions of many schedules and of the runs, with those that the text gives."""
     measured = {row.scenario: row.measured for row in rows}
     kinds = {f"planned, {draws} draws": many, "measured, one draw": measured}
     names = [each.what for each in REDUCTIONS]

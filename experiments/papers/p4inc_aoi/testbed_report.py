@@ -1,4 +1,4 @@
-"""What a person sees of P4INC-AOI's testbed: its scenarios, the reductions that the paper states, and the figures."""
+"""The report on P4INC-AOI's emulated testbed: a table of its scenarios, what they have to show, and the figures."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from experiments.run.report import VERDICT_STYLES
 
 @dataclass(frozen=True)
 class Totals:
-    """Over all jobs: completion times by model, and connections set up anew."""
+    """Over all jobs: the sums of completion times by model, and the number of reconfigured connections."""
 
     jct_s: Mapping[str, float]
     connections: int
 
     @property
     def total_jct_s(self) -> float:
+        """The sum of the completion times of all jobs."""
         return sum(self.jct_s.values())
 
     @staticmethod
     def sum(parts: Iterable[Totals]) -> Totals:
-        """Of several runs."""
+        """The totals of several runs together."""
         found = list(parts)
         jct_s = {model: sum(part.jct_s[model] for part in found) for model in found[0].jct_s}
         return Totals(jct_s, sum(part.connections for part in found))
@@ -37,7 +38,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class ScenarioRow:
-    """A scenario. `lost` packets met a dark port."""
+    """A scenario that was run. `lost` is the number of packets that met a port during its reconfiguration."""
 
     scenario: str
     planned: Totals
@@ -49,11 +50,11 @@ class ScenarioRow:
 
     @property
     def ratio(self) -> float:
-        """Of the measured total JCT to the planned."""
+        """The measured total JCT over the planned one."""
         return self.measured.total_jct_s / self.planned.total_jct_s
 
     def cells(self) -> dict[str, object]:
-        """For CSV."""
+        """The row of the CSV, by column."""
         both = {"planned": self.planned, "measured": self.measured}
         jct = {f"{kind}_jct_{model}_s": s for kind, totals in both.items() for model, s in totals.jct_s.items()}
         connections = {f"{kind}_connections": totals.connections for kind, totals in both.items()}
@@ -79,7 +80,7 @@ def rows_table(rows: Sequence[ScenarioRow]) -> Table:
 
 
 def claims(rows: Sequence[ScenarioRow]) -> Iterator[Statement]:
-    """What these runs have to show."""
+    """The statements that these runs have to bear out."""
     named = {row.scenario: row.measured for row in rows}
     jct = {name: [totals.total_jct_s] for name, totals in named.items()}
     connections = {name: [float(totals.connections)] for name, totals in named.items()}
@@ -96,7 +97,7 @@ MADE = "reconfigured"
 
 
 def panels(rows: Sequence[ScenarioRow]) -> list[Panel]:
-    """Figure 6, and Figure 7, with a line across each bar where the schedule has it."""
+    """Figure 6 and Figure 7 as bars, with a line across each bar at the schedule's value."""
     scenarios, models = [row.scenario for row in rows], list(rows[0].measured.jct_s)
     made = {MADE: [exact(row.measured.connections) for row in rows]}
     planned = {MADE: [float(row.planned.connections) for row in rows]}

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The setting of P4INC-AOI's testbed: two GPU units, two CPU units, two models, random jobs, four policies."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from planner.methods.p4inc_aoi.problem.traces import arrivals
 
 @dataclass(frozen=True)
 class Model:
-    """A model on the testbed: its size, a worker's computing time, and the update without INC.
+    """A model on the testbed: its size, a worker's computing time, and the time of an update without INC.
 
-    The update is what makes INC so much faster as Figure 5 says (1.56 and 3.7 times), at 40 Gbit/s.
+    The updates are chosen so that INC makes an iteration as much faster as Figure 5 says, 1.56 and 3.7 times.
     """
 
     gradient_bytes: int
@@ -42,7 +42,7 @@ POLICIES: Mapping[str, Policy] = {
 
 
 def testbed_jobs(model: Model, count: int, seed: int) -> tuple[PlacedJob, ...]:
-    """Two or four workers in the GPU units, in one of them or half in each; the PS in a CPU unit; a job per second."""
+    """Random jobs, one per second: two or four workers in one GPU unit or half in each, and the PS in a CPU unit."""
     draws = np.random.default_rng(seed)
     found = []
     for number, arrival in enumerate(arrivals(count, 1.0, draws), start=1):
