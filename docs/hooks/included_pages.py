@@ -18,6 +18,8 @@ from mkdocs.structure.pages import Page
 
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
 """A Markdown link to a file: its text, its target, and the part of the target from `#` on."""
+BAR_IN_CODE = re.compile(r"(`[^`\n]*)\\\|([^`\n]*`)")
+"""A bar in a table's code. A repository's host wants it escaped; here the backslash would show."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -30,8 +32,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001, by name
-    """Turn the page's links between files into links between pages."""
-    return with_page_links(markdown, page.file.src_uri, config.extra["included"])
+    """Turn the page's links between files into links between pages, and what is escaped in code into what is meant."""
+    return BAR_IN_CODE.sub(r"\1|\2", with_page_links(markdown, page.file.src_uri, config.extra["included"]))
 
 
 def with_page_links(text: str, page: str, included: Mapping[str, str]) -> str:
