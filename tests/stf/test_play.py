@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from targets import EVERYWHERE, PROGRAMS
+from single_targets import EVERYWHERE, PROGRAMS
 from typer.testing import CliRunner
 
 from experiments.cli.app import app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fast_helpers import entry, ina_program, ipv4_packet
+from ina_by_hand import entry, ina_program, ipv4_packet
 
 from switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
 from switch.entries import SwitchEntries, TableEntry

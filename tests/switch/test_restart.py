@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from errno import ENOBUFS
 
 import pytest
-from fast_helpers import ina_program, small_tree
+from ina_by_hand import ina_program, small_tree
 
 from switch.entries import RegisterPreset, SwitchEntries, TableEntry
 from switch.fast.load.in_process_switch import InProcessSwitch

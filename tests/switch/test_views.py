@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fast_helpers import CONTROL, entry, ina_program, small_tree
+from ina_by_hand import CONTROL, entry, ina_program, small_tree
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries
 from switch.fast.load.in_process_switch import InProcessSwitch

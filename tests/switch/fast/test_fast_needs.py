@@ -7,7 +7,8 @@ import platform
 import re
 
 import pytest
-from fast_helpers import PROGRAMS, ina_program
+from ina_by_hand import ina_program
+from small_programs import PROGRAMS
 
 from switch.fast.load import kernel_probes, needs, object_contents
 from switch.fast.load.kernel_switch import KernelSwitch, compile_program

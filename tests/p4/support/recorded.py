@@ -25,7 +25,7 @@ from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableE
 from switch.program.read import read_program
 from traffic.wire.packet_format import PROGRAM
 
-FILE = Path(__file__).parent / "corpus" / "bmv2.jsonl.xz"
+FILE = Path(__file__).parents[1] / "corpus" / "bmv2.jsonl.xz"
 TOOLS = {"simple_switch": "simple_switch", "p4c": "p4c-bm2-ss"}
 REGISTERS = tuple(read_program(PROGRAM).registers)
 SIZES = {array.name: array.size for array in read_program(PROGRAM).registers.values()} | {

@@ -11,29 +11,10 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
-from fast_helpers import (
-    CONTROL,
-    GRADIENT,
-    PROGRAM_NAMES,
-    PROGRAM_PORTS,
-    PROGRAMS,
-    PS,
-    Wires,
-    by_port,
-    entry,
-    in_kernel,
-    ina_packet,
-    ina_program,
-    ipv4_packet,
-    packets_for,
-    program_entries,
-    received,
-    remove,
-    same_state,
-    shown_when_wrong,
-    small_tree,
-    wait_for,
-)
+from ina_by_hand import CONTROL, GRADIENT, PS, entry, ina_packet, ina_program, ipv4_packet, received, small_tree
+from same_switches import by_port, same_state, shown_when_wrong, wait_for
+from small_programs import PROGRAM_NAMES, PROGRAM_PORTS, PROGRAMS, packets_for, program_entries
+from veth_wires import Wires, in_kernel, remove
 
 from switch.entries import SwitchEntries
 from switch.fast.load.in_process_switch import InProcessSwitch

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from targets import PROGRAMS
+from single_targets import PROGRAMS
 
 from switch.control.simple_switch_cli import parse_number, read_commands
 from switch.entries import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
-from targets import PROGRAMS
+from single_targets import PROGRAMS
 
 from switch.entries import MirrorSession, SwitchEntries
 from switch.testing.packet_test import PacketTest

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from targets import PROGRAMS
+from single_targets import PROGRAMS
 from typer.testing import CliRunner
 
 from experiments.cli.app import app

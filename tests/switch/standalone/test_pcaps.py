@@ -9,7 +9,7 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.utils import PcapNgWriter, rdpcap, wrpcap
-from targets import EVERYWHERE, PROGRAMS
+from single_targets import EVERYWHERE, PROGRAMS
 from typer.testing import CliRunner
 
 from experiments.cli.app import app

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from fast_helpers import (
+from ina_by_hand import (
     COLLISION,
     CONTROL,
     GRADIENT,
@@ -18,22 +18,18 @@ from fast_helpers import (
     PS,
     RESULT,
     RETRANSMITTED,
-    Packets,
-    Wires,
-    by_port,
     entry,
     ethernet_packet,
-    in_kernel,
     ina_header,
     ina_packet,
     ina_program,
     ina_values,
     ipv4_packet,
-    same_state,
-    shown_when_wrong,
     small_tree,
-    wait_for,
 )
+from same_switches import by_port, same_state, shown_when_wrong, wait_for
+from small_programs import Packets
+from veth_wires import Wires, in_kernel
 
 from switch.entries import SwitchEntries
 from switch.fast.layout.layout import FRONT_BITS

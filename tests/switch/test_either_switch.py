@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fast_helpers import PROGRAMS, control_entries, control_packets, packet
+from small_programs import PROGRAMS, control_entries, control_packets, packet
 
 from switch.either_switch import EitherSwitch
 from switch.entries import DefaultAction, SwitchEntries

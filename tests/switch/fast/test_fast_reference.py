@@ -11,16 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fast_helpers import (
-    PROGRAM_NAMES,
-    PROGRAM_PORTS,
-    PROGRAMS,
-    Wires,
-    by_port,
-    packets_for,
-    program_entries,
-    shown_when_wrong,
-)
+from same_switches import by_port, shown_when_wrong
+from small_programs import PROGRAM_NAMES, PROGRAM_PORTS, PROGRAMS, packets_for, program_entries
+from veth_wires import Wires
 
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program

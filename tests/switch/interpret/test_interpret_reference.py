@@ -10,8 +10,9 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from fast_helpers import ETHERNET, PROGRAMS, Packets, by_port, control_packets, packet, program_entries
-from test_interpret import ENTRIES, PARSED, fields_of
+from model_programs import MATCHING_ENTRIES, PARSING, fields_of
+from same_switches import by_port
+from small_programs import ETHERNET, PROGRAMS, Packets, control_packets, packet, program_entries
 
 from switch.entries import MirrorSession, MulticastGroup, SwitchEntries, ValueSetMember
 from switch.interpret.interpreted_switch import InterpretedSwitch
@@ -30,7 +31,7 @@ LEFT_OUT = ("times", "selector")
 
 INSTALLED: dict[str, SwitchEntries] = {
     "control": program_entries("control"),
-    "matching": ENTRIES,
+    "matching": MATCHING_ENTRIES,
     "parsing": SwitchEntries("s", value_sets=(ValueSetMember("TestParser.numbers", 0x777),)),
     "copies": SwitchEntries("s", groups=(MulticastGroup(4, (5, 6), ((7, 6),)),), mirrors=(MirrorSession(7, 8, 4),)),
 }
@@ -55,7 +56,7 @@ def drawn(name: str, program: Program) -> Packets:
     draw = random.Random(name)
     if name == "parsing":
         return [
-            (draw.choice(PORTS), ETHERNET + bytes.fromhex(sent) + draw.randbytes(3)) for sent, _, _ in PARSED.values()
+            (draw.choice(PORTS), ETHERNET + bytes.fromhex(sent) + draw.randbytes(3)) for sent, _, _ in PARSING.values()
         ]
     if name == "control":
         return control_packets(program, (0, 7))

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from fast_helpers import ETHERNET, PARSED, PROGRAMS, control_entries, lists_entries, packet, shown_when_wrong
+from same_switches import shown_when_wrong
+from small_programs import ETHERNET, PARSED, PROGRAMS, control_entries, lists_entries, packet
 
 from switch.entries import KeyPart, Lpm, TableEntry, Ternary
 from switch.fast.compile.actions import runs_of_one_index

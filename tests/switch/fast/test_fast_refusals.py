@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fast_helpers import INA, entry, ina_program, small_tree
+from ina_by_hand import INA, entry, ina_program, small_tree
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from switch.fast.compile.generate import generate
@@ -19,7 +19,7 @@ from switch.program.read import program_of, read_program
 from switch.targets import choose_target
 from topo.errors import InputError, MachineError, UnsupportedError
 
-REFUSED = Path(__file__).parent / "programs" / "refused"
+REFUSED = Path(__file__).parents[1] / "programs" / "refused"
 
 # What the message about each program of the folder must name.
 NAMES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parents[2] / "stf" / "programs"
 
 EVERYWHERE = [
     pytest.param("interpreted"),

@@ -1,0 +1,42 @@
+"""What tests use that hold two switches against each other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from small_programs import Packets
+
+from switch.fast.load.in_process_switch import InProcessSwitch
+from switch.fast.load.kernel_switch import KernelSwitch
+from switch.program.program import Program
+
+
+@contextmanager
+def shown_when_wrong(source: str) -> Iterator[None]:
+    """Print the generated C when a test of it fails."""
+    try:
+        yield
+    except AssertionError:
+        print(source)
+        raise
+
+
+def wait_for(condition: object, what: str, patience_s: float = 5.0) -> None:
+    end = time.monotonic() + patience_s
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, f"waited {patience_s} s for {what}"
+        time.sleep(0)
+
+
+def by_port(packets: Packets, ports: Sequence[int]) -> dict[int, list[bytes]]:
+    return {port: [packet for out, packet in packets if out == port] for port in ports}
+
+
+def same_state(one: KernelSwitch | InProcessSwitch, other: KernelSwitch | InProcessSwitch, program: Program) -> bool:
+    """Whether all registers and counters of two switches agree."""
+    registers = all(np.array_equal(one.read_register(name), other.read_register(name)) for name in program.registers)
+    counters = all(np.array_equal(one.read_counter(name), other.read_counter(name)) for name in program.counters)
+    return registers and counters
