@@ -1,8 +1,8 @@
 """Planned against measured: the figures that are compared, by the same definitions on both sides, and their limits.
 
-Figures of a job are compared with those of that job, totals with totals. What is planned of a job is planned for all
-jobs sending at once. Workers are paced at the planned rate, so a job that is alone for a time, because others have
-not arrived or are done, is no faster than that: each job meets its own plan whether or not it overlaps with others.
+Figures of a job are compared with those of that job, totals with totals. A job's planned figures hold for all jobs
+sending at once. Workers are paced at the planned rate, so a job that is alone for a time, because others have not
+arrived or are done, is no faster: each job meets its own plan whether or not it overlaps with others.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ TOTAL = "total"
 class Figures:
     """What is compared, per iteration; bytes and rates are those of whole frames.
 
-    Of one job: the sending rate of each worker, what its PSs receive, the time from the first gradient sent to the
-    last result received, what its workers send. Measured, these are means over iterations, the rate also over workers.
-    Of all jobs together ("total"): the sums over all workers, PSs and jobs. Times are not added up.
+    Of one job: the sending rate of each worker, what its PSs receive, the time from the first gradient sent to the last
+    result received, and what its workers send. Measured figures are means over iterations, the rate also over workers.
+    Of all jobs together ("total"): the sums over all workers, PSs and jobs; times are not added up.
     """
 
     sending_rate_bps: float
@@ -37,6 +37,7 @@ class Figures:
         return self.sent_bytes / self.ps_ingress_bytes if self.ps_ingress_bytes else None
 
     def as_json(self) -> dict[str, float | None]:
+        """The figures by their names in files."""
         return {name: value(self) for name, value in QUANTITIES.items()}
 
 
@@ -59,10 +60,11 @@ class Pair:
 
     @property
     def name(self) -> str:
+        """The job's number, or "total", as tables show it."""
         return TOTAL if self.job is None else str(self.job)
 
     def row(self) -> dict[str, object]:
-        """As a row of a table: planned, measured and the relative difference of every quantity."""
+        """A row of a table: planned, measured and their relative difference, for every quantity."""
         found: dict[str, object] = {"job": self.name}
         for name, value in QUANTITIES.items():
             planned, measured = value(self.planned), value(self.measured)
@@ -81,7 +83,7 @@ def planned_by_job(prediction: Prediction) -> dict[int | None, Figures]:
 
 
 def measured_by_job(measured: Measured) -> dict[int | None, Figures]:
-    """The same, measured."""
+    """The measured figures of each job, and under None the totals."""
     jobs = {number: measured.of_job(number) for number in measured.jobs}
     found: dict[int | None, Figures] = {
         number: Figures(job.sending_rate_bps, job.ps_ingress_bytes, job.communication_time_s, job.sent_bytes)
@@ -91,7 +93,7 @@ def measured_by_job(measured: Measured) -> dict[int | None, Figures]:
 
 
 def total(jobs: dict[int | None, Figures], rate_bps: float) -> Figures:
-    """Of all jobs together, whose workers send at so much in all."""
+    """The figures of all jobs together, whose workers send at `rate_bps` in all."""
     ingress, sent = (
         sum(each) for each in zip(*((f.ps_ingress_bytes, f.sent_bytes) for f in jobs.values()), strict=True)
     )
@@ -99,7 +101,7 @@ def total(jobs: dict[int | None, Figures], rate_bps: float) -> Figures:
 
 
 def paired(prediction: Prediction, measured: Measured) -> tuple[Pair, ...]:
-    """What was planned beside what was measured: a pair for every job that was run, then the totals."""
+    """Planned and measured figures side by side: a pair for every job that was run, then one of the totals."""
     planned, found = planned_by_job(prediction), measured_by_job(measured)
     return tuple(Pair(job, planned[job], figures) for job, figures in found.items())
 
@@ -111,13 +113,16 @@ def paired(prediction: Prediction, measured: Measured) -> tuple[Pair, ...]:
 class Tolerance:
     """How far a job may be off its plan in a VALID run.
 
-    Measured on target fast on two processors, links of 0.25 to 5 Mbit/s: iterations of 0.13 to 1.4 s were 0 to 10 ms
-    longer than planned, and PSs received what was planned to the frame. With hardly a processor free (OVERLOADED) the
-    ingress was up to 0.3 % more, the time of a slowed job 8 to 101 % longer, which these limits catch.
-    `relative`: of time and of PS ingress, as of the rates of workers. `settling_s`: how much longer an iteration may
-    last besides, beyond the last fragment's way up and its result's way back: endpoints act every few milliseconds,
-    and a queue before a full link may hold what 0.04 s bring. `jitter_s`: what PSs receive in this time at the planned
-    rates may come besides, of fragments that are sent again because a result was late.
+    `relative`: by which share of the planned ones time and PS ingress may be off; rates of workers have the same limit.
+    `settling_s`: how much longer an iteration may last besides, beyond the last fragment's way up and its result's way
+    back: endpoints act every few milliseconds, and a queue before a full link may hold what comes in 0.04 s.
+    `jitter_s`: PSs may receive besides what the planned rates bring in this time, from fragments that are sent again
+    because a result was late.
+
+    How they were chosen: on target fast, two processors, links of 0.25 to 5 Mbit/s, iterations of 0.13 to 1.4 s were 0
+    to 10 ms longer than planned, and PSs received what was planned to the frame. With hardly a processor free
+    (OVERLOADED) the ingress was up to 0.3 % more and the time of a slowed job 8 to 101 % longer, which these limits
+    catch.
     """
 
     relative: float = 0.05
@@ -129,10 +134,11 @@ TOLERANCE = Tolerance()
 
 
 def off_plan(prediction: Prediction, measured: Measured, plan: Plan, tolerance: Tolerance = TOLERANCE) -> Iterator[str]:
-    """The jobs whose PS ingress or communication time is not the planned one. (`fidelity.slow_senders` has rates.)
+    """Reasons, in words, for which jobs' PS ingress or communication time is not the planned one.
 
-    Where trees share slots, fragments that find one busy go to the PS unaggregated or are sent again, as the policy has
-    it: there ingress and time may be more than planned, which is without collisions.
+    `fidelity.slow_senders` does the same for rates. Where trees share slots, fragments that find a slot busy go to the
+    PS unaggregated or are sent again, depending on the policy. Plans do not count on that, so there ingress and time
+    may be more than planned.
     """
     colliding = plan.jobs_sharing_slots
     for number in measured.jobs:
@@ -143,7 +149,7 @@ def off_plan(prediction: Prediction, measured: Measured, plan: Plan, tolerance: 
 
 
 def late(number: int, planned: JobPrediction, measured: Measured, tolerance: Tolerance) -> Iterator[str]:
-    """A job that took longer than planned. (One that took less sent faster.)"""
+    """The reason for a job that took longer than planned. One that took less sent faster, which rates show."""
     planned_s, measured_s = planned.communication_time_s, measured.communication_time_s
     most_s = planned_s * (1 + tolerance.relative) + planned.way_s + tolerance.settling_s
     if measured_s > most_s:
@@ -156,7 +162,7 @@ def late(number: int, planned: JobPrediction, measured: Measured, tolerance: Tol
 def other_ingress(
     number: int, planned: JobPrediction, measured: Measured, tolerance: Tolerance, *, may_be_more: bool
 ) -> Iterator[str]:
-    """A job whose PSs received other than planned; what may come besides is no less than that of one gradient."""
+    """The reason for a job whose PSs received other than planned; a share of at least one gradient is tolerated."""
     share = tolerance.relative + tolerance.jitter_s / planned.communication_time_s
     one_gradient = planned.communication_time_s * planned.sending_rate_bps / 8
     allowed = share * max(planned.ps_ingress_bytes, one_gradient)

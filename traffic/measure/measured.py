@@ -1,4 +1,4 @@
-"""What a run measured, with the papers' definitions (InArt 5.1.1), and how it becomes rows of a table.
+"""What the endpoints of a run measured, with the papers' definitions (InArt 5.1.1), and the rows of its table.
 
 Bytes are those of whole frames on the wire, as interface counters and link shapers count them.
 """
@@ -15,10 +15,10 @@ from statistics import fmean
 class Iteration:
     """One iteration of one job.
 
-    `communication_time_s` is from the first gradient sent to the last result received; in replay,
-    where there are no results, to the last gradient received at a PS. Rates are by worker and by PS.
-    `exact` says whether every element of every sum is exact and every sum counts its workers right, `wrong` what is
-    not; None where no sums were checked.
+    `communication_time_s` is from the first gradient sent to the last result received; in replay, where there are no
+    results, to the last gradient received at a PS. Rates and bytes are by the name of a worker or a PS.
+    `exact`: whether every element of every sum is exact and every sum counts its workers right, None where no sums were
+    checked; `wrong`: what is not exact, in words.
     """
 
     job: int
@@ -38,11 +38,11 @@ class Measured:
     """What traffic of one run measured.
 
     Figures of several jobs have the definitions of `planner.core.evaluate.Prediction`: the rate of the slowest job, the
-    PS ingress of all, the time of the slowest. `of_job` gives those of one.
+    PS ingress of all, the time of the slowest. `of_job` gives those of one job.
 
-    `late_s`: by worker, how much of its rate (in seconds' worth) it could not keep up with.
-    `problems`: what went wrong at the endpoints, each with how often. `strangers`: packets that came to an endpoint
-    which has no part in their tree.
+    `late_s`: by worker, how many seconds' worth of its planned rate it did not send in time. `problems`: what went
+    wrong at the endpoints, each with how often. `strangers`: packets that came to an endpoint which has no part in
+    their tree.
     """
 
     mode: str
@@ -53,13 +53,13 @@ class Measured:
 
     @property
     def exact(self) -> bool | None:
-        """Every worker ended every iteration with the exact sum; None where no sums came back."""
+        """Whether every worker ended every iteration with the exact sum; None where no sums came back."""
         verdicts = [iteration.exact for iteration in self.iterations if iteration.exact is not None]
         return all(verdicts) if verdicts else None
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """What is wrong with the sums, with job and iteration."""
+        """What is wrong with the sums of each job and iteration, in words."""
         return tuple(f"job {i.job}, iteration {i.number}: {what}" for i in self.iterations for what in i.wrong)
 
     @cached_property
@@ -70,39 +70,40 @@ class Measured:
 
     @property
     def sending_rate_bps(self) -> float:
-        """Mean over iterations and workers; of several jobs the least."""
+        """The rate of a worker, mean over iterations and workers; of several jobs the least."""
         return min(fmean(rate for i in own for rate in i.sending_rate_bps.values()) for own in self.jobs.values())
 
     @property
     def total_rate_bps(self) -> float:
-        """Of all workers together, mean over the iterations of each job."""
+        """The rate of all workers together, mean over the iterations of each job."""
         return sum(fmean(sum(i.sending_rate_bps.values()) for i in own) for own in self.jobs.values())
 
     @property
     def sent_bytes(self) -> float:
-        """Per iteration, by all workers; of several jobs the sum."""
+        """What all workers send per iteration; of several jobs the sum."""
         return sum(fmean(sum(i.sent_bytes.values()) for i in own) for own in self.jobs.values())
 
     @property
     def ps_ingress_bytes(self) -> float:
-        """Per iteration, over all PSs; of several jobs the sum."""
+        """What all PSs receive per iteration; of several jobs the sum."""
         return sum(fmean(sum(i.ps_ingress_bytes.values()) for i in own) for own in self.jobs.values())
 
     @property
     def communication_time_s(self) -> float:
-        """Mean over iterations; of several jobs the longest."""
+        """The time of an iteration, mean over iterations; of several jobs the longest."""
         return max(fmean(i.communication_time_s for i in own) for own in self.jobs.values())
 
     @property
     def retransmissions(self) -> int:
+        """How many packets workers sent again, in all."""
         return sum(i.retransmissions for i in self.iterations)
 
     def of_job(self, number: int) -> Measured:
-        """The same of one job only."""
+        """What was measured of one job only."""
         return Measured(self.mode, tuple(i for i in self.iterations if i.job == number), self.late_s, self.problems)
 
     def rows(self) -> Iterator[dict[str, object]]:
-        """One row per iteration, job and host."""
+        """The rows of a table: one for each iteration, job and host."""
         for i in self.iterations:
             common = {"job": i.job, "iteration": i.number, "communication_time_s": i.communication_time_s}
             for host, rate in i.sending_rate_bps.items():
@@ -113,10 +114,10 @@ class Measured:
 
 
 def rate_bps(frames: int, frame_bytes: int, duration_s: float, of_last: int | None = None) -> float:
-    """The rate of frames of which the first left at the start and the last at the end of `duration_s`.
+    """The rate, in bit/s, of frames of which the first left at the start and the last at the end of `duration_s`.
 
-    Of streams side by side, `of_last` is how many frames that one sent which ended last: its pace says when one more
-    would have been due.
+    `of_last`: if the frames are of streams side by side, how many of them are of the stream that ended last; by its
+    pace one more frame would have been due a little later, which ends the time that is counted.
     """
     own = frames if of_last is None else of_last
     return 8 * frame_bytes * frames * (own - 1) / own / duration_s if own > 1 and duration_s > 0 else 0.0

@@ -37,21 +37,24 @@ except ImportError as error:
     ) from error
 
 END_S = 30.0
-"""How long a process may take to end when it has the last sums."""
+"""How long a process may take to end once it has the last sums."""
 
 
 # ---- the hook ----------------------------------------------------------------------------------
 
 
 class Buckets:
-    """The buckets of an iteration so far. What the network sums is the whole gradient, whatever DDP makes of it."""
+    """The buckets that DDP has handed over in an iteration so far.
+
+    The network sums the whole gradient at once, in however many buckets DDP cuts it.
+    """
 
     def __init__(self, member: Member) -> None:
         self.member = member
         self.waiting: list[tuple[torch.Tensor, torch.futures.Future[torch.Tensor]]] = []
 
     def sum_up(self) -> None:
-        """Exchange what waits for the mean over all workers."""
+        """Send the gradient of all waiting buckets to the network, and give each bucket its part of the mean."""
         buffers = [buffer for buffer, _ in self.waiting]
         gradient = torch.cat(buffers)
         mean = torch.from_numpy(self.member.mean(gradient.numpy())).to(gradient.dtype)
@@ -62,7 +65,7 @@ class Buckets:
 
 # PyTorch compares these annotations with its types, so they must not be strings.
 def sum_in_network(state: Buckets, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """A communication hook: the gradients of all buckets go into the network together when the last one is there."""
+    """A communication hook: it collects buckets, and hands them to the network when the last one is there."""
     future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
     state.waiting.append((bucket.buffer(), future))
     if bucket.is_last():
@@ -86,14 +89,14 @@ def module_of(task: TrainingTask) -> torch.nn.Sequential:
 
 
 def vector_of(module: torch.nn.Sequential) -> FloatArray:
-    """Its parameters as the task's model has them."""
+    """The parameters of a module in the order that the task's model has, (parameters,)."""
     layers = [layer for layer in module if isinstance(layer, torch.nn.Linear)]
     pieces = [torch.vstack([layer.weight.T, layer.bias]).detach().numpy().ravel() for layer in layers]
     return np.concatenate(pieces, dtype=np.float64)
 
 
 def backward(module: Any, batch: Samples) -> float:
-    """The loss, and its gradient in the parameters of `module`."""
+    """The loss of a batch; its gradient is added up in the parameters of `module`."""
     scores = module(torch.from_numpy(batch.pictures).float())
     loss = torch.nn.functional.cross_entropy(scores, torch.from_numpy(batch.labels))
     loss.backward()
@@ -101,6 +104,7 @@ def backward(module: Any, batch: Samples) -> float:
 
 
 def optimizer_of(module: Any, recipe: Recipe) -> torch.optim.Optimizer:
+    """The optimiser of a recipe: SGD with momentum."""
     return torch.optim.SGD(module.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum)
 
 
@@ -108,7 +112,7 @@ def optimizer_of(module: Any, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 def train_alone_in_torch(task: TrainingTask, mean: Mean = rounded_mean) -> History:
-    """As `traffic.training.parallel.train_alone`, in PyTorch."""
+    """The training of `traffic.training.parallel.train_alone`, in PyTorch."""
     torch.set_num_threads(1)  # as the workers: sums of floats depend on their order
     module, history = module_of(task), History(task)
     optimizer = optimizer_of(module, task.recipe)
@@ -126,6 +130,7 @@ def train_alone_in_torch(task: TrainingTask, mean: Mean = rounded_mean) -> Histo
 
 
 def set_gradient(module: torch.nn.Sequential, gradient: FloatArray) -> None:
+    """Write a gradient, (parameters,), into the parameters of a module."""
     parameters = list(module.parameters())
     pieces = torch.from_numpy(gradient).float().split([p.numel() for p in parameters])
     for parameter, piece in zip(parameters, pieces, strict=True):
@@ -136,7 +141,7 @@ def set_gradient(module: torch.nn.Sequential, gradient: FloatArray) -> None:
 
 
 def train_rank(rank: int, recipe: Recipe, workers: int, address: str, folder: Path) -> None:
-    """What a worker's process does: an ordinary DDP script. It leaves its losses and snapshots in `folder`."""
+    """Run what a worker's process runs, an ordinary DDP script; it leaves losses and snapshots in `folder`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     torch.set_num_threads(1)
@@ -184,14 +189,16 @@ class TorchRanks:
         self._exits.close()
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
+        """The gradient that a worker's process hands in."""
         return self.exchange.of(job, worker, iteration)
 
     def take(self, job: Job, worker: int, iteration: int, sums: NDArray[np.int64]) -> None:
+        """Give a worker's process its sums."""
         self.exchange.take(job, worker, iteration, sums)
 
     @property
     def history(self) -> History:
-        """Of all workers, when they have ended. Raises `RunError` for one that has not."""
+        """The history of all workers, once their processes have ended. Raises `RunError` for one that does not end."""
         history = History(self.task)
         for rank, process in enumerate(self.processes):
             process.join(END_S)

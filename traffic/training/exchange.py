@@ -22,8 +22,9 @@ from topo.errors import RunError
 from traffic.endpoints.gradient import FixedPoint
 
 NUMBER_BYTES = 4
+"""The size of a worker's number, which is the first thing that its process sends."""
 LOOK_S = 0.5
-"""How often whoever waits for a worker looks whether it is still there."""
+"""How often, in seconds, it is checked whether a worker that is waited for is still there."""
 
 
 class Exchange:
@@ -56,7 +57,7 @@ class Exchange:
         self._connection(worker)
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
-        """What the worker hands in, once it does."""
+        """The gradient that a worker hands in, once it does. Raises `RunError` if it leaves or sends another size."""
         connection = self._connection(worker)
         self._wait(lambda: connection.poll(LOOK_S), worker)
         try:
@@ -71,7 +72,7 @@ class Exchange:
         return np.frombuffer(received, np.int32)
 
     def take(self, job: Job, worker: int, iteration: int, sums: NDArray[np.int64]) -> None:
-        """Give the worker its sums."""
+        """Give a worker its sums. Raises `RunError` if it has left."""
         del job
         try:
             self._connection(worker).send_bytes(sums.tobytes())
@@ -87,7 +88,7 @@ class Exchange:
         return self._connections[worker]
 
     def _accept(self) -> bool:
-        """Let one process in; whether it was the last that anybody waited for is the next look's to tell."""
+        """Let one process in, if one comes. Always false: whether it is the awaited one shows at the next look."""
         try:
             accepted, _ = self._socket.accept()
         except TimeoutError:
@@ -97,7 +98,7 @@ class Exchange:
         return False
 
     def _wait(self, there: Callable[[], bool], worker: int) -> None:
-        """Until `there`, which takes `LOOK_S` to say no."""
+        """Wait until `there` says yes; it takes `LOOK_S` to say no."""
         for _ in range(round(self.patience_s / LOOK_S)):
             if there():
                 return
@@ -106,7 +107,7 @@ class Exchange:
 
 
 class Member:
-    """A worker's side of the exchange at `address`. A context manager."""
+    """The side of a worker's process in the exchange at `address`. A context manager."""
 
     def __init__(self, address: str, worker: int, fixed_point: FixedPoint) -> None:
         self.fixed_point = fixed_point

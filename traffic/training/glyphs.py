@@ -1,7 +1,7 @@
-"""Pictures of the digits 0 to 9, drawn with the pen of a seed: something to learn that needs no download.
+"""Pictures of the digits 0 to 9, drawn from a seed: something to learn that needs no download.
 
-Real data sets come with a download or with a library as large as this kit. These pictures take a second to draw,
-are the same on every machine, and still leave a model something to do: digits are moved, fainter or bolder, and noisy.
+Real data sets come with a download or with a library as large as this kit. These pictures take a second to draw and
+are the same on every machine. They still leave a model something to learn: digits are moved, fainter or bolder, noisy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ SIDE = 12
 """Width and height of a picture."""
 CLASSES = 10
 SHIFT = 1
+"""A digit is moved by up to so many pixels in each direction."""
 NOISE = 0.25
+"""The standard deviation of the noise on every pixel, of which one that is drawn has 0.6 to 1.4."""
 SHAPES = (
     "01110 10001 10001 10001 10001 10001 01110",
     "00100 01100 00100 00100 00100 00100 01110",
@@ -34,7 +36,7 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class Samples:
-    """`pictures` (samples, pixels) of the digits `labels` (samples)."""
+    """`pictures`, (samples, pixels), of the digits `labels`, (samples,)."""
 
     pictures: FloatArray
     labels: IntArray
@@ -47,7 +49,7 @@ class Samples:
 
 
 def draw_glyphs(count: int, seed: int) -> Samples:
-    """Pictures of `count` digits, all ten equally often as far as `count` lets them."""
+    """Pictures of `count` digits, of all ten equally often, or one more often than others."""
     random = np.random.default_rng(seed)
     labels = random.permutation(np.arange(count) % CLASSES)
     pictures = np.zeros((count, SIDE, SIDE))

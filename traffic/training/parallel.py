@@ -1,7 +1,7 @@
 """Data-parallel training in NumPy: one replica of the model per worker, gradients summed elsewhere.
 
-Summed in the network it is the same training, bit for bit, as in one process that rounds each worker's gradient
-alike (`train_alone`): integer sums are exact, and nothing else is different.
+Training whose gradients are summed in the network is the same, bit for bit, as training in one process that rounds each
+worker's gradient in the same way (`train_alone`): integer sums are exact, and nothing else is different.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Replica:
         self.velocity = np.zeros_like(self.parameters)
 
     def step(self, gradient: FloatArray) -> None:
-        """SGD with momentum, by the mean gradient of all workers."""
+        """Take a step of SGD with momentum along the mean gradient of all workers, (parameters,)."""
         self.velocity = self.recipe.momentum * self.velocity + gradient
         self.parameters = self.parameters - self.recipe.learning_rate * self.velocity
 
@@ -48,7 +48,7 @@ class DataParallel:
         return self.task.fixed_point.round(gradient)
 
     def take(self, job: Job, worker: int, iteration: int, sums: NDArray[np.int64]) -> None:
-        """The worker's step; the first worker keeps what there is after an epoch."""
+        """Let the worker's replica take its step; after an epoch the first worker's parameters are kept."""
         del job
         replica = self.replicas[worker]
         replica.step(self.task.fixed_point.mean(sums))
@@ -57,16 +57,16 @@ class DataParallel:
 
 
 Mean = Callable[[TrainingTask, Sequence[FloatArray]], FloatArray]
-"""Of the gradients of all workers."""
+"""How the mean, (parameters,), of the gradients of all workers is computed."""
 
 
 def rounded_mean(task: TrainingTask, gradients: Sequence[FloatArray]) -> FloatArray:
-    """As the network gives it: each gradient in fixed point, then summed."""
+    """The mean as the network gives it: each gradient is rounded in fixed point, then they are summed."""
     return task.fixed_point.mean(exact_sum([task.fixed_point.round(gradient) for gradient in gradients]))
 
 
 def float_mean(task: TrainingTask, gradients: Sequence[FloatArray]) -> FloatArray:
-    """As it would be without a network: neither rounded nor clipped."""
+    """The mean as it is without a network: gradients are neither rounded nor clipped."""
     del task
     mean: FloatArray = np.mean(gradients, axis=0)
     return mean

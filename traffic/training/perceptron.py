@@ -1,7 +1,7 @@
 """A multi-layer perceptron in NumPy: ReLU between layers, softmax and cross-entropy at the end.
 
-All its parameters are one flat vector, as a gradient travels; a layer is a view of it, (inputs + 1, outputs),
-whose last row are the biases.
+All its parameters are one flat vector, since that is how a gradient travels. A layer is a view of it, (inputs + 1,
+outputs), whose last row has the biases.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from traffic.training.glyphs import Samples
 
 
 class Perceptron:
-    """`sizes`: units of each layer, inputs and outputs included. Without hidden ones it is softmax regression."""
+    """A model whose layers, inputs and outputs included, have `sizes` units. Two layers make it softmax regression."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = tuple(sizes)
@@ -24,19 +24,19 @@ class Perceptron:
         self.parameters = sum(rows * columns for rows, columns in self.shapes)
 
     def initial(self, seed: int) -> FloatArray:
-        """Random weights, of variance 2 / inputs so that signals keep their size through ReLU layers; no biases."""
+        """First parameters: weights of variance 2 / inputs, so that signals keep their size in ReLU layers; no biases."""
         random, vector = np.random.default_rng(seed), np.zeros(self.parameters)
         for layer in self.layers(vector):
             layer[:-1] = random.normal(0, np.sqrt(2 / (len(layer) - 1)), layer[:-1].shape)
         return vector
 
     def layers(self, vector: FloatArray) -> list[FloatArray]:
-        """The layers in a vector of parameters, or of their gradient."""
+        """Views of the layers in a vector of parameters, or of their gradient."""
         ends = np.cumsum([rows * columns for rows, columns in self.shapes])
         return [piece.reshape(shape) for piece, shape in zip(np.split(vector, ends[:-1]), self.shapes, strict=True)]
 
     def forward(self, vector: FloatArray, pictures: FloatArray) -> list[FloatArray]:
-        """What enters each layer, and last what leaves the last one: the scores (samples, classes)."""
+        """What enters each layer, (samples, units), and last what leaves the last: the scores, (samples, classes)."""
         *hidden, last = self.layers(vector)
         values = [pictures]
         for layer in hidden:
@@ -44,7 +44,7 @@ class Perceptron:
         return [*values, affine(last, values[-1])]
 
     def loss_and_gradient(self, vector: FloatArray, samples: Samples) -> tuple[float, FloatArray]:
-        """Mean cross-entropy over the samples, and its gradient by all parameters."""
+        """The mean cross-entropy over the samples, and its gradient by all parameters, (parameters,)."""
         *values, scores = self.forward(vector, samples.pictures)
         chances = softmax(scores)
         own = np.arange(len(samples)), samples.labels
@@ -68,12 +68,13 @@ class Perceptron:
 
 
 def affine(layer: FloatArray, values: FloatArray) -> FloatArray:
+    """What leaves a layer before its ReLU, (samples, outputs)."""
     result: FloatArray = values @ layer[:-1] + layer[-1]
     return result
 
 
 def softmax(scores: FloatArray) -> FloatArray:
-    """Chances of each class, never exactly 0."""
+    """The probability of each class, (samples, classes), which is never exactly 0."""
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances: FloatArray = np.maximum(powers / powers.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return chances

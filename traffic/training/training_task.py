@@ -14,13 +14,15 @@ from traffic.training.glyphs import CLASSES, SIDE, Samples, draw_glyphs
 from traffic.training.perceptron import Perceptron
 
 TEST_SAMPLES = 512
+"""How many samples, which training does not see, accuracy is measured on."""
 
 
 @dataclass(frozen=True)
 class Recipe:
     """Synchronous SGD with momentum, `batch` samples per worker and iteration, on `samples` training samples in all.
 
-    Gradient values beyond `clip` are cut. `hidden` are the units of the model's hidden layers.
+    `hidden` are the units of the model's hidden layers. Gradient values beyond `clip` are cut to it. Raises
+    `InputError` for values that make no sense.
     """
 
     hidden: tuple[int, ...] = (256, 64)
@@ -45,7 +47,7 @@ class Recipe:
 
 
 def parse_layers(text: str) -> tuple[int, ...]:
-    """ "256,64": units of hidden layers; "" is none. Raises `InputError`."""
+    """The units of hidden layers in a text such as "256,64"; "" means none. Raises `InputError`."""
     try:
         return tuple(int(units) for units in text.split(",") if units.strip())
     except ValueError as error:
@@ -53,7 +55,10 @@ def parse_layers(text: str) -> tuple[int, ...]:
 
 
 class TrainingTask:
-    """A recipe for so many workers. Each has a shard of the data, and draws its batches from it."""
+    """A recipe for so many workers, each of which draws its batches from a shard of the data of its own.
+
+    Raises `InputError` if there are too few samples for one iteration.
+    """
 
     def __init__(self, recipe: Recipe, workers: int) -> None:
         self.recipe, self.workers = recipe, workers
@@ -71,18 +76,20 @@ class TrainingTask:
 
     @property
     def gradient_bytes(self) -> int:
-        """Of one worker in one iteration, in the network: 32 bits for each parameter."""
+        """The size of one worker's gradient in the network: 32 bits for each parameter."""
         return 4 * self.model.parameters
 
     @property
     def samples_per_epoch(self) -> int:
-        """What does not fill a batch of every worker is left out."""
+        """How many samples an epoch trains on: samples that do not fill a batch of every worker are left out."""
         return self.iterations_per_epoch * self.workers * self.recipe.batch
 
     def ends_epoch(self, iteration: int) -> bool:
+        """Whether an iteration, counted from 0, is the last of its epoch."""
         return (iteration + 1) % self.iterations_per_epoch == 0
 
     def initial(self) -> FloatArray:
+        """The model's first parameters, (parameters,)."""
         return self.model.initial(self.recipe.seed)
 
     def batch(self, worker: int, iteration: int) -> Samples:
@@ -94,10 +101,10 @@ class TrainingTask:
 
 
 class History:
-    """What training leaves to be looked at.
+    """What is kept of a training.
 
-    `losses` (iterations, workers) are those of the batches, `snapshots` the parameters before training and after
-    every epoch.
+    `losses` (iterations, workers) are those of the batches; `snapshots` are the parameters, (parameters,) each, before
+    training and after every epoch.
     """
 
     def __init__(self, task: TrainingTask) -> None:
@@ -105,16 +112,16 @@ class History:
         self.snapshots = [task.initial()]
 
     def equals(self, other: History) -> bool:
-        """Bit for bit."""
+        """Whether two trainings are the same, bit for bit."""
         if len(self.snapshots) != len(other.snapshots) or not np.array_equal(self.losses, other.losses):
             return False
         return all(np.array_equal(mine, its) for mine, its in zip(self.snapshots, other.snapshots, strict=True))
 
     def loss(self, task: TrainingTask) -> FloatArray:
-        """The mean loss of every epoch."""
+        """The mean loss of every epoch, (epochs,)."""
         mean: FloatArray = self.losses.reshape(task.recipe.epochs, -1).mean(axis=1)
         return mean
 
     def accuracy(self, task: TrainingTask) -> FloatArray:
-        """Of the test samples, before training and after every epoch."""
+        """The share of test samples classified rightly, before training and after every epoch: (epochs + 1,)."""
         return np.array([task.model.accuracy(parameters, task.test) for parameters in self.snapshots])
