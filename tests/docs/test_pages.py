@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -51,6 +52,14 @@ def test_the_readme_is_a_door() -> None:
     lines = (ROOT / "README.md").read_text().splitlines()
     assert len(lines) <= MOST_LINES
     assert [line for line in lines if len(line) > MOST_COLUMNS] == []
+
+
+def test_the_first_ten_minutes_show_the_table_of_the_readme() -> None:
+    table = re.search(
+        r"^ {20,}sending rate.*?verdict: VALID", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert table
+    assert dedent(table[0]) in dedent((DOCS / "first-ten-minutes.md").read_text())
 
 
 def test_the_architecture_has_every_room() -> None:
