@@ -1,7 +1,7 @@
 """The policies of the paper: the time window (TW) of Algorithms 2 and 3, and first come, first served (FCFS).
 
-Each choice that the paper leaves open is a field, whose default is the reading that `experiments/papers/NOTES.md`
-argues for.
+Each choice that the paper leaves open is a field, whose default is the reading for which
+`experiments/papers/p4inc_aoi/NOTES.md` argues.
 """
 
 from __future__ import annotations
