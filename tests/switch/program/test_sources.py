@@ -84,7 +84,7 @@ def test_where_the_compiler_is_found_it_is_said(p4: Path, tmp_path: Path) -> Non
 def test_whoever_reads_or_runs_the_program_is_told(p4: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(p4 / "ina.p4", "\n")
     program = p4 / "build" / "ina.json"
-    monkeypatch.setattr("switch.running_switch.PROGRAM", program)
+    monkeypatch.setattr("switch.targets.PROGRAM", program)
     monkeypatch.setattr("experiments.worlds.in_process.PROGRAM", program)
     for use in (lambda: read_program(program), lambda: choose_target("fast"), check_process):
         with pytest.raises(InputError, match=r"p4/ina\.p4 has changed"):
