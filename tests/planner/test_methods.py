@@ -109,7 +109,7 @@ def test_a_server_that_cannot_be_reached_is_named_with_its_worker(name: str) -> 
 
 @pytest.mark.parametrize(("servers", "jobs"), [(("h1", "h2"), 1), (("h1",), 2)])
 def test_aro_plans_any_number_of_tasks(servers: tuple[str, ...], jobs: int) -> None:
-    """h1 and h2 receive the full rate from each of two workers; two jobs share it."""
+    """h1 and h2 receive the full rate from each of two workers, and two jobs share it."""
     problem = single(leaf_spine(2, 2, 2), ["h3", "h4"], *servers)
     one = problem.jobs[0]
     several = Problem(problem.fabric, tuple(replace(one, number=i + 1) for i in range(jobs)), problem.fragment)

@@ -1,4 +1,4 @@
-"""What is wrong with a planner of `planner/own` is that planner's error, with file and line; the others work."""
+"""A mistake in a planner of `planner/own` is that planner's error, with file and line, and the others still work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOOD = HEAD + "METHOD = Method('draws', Options, plan_random)\n"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in the place of `planner/own`."""
+    """An empty folder in the place of `planner/own`."""
     own = tmp_path / "planner" / "own"
     own.mkdir(parents=True)
     monkeypatch.setattr(planner.own, "__path__", [str(own)])

@@ -46,14 +46,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def found(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Method[Options]]]:
-    """Finds the planners of the copy's `planner/own`, in this process."""
+    """A function that loads the planners of the copy's `planner/own` in this process."""
     monkeypatch.setattr(planner.own, "__path__", [str(project / "planner" / "own")])
     monkeypatch.setattr(sys, "modules", {name: module for name, module in sys.modules.items() if OWN + "." not in name})
     return lambda: own_methods().methods
 
 
 def run(project: Path, *arguments: str) -> str:
-    """What Python says in the copy."""
+    """What a command of Python prints in the copy."""
     environment = os.environ | {"PYTHONPATH": str(project), "COLUMNS": "160"}
     done = subprocess.run(
         [sys.executable, *arguments],

@@ -56,7 +56,7 @@ def parts(problem: Problem, plan: Plan) -> dict[str, set[int]]:
 
 
 def busy_links(problem: Problem, draw: random.Random) -> Background:
-    """A third of the links between switches with little left, one switch that sums nothing and one that sums less."""
+    """Background on a third of the links between switches, one switch that sums nothing and one that sums less."""
     between = [link for link in problem.fabric.capacities_bps if not problem.fabric.host_names & set(link)]
     names = draw.sample([switch.name for switch in problem.fabric.switches], 2)
     links = {link: draw.uniform(10e6, 19e6) for link in draw.sample(between, len(between) // 3)}
@@ -77,7 +77,7 @@ def test_new_routes_keep_the_split_and_what_is_left_and_are_no_worse(seed: int) 
 
 
 def test_flows_leave_a_congested_spine() -> None:
-    """Two spines: all that one still carries is a tenth, so the other carries the sums; here that costs nothing."""
+    """Of two spines one has a tenth of its links left, so the other carries the sums, which here costs nothing."""
     problem = single(leaf_spine(2, 2, 3, capacity_bps=20e6), ["h1", "h2", "h3"], "h4")
     before = planned(problem)
     busy = before.shards[0].trees[0].result_parents["leaf1"]
@@ -176,7 +176,7 @@ def test_beside_traffic_results_have_room_as_well() -> None:
 
 
 def test_traffic_that_would_follow_new_routes_is_refused() -> None:
-    """By one spine to the PS, as the results of the first plan say; the second plan leaves that spine."""
+    """The traffic goes by one spine to the PS, as results of the first plan do; the second plan leaves that spine."""
     problem = single(leaf_spine(2, 2, 4, capacity_bps=20e6), ["h1", "h2", "h3"], "h5")
     before = planned(problem)
     with pytest.raises(InputError, match="goes where its routes go"):

@@ -1,4 +1,4 @@
-"""The checker: valid plans pass, and each rule broken once is named with its place."""
+"""The checker: valid plans pass, and each rule that is broken once is named with its place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNIT = 20e6
 WORKERS = ("w0", "w1", "w2", "w3", "w4")
 FIGURE1 = single(aro_figure1(UNIT), WORKERS, "ps")
 FULL = METHODS["aro"].plan(FIGURE1)
-"""Workers have labels 1 to 5; w0, w1 meet on l1, w2, w3 on l2, and all on s1."""
+"""Workers have labels 1 to 5. w0 and w1 are summed on l1, w2 and w3 on l2, and all of them on s1."""
 L1, S1, L2 = FULL.shards[0].trees[0].aggregators
 
 
@@ -154,7 +154,7 @@ def test_each_broken_rule_is_named(name: str) -> None:
 
 
 def test_a_cycle_is_named() -> None:
-    """Aggregators 6 on l1 and 7 on s1 that feed each other."""
+    """Aggregators 6 on l1 and 7 on s1 feed each other."""
     branches = tuple(replace(b, parent=6, path=("s1", "l1")) if b.label == 7 else b for b in TREE.branches)
     aggregators = (replace(L1, children=(1, 2, 7)), L2, S1)
     with pytest.raises(PlanError, match=r"rule cycle broken at .*, label 1: it comes to label 6 again"):
@@ -167,7 +167,7 @@ def test_a_path_over_a_host_is_named() -> None:
 
 
 def test_a_way_that_returns_to_a_switch_is_named() -> None:
-    """Up and down the same cable keeps the up-down rule, and forwarding by label cannot do it."""
+    """Up and down the same cable keeps the up-down rule, but forwarding by label cannot do it."""
     problem = first_is_server(fat_tree(4), workers=3)
     path = ("h3", "edge1_2", "agg1_1", "core1", "agg1_1", "edge1_1", "h1")
     plan = plan_of_branches(problem, {"h3": path})
@@ -184,14 +184,14 @@ def plan_of_branches(problem: Problem, changed: dict[str, tuple[str, ...]]) -> P
 
 
 def test_a_crossing_is_allowed_at_the_top_only() -> None:
-    """GOAT's triangle: w1 under s1 may reach the PS under s3 over s2."""
+    """In GOAT's triangle w1 under s1 may reach the PS under s3 by way of s2."""
     problem = single(goat_testbed(2, UNIT), ("w1",), "ps")
     check(problem, plan_of_branches(problem, {}))
     check(problem, plan_of_branches(problem, {"w1": ("w1", "s1", "s2", "s3", "ps")}))
 
 
 def two_pipelines() -> tuple[Problem, Plan]:
-    """Two racks: the spine receives leaf2 and leaf3 in pipelines 1 (port 2) and 1 (port 3); leaf1 in 0."""
+    """Two racks: the spine receives leaf2 (port 2) and leaf3 (port 3) in pipeline 1, and leaf1 in pipeline 0."""
     problem = single(with_pipelines(leaf_spine(3, 1, 2), 2), ["h3", "h4", "h5", "h6"], "h1")
     return problem, METHODS["aro"].plan(problem)
 
@@ -269,7 +269,7 @@ VARIATIONS: list[Callable[[Fabric], Fabric]] = [
 @pytest.mark.parametrize("fabric", [fat_tree(4), leaf_spine(8, 8, 4)], ids=lambda fabric: fabric.name)
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_every_methods_plans_pass(method: str, fabric: Fabric, variation: Callable[[Fabric], Fabric]) -> None:
-    """`Method.plan` checks; a rate one part in a million higher, or a step of a quantized one, shows that it does."""
+    """`Method.plan` checks every plan: a rate one part in a million higher, or one quantized step, is refused."""
     problem = first_is_server(variation(fabric))
     plan = METHODS[method].plan(problem)
     step = 0.04 if method in VARIANTS and VARIANTS[method].qsr else 1e-6

@@ -26,7 +26,7 @@ UNIT = 20e6
 WORKERS = [f"w{i}" for i in range(5)]
 FIGURE1 = single(aro_figure1(UNIT), WORKERS, "ps")
 FRAGMENTS = 379
-"""97000 bytes are 24250 integers: 378 fragments of 64 and one of 58."""
+"""97000 bytes are 24250 integers: 378 fragments of 64 integers and one of 58."""
 
 
 def test_figure_1_with_aggregation_by_hand() -> None:
@@ -38,7 +38,7 @@ def test_figure_1_with_aggregation_by_hand() -> None:
     assert seen.ps_ingress_bps == {"ps": UNIT}
     assert seen.communication_time_s == pytest.approx(packet_bytes * 8 / UNIT)
     assert seen.aggregated_bytes == 4 * packet_bytes
-    # Five host links, l1-s1, l2-s1, l3-s1 and w4's l3, s1-l0, l0-ps.
+    # Links with gradients: five of hosts, l1-s1, l2-s1, l3-s1 (which has w4's), s1-l0, and l0-ps.
     assert len(seen.link_loads_bps) == 5 + 3 + 2
     assert set(seen.link_loads_bps.values()) == {UNIT}
     assert seen.overhead_bytes == 10 * packet_bytes
@@ -55,7 +55,7 @@ def test_figure_1_with_aggregation_by_hand() -> None:
 
 
 def test_the_way_of_the_last_fragment_is_a_frame_of_every_flow_on_each_link_and_the_delays() -> None:
-    """Up by four links and back by four; without aggregation five flows share the PS's link."""
+    """The way goes up by four links and back by four. Without aggregation five flows share the PS's link."""
     frame_s = 326 * 8 / UNIT
     summed = evaluate(FIGURE1, METHODS["aro"].plan(FIGURE1)).jobs[1]
     assert summed.way_s == pytest.approx(8 * frame_s)

@@ -25,9 +25,9 @@ PUBLISHED = {
     "vgg16": (138_357_544, 32),
     "vgg19": (143_667_240, 38),
 }
-"""Parameters and tensors, by torchvision and, for BERT, the published model."""
+"""Parameters and tensors as torchvision publishes them, and for BERT as its model does."""
 MIB = {"resnet18": 44, "resnet50": 97, "vgg19": 548, "lstm": 1627}
-"""As the papers give sizes: in MiB."""
+"""The sizes in MiB that the papers print."""
 
 
 def test_totals_are_the_published_ones() -> None:
@@ -40,7 +40,7 @@ def test_sizes_are_the_papers(name: str, mib: int) -> None:
 
 
 def test_bert_is_cut_as_goat_counts() -> None:
-    """ "The average size of sub-model gradients is 2MB" (Theorem 6)."""
+    """GOAT says: "The average size of sub-model gradients is 2MB" (Theorem 6)."""
     bert = find_model("bert-base")
     assert round(bert.gradient_bytes / 1e6 / len(bert.layers)) == 2
 
@@ -86,7 +86,7 @@ def test_a_model_of_ones_own(tmp_path: Path) -> None:
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=9), st.integers(1, 9))
 def test_the_largest_sub_model_is_as_small_as_can_be(sizes: list[int], most: int) -> None:
-    """Against every way of cutting."""
+    """The partition is compared with every way of cutting."""
     found = grouped(sizes, most)
     assert sum(found) == sum(sizes)
     assert len(found) <= most

@@ -160,7 +160,7 @@ def test_a_direct_gradient_passes_all_slots(name: str, method: str) -> None:
 
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_a_gradient_sent_again_flushes_whatever_holds_it(name: str, method: str) -> None:
-    """All but one worker have sent. The others send again: everything that waits comes to the PS."""
+    """All workers but one have sent. When these send again, everything that waits in slots comes to the PS."""
     problem, plan = planned(name, method)
     installed = installed_of(name, method)
     for number, tree in trees(plan):
@@ -272,7 +272,7 @@ def test_addresses_route_to_their_host_from_everywhere(name: str, method: str) -
 
 
 def in_network_plan() -> tuple[Problem, Plan]:
-    """Both racks of a two-leaf fabric summed at its spine, which answers itself."""
+    """Both racks of a two-leaf fabric are summed at its spine, which itself answers the workers."""
     problem = first_is_server(leaf_spine(2, 1, 2))
     tree = AggregationTree(
         1,

@@ -33,7 +33,7 @@ def test_the_papers_figures(method: str, printed_gbps: float) -> None:
 
 
 def test_grid_is_the_worst_and_balance_is_worth_more_than_twice() -> None:
-    """The order that the paper finds; and what AggTree gains by looking beyond a ToR's own links."""
+    """The methods have the order that the paper finds, and AggTree gains by looking beyond a ToR's own links."""
     assert mean_rate_gbps("grid") < 0.6 * mean_rate_gbps("random")
     assert mean_rate_gbps("aggtree-balanced") > 2 * mean_rate_gbps("aggtree")
 

@@ -33,7 +33,7 @@ def hosts(first: int, last: int) -> list[str]:
 
 
 def sums(plan: Plan) -> dict[str, int]:
-    """Flows into every aggregator's switch."""
+    """The number of flows into every aggregator's switch."""
     return {aggregator.switch: len(aggregator.children) for aggregator in plan.shards[0].trees[0].aggregators}
 
 
@@ -42,7 +42,7 @@ def busiest(plan: Plan) -> int:
 
 
 def test_paring_passes_only_aggregators_that_save_hops() -> None:
-    """Either spine would do for the racks of leaf2 and leaf3; the second would cost two hops and save none."""
+    """Either spine serves the racks of leaf2 and leaf3; the second one would cost two hops and save none."""
     problem = single(network("leaf2", "spine1", "spine2"), hosts(5, 12), "h1")
     plan = METHODS["paring"].plan(problem)
     assert sums(plan) == {"leaf2": 4, "spine1": 5}
@@ -65,7 +65,7 @@ def test_paring_keeps_to_its_most_aggregators() -> None:
 
 
 def test_detours_are_what_the_papers_count_and_what_check_refuses() -> None:
-    """From leaf4 to the aggregator at leaf2, and from there up again to the PS."""
+    """The detour goes from leaf4 to the aggregator at leaf2, and from there up again to the PS."""
     problem = single(network("leaf2"), hosts(5, 16), "h1")
     published = spar.plan(problem, OverlayOptions(detours=True))
     assert sums(published) == {"leaf2": 12}
@@ -77,7 +77,7 @@ def test_detours_are_what_the_papers_count_and_what_check_refuses() -> None:
 
 
 def test_spar_places_aggregators_one_by_one_where_the_rate_becomes_highest() -> None:
-    """Of ten workers four are under leaf3, whose flows go one way; three are under leaf1, as is the PS."""
+    """Of ten workers four are under leaf3, whose flows go one way, and three under leaf1, as is the PS."""
     problem = single(network("spine1", "spine2"), [*hosts(2, 6), *hosts(9, 13)], "h1")
     first = spar.place(single(network("spine1"), [*hosts(2, 6), *hosts(9, 13)], "h1"), OverlayOptions(detours=True))
     assert [switch.name for switch in first.fabric.switches if switch.ina] == ["leaf3"]
@@ -95,7 +95,7 @@ def test_what_has_no_detours_passes_the_check(method: str, fabric: Fabric) -> No
 
 @pytest.mark.parametrize("method", ["paring", "spar"])
 def test_an_aggregator_sums_no_more_than_its_degree(method: str) -> None:
-    """70 workers under one leaf that sums: 64 are what a slot's bitmap holds, the others go on to the PS."""
+    """Of 70 workers under one leaf that sums, 64 fit a slot's bitmap, and the others go on to the PS."""
     fabric = with_ina(leaf_spine(2, 1, 71), ("leaf2",))
     problem = single(fabric, hosts(72, 141), "h1")
     assert sums(METHODS[method].plan(problem)) == {"leaf2": 64}

@@ -23,10 +23,10 @@ from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_ina, with_pipelines
 
 SAME = 1e-5
-"""Relative: the solvers' tolerances."""
+"""The relative difference that the solvers' tolerances allow."""
 
 Solve = Callable[[SolverOptions], tuple[float, SolverOutcome]]
-"""What a model is worth as solved, and how well that is proven."""
+"""Solves a model; returns what the solution is worth, and how well that is proven."""
 
 
 def aro(problem: Problem, variant: str, options: SolverOptions) -> tuple[float, SolverOutcome]:
@@ -67,7 +67,7 @@ def test_all_solvers_find_the_same_optimum(solver: str, model: str) -> None:
 
 
 def crowded(fabric: Fabric, jobs: int, servers: int) -> Problem:
-    """All hosts work or serve."""
+    """A problem in which every host works or serves."""
     fabric = with_pipelines(with_ina(fabric, share=0.3, seed=3), 3)
     hosts = [host.name for host in fabric.hosts]
     workers = hosts[jobs * servers :]
@@ -85,7 +85,7 @@ LARGE: dict[str, tuple[Solve, Callable[[], float]]] = {
     name: (partial(aro, problem, "aro-raw"), partial(best_plan, problem))
     for name, problem in {"SJST": crowded(fat_tree(8), 1, 1), "SJMT": crowded(leaf_spine(8, 8, 8), 1, 2)}.items()
 } | {"ATRO": (partial(atro, Cluster(3, 6, 5, 16)), lambda: 1 / fast.optimise(Cluster(3, 6, 5, 16))[0].most_flows)}
-"""What a second does not settle, and the optimum by the fast methods."""
+"""Models that one second does not settle, with their optimum by the fast methods."""
 
 
 @each_solver
@@ -99,6 +99,6 @@ def test_what_a_time_limit_leaves_is_no_optimum(solver: str, model: str) -> None
         return
     assert outcome.gap is not None
     assert outcome.status == (OPTIMAL if outcome.gap == 0 else FEASIBLE)
-    inverse = model != "SJMT"  # the others minimise 1 / r, and so their gap is that of 1 / r
+    inverse = model != "SJMT"  # the others minimise 1 / r, so their gap is relative to 1 / r
     possible = found / (1 - outcome.gap) if inverse else found * (1 + outcome.gap)
     assert found <= best() * (1 + SAME) <= possible * (1 + SAME) ** 2

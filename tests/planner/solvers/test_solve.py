@@ -14,7 +14,7 @@ from topo.errors import InputError, MachineError, SolverError
 
 
 def knapsack(items: int, seed: int = 1) -> pulp.LpProblem:
-    """Many constraints over correlated weights: hard enough not to be solved at once."""
+    """A model with many constraints over correlated weights, which is too hard to be solved at once."""
     draw = random.Random(seed)
     model = pulp.LpProblem("knapsack", pulp.LpMaximize)
     chosen = [model.add_variable(f"item{i}", cat=pulp.LpBinary) for i in range(items)]
@@ -74,7 +74,7 @@ def test_an_incumbent_at_the_time_limit_is_feasible_with_its_gap(solver: str) ->
 
 @each_solver
 def test_no_solution_in_time_is_an_error(solver: str) -> None:
-    """Choose from a subset sum that has no easy answer."""
+    """The model is a subset sum that has no easy answer."""
     draw = random.Random(3)
     model = pulp.LpProblem("hidden", pulp.LpMinimize)
     chosen = [model.add_variable(f"x{i}", cat=pulp.LpBinary) for i in range(60)]
@@ -98,7 +98,7 @@ def test_a_requested_gap_is_not_called_optimal_unless_it_is_zero(solver: str) ->
 
 
 def test_the_relaxation_bounds_what_a_silent_solver_found() -> None:
-    """CBC tells no gap: it is taken to the linear relaxation, and the solution stays."""
+    """CBC tells no gap, so it is computed to the linear relaxation. The solution stays in the model."""
     if not installed("cbc"):
         pytest.skip("cbc is not installed")
     model = knapsack(120)

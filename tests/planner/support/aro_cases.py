@@ -30,16 +30,16 @@ CAPACITIES: list[Callable[[random.Random], float]] = [
     lambda draw: draw.choice([0.4, 1.0, 2.0]),
     lambda draw: draw.uniform(0.5, 1.5),
 ]
-"""In units of `UNIT`."""
+"""Draws of capacities, in units of `UNIT`."""
 
 Resource = tuple[str, str]
-"""A directed link; or a switch, with "" behind it, whose aggregators have a limited rate."""
+"""A directed link; or a switch, with "" as its other end, whose aggregators have a limited rate."""
 Loads = frozenset[tuple[Resource, int]]
-"""Flows by resource."""
+"""By resource, its flows."""
 
 
 def random_fabric(draw: random.Random, bases: Sequence[Fabric] = CLOS, *, limited: bool = False) -> Fabric:
-    """One of `bases`, varied. With `limited`, the switches' aggregators have a rate, too."""
+    """One of `bases` with random variations. With `limited`, the switches' aggregators have a rate, too."""
     base = draw.choice(bases)
     ina, aggregation_rate_bps = draw.choice([0.0, 0.3, 0.6, 1.0]), draw.choice([0.7, 1.5]) * UNIT if limited else None
     switches = tuple(
@@ -71,7 +71,7 @@ def random_problem(
     *,
     limited: bool = False,
 ) -> Problem:
-    """Up to `workers` workers and `servers` PSs for each of so many jobs, which may share hosts, weights included."""
+    """Jobs with up to `workers` workers and `servers` PSs each, which may share hosts, with random weights."""
     draw = random.Random(seed)
     fabric = random_fabric(draw, bases, limited=limited)
     hosts = [host.name for host in fabric.hosts]
@@ -84,7 +84,7 @@ def random_problem(
 
 
 def routings(fabric: Fabric, job: Job, server: str) -> list[Loads]:
-    """The loads of all routings of a task that no other undercuts everywhere."""
+    """The loads of all routings of a task, without those that another routing undercuts everywhere."""
     choices = [up_down_paths(fabric, worker, server) for worker in job.workers]
     found = {loads for paths in product(*choices) if (loads := loads_of(fabric, paths)) is not None}
     return [loads for loads in found if not any(other != loads and undercuts(other, loads) for other in found)]
@@ -96,7 +96,7 @@ def undercuts(one: Loads, other: Loads) -> bool:
 
 
 def loads_of(fabric: Fabric, paths: Sequence[Path]) -> Loads | None:
-    """What raw paths load; None when an INP's flows want to go different ways (another choice has them agree)."""
+    """The loads of given paths; None where flows of one INP want to go different ways."""
     flows: dict[Resource, set[object]] = defaultdict(set)
     onward: dict[object, str] = {}
     for path in paths:
@@ -113,7 +113,7 @@ def loads_of(fabric: Fabric, paths: Sequence[Path]) -> Loads | None:
 
 
 def summed_flows(fabric: Fabric, counts: Counter[Resource]) -> Counter[Resource]:
-    """The flows that switches sum: those that come to an INP together with others."""
+    """The flows that switches sum: those that enter an INP together with others."""
     entering: Counter[tuple[str, int]] = Counter()
     for (node, peer), count in counts.items():
         if peer in fabric.switch_by_name and fabric.switch_by_name[peer].ina:
@@ -132,7 +132,7 @@ def capacity_of(fabric: Fabric, resource: Resource) -> float:
 
 
 def worth(problem: Problem, rates_bps: Sequence[float]) -> float:
-    """Eq. (3) of rates, one for each task, or with one job Eq. (2)."""
+    """The worth of one rate for each task: Eq. (3), or with one job Eq. (2)."""
     left = iter(rates_bps)
     return worth_of_jobs(problem, [sum(next(left) for _ in job.servers) for job in problem.jobs])
 
@@ -143,7 +143,7 @@ def worth_of_jobs(problem: Problem, sums: Sequence[float]) -> float:
 
 
 def worth_of_plan(problem: Problem, plan: Plan) -> float:
-    """Eq. (3), or (2), of a plan."""
+    """The worth of a plan's rates, Eq. (3) or (2)."""
     rates: dict[tuple[int, str], float] = defaultdict(float)
     for shard in plan.shards:
         for tree in shard.trees:
@@ -157,7 +157,7 @@ def best_value_bps(problem: Problem, *, two_way: bool = False, step_bps: float |
     options = [routings(fabric, job, server) for job in problem.jobs for server in job.servers]
 
     def hope(combination: Sequence[Loads]) -> float:
-        """What it would be worth if only a worker's own link had to be shared."""
+        """The worth that tasks would have if they had to share nothing but workers' own links."""
         alone = iter(min(capacity_of(fabric, x) / n for x, n in loads) for loads in combination)
         sums = [sum(next(alone) for _ in job.servers) for job in problem.jobs]
         links = [
@@ -176,7 +176,7 @@ def best_value_bps(problem: Problem, *, two_way: bool = False, step_bps: float |
 def value_bps(
     problem: Problem, combination: Sequence[Loads], *, two_way: bool = False, step_bps: float | None = None
 ) -> float:
-    """The best Eq. (3) of given routings, task by task; with `step_bps`, of rates that are multiples of it."""
+    """The best Eq. (3) of given routings, task by task; with `step_bps`, of rates that are its multiples."""
     model = pulp.LpProblem("rates", pulp.LpMaximize)
     unit = step_bps or UNIT
     kind = pulp.LpContinuous if step_bps is None else pulp.LpInteger

@@ -20,7 +20,7 @@ GRADIENT, RESULT, NOTICE = 1, 2, 3
 
 @dataclass(frozen=True)
 class Packet:
-    """`workers` counts whose gradients are summed in it; `to` is the IPv4 destination, a host."""
+    """A packet: `workers` counts those whose gradients are summed in it, `to` is the host of its IPv4 destination."""
 
     kind: int
     job: int
@@ -43,7 +43,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Parameters of the action `aggregate`."""
+    """The parameters of the action `aggregate`."""
 
     child: int
     full: int
@@ -70,7 +70,10 @@ class Tables:
 
 
 class Network:
-    """Switches with their entries, all slots free. `received[host]` holds what came to it, `links` counts packets."""
+    """Switches with their entries and free slots. `received[host]` holds the packets that came to a host.
+
+    `links` counts packets by directed link.
+    """
 
     def __init__(self, fabric: Fabric, entries: Entries) -> None:
         self.fabric = fabric
@@ -83,7 +86,7 @@ class Network:
         self.peers = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
 
     def send(self, host: str, packet: Packet) -> None:
-        """`host` sends; the packet and all that it causes are carried to their ends."""
+        """Send a packet from `host`, and carry it and all that it causes to their ends."""
         self.carry(host, self.fabric.tor_of(host), packet)
 
     def carry(self, node: str, peer: str, packet: Packet) -> None:

@@ -16,7 +16,10 @@ Place = tuple[str, int] | None
 
 
 def best_rate_bps(problem: Problem, *, relaxed: bool = False) -> float:
-    """The highest f of an equal split, or with `relaxed` that of Eq. (5). Divided by f, Eq. (1) is linear in 1 / f."""
+    """The highest f of an equal split, or with `relaxed` that of Eq. (5).
+
+    Divided by f, Eq. (1) is linear in 1 / f.
+    """
     fabric, job = problem.fabric, problem.jobs[0]
     kind = pulp.LpContinuous if relaxed else pulp.LpBinary
     model = pulp.LpProblem("eq_1", pulp.LpMinimize)
@@ -55,7 +58,7 @@ def best_rate_bps(problem: Problem, *, relaxed: bool = False) -> float:
 
 
 def places(fabric: Fabric, worker: str, server: str) -> dict[Place, list[tuple[str, ...]]]:
-    """Every place that may sum the worker's flow, None for the PS, and the paths to it."""
+    """Every place that may sum the worker's flow, None for the PS, with the paths to it."""
     found: dict[Place, dict[tuple[str, ...], None]] = defaultdict(dict)
     for path in up_down_paths(fabric, worker, server):
         found[None][path] = None
@@ -69,7 +72,7 @@ def places(fabric: Fabric, worker: str, server: str) -> dict[Place, list[tuple[s
 def onward(
     model: Any, fabric: Fabric, switch: str, server: str, z: Any, links: dict[tuple[str, str], list[Any]], kind: str
 ) -> None:
-    """The sum of a switch takes one path to the PS."""
+    """The constraints that the sum of a switch takes one path to the PS."""
     paths = up_down_paths(fabric, switch, server)
     q = [model.add_variable(f"o{model.numVariables()}", 0, 1, kind) for _ in paths]
     model += pulp.lpSum(q) == z

@@ -12,7 +12,7 @@ GIGA = 1e9
 def center(
     units: int = 3, ports: int = 2, inc_jobs: int = 1, reconfiguration_s: float = 0.125, servers: int = 8
 ) -> DataCenter:
-    """Slots of 1 s, ports of 8 Gbit/s, steps of 2."""
+    """A data centre with slots of 1 s, ports of 8 Gbit/s, and steps of 2 Gbit/s."""
     return DataCenter(
         tuple(Unit(f"u{number}", servers, ports, 64 * GIGA, inc_jobs) for number in range(units)),
         port_bps=8 * GIGA, reconfiguration_s=reconfiguration_s, slot_s=1.0, step_bps=2 * GIGA,
@@ -21,7 +21,7 @@ def center(
 
 @st.composite
 def problems(draw: st.DrawFn, most_jobs: int = 6) -> Scheduling:
-    """Jobs over one or two of three or four units, which come in the first slots."""
+    """Problems with jobs over one or two of three or four units, which arrive in the first slots."""
     found = center(
         draw(st.integers(3, 4)), draw(st.integers(2, 3)), draw(st.integers(0, 2)), draw(st.sampled_from((0.0, 0.125)))
     )

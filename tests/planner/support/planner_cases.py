@@ -1,4 +1,4 @@
-"""Problems that several planner tests ask."""
+"""Problems that several tests of planners use."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def job(workers: Sequence[str], *servers: str, number: int = 1, gradient_bytes: 
 
 
 def single(fabric: Fabric, workers: Sequence[str], *servers: str) -> Problem:
-    """One job."""
+    """A problem with one job."""
     return Problem(fabric, (job(workers, *servers),), FRAGMENT)
 
 
 def first_is_server(fabric: Fabric, workers: int | None = None) -> Problem:
-    """One job with the fabric's first host as PS and the following ones as workers."""
+    """A problem with one job, whose PS is the fabric's first host and whose workers are the following ones."""
     server, *others = (host.name for host in fabric.hosts)
     return single(fabric, others[:workers], server)
 

@@ -26,8 +26,8 @@ Link = tuple[str, str]
 def brute_force_bps(problem: Problem) -> float:
     """The best rate over all choices of a path per worker, with loads counted from the packets' point of view.
 
-    Packets of one task that arrive in one pipeline of an INA switch leave it as one flow, on the way of
-    any one of them: so every combination of such ways is tried.
+    Packets of one task that arrive in one pipeline of an INA switch leave it as one flow, which takes the way of any
+    one of them: every combination of such ways is tried.
     """
     fabric, job = problem.fabric, problem.jobs[0]
     choices = [up_down_paths(fabric, worker, job.servers[0]) for worker in job.workers]
@@ -35,7 +35,7 @@ def brute_force_bps(problem: Problem) -> float:
 
 
 def rate_of(fabric: Fabric, paths: tuple[tuple[str, ...], ...]) -> float:
-    """The rate of raw paths; 0 when an INP's flows want to go different ways (another choice has them agree)."""
+    """The rate of given paths; 0 where flows of one INP want to go different ways, as other choices have them agree."""
     flows: dict[Link, set[object]] = {}
     onward: dict[object, str] = {}
     for path in paths:
@@ -61,7 +61,7 @@ def rate_of(fabric: Fabric, paths: tuple[tuple[str, ...], ...]) -> float:
 
 
 def random_problems() -> Iterator[tuple[str, Problem]]:
-    """Small fabrics, with INA on a random share, 1 to 3 pipelines, random capacities, random hosts."""
+    """Small fabrics with INA on a random share of switches, 1 to 3 pipelines, random capacities and random hosts."""
     for seed in range(60):
         draw = random.Random(seed)
         base = draw.choice([leaf_spine(3, 2, 2), leaf_spine(4, 3, 2), leaf_spine(2, 2, 4), fat_tree(4), aro_figure1()])
@@ -84,7 +84,7 @@ def test_the_optimum_is_what_brute_force_finds(name: str) -> None:
 
 
 def test_the_examples_of_brute_force_differ() -> None:
-    """They are worth something only where routing matters: LBMM and ATP must often be worse."""
+    """Examples are worth something only where routing matters, so LBMM and ATP must often be worse than the optimum."""
     worse = [
         name
         for name, problem in PROBLEMS.items()
@@ -99,7 +99,7 @@ def with_slow_switches(problem: Problem) -> Problem:
 
 @pytest.mark.parametrize("name", list(PROBLEMS)[:30])
 def test_an_aggregation_rate_bounds_the_optimum(name: str) -> None:
-    """What a switch sums counts, and a flow that it only forwards does not."""
+    """Flows that a switch sums count against its rate, a flow that it only forwards does not."""
     problem = with_slow_switches(PROBLEMS[name])
     assert METHODS["aro"].plan(problem).shards[0].rate_bps == pytest.approx(brute_force_bps(problem), rel=1e-9)
 
@@ -122,7 +122,7 @@ def test_awareness_of_pipelines_never_hurts() -> None:
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 @pytest.mark.parametrize("fabric", [fat_tree(4), leaf_spine(8, 8, 4)], ids=lambda fabric: fabric.name)
 def test_the_emulated_fabrics_are_planned_to_the_optimum(fabric: Fabric, solver: str) -> None:
-    """All switches sum: one flow on every link, the full rate."""
+    """Where all switches sum, every link has one flow at the full rate."""
     problem = first_is_server(fabric, workers=14 if "fattree" in fabric.name else None)
     plan = METHODS["aro"].plan(problem, AroOptions(solver=solver))
     assert plan.outcome.status == "optimal"
@@ -136,7 +136,7 @@ def test_aggregators_with_one_child_are_plain_forwarding() -> None:
 
 
 def test_an_inp_makes_one_sum_of_64_flows() -> None:
-    """Of 65 flows there are two left, the second of which no other joins."""
+    """Of 65 flows two are left, and no other flow joins the second one."""
     for hosts, left in ((65, 1), (66, 2), (130, 3)):
         problem = first_is_server(leaf_spine(1, 1, hosts))
         shard = METHODS["aro"].plan(problem).shards[0]

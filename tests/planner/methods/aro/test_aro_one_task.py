@@ -1,4 +1,4 @@
-"""ARO's fast methods for one task: on random fabrics their rate is the literal model's, and their routes keep it."""
+"""ARO's fast methods for one task: on random fabrics they have the printed model's rate, and their routes keep it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OTHERS = (fat_tree(4), fat_tree(4, hosts_per_edge=5), fat_tree(6), goat_testbed(
 
 
 def equal_links(draw: random.Random) -> Fabric:
-    """A leaf-spine with equal links, INA on some switches, even pipelines: the closed form's."""
+    """A leaf-spine with equal links, INA on some switches and even pipelines, for which the closed form holds."""
     fabric = with_pipelines(draw.choice(LEAF_SPINES), draw.randint(1, 5))
     fabric = with_ina(fabric, share=draw.choice([0.2, 0.4, 0.6, 0.8, 1]), seed=draw.randrange(1000))
     fabric = with_capacity(fabric, UNIT)
@@ -43,7 +43,7 @@ def equal_links(draw: random.Random) -> Fabric:
 
 
 def with_host_links(fabric: Fabric, capacity_bps: float) -> Fabric:
-    """Another capacity for the links of hosts."""
+    """The fabric with another capacity of the links of hosts."""
     hosts = fabric.host_names
     links = (
         replace(link, capacity_ab_bps=capacity_bps, capacity_ba_bps=capacity_bps) if {link.a, link.b} & hosts else link
@@ -53,7 +53,7 @@ def with_host_links(fabric: Fabric, capacity_bps: float) -> Fabric:
 
 
 def anything(draw: random.Random) -> Fabric:
-    """Uneven pipelines, capacities that differ by link and direction, aggregation rates."""
+    """A fabric with uneven pipelines, capacities that differ by link and direction, and aggregation rates."""
     return random_fabric(draw, (*LEAF_SPINES, *OTHERS), limited=draw.random() < 0.2)
 
 
@@ -66,14 +66,14 @@ def random_problem(seed: int) -> Problem:
 
 
 def literal_rate_bps(problem: Problem) -> float:
-    """The optimum of the literal model."""
+    """The optimum of the printed model."""
     plan = METHODS["aro-raw"].plan(problem)
     assert plan.outcome.status == "optimal"
     return plan.shards[0].rate_bps
 
 
 def agrees(problem: Problem) -> None:
-    """The plan has the literal model's rate, says that this is proven, and passes the checker."""
+    """Assert that the plan has the printed model's rate, says that this is proven, and passes the checker."""
     plan = METHODS["aro"].plan(problem)
     assert plan.outcome.status == "optimal"
     assert plan.shards[0].rate_bps == pytest.approx(literal_rate_bps(problem), rel=1e-6)
@@ -99,7 +99,7 @@ def test_both_ways_are_tried() -> None:
 
 
 def recounted(problem: Problem) -> Iterator[tuple[tuple[str, str], int]]:
-    """The flows on every link that the routes alone make: an INP's are one."""
+    """The flows on every link, counted from the routes alone; those that enter one INP leave it as one."""
     fabric = problem.fabric
     flows: dict[tuple[str, str], set[object]] = {}
     for path in best_routing(fabric, tasks_of(problem)[0], SolverOptions()).paths:
@@ -119,14 +119,14 @@ def test_a_recount_of_the_routes_gives_the_rate(seed: int) -> None:
 
 
 def replace_limits(problem: Problem) -> Problem:
-    """Without aggregation rates: only links limit then."""
+    """The fabric without aggregation rates, so that only links limit."""
     switches = tuple(replace(switch, aggregation_rate_bps=None) for switch in problem.fabric.switches)
     return replace(problem, fabric=replace(problem.fabric, switches=switches))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_solver_finds_what_the_closed_form_does_on_larger_fabrics(seed: int) -> None:
-    """Where the literal model would take long: 12 by 12, up to 100 workers."""
+    """On 12 leaves and 12 spines with up to 100 workers the printed model would take long."""
     draw = random.Random(seed)
     fabric = with_ina(
         with_pipelines(with_capacity(leaf_spine(12, 12, 12), UNIT), draw.randint(1, 6)), share=0.3, seed=seed
@@ -148,7 +148,7 @@ def test_the_solver_finds_what_the_closed_form_does_on_larger_fabrics(seed: int)
 def test_where_the_servers_leaf_has_not_enough_bits_the_solver_decides(
     fabric: Fabric, aggregating: tuple[str, ...]
 ) -> None:
-    """More than 64 flows could enter its pipeline in the closed form's routes."""
+    """In the closed form's routes more than 64 flows could enter a pipeline of the PS's leaf."""
     problem = first_is_server(with_ina(with_capacity(fabric, UNIT), aggregating))
     closed = closed_form(problem.fabric, tasks_of(problem)[0])
     assert closed is not None
@@ -159,7 +159,7 @@ def test_where_the_servers_leaf_has_not_enough_bits_the_solver_decides(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_more_flows_than_bits_are_several_sums(seed: int) -> None:
-    """Spines and leaves that more than 64 flows enter in one pipeline; the literal model has the same optimum."""
+    """More than 64 flows enter one pipeline of spines and of leaves; the printed model has the same optimum."""
     draw = random.Random(seed)
     fabric = with_pipelines(
         leaf_spine(draw.randint(2, 4), draw.randint(1, 3), draw.randint(30, 80)), draw.randint(1, 2)
@@ -178,7 +178,7 @@ def test_solvers_agree(solver: str, seed: int) -> None:
 
 
 def test_the_papers_setting() -> None:
-    """24 leaves and spines, 576 servers, 200 workers, 9 INA switches, 4 pipelines: b / 4 or b / 3, proven."""
+    """24 leaves and spines, 576 servers, 200 workers, 9 INA switches of 4 pipelines: b / 4 or b / 3, proven."""
     rates = Counter[float]()
     for seed in range(10):
         plan = METHODS["aro"].plan(papers_setting(seed))
@@ -188,7 +188,7 @@ def test_the_papers_setting() -> None:
 
 
 def test_a_fat_tree_of_320_switches_is_planned_to_the_optimum() -> None:
-    """And 500 workers; 64 switches sum, the PS's among them. Nothing less than four flows on a link is possible."""
+    """500 workers; 64 switches sum, the PS's among them. At least four flows have to share a link."""
     fabric = with_pipelines(with_capacity(fat_tree(16), 100e9), 4)
     draw = random.Random(1)
     hosts = draw.sample([host.name for host in fabric.hosts], 501)
@@ -199,7 +199,7 @@ def test_a_fat_tree_of_320_switches_is_planned_to_the_optimum() -> None:
 
 
 def test_an_incumbent_is_not_called_optimal() -> None:
-    """The search is stopped before it has excluded a lower t: the gap says what may be left."""
+    """The search is stopped before it has excluded a lower t, and the gap says how much may be left."""
     problem = random_problem(0)
     plan = METHODS["aro"].plan(problem, Options(gap=0.9))
     best = METHODS["aro"].plan(problem).shards[0].rate_bps
@@ -215,7 +215,7 @@ def test_time_over_before_any_routes_are_found() -> None:
 
 
 def interrupted(t: float) -> str | None:
-    """A test for t that knows 8 and 1 only."""
+    """A test of t that knows only 8 and 1."""
     if t not in (1, 2, 4, 8):
         raise SolverError("time is over")
     return "found" if t == 8 else None
@@ -229,14 +229,14 @@ def test_a_search_ends_with_what_it_has() -> None:
 
 
 def undecided(t: float) -> str | None:
-    """A test for t that knows nothing of 1 to 4."""
+    """A test of t that cannot decide 1 to 4."""
     if t <= 4:
         raise SolverError("time is over")
     return "found" if t >= 6 else None
 
 
 def test_a_search_goes_on_above_what_it_cannot_decide() -> None:
-    """Nothing fits at 5, so nothing fits at 1 to 4 either: what was left open is proven after all."""
+    """Nothing fits at 5, so nothing fits at 1 to 4 either: what was left open is proven in the end."""
     least = least_t(undecided, Steps([1.0]), 0.5, 100)
     assert least is not None
     assert (least.t, least.gap) == (6, 0)

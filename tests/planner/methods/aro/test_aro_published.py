@@ -1,4 +1,4 @@
-"""The literal model against enumeration, its variants against each other, and what its plans promise."""
+"""The printed model against enumeration, its variants against one another, and what its plans promise."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from topo.fabric.generators import aro_figure1
 from topo.fabric.variations import with_ina, with_pipelines
 
 EXACT = 1e-6
-"""Relative: what the solver takes for equal."""
+"""The relative difference that the solver takes for equality."""
 
 
 def cases(jobs: int, servers: int, count: int, workers: int, bases: tuple[Fabric, ...] = CLOS) -> dict[str, Problem]:
-    """Every fifth with aggregators of a limited rate."""
+    """Random problems, every fifth with aggregators of a limited rate."""
     return {
         f"{jobs}x{servers} {seed}": random_problem(seed, jobs, servers, workers, bases, limited=seed % 5 == 4)
         for seed in range(count)
@@ -61,7 +61,7 @@ def test_the_optimum_is_what_enumeration_finds(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(SEVERAL)[::2])
 def test_two_way_leaves_room_for_the_results(name: str) -> None:
-    """Footnote 3, and that its loads are no less than those of the multicast that is really sent."""
+    """Footnote 3 leaves room for results, and counts at least the loads of the multicast that is really sent."""
     problem = PROBLEMS[name]
     plan = planned(problem, two_way=True)
     assert worth_of_plan(problem, plan) == pytest.approx(best_value_bps(problem, two_way=True), rel=EXACT)
@@ -94,7 +94,7 @@ def test_quantized_rates_are_the_best_multiples_of_a_step(name: str, levels: int
 
 
 def test_an_uneven_capacity_is_rounded_down_to_whole_steps() -> None:
-    """Eq. (10) with the printed ceiling would give r = 2 of 4 steps on a link of 1.5: more than it carries."""
+    """With the printed ceiling, Eq. (10) would give r = 2 of 4 steps on a link of 1.5 steps, more than it carries."""
     cables = [Cable("w1", "s", UNIT), Cable("w2", "s", UNIT), Cable("ps", "s", UNIT * 0.375)]
     problem = single(wire("step", ["w1", "w2", "ps"], {"s": 1}, cables), ["w1", "w2"], "ps")
     assert planned(problem, "aro-qsr", levels=4).shards[0].rate_bps == pytest.approx(UNIT / 4)
@@ -125,7 +125,7 @@ def test_the_other_variants_are_no_better_and_claim_nothing(name: str) -> None:
 
 
 def test_app_loses_where_every_aggregator_is_needed() -> None:
-    """Three workers on each of two leaves that do not sum: a leaf's flows take two spines or one."""
+    """Two leaves that do not sum have three workers each; a leaf's flows take two spines, or with APP one."""
     fabric = with_ina(leaf_spine(3, 2, 3), ("spine1", "spine2"))
     problem = single(fabric, ["h4", "h5", "h6", "h7", "h8", "h9"], "h1")
     assert worth_of_plan(problem, planned(problem, "aro-qsr")) == pytest.approx(UNIT / 2)
@@ -186,7 +186,7 @@ def test_a_server_without_a_rate_gets_no_shard_and_needs_no_paths() -> None:
 
 
 def test_a_job_of_twice_the_weight_gets_half_the_rate() -> None:
-    """Eq. (3) makes beta_s r equal: so beta_s must be the inverse of a model's size, though the paper says its size."""
+    """Eq. (3) makes beta_s r equal, so beta_s must be the inverse of a model's size; the paper says its size."""
     fabric = leaf_spine(1, 1, 4)
     jobs = (replace(job(["h2"], "h1"), weight=2.0), replace(job(["h3"], "h1"), number=2))
     rates = [shard.rate_bps for shard in planned(Problem(fabric, jobs, FRAGMENT)).shards]
@@ -211,7 +211,7 @@ def test_alternatives_are_spines_or_a_pods_switches_or_cores() -> None:
 
 
 def figure6() -> TaskGraph:
-    """The paper's Figure 6: two spines that both sum, of two pipelines each; three leaves and six workers."""
+    """The paper's Figure 6: two spines that both sum, with two pipelines each; three leaves and six workers."""
     racks = {"l0": ("w0", "w1", "w2"), "l1": ("w3", "w4", "w5"), "l2": ("w6",), "l3": ("ps",)}
     cables = [Cable(host, leaf, UNIT) for leaf, rack in racks.items() for host in rack]
     cables += [Cable(leaf, spine, UNIT) for leaf in racks for spine in ("aa0", "aa1")]

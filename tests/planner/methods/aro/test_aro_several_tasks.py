@@ -42,7 +42,7 @@ def problem(shape: str, seed: int) -> Problem:
 
 
 def alike(seed: int) -> Problem:
-    """Two tasks on a leaf-spine with equal links and INA on some spines: several of each kind are twins."""
+    """Two tasks on a leaf-spine with equal links and INA on some spines, so that spines of each kind are twins."""
     draw = random.Random(seed)
     base = with_pipelines(leaf_spine(4, draw.choice([4, 5]), 3), draw.choice([1, 2, 3]))
     fabric = with_ina(base, [switch.name for switch in base.switches if draw.random() < 0.5])
@@ -53,7 +53,7 @@ def alike(seed: int) -> Problem:
 
 
 def even(seed: int) -> Problem:
-    """Three jobs with one task each and one weight, on equal links: their least rate comes first."""
+    """Three jobs with one task each and equal weights, on equal links, where the least rate is raised first."""
     draw = random.Random(seed)
     base = with_pipelines(leaf_spine(3, draw.choice([2, 3, 4]), 5), draw.choice([1, 2, 3]))
     fabric = with_ina(base, [switch.name for switch in base.switches if draw.random() < 0.5])
@@ -91,7 +91,7 @@ def test_the_optimum_is_what_enumeration_finds_often(shape: str, seed: int) -> N
 
 
 def loads_bps(plan: Plan) -> Counter[tuple[str, str]]:
-    """Counted anew from the branches of the trees alone."""
+    """The loads of the links, counted anew from the branches of the trees alone."""
     loads: Counter[tuple[str, str]] = Counter()
     for shard in plan.shards:
         for tree in shard.trees:
@@ -103,7 +103,7 @@ def loads_bps(plan: Plan) -> Counter[tuple[str, str]]:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_no_rate_can_be_raised_alone(seed: int) -> None:
-    """The best rates fill some link of each task, so that what the search counted is what the plan's routes load."""
+    """The best rates fill some link of each task, so the search has counted what the plan's routes load."""
     asked = problem("two jobs", seed)
     plan = several(asked, Options())
     loads = loads_bps(plan)
@@ -114,7 +114,7 @@ def test_no_rate_can_be_raised_alone(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [9001, 9008, 9015])
 def test_aggregation_rates_are_minded(seed: int) -> None:
-    """Cases in which the fast method, which does not know them, would be too low; and another solver agrees."""
+    """Here the fast method, which does not know aggregation rates, finds too little, and the plan the optimum."""
     shape = {9001: (1, 2, 7), 9008: (1, 3, 6), 9015: (2, 2, 5)}[seed]
     asked = random_problem(seed, *shape, limited=True)
     plan = METHODS["aro"].plan(asked, Options(time_limit_s=30))
@@ -127,7 +127,7 @@ def test_aggregation_rates_are_minded(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_more_flows_than_bits_are_several_sums(seed: int) -> None:
-    """Spines and leaves that more than 64 flows of a job enter; the literal model has the same optimum."""
+    """More than 64 flows of a job enter spines and leaves; the printed model has the same optimum."""
     draw = random.Random(seed)
     fabric = with_ina(leaf_spine(2, draw.randint(1, 2), 90), share=draw.choice([0.5, 1]), seed=seed)
     hosts = draw.sample([host.name for host in fabric.hosts], 160)
@@ -139,7 +139,7 @@ def test_more_flows_than_bits_are_several_sums(seed: int) -> None:
 
 
 def test_a_time_limit_gives_what_was_found_with_its_gap() -> None:
-    """Five jobs on 144 switches are not proven in so short a time; the optimum lies within the gap."""
+    """Five jobs on 144 switches are not proven in so short a time, and the optimum lies within the gap."""
     asked = large(3).problem(9)
     plan = METHODS["aro"].plan(asked, Options(time_limit_s=4))
     best = 33.0 + 1 / 3 + 0.001 * (3 * 50 + 2 * 100 / 3)

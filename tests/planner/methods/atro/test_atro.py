@@ -22,7 +22,7 @@ from topo.fabric.up_down import is_up_down
 
 LIMIT = SolverOptions(time_limit_s=20)
 CANNOT = 0
-"""Flows per link of a cluster that cannot be wired."""
+"""Stands for the flows per link of a cluster that cannot be wired."""
 
 # The fewest flows on the busiest link for 20 switches of 24 ports: rows are workers, columns 1 to 6 aggregators.
 PAPER = {
@@ -52,7 +52,7 @@ def test_the_papers_clusters_are_proven_by_counting(workers: int) -> None:
     ("aggregators", "workers", "gbps"), [(4, 89, 100), (4, 90, 50), (5, 90, 100), (2, 90, 100 / 3)]
 )
 def test_aro_agrees_on_the_network_found(aggregators: int, workers: int, gbps: float) -> None:
-    """And the plan is worth what the wiring is: 33 Gbit/s is what two aggregators give 90 workers, four give 50."""
+    """ARO's plan has the wiring's rate: with 90 workers two aggregators give 33 Gbit/s, four give 50."""
     designed = design(paper_cluster(aggregators, workers), FRAGMENT)
     check(designed.problem, designed.plan)
     assert designed.rate_bps == pytest.approx(gbps * 1e9)
@@ -76,7 +76,7 @@ def small_cluster(draw: random.Random, most_switches: int, workers: int) -> Clus
 
 
 def compare_with_literal(seed: int, draws: int) -> None:
-    """Clusters that the literal model settles: the fast method finds the same, or that there is nothing to find."""
+    """Where the printed model settles a cluster, the fast method finds the same rate, or that there is no wiring."""
     draw = random.Random(seed)
     for _ in range(draws):
         cluster = small_cluster(draw, 3, draw.randint(1, 8))
@@ -100,7 +100,7 @@ def flows_found(cluster: Cluster) -> int:
 
 
 def compare_with_compact(seed: int, draws: int, most_switches: int) -> None:
-    """The most workers for t flows: construction <= model <= bound, and the first two are equal."""
+    """Of the most workers for t flows: construction <= model <= bound, and the first two are equal."""
     draw = random.Random(seed)
     for _ in range(draws):
         cluster, t = small_cluster(draw, most_switches, 40), draw.randint(1, 4)
@@ -133,7 +133,7 @@ def test_the_construction_carries_what_the_compact_model_does_on_thousands(seed:
 
 
 def test_relays_share_what_their_common_parent_may_send() -> None:
-    """A tree of common switches: two of three ports each, under one that sends four flows to the PS."""
+    """A tree of common switches: two of three ports each, below one that sends four flows to the PS."""
     wiring = construct(Cluster(0, 3, 3, 4, layers=2), t=4)
     assert wiring is not None
     check_wiring(Cluster(0, 3, 3, 4, layers=2), wiring)
@@ -154,7 +154,7 @@ def test_what_the_construction_misses_the_compact_model_settles(monkeypatch: pyt
 
 
 def test_without_a_proof_nothing_is_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The solver gives up on 1 and 2 flows, which are thus not excluded."""
+    """The solver gives up on 1 and 2 flows, so these are not excluded."""
     monkeypatch.setattr(fast, "most_workers_bound", lambda *_: 1000)
     monkeypatch.setattr(fast, "decide", lambda *_: compact.UNKNOWN)
     _, outcome = fast.optimise(Cluster(1, 2, 4, 6))
@@ -171,7 +171,7 @@ def test_not_to_find_is_not_to_exclude(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("layers", "flows"), [(1, CANNOT), (2, 4), (3, 3), (4, 3)])
 def test_fewer_layers_cost_rate(layers: int, flows: int) -> None:
-    """Two aggregators, 90 workers."""
+    """The cluster has two aggregators and 90 workers."""
     assert flows_found(replace(paper_cluster(2, 90), layers=layers)) == flows
 
 

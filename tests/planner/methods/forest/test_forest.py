@@ -44,12 +44,12 @@ def problem_of(shape: str, seed: int) -> Problem:
 
 
 def planned(problem: Problem, trees: int) -> Plan:
-    """`Method.plan` also has it checked."""
+    """The plan of a forest, which `Method.plan` has checked."""
     return METHODS["forest"].plan(problem, ForestOptions(trees=trees))
 
 
 def best_packing(problem: Problem) -> float:
-    """Eq. (3), or (2), of all tasks' trees together, over all that there are."""
+    """The best worth, Eq. (3) or (2), of a packing of all trees that all tasks can have."""
     model = pulp.LpProblem("packing", pulp.LpMaximize)
     throughputs: list[Any] = []
     used: dict[Resource, list[Any]] = {}
@@ -83,7 +83,7 @@ def test_any_number_of_trees_reaches_the_best_packing_of_all(shape: str, seed: i
 @settings(FEW, max_examples=6)
 @given(st.sampled_from(sorted(SHAPES)), st.integers(0, 99))
 def test_more_trees_are_never_worth_less(shape: str, seed: int) -> None:
-    """From ARO's optimum on; and what the gap of a few says of any number is true."""
+    """Worth grows from ARO's optimum on, and the gap of a few trees bounds what any number gains."""
     problem = problem_of(shape, seed)
     plans = [METHODS["aro"].plan(problem), *(planned(problem, trees) for trees in (1, 2, 0))]
     single, one, two, every = (worth_of_plan(problem, plan) for plan in plans)
@@ -109,7 +109,7 @@ def test_two_trees_gain_a_fifth_in_the_papers_setting() -> None:
     ids=lambda setting: setting.label,
 )
 def test_two_trees_gain_for_several_tasks(setting: AroSetting) -> None:
-    """In the paper's settings; more trees would gain no more than the gap."""
+    """In the paper's settings more than two trees would gain no more than the gap."""
     problem = setting.problem(2)
     plan = planned(problem, 2)
     assert worth_of_plan(problem, plan) >= 1.09 * worth_of_plan(problem, METHODS["aro"].plan(problem))
@@ -120,7 +120,7 @@ def test_two_trees_gain_for_several_tasks(setting: AroSetting) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_classes_of_twins_lose_nothing(seed: int) -> None:
-    """A fat-tree with equal links and several tasks: what is found for classes is dealt out to all of their links."""
+    """On a fat-tree with equal links and several tasks, what is found for classes reaches all of their links."""
     fabric = with_pipelines(with_ina(fat_tree(6), share=0.4, seed=seed), 1 + seed % 3)
     hosts = random.Random(seed).sample([host.name for host in fabric.hosts], 30)
     jobs = (job_of(hosts[3:15], *hosts[:2]), job_of(hosts[15:], hosts[2], number=2))
@@ -142,7 +142,7 @@ def test_the_routes_alone_load_the_links_as_predicted(trees: int) -> None:
 
 
 def test_trees_carry_the_gradient_in_proportion_to_their_rates() -> None:
-    """So all of a job's trees end together, and the job takes the time that its whole rate allows."""
+    """All trees of a job end together, so the job takes the time that its whole rate allows."""
     problem = papers_setting(1)
     plan = planned(problem, 2)
     assert len(plan.shards) == 2
@@ -167,7 +167,7 @@ def test_trees_in_one_pipeline_divide_its_slots() -> None:
 
 
 def test_aggregators_of_a_limited_rate_are_minded() -> None:
-    """The model of packing leaves them out, the rates and the gap do not."""
+    """The pricing model leaves aggregation rates out; the plan's rates and gap do not."""
     for seed in range(5):
         problem = random_problem(seed, bases=LEAF_SPINES, limited=True)
         one, two = METHODS["aro"].plan(problem), planned(problem, 2)
@@ -180,7 +180,7 @@ def test_a_negative_number_of_trees_is_refused() -> None:
 
 
 def test_a_parameter_server_without_a_rate_gets_no_tree() -> None:
-    """Two PSs of one job behind one link of a worker: whatever a second one adds, the plan is whole."""
+    """Two PSs of one job share a worker's link, so a second tree adds nothing; the plan is whole all the same."""
     for seed in range(6):
         problem = problem_of("one job, two PSs", seed)
         for trees in (2, 3):
@@ -194,7 +194,8 @@ def test_a_parameter_server_without_a_rate_gets_no_tree() -> None:
 def atro_mixed() -> Problem:
     """ATRO's 4 aggregators and 16 common switches with 90 workers, one more than a single tree serves at full rate.
 
-    The last worker's switch reaches the aggregators through all the others, which have as many uplinks as workers.
+    The last worker's switch reaches the aggregators through all other common switches, which have as many uplinks as
+    workers.
     """
     workers = [f"w{i}" for i in range(1, 91)]
     last, left = workers[-1], iter(workers[:-1])
@@ -210,7 +211,7 @@ def atro_mixed() -> Problem:
 
 
 def test_many_trees_serve_a_worker_more_than_one_tree_does() -> None:
-    """One tree has half a link's rate; the 46 workers behind common switches can fill the 45 uplinks of these."""
+    """One tree has half a link's rate. With many, 46 workers behind common switches fill the 45 uplinks of these."""
     problem = atro_mixed()
     plan = planned(problem, 0)
     assert plan.outcome.status == "optimal"

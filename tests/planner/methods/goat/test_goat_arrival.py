@@ -48,7 +48,7 @@ def fabric() -> Fabric:
 
 
 def two_levels(policy: str) -> tuple[AggregationTree, SlotTree]:
-    """Every switch sums."""
+    """The slot tree where every switch sums."""
     aggregators = (
         Aggregator(7, "s1", 0, (1, 2, 3), 0, SLOTS),
         Aggregator(8, "s2", 0, (4, 5, 6), 0, SLOTS),
@@ -62,7 +62,7 @@ def two_levels(policy: str) -> tuple[AggregationTree, SlotTree]:
 
 
 def one_switch(policy: str) -> tuple[AggregationTree, SlotTree]:
-    """Only the switch before the PS sums."""
+    """The slot tree where only the switch before the PS sums."""
     branches = [Branch(label, 7, (WORKERS[label], rack(label), "s3")) for label in WORKERS]
     aggregator = Aggregator(7, "s3", 0, tuple(WORKERS), 0, SLOTS)
     branches.append(Branch(7, 0, ("s3", "ps")))
@@ -71,7 +71,7 @@ def one_switch(policy: str) -> tuple[AggregationTree, SlotTree]:
 
 
 class Driven:
-    """The switches, with packets that come one at a time, and a PS that answers what it has all of."""
+    """The switches, to which packets come one at a time, and a PS that answers a fragment when it has all of it."""
 
     def __init__(self, tree: AggregationTree, *, flushed: bool) -> None:
         job = Job(1, tuple(WORKERS.values()), ("ps",), FRAGMENTS * 4 * FRAGMENT.values)
@@ -92,7 +92,7 @@ class Driven:
         return frame
 
     def send(self, label: int, fragment: int) -> None:
-        """A worker's fragment. The last one of all is a retransmission, which no sum waits behind."""
+        """Send a worker's fragment. The last one of all is marked as a retransmission, for which no sum waits."""
         frame = self.frame(WORKERS[label], "ps", Kind.GRADIENT, label, fragment)
         self.sent[fragment] += 1
         if self.flushed and self.sent[fragment] == len(WORKERS):
@@ -116,7 +116,7 @@ class Driven:
 
 
 def in_order(rates: np.ndarray) -> list[tuple[int, int]]:
-    """(label, fragment) by the time of sending."""
+    """The (label, fragment) pairs in the order in which they are sent."""
     sent = {(label, f): (f + 1) / rates[label - 1] for label in WORKERS for f in range(FRAGMENTS)}
     return sorted(sent, key=lambda key: sent[key])
 

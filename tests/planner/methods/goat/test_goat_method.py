@@ -42,7 +42,7 @@ def planned(problem: Problem, **options: int) -> Plan:
 
 
 def unaggregated(plan: Plan) -> float:
-    """Gradients that come to the PS as they are, of a worker each."""
+    """The gradients that come to the PS unsummed: 1 for each worker of whose gradient nothing is summed."""
     raw = [(shard.share, b) for shard in plan.shards for tree in shard.trees for b in tree.branches
            if b.parent == ROOT_LABEL and b.label in tree.workers]  # fmt: skip
     return sum(share for share, _ in raw)

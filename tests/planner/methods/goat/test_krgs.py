@@ -25,7 +25,7 @@ SOLVER = SolverOptions()
 
 
 def drawn(seed: int) -> Gina:
-    """Four switches with room for one and a half gradients, up to eight groups of workers, up to six sub-models."""
+    """Four switches with room for one and a half gradients, up to eight groups of workers, and up to six sub-models."""
     draw = np.random.default_rng(seed)
     groups, models = draw.integers(4, 9), draw.integers(3, 7)
     distance = draw.integers(1, 5, (groups, 5)).astype(float)
@@ -36,13 +36,13 @@ def drawn(seed: int) -> Gina:
 
 
 def figure2() -> Gina:
-    """Section II-B: three fragments, a slot in each of three switches; S3 is the PS's."""
+    """Section II-B: three fragments, and a slot in each of three switches, of which S3 is the PS's."""
     distance = np.array([[1, 2, 2, 3], [1, 2, 2, 3], [2, 1, 2, 3], [2, 1, 2, 3]], float)
     return Gina(np.ones(3), np.array([1, 1, 1, inf]), np.ones(4, int), distance, np.array([2.0, 2, 1, 0]))
 
 
 def test_figure_2_takes_each_fragment_to_a_switch_of_its_own() -> None:
-    """Fig. 2(c): 13 transfers that switches make, and the workers' own twelve."""
+    """Fig. 2(c) counts 13 transfers by switches, and the workers' own twelve."""
     found, outcome = schedule(figure2(), KrgsOptions())
     assert value(figure2(), found) == 13 + 12
     assert found.x[:, :3].sum(axis=0).tolist() == [1, 1, 1]
@@ -71,7 +71,7 @@ def test_krgs_is_within_5_percent_of_the_optimum_and_never_infeasible(objective:
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000))
 def test_theorems_2_and_3_of_every_rounding(seed: int) -> None:
-    """Each gradient has k(g) switches, and a node; each worker's exactly one, at which its sub-model is summed."""
+    """Each gradient has k(g) switches and a node; each worker has one node, at which its sub-model is summed."""
     gina = drawn(seed)
     fractions, _ = relax(gina, traffic(gina), SOLVER)
     rounded = round_off(gina, fractions, np.random.default_rng(seed))
@@ -84,7 +84,7 @@ def test_theorems_2_and_3_of_every_rounding(seed: int) -> None:
 
 
 def chances(gina: Gina, fractions: Fractions) -> FloatArray:
-    """`[g, s]`: with what probability Algorithm 1 sums a sub-model at a switch, x~ / S_a."""
+    """`[g, s]`: the probability x~ / S_a with which Algorithm 1 sums a sub-model at a switch."""
     found = np.zeros((len(gina.sizes), gina.server))
     for g, row in enumerate(fractions.x[:, : gina.server]):
         for sack in knapsacks(row):
@@ -93,7 +93,7 @@ def chances(gina: Gina, fractions: Fractions) -> FloatArray:
 
 
 def chance_of_more(sizes: FloatArray, chance: FloatArray, limit: float) -> float:
-    """With what probability sub-models that a switch gets independently of each other are more than a limit."""
+    """The probability that the sub-models which a switch gets independently of one another exceed a limit."""
     cases = np.array(list(product((False, True), repeat=len(sizes))))
     likely = np.where(cases, chance, 1 - chance).prod(axis=1)
     return float(likely[cases @ sizes > limit].sum())
@@ -102,7 +102,7 @@ def chance_of_more(sizes: FloatArray, chance: FloatArray, limit: float) -> float
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000))
 def test_theorem_6_against_the_relaxation(seed: int) -> None:
-    """Exactly, without a draw: (13), at most twice the memory that x~ takes; (15), how unlikely more is; (16), (17)."""
+    """Without a draw: at most twice the memory that x~ takes (13), and how unlikely more is (15), (16), (17)."""
     gina = drawn(seed)
     fractions, _ = relax(gina, traffic(gina), SOLVER)
     chance, memory, count = chances(gina, fractions), gina.memory[: gina.server], gina.server
@@ -140,7 +140,7 @@ def test_repaired_is_within_memory_and_no_dearer_than_no_aggregation(seed: int) 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_every_knapsack_has_half_of_what_it_stands_for(fractions: list[float]) -> None:
-    """Lemma 4, for packings that are found."""
+    """Lemma 4 holds for the packings that `knapsacks` finds."""
     sacks = knapsacks(np.array(fractions))
     assert len(sacks) == int(sum(fractions) + 1e-9)
     assert all(np.array(fractions)[sack].sum() >= 0.5 - 1e-6 for sack in sacks)
@@ -149,7 +149,7 @@ def test_every_knapsack_has_half_of_what_it_stands_for(fractions: list[float]) -
 
 
 def test_eq_4_is_not_eq_1() -> None:
-    """It sends a gradient past a sum next door to one further from the PS, which saves more of a longer way."""
+    """Eq. (4) sends a gradient past a sum next door to one further from the PS, which saves more of a longer way."""
     gina = Gina(np.ones(1), np.array([1, 1, inf]), np.full(1, 8), np.array([[1.0, 4, 2]]), np.array([1.0, 3, 0]))
     taken = {name: optimum(gina, of(gina), SOLVER)[0].y[0, 0] for name, of in OBJECTIVES.items()}
     assert taken == {"traffic": 0, "saved": 1}
@@ -185,7 +185,7 @@ def test_the_relaxation_is_a_bound() -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_equal_sub_models_are_one_in_the_relaxation(objective: str) -> None:
-    """It has the value of the one that tells them apart, and is a solution of that."""
+    """It has the value of the relaxation that tells them apart, and is a solution of that."""
     gina = replace(drawn(5), sizes=np.array([4.0, 4, 4, 2, 2]))
     costs = OBJECTIVES[objective](gina)
     apart = build(gina, costs, relaxed=True)

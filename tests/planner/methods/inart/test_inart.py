@@ -54,7 +54,7 @@ def drawn(fabric: Fabric, workers: int, servers: int, seed: int) -> Problem:
 
 
 def small_problem(seed: int) -> Problem:
-    """INA on a share of the switches, 1 to 3 pipelines, drawn capacities, a rate that switches feel or none."""
+    """INA on a share of the switches, 1 to 3 pipelines, drawn capacities, an aggregation rate that matters or none."""
     draw = random.Random(seed)
     base = draw.choice([leaf_spine(3, 2, 3), leaf_spine(4, 3, 2), fat_tree(4)])
     fabric = with_ina(with_pipelines(base, draw.randint(1, 3)), share=draw.choice([0, 0.5, 1, 1]), seed=seed)
@@ -64,7 +64,7 @@ def small_problem(seed: int) -> Problem:
 
 
 def inart_network(workers: int = 50) -> Problem:
-    """InArt 5.3: fat-tree with k = 6, 20 Mbit/s, switches that sum 9 Mbit/s, 4 PSs."""
+    """The network of InArt 5.3: fat-tree with k = 6, 20 Mbit/s, switches that sum 9 Mbit/s, 4 PSs."""
     return drawn(with_aggregators(fat_tree(6), rate_bps=9e6), workers, 4, 1)
 
 
@@ -89,7 +89,7 @@ def test_whole_flows_tighten_the_bound_and_never_cut_off_the_optimum(seed: int) 
 
 
 def test_equal_shares_come_within_a_tenth_of_the_optimum() -> None:
-    """The mean over small networks, whose optima an exact model of Eq. (1) finds; no plan breaks a constraint."""
+    """In the mean over small networks, whose optima an exact model of Eq. (1) finds. No plan breaks a constraint."""
     ratios = []
     for seed in range(30):
         problem = small_problem(seed)
@@ -126,7 +126,7 @@ def test_the_same_seed_makes_the_same_plan(method: str) -> None:
 
 
 def test_figure_1_allows_more_than_the_paper_shows() -> None:
-    """Its 2.5 units are those of one plan. Equal parts allow 8/3: V1 sums W1..W4 for S1, V2 sums W3..W6 for S2."""
+    """Its 2.5 units are those of one plan. Equal parts allow 8/3: V1 sums W1 to W4 for S1, V2 sums W3 to W6 for S2."""
     plan = METHODS["inart-equal"].plan(figure1(), QUICK)
     assert rate(plan) == pytest.approx(8e6 / 3)
     assert plan.outcome.status == "optimal"
@@ -134,7 +134,7 @@ def test_figure_1_allows_more_than_the_paper_shows() -> None:
 
 
 def test_the_plan_of_figure_1_has_the_papers_rate() -> None:
-    """S1: V1 sums W1..W4, V2 sums W5 and W6. S2: W1..W3 unsummed, V2 sums W4..W6. The best split gives 3/5 to S1."""
+    """For S1, V1 sums W1 to W4 and V2 sums W5 and W6; for S2, V2 sums W4 to W6. The best split gives 3/5 to S1."""
     problem = figure1()
     s1, s2 = split_equally(problem)
     to_v1, to_v2, over_v2 = (Way(("v1", 0), ("v1",)), Way(("v2", 0), ("v2",)), Way(("v2", 0), ("v1", "v2")))
@@ -155,7 +155,7 @@ def test_inarts_network_is_planned_far_better_than_by_atp() -> None:
 
 
 def test_several_trees_come_near_the_relaxation_and_leave_room_for_results() -> None:
-    """One tree per PS cannot have more than 6.67 of its 8.7 Mbit/s."""
+    """One tree per PS cannot have more than 6.67 of the relaxation's 8.7 Mbit/s."""
     problem = inart_network()
     plan = METHODS["inart-forest"].plan(problem)
     assert plan.outcome.gap is not None and plan.outcome.gap < 0.15
@@ -198,7 +198,7 @@ def test_each_server_has_the_fragments_of_its_share() -> None:
 
 
 def test_a_servers_slow_link_gets_a_smaller_share() -> None:
-    """Without aggregation a PS's share is as its link's capacity."""
+    """Without aggregation a PS's share is proportional to the capacity of its link."""
     fabric = with_ina(leaf_spine(2, 2, 4), ())
     links = [replace(x, capacity_ab_bps=5e6, capacity_ba_bps=5e6) if x.a == "h1" else x for x in fabric.links]
     problem = single(replace(fabric, links=tuple(links)), ["h3", "h4", "h5", "h6", "h7", "h8"], "h1", "h2")
@@ -230,7 +230,7 @@ def test_several_jobs_send_at_one_rate() -> None:
 
 @pytest.mark.parametrize("rounding", [round_apart, round_together])
 def test_roundings_follow_the_fractions(rounding: Rounding) -> None:
-    """Where y is 1 or 0 there is nothing to draw; over many drawings a fraction shows as a frequency."""
+    """Where y is 1 or 0 nothing is drawn at random; elsewhere the frequencies over many drawings are the fractions."""
     problem = inart_network()
     tasks = split_equally(problem)
     relaxed = relax(problem.fabric, tasks, SOLVER)
@@ -247,7 +247,7 @@ def test_roundings_follow_the_fractions(rounding: Rounding) -> None:
 
 
 def test_flows_rounded_together_meet_at_fewer_places() -> None:
-    """About as many as z says, in the mean; each by itself, they meet at nearly every place that any may choose."""
+    """In the mean they meet at about as many places as z says; each by itself, at nearly every possible one."""
     problem = inart_network()
     tasks = split_equally(problem)
     relaxed = relax(problem.fabric, tasks, SOLVER)

@@ -35,7 +35,7 @@ GOOD = Schedule("by hand", {2: "c"}, (FIRST, SECOND), HEURISTIC)
 
 
 def test_figures_by_hand() -> None:
-    """Job 1 has 16 bit per worker: 10 in slot 0, then 6 and the 2.5 that the new connection loses, at 10 bit/s."""
+    """Job 1 has 16 bit per worker, at 10 bit/s: 10 in slot 0, then 6 and the 2.5 that the new connection loses."""
     check(PROBLEM, GOOD)
     found = figures(PROBLEM, GOOD)
     assert found.iteration_s == {1: 4.25, 2: 4.0}

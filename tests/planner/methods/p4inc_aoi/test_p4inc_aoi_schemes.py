@@ -1,4 +1,4 @@
-"""P4INC-AOI's heuristics and our own planner: what they are made of, and that what they give is always a schedule."""
+"""P4INC-AOI's heuristics and our own planner: what they consist of, and that their schedules keep all constraints."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_inc_goes_to_jobs_with_more_traffic_between_units_and_each_job_gets_one_
 
 
 def test_windows_end_so_late_that_updates_are_done() -> None:
-    """16 Gbit at 16 Gbit/s take 1 s; one half of them has to be sent in 0.5 s less. 8/w + 8/(w - 0.5) = 16."""
+    """16 Gbit at 16 Gbit/s take 1 s, but half of them have to be sent 0.5 s earlier: 8/w + 8/(w - 0.5) = 16."""
     uses = [{("u0", OPTICS): 1}, {("u0", OPTICS): 2}]
     found = windows(center(), uses, np.array([8 * GIGA, 4 * GIGA]), np.array([0.0, 0.5]))
     end = found["u0", OPTICS]
@@ -106,7 +106,7 @@ def test_our_own_is_never_later_than_the_papers(seed: int) -> None:
 
 
 def test_a_job_that_fills_its_last_slot_to_the_end_is_packed() -> None:
-    """At 4 Gbit/s, all that two ports carry, it sends 3.36 Gbit of its 16.8 in a slot: five slots leave nothing."""
+    """At 4 Gbit/s, all that two ports carry, it sends 3.36 of its 16.8 Gbit in a slot, so five slots leave nothing."""
     job = PlacedJob(1, {"u0": 1, "u1": 2}, "u2", 700_000_000, update_s=0.25, iterations=3, compute_s=0.1)
     problem = Scheduling(center(units=3, ports=2, inc_jobs=0, reconfiguration_s=0.0), (job,))
     for name in ("pack", "INC-TW", "INC-FCFS"):
@@ -124,7 +124,7 @@ def test_a_job_that_fills_its_last_slot_to_the_end_is_packed() -> None:
 def test_a_job_alone_takes_no_slot_more_than_it_fills(
     workers: list[int], ports: int, slots: int, iterations: int, compute_s: float
 ) -> None:
-    """Jobs whose data fill so many slots exactly, at the highest rate that any division of the ports gives."""
+    """The jobs' data fill whole slots exactly, at the highest rate that any division of the ports gives."""
     divisions = (counts for counts in product(range(1, ports + 1), repeat=len(workers)) if sum(counts) <= ports)
     carried = [min(8 * GIGA * count / w for count, w in zip(counts, workers, strict=True)) for counts in divisions]
     rate = min(max(carried), 64 * GIGA / sum(workers))
@@ -139,14 +139,14 @@ def test_a_job_alone_takes_no_slot_more_than_it_fills(
 
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_a_job_far_larger_than_its_slots_is_scheduled(name: str) -> None:
-    """The step of bandwidth is 2,000 times what a port carries, and the job needs 2,000 slots."""
+    """A step of bandwidth is 2,000 times what a port carries, and the job needs 2,000 slots."""
     narrow = replace(center(inc_jobs=0), step_bps=16_000 * GIGA)
     problem = Scheduling(narrow, (PlacedJob(1, {"u0": 1}, "u1", gradient_bytes=4 * 10**12),))
     assert len(SCHEMES[name].schedule(problem).slots) >= 2000
 
 
 def test_fcfs_lets_nobody_pass() -> None:
-    """The first job takes all ports of u0 for a slot; the third needs none of them, but waits for the second."""
+    """The first job takes all ports of u0 for a slot. The third needs none of them, but waits for the second."""
     places = ((1, "u0", "u1"), (2, "u0", "u1"), (3, "u2", "u3"))
     jobs = tuple(PlacedJob(number, {workers: 1}, server, 100) for number, workers, server in places)
     problem = Scheduling(center(units=4), jobs)
@@ -192,7 +192,7 @@ def drawn(jobs: int, seed: int) -> Scheduling:
 
 
 def test_a_job_that_gives_its_inc_back_unused_has_its_updates_again() -> None:
-    """The second gets INC while the first has all bandwidth; then larger ones come, and it goes on without."""
+    """The second job gets INC while the first has all bandwidth; then larger ones come, and it goes on without INC."""
     first = PlacedJob(1, {"u0": 2}, "u0", gradient_bytes=8 * 10**9)
     second = PlacedJob(2, {"u0": 2}, "u0", 10**8, update_s=0.25, arrival=1, iterations=8)
     larger = [replace(first, number=number, arrival=2) for number in (3, 4)]

@@ -34,7 +34,7 @@ def test_training_jobs_have_the_papers_distributions() -> None:
 
 
 def test_mapreduce_jobs_have_the_shape_of_facebooks() -> None:
-    """Of Varys's Table: 52, 16, 15 and 17 % of the shuffles; nearly all bytes are of the last class."""
+    """By Varys's table 52, 16, 15 and 17 % of the shuffles are of each class, and nearly all bytes of the last."""
     found = mapreduce(4000, None, np.random.default_rng(0))
     total = np.array([request.workers * request.gradient_bytes for request in found])
     large = np.array([request.workers >= 8 and request.gradient_bytes >= 250e6 - 4 for request in found])
