@@ -1,8 +1,8 @@
 """Judges the seconds of a run: whether the emulation had to wait for a processor, and who had it meanwhile.
 
-Time that others take is free as long as the emulation need not wait for it. How long it waited each thread's own
-account tells (/proc/<pid>/schedstat). Without that, a second is bad when less than the least is idle or taken by work
-of a low priority, unless the machine's pressure says that nothing waited long (/proc/pressure/cpu).
+Time that others take does no harm as long as the emulation need not wait for it. How long it waited is told by each
+thread's own account (/proc/<pid>/schedstat). Without that, a second is bad when too little of it is idle or taken by
+work of a low priority, unless the machine's pressure says that nothing waited long (/proc/pressure/cpu).
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from traffic.measure.processor_seconds import SCHEDSTAT, UNSEEN, Second
 from traffic.measure.verdict import Cause, Invariant, Limits
 
 CLEAR_SECONDS, RECENT_SECONDS = 3, 10
-"""So many bad seconds of so many last ones make an overload clear while a run goes on. One or two may be a hiccup."""
+"""While a run goes on, an overload is clear when so many of so many last seconds are bad. One or two are a hiccup."""
 BEHIND_S, BEHIND = 5.0, 1.25
-"""A run is clearly behind when it has taken that much longer than planned, and so many times as long: that is far
-outside the limit of 5 % of the rates, and no short iteration's start."""
+"""A run is clearly behind its plan when it has taken so many seconds longer, and so many times as long. That is far
+more than rates may be off, and more than the start of a short iteration takes."""
 OFTEN = 0.25
-"""Others that did not make the run wait are named if they were there in so large a part of its seconds."""
+"""Others that did not make the run wait are named if they were there in at least this share of its seconds."""
 NAMED, PART = 3, 0.1
-"""So many of the others are named, if each took so large a part of what all of them took."""
+"""At most so many of the others are named, each of which took at least this share of what all of them took."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What may not happen in any second: that a figure of it is beyond its limit, or, if that is the `least`, below it.
+    """A limit for a figure of every second. The figure must not be above it, or, where it is the `least`, below it.
 
-    `text` has the places {worst}, the worst second's figure, {limit}, and {often}, in how many seconds of how many.
-    `waiting`: the run had to wait for somebody. `by_others`: for somebody who is never of the run.
+    `text` is the reason in words; in it {worst} stands for the worst second's figure, {limit} for the limit, and
+    {often} for how many seconds of how many are bad.
+    `waiting`: breaking the rule means that the run had to wait. `by_others`: it had to wait for others than itself.
     """
 
     text: str
@@ -45,7 +46,7 @@ class Rule:
         return figure < limit if self.least else figure > limit
 
     def words(self, bad: Sequence[Second], count: int, limits: Limits) -> str:
-        """The reason that so many bad seconds of a run are."""
+        """The reason in words, from the seconds that are `bad` of the `count` seconds of a run."""
         worst = (min if self.least else max)(map(self.figure, bad))
         return self.text.format(worst=worst, limit=self.limit(limits), often=often(len(bad), count))
 
@@ -94,14 +95,14 @@ RULES = (
 
 
 def unexplained(second: Second) -> bool:
-    """Whether nothing tells how long the run waited, and pressure does not say that nothing waited long."""
+    """Whether the kernel does not tell how long the run waited, and its pressure does not rule a long wait out."""
     if second.source == SCHEDSTAT:
         return False
     return second.somebody_waited is None or second.somebody_waited > Limits().endpoints
 
 
 def processor_causes(seconds: Sequence[Second], limits: Limits, at_least: int = 1) -> Iterator[Cause]:
-    """One cause for each rule that at least so many seconds break."""
+    """One cause for each rule that at least `at_least` seconds break."""
     for rule in RULES:
         bad = [second for second in seconds if rule.broken(second, limits)]
         if len(bad) >= at_least:
@@ -109,9 +110,9 @@ def processor_causes(seconds: Sequence[Second], limits: Limits, at_least: int = 
 
 
 def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[Cause]:
-    """Who else took the processors of a run that is overloaded: one cause, or none where nobody else was there long.
+    """The cause that names who else took the processors of an overloaded run; none where nobody was there for long.
 
-    Work of a low priority is to blame only where the emulation had to wait.
+    Work of a low priority is blamed only for seconds in which the emulation had to wait.
     """
     waited = [second for second in seconds if any(rule.waiting and rule.broken(second, limits) for rule in RULES)]
     guilty = [second for second in waited if taken(second, low=True) >= limits.noticed]
@@ -123,12 +124,12 @@ def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[Cause]:
 
 
 def taken(second: Second, low: bool) -> float:
-    """How many processors others took, with or without those of low priority."""
+    """How many processors others took in a second, with or without work of a low priority."""
     return second.processors * sum(consumer.share for consumer in second.others if low or not consumer.low)
 
 
 def accusation(seconds: Sequence[Second], count: int, low: bool) -> str:
-    """What others took, on average over these seconds, and the way out."""
+    """Which others took which share of the processors, on average over these seconds, and the way out."""
     shares: dict[str, float] = {}
     numbers: dict[str, int] = {}
     for consumer in (each for second in seconds for each in second.others if low or not each.low):
@@ -141,21 +142,21 @@ def accusation(seconds: Sequence[Second], count: int, low: bool) -> str:
 
 
 def named(name: str, processes: int) -> str:
-    """A name of others with its number of processes."""
+    """How others are named: the name of their program and the number of their processes."""
     if name == UNSEEN:
         return "processes that cannot be seen from here (of other containers, or very short ones)"
     return f"{name} ({processes} process{'es' if processes > 1 else ''}, not of this run)"
 
 
 def often(bad: int, count: int) -> str:
-    """In how many seconds of how many."""
+    """How many seconds of how many are bad, in words."""
     return f"in {bad} of {count} s"
 
 
 def clear_overload(
     seconds: Sequence[Second], limits: Limits, elapsed_s: float, planned_s: float | None
 ) -> Iterator[Cause]:
-    """Why a run that still goes on is overloaded beyond doubt; see `Monitor.overloaded_so_far`."""
+    """Why a run that still goes on is overloaded beyond doubt, after `elapsed_s`; see `Monitor.overloaded_so_far`."""
     recent = seconds[-RECENT_SECONDS:]
     found = [*processor_causes(recent, limits, CLEAR_SECONDS)]
     if planned_s is not None and elapsed_s > planned_s + BEHIND_S and elapsed_s > planned_s * BEHIND:

@@ -1,8 +1,8 @@
 """Whether a run's figures mean anything: VALID, or OVERLOADED with every reason, what it was and where.
 
-After Mininet-HiFi's invariants: an emulated network behaves like a real one only as long as it never waited long for
-a processor, every sender kept its pace, and every packet is accounted for. All of it is judged from what a `Monitor`
-saw: counters before and after, and the processors in every second between.
+The invariants follow Mininet-HiFi: an emulated network behaves like a real one only as long as it never waits long for
+a processor, every sender keeps its pace, and every packet is accounted for. They are judged from what a `Monitor` saw:
+counters before and after the run, and the processors in every second between.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from traffic.wire.packet_format import TERMINAL, Event
 
 @dataclass(frozen=True)
 class Excuses:
-    """What faults on demand account for, and no overload does.
+    """What faults on demand explain, so that it does not count against a run.
 
-    `interfaces` may drop packets, `hosts` may be late, and sending `rates` may be other than planned. A `hostile`
-    host may have sent what no switch, or not every switch, has an entry for. So may what comes from a node `astray`.
+    `interfaces` may drop packets, `hosts` may be late, and if `rates` is true sending rates may be other than planned.
+    If `hostile`, a host may have sent packets that no switch, or not every switch, has an entry for. So may nodes
+    `astray`.
     """
 
     interfaces: frozenset[str] = frozenset()
@@ -37,7 +38,7 @@ class Excuses:
 def judge(
     monitor: Monitor, measured: Measured, plan: Plan, limits: Limits | None = None, excuses: Excuses | None = None
 ) -> Judgement:
-    """Every reason not to trust the run that `monitor` watched; first, where others are to blame, who they are."""
+    """Every cause not to trust the run that `monitor` watched; if others are to blame, the first one names them."""
     limits, excuses = limits or Limits(), excuses or Excuses()
     seconds = tuple(monitor.seconds)
     found = (
@@ -52,7 +53,7 @@ def judge(
 
 
 def not_conserved(monitor: Monitor, excuses: Excuses) -> Iterator[str]:
-    """Packets that a switch's counters, the plan's entries or its interfaces do not account for."""
+    """Reasons for packets that a switch's counters, its interfaces or the plan's entries do not account for."""
     before, after = monitor.before, monitor.after
     for name in after.switches:
         yield from unaccounted(name, before, after)
@@ -62,7 +63,7 @@ def not_conserved(monitor: Monitor, excuses: Excuses) -> Iterator[str]:
 
 
 def planned_rates(plan: Plan) -> dict[tuple[int, str], float]:
-    """`[job, worker]`: the sending rate in bit/s over all shards."""
+    """The sending rate of each job number and worker, in bit/s over all shards."""
     rates: dict[tuple[int, str], float] = {}
     for shard in plan.shards:
         for host in {host for tree in shard.trees for host in tree.workers.values()}:
@@ -71,7 +72,7 @@ def planned_rates(plan: Plan) -> dict[tuple[int, str], float]:
 
 
 def slow_senders(measured: Measured, plan: Plan, tolerance: float) -> Iterator[str]:
-    """Workers whose mean sending rate is not the planned one."""
+    """Reasons for workers whose mean sending rate is off the planned one by more than the share `tolerance`."""
     for (job, host), planned in planned_rates(plan).items():
         found = [i.sending_rate_bps[host] for i in measured.iterations if i.job == job]
         mean = sum(found) / len(found) if found else 0.0
@@ -82,7 +83,7 @@ def slow_senders(measured: Measured, plan: Plan, tolerance: float) -> Iterator[s
 
 
 def late_senders(measured: Measured, tolerance: float, excused: Collection[str] = ()) -> Iterator[str]:
-    """Paced senders that fell behind for good although their windows were open."""
+    """Reasons for paced senders that fell behind for good, although their windows were open."""
     for host, late_s in measured.late_s.items():
         total_s = sum(i.communication_time_s for i in measured.iterations if host in i.sending_rate_bps)
         if late_s > tolerance * total_s and host not in excused:
@@ -90,7 +91,10 @@ def late_senders(measured: Measured, tolerance: float, excused: Collection[str] 
 
 
 def drops(before: Snapshot, after: Snapshot, excused: Collection[str] = ()) -> Iterator[str]:
-    """Packets dropped by interfaces, queues and CPUs. A paced run within the plan needs no drop anywhere."""
+    """Reasons for packets that interfaces, queues and input queues of CPUs dropped.
+
+    A run that keeps to its plan and its pace drops nothing anywhere.
+    """
     for name, now in after.interfaces.items():
         then = before.interfaces[name]
         for what, count in (
@@ -108,7 +112,7 @@ def drops(before: Snapshot, after: Snapshot, excused: Collection[str] = ()) -> I
 
 
 def unaccounted(switch: str, before: Snapshot, after: Snapshot) -> Iterator[str]:
-    """Packets of a switch that its counters do not account for."""
+    """Reasons for packets of a switch that its own counters do not account for."""
     then, now = before.switches[switch], after.switches[switch]
     events = difference(then.events, now.events)
     received, sent = difference(then.received, now.received), difference(then.sent, now.sent)
@@ -126,7 +130,7 @@ def unaccounted(switch: str, before: Snapshot, after: Snapshot) -> Iterator[str]
 
 @dataclass(frozen=True)
 class TurnedAway:
-    """Packets that a switch did not admit at a port, and who is there: a host, or a switch that let them through."""
+    """Packets that a switch did not admit at a port, and who sent them: a host, or a switch that let them through."""
 
     switch: str
     port: int
@@ -136,7 +140,7 @@ class TurnedAway:
 
 
 def turned_away(monitor: Monitor) -> Iterator[TurnedAway]:
-    """Whose packets were not admitted, by every port where that happened."""
+    """The packets that were not admitted, for every port where that happened."""
     watched, hosts = monitor.watched, {host.name for host in monitor.watched.hosts}
     for switch, after in monitor.after.switches.items():
         rejected = difference(monitor.before.switches[switch].rejected, after.rejected)
@@ -147,10 +151,10 @@ def turned_away(monitor: Monitor) -> Iterator[TurnedAway]:
 
 
 def disagreements(monitor: Monitor, excused: Collection[str] = ()) -> Iterator[str]:
-    """Packets that the plan's entries admit at one switch and have no place for at another.
+    """Reasons for packets that the plan's entries admit at one switch and do not admit, or cannot forward, at another.
 
-    What a switch does not admit from a host is that host's doing: it is lost on purpose and changes no figure. (A
-    worker whose own packets no entry admits never ends.)
+    Packets of a host that its first switch does not admit are that host's doing: they are dropped on purpose and change
+    no figure. A worker whose own packets no entry admits never ends its iteration.
     """
     for away in turned_away(monitor):
         if not away.by_host and away.sender not in excused:
@@ -167,7 +171,7 @@ def disagreements(monitor: Monitor, excused: Collection[str] = ()) -> Iterator[s
 def lost_on_the_way(
     watched: Watched, before: Snapshot, after: Snapshot, excused: Collection[str] = ()
 ) -> Iterator[str]:
-    """Ports whose interface received other than what the switch's program did."""
+    """Reasons for ports whose interface received another number of packets than the switch's program."""
     for switch in after.switches:
         ports = watched.ports[switch]
         received = difference(before.switches[switch].received, after.switches[switch].received)

@@ -27,9 +27,9 @@ class InterfaceCounters:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """CPU time in ticks, since some moment. What a hypervisor takes away is busy time.
+    """The time of one processor, in ticks since some moment. What a hypervisor takes away counts as busy.
 
-    `softirq`, which is where switches of target fast work, is sampled: no more than an indication.
+    `softirq`, in which switches of target fast work, is only sampled by the kernel, and so no more than an indication.
     """
 
     idle: int
@@ -37,13 +37,13 @@ class CpuTime:
     softirq: int = 0
 
     def idle_since(self, earlier: CpuTime) -> float:
-        """The idle share of the time since `earlier`, 0 to 1."""
+        """The share of the time since `earlier` that was idle, 0 to 1."""
         passed = self.total - earlier.total
         return min(1.0, (self.idle - earlier.idle) / passed) if passed else 1.0
 
 
 def interfaces(pid: int | None = None) -> dict[str, InterfaceCounters]:
-    """Every interface of a process's network namespace, or of this one's."""
+    """Every interface, by name, of the network namespace of process `pid`, or of this one's. Raises `RunError`."""
     path = Path("/proc", "self" if pid is None else str(pid), "net", "dev")
     try:
         lines = path.read_text().splitlines()[2:]
@@ -53,16 +53,16 @@ def interfaces(pid: int | None = None) -> dict[str, InterfaceCounters]:
 
 
 def interface(numbers: str) -> InterfaceCounters:
-    """The columns of /proc/net/dev: eight for receipt (bytes, packets, errors, drops, ...), eight for sending."""
+    """The counters in a row of /proc/net/dev: eight of receipt (bytes, packets, errors, drops, ...), then of sending."""
     columns = [int(number) for number in numbers.split()]
     return InterfaceCounters(columns[0], columns[1], columns[3], columns[8], columns[9], columns[11])
 
 
 def processor_times() -> dict[int, CpuTime]:
-    """Of each processor by its number, from /proc/stat: user nice system idle iowait irq softirq steal ...
+    """The time of each processor by its number, from /proc/stat: user nice system idle iowait irq softirq steal ...
 
-    Idle time the kernel measures; busy time it only samples, and what interrupts do between two ticks of its
-    clock is missing there. So all is busy that is not idle.
+    The kernel measures idle time. Busy time it only samples, which misses what interrupts do between two ticks of its
+    clock. So all time that is not idle is taken for busy.
     """
     passed = round(time.monotonic() * os.sysconf("SC_CLK_TCK"))
     rows = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
@@ -74,6 +74,6 @@ def processor_times() -> dict[int, CpuTime]:
 
 
 def queue_drops(pid: int | None = None) -> Mapping[str, int]:
-    """Packets that the queueing disciplines of each interface dropped, in a process's namespace or in this one."""
+    """Packets that the queueing disciplines of each interface dropped, in the namespace of `pid` or in this one's."""
     with QueueReader(pid) as queues:
         return queues.drops()

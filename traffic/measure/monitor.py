@@ -1,4 +1,4 @@
-"""Watches a run from its first packet to its last: counters before and after, links and processors every second."""
+"""Watches a run from before its first packet until after its last: counters, links and processors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Monitor:
     judgement = judge(monitor, measured, plan)
 
     The thread that enters it is taken for the one that drives the endpoints, and goes ahead of other work until it
-    leaves: what it does before the first packet is watched too.
+    leaves. What it does before the first packet is watched, too.
     """
 
     def __init__(self, watched: Watched, period_s: float = 1.0) -> None:
@@ -45,11 +45,11 @@ class Monitor:
         return self._observer.seconds
 
     def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
-        """Why the run, which still goes on, is clearly overloaded already; nothing as long as it is not clear.
+        """Why the run, which still goes on, is clearly overloaded; empty as long as that is not clear.
 
         A single second decides the verdict at the end; here it takes several of the last ten. `planned_s` is how long
-        what is done by now was planned to take: a run that needs much longer is overloaded too. Cheap enough for
-        every report of progress.
+        the plan gives what is done by now: a run that needs much longer is overloaded too. This is cheap enough to be
+        asked at every report of progress.
         """
         elapsed_s = time.monotonic() - self.before.at_s
         return tuple(clear_overload(self.seconds, limits or Limits(), elapsed_s, planned_s))

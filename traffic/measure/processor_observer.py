@@ -1,7 +1,7 @@
-"""A process of its own that looks at the processors while a run is on, so that the endpoints' one does not have to.
+"""A process of its own that looks at the processors while a run is on.
 
-It reads what every process of the machine does, which takes some milliseconds: in a thread of the run it would hold
-up the endpoints. It starts on a processor of the switches, and ends when the run closes its input or is gone.
+It reads what every process of the machine does, which takes some milliseconds; in a thread of the run that would hold
+up the endpoints. It runs on the processors of the switches, and ends when the run closes its input or is gone.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from traffic.measure.processor_usage import Sources
 
 PERIOD_S = 1.0
 SHORTEST_S = 0.5
-"""An interval at a run's end that is shorter is left out: the clocks of /proc tick 100 times a second."""
+"""A shorter interval at a run's end is left out, because the clocks of /proc tick only 100 times a second."""
 
 
 class Observer:
-    """Every second of a run, from another process. A context manager, entered by the thread of the endpoints."""
+    """Every second of a run, seen by another process. A context manager that the endpoints' thread enters."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self.period_s = period_s
         self.seconds: list[Second] = []
-        """Those that are over, in their order. Another thread adds to them."""
+        """The seconds that are over, in their order. Another thread adds to them."""
 
     def __enter__(self) -> Self:
         numbers = map(str, (os.getpid(), threading.get_native_id(), endpoint_processor(), self.period_s))
@@ -69,13 +69,13 @@ class Observer:
 
 
 def from_json(line: str) -> Second:
-    """A second as `observe` wrote it."""
+    """A second from the line that `observe` wrote."""
     found: dict[str, Any] = json.loads(line)
     return Second(**found | {"others": tuple(Consumer(**consumer) for consumer in found["others"])})
 
 
 def observe(sources: Sources, period_s: float) -> None:
-    """Write each second as a line of JSON, the first line when all is ready, until the input ends."""
+    """Write each second as a line of JSON, until the input ends; an empty line says that all is ready."""
     earlier = sources.read()
     print(flush=True)
     over = False

@@ -1,6 +1,7 @@
-"""One second of a run after the other: how long the run waited for a processor, what was free, and what others took.
+"""The seconds of a run: how long the run waited for a processor in each, what was free, and what others took.
 
-Pure functions of two moments (`traffic.measure.processor_usage`). Only the standard library is imported, as there.
+These are pure functions of two moments (`traffic.measure.processor_usage`). Only the standard library is imported, as
+there.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from topo.live.priority import SOFTIRQ
 from traffic.measure.processor_usage import ENDPOINTS, ENDPOINTS_NAME, Moment, Process, Thread, descendants, is_softirq
 
 SCHEDSTAT, PRESSURE, IDLE = "schedstat", "pressure", "idle"
-"""What tells of waiting: each thread's own account; that of the whole machine; no account, but what was left idle."""
+"""What tells that a run waited: each thread's own account, that of the whole machine, or only that little was idle."""
 LISTED = 8
-"""So many of the others, the greatest first, are kept of each second."""
+"""How many of the others are kept of each second, the greatest first."""
 UNSEEN = ""
-"""The name of work that no process accounts for which can be seen from here."""
+"""The name of work that was done by no process that can be seen from here."""
 LEAST = 0.005
-"""A smaller share of the processors is not worth a name."""
+"""Others that took a smaller share of the processors are left out."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,15 @@ class Consumer:
 
 @dataclass(frozen=True)
 class Second:
-    """What happened between two moments. Shares are of all processors, unless it is said of what else.
+    """What happened between two moments, a second apart.
 
-    `free`: idle, or taken by others. `waited`: how long, of this second, the run was ready and had no processor, as
-    shares of the second: `endpoints` their thread, `switches` the worst of the threads that move packets; None where
-    the kernel does not tell. `somebody_waited` bounds both from above, where pressure is known. `spare` is free time
-    as it is known without all that: idle, or taken by work of a low priority.
-    `stolen` is the share of all processors that a hypervisor gave to others, `throttled` the share of the second in
-    which a quota kept the run from a processor.
+    Shares of the time of all processors: `free`, idle or taken by others; `spare`, idle or taken by work of a low
+    priority, which is known even where nobody tells who the others are; `stolen`, given by a hypervisor to other
+    machines.
+    Shares of the second: `endpoints` and `switches`, how long the endpoints' thread, or the worst of the threads that
+    move packets, was ready to run and had no processor, None where the kernel does not tell; `somebody_waited`, how
+    long any task of the machine did, which bounds both from above, None where pressure is not known; `throttled`, how
+    long a quota kept the run from a processor.
     """
 
     start_s: float
@@ -60,14 +62,14 @@ class Second:
 
     @property
     def source(self) -> str:
-        """What tells of waiting in this second."""
+        """What tells whether the run waited in this second."""
         if self.endpoints is not None:
             return SCHEDSTAT
         return PRESSURE if self.somebody_waited is not None else IDLE
 
 
 def second(earlier: Moment, later: Moment, owner: int) -> Second:
-    """From one moment to the next, of the run whose process is `owner`."""
+    """What happened between two moments in the run whose process is `owner`."""
     passed_s = max(later.at_s - earlier.at_s, 1e-9)
     capacity_s = passed_s * later.processors.online
     then, now = earlier.processors, later.processors
@@ -75,8 +77,8 @@ def second(earlier: Moment, later: Moment, owner: int) -> Second:
     own = descendants(later.processes, owner)
     others = {key: s for key, s in took.items() if key[0] not in own and not is_softirq(later.processes[key])}
     unseen = max(0.0, now.working - then.working - sum(took.values()))
-    # What interrupts do, which is the run's work, the kernel also charges to whom they interrupt. So others had no more
-    # than what is neither idle nor the run's.
+    # The kernel charges what interrupts do, which is the run's work, also to whomever they interrupt. So others had no
+    # more than what is neither idle nor the run's.
     idle = now.idle - then.idle
     own_s = sum(s for key, s in took.items() if key[0] in own) + now.softirq - then.softirq
     lent = min(sum(others.values()) + unseen, max(0.0, capacity_s - idle - own_s))
@@ -101,7 +103,7 @@ Processes = Mapping[tuple[int, int], Process]
 
 
 def ran(earlier: Processes, later: Processes) -> Iterator[tuple[tuple[int, int], float]]:
-    """How many seconds every process that still lives ran meanwhile, unless it did not."""
+    """How many seconds each process that still lives ran between two moments; those that did not run are left out."""
     for key, process in later.items():
         seconds = process.ran_s - (earlier[key].ran_s if key in earlier else 0.0)
         if seconds > 0:
@@ -111,7 +113,7 @@ def ran(earlier: Processes, later: Processes) -> Iterator[tuple[tuple[int, int],
 def consumers(
     others: Mapping[tuple[int, int], float], processes: Processes, capacity_s: float, unseen_s: float
 ) -> tuple[Consumer, ...]:
-    """The others by name, the greatest first."""
+    """The others that took most, by name, the greatest first."""
     names: dict[str, list[tuple[int, int]]] = {}
     for key in others:
         names.setdefault(processes[key].name, []).append(key)
@@ -127,10 +129,10 @@ Threads = Mapping[int, Thread] | None
 
 
 def waits(earlier: Threads, later: Threads, passed_s: float, by_others: float) -> tuple[float | None, float | None]:
-    """The share of the time that the endpoints' thread waited, and the greatest of the threads that move packets.
+    """The share of the time that the endpoints' thread waited, and the greatest share of a thread that moves packets.
 
-    The run's own processes (simple_switch, tcpreplay) also wait for each other, as they do where nothing is wrong: of
-    what they waited counts `by_others`, the part of all work that others did meanwhile.
+    The run's own processes (simple_switch, tcpreplay) also wait for each other, even where nothing is wrong. Of their
+    waiting only a part counts, `by_others`, which is the part of all work meanwhile that others did.
     """
     if earlier is None or later is None or ENDPOINTS not in later:
         return None, None
@@ -143,14 +145,15 @@ def waits(earlier: Threads, later: Threads, passed_s: float, by_others: float) -
 
 
 def is_alone(thread: Thread) -> bool:
-    """Whether no other thread of the run is on a thread's processor: the endpoints', and each softirq thread."""
+    """Whether a thread has its processor to itself within the run, as the endpoints' and each softirq thread do."""
     return thread.name == ENDPOINTS_NAME or thread.name.startswith(SOFTIRQ)
 
 
 def share(seconds: float, of_s: float) -> float:
-    """0 to 1: the clocks of the kernel are not read at one and the same moment."""
+    """A part of some time, cut to 0 to 1: the kernel's clocks are not read at one and the same moment."""
     return min(1.0, max(0.0, seconds / of_s))
 
 
 def optional_share(earlier_s: float | None, later_s: float | None, of_s: float) -> float | None:
+    """The share by which a count of seconds grew; None where it is not known."""
     return None if earlier_s is None or later_s is None else share(later_s - earlier_s, of_s)

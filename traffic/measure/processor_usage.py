@@ -18,8 +18,9 @@ from topo.live.control_groups import cpu_groups
 from topo.live.priority import SOFTIRQ
 
 KERNEL_THREADS = 2
-"""The process that is the parent of all threads of the kernel."""
+"""The number of the process that is the parent of all threads of the kernel."""
 IDLE_POLICY, BATCH_POLICY = 5, 3
+"""Scheduling policies of work that is of lower priority than ordinary work."""
 LOWER = 5
 """A nice value from which on a process counts as of lower priority than the endpoints, whose nice value is 0."""
 
@@ -27,9 +28,9 @@ LOWER = 5
 class Processors(NamedTuple):
     """Seconds of all processors together since the machine began, from /proc/stat.
 
-    `working` is what threads took, of it `low` in programs of a nice value above 0. `softirq` is what interrupts took
-    of the switches' processors, where they move packets. What a hypervisor gave to others is `stolen`. So many
-    processors are `online`.
+    `working` is what threads took, and `low` the part of it that was in programs with a nice value above 0. `softirq`
+    is what interrupts took of the switches' processors, where they move packets. `stolen` is what a hypervisor gave to
+    other machines. `online` is the number of processors.
     """
 
     idle: float
@@ -59,11 +60,11 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True)
 class Moment:
-    """All of it at `at_s` of the monotonic clock. Processes go by their id and start time, threads by their id.
+    """What the kernel said at `at_s` of the monotonic clock.
 
-    `threads`: the endpoints' thread under 0, the kernel's softirq threads, and all threads of child processes.
-    `throttled_s`: how long a quota has kept the run from its processors. `pressure_s`: how long at least one task of
-    the machine has waited for a processor.
+    `processes` are found by their id and start time, `threads` by their id: the endpoints' thread under 0, the kernel's
+    softirq threads, and all threads of child processes. `throttled_s`: how long a quota has kept the run from its
+    processors so far. `pressure_s`: how long at least one task of the machine has waited for a processor so far.
     """
 
     at_s: float
@@ -82,7 +83,8 @@ ENDPOINTS, ENDPOINTS_NAME = 0, "endpoints"
 class Sources:
     """Where a moment is read from. `owner` is the process of the run, `thread` its thread that drives the endpoints.
 
-    `processor` is that of the endpoints. What interrupts take of it the kernel charges to the endpoints' thread.
+    `processor` is the endpoints'. What interrupts take of it counts as work of that thread, because the kernel charges
+    it to the thread.
     """
 
     owner: int
@@ -92,7 +94,7 @@ class Sources:
     cgroups: Path = Path("/sys/fs/cgroup")
 
     def read(self) -> Moment:
-        """This moment."""
+        """Read everything now."""
         at_s = time.monotonic()
         processes = dict(self.processes())
         return Moment(
@@ -105,7 +107,7 @@ class Sources:
         )
 
     def processors(self) -> Processors:
-        """From /proc/stat: user nice system idle iowait irq softirq steal, in ticks."""
+        """The processors, from /proc/stat: user nice system idle iowait irq softirq steal, in ticks."""
         rows = [line.split() for line in (self.proc / "stat").read_text().splitlines() if line.startswith("cpu")]
         ticks = {name: [int(number) / TICKS_PER_S for number in numbers[:8]] for name, *numbers in rows}
         user, low, system, idle, waiting, interrupts, softirq, stolen = ticks.pop("cpu")
@@ -120,14 +122,14 @@ class Sources:
         )
 
     def processes(self) -> Iterator[tuple[tuple[int, int], Process]]:
-        """Every process that can be seen from here."""
+        """Every process that can be seen from here, with its id and start time."""
         for name in os.listdir(self.proc):  # noqa: PTH208, an object per entry costs more than the rest
             if name.isdigit() and (text := read(f"{self.proc}/{name}/stat")) is not None:
                 started, process = parse_process(text)
                 yield (int(name), started), process
 
     def threads(self, processes: Mapping[tuple[int, int], Process]) -> dict[int, Thread] | None:
-        """The threads that the run's work is done in; None where the kernel does not say how long they wait."""
+        """The threads that do the run's work, by id; None where the kernel does not say how long threads wait."""
         endpoints = self.thread_at(f"{self.owner}/task/{self.thread}", ENDPOINTS_NAME)
         if endpoints is None:
             return None
@@ -148,7 +150,7 @@ class Sources:
         return {number: thread for number, thread in found.items() if thread}
 
     def thread_at(self, place: str, name: str) -> Thread | None:
-        """From its schedstat: nanoseconds run, nanoseconds waited, times begun."""
+        """A thread, from its schedstat: nanoseconds run, nanoseconds waited, times begun. None if it is gone."""
         text = read(f"{self.proc}/{place}/schedstat")
         if text is None:
             return None
@@ -156,13 +158,13 @@ class Sources:
         return Thread(name, ran / 1e9, waited / 1e9)
 
     def throttled_s(self) -> float | None:
-        """The most that any control group around the run was kept from its processors by its quota."""
+        """How long a quota has kept the run from its processors: the most of all control groups around it."""
         folders = cpu_groups(self.owner, self.proc, self.cgroups)
         found = [seconds for folder in folders for seconds in throttled_times(read(f"{folder}/cpu.stat"))]
         return max(found, default=None)
 
     def pressure_s(self) -> float | None:
-        """From /proc/pressure/cpu: the total of `some`, in microseconds."""
+        """How long some task has waited, from /proc/pressure/cpu: the total of `some`, in microseconds."""
         text = read(f"{self.proc}/pressure/cpu")
         return int(text.split("total=")[1].split()[0]) / 1e6 if text else None
 
@@ -194,7 +196,10 @@ def parse_process(text: str) -> tuple[int, Process]:
 
 
 def throttled_times(text: str | None) -> Iterator[float]:
-    """From a control group's cpu.stat: `throttled_usec` of version 2, `throttled_time` in nanoseconds of version 1."""
+    """The seconds in a control group's cpu.stat.
+
+    Version 2 has `throttled_usec`, in microseconds, version 1 `throttled_time`, in nanoseconds.
+    """
     for line in (text or "").splitlines():
         name, _, value = line.partition(" ")
         if name in THROTTLED:
@@ -202,16 +207,16 @@ def throttled_times(text: str | None) -> Iterator[float]:
 
 
 THROTTLED = {"throttled_usec": 1e6, "throttled_time": 1e9}
-"""Units per second."""
+"""The units of each in a second."""
 
 
 def is_softirq(process: Process) -> bool:
-    """Whether it is a thread in which the kernel moves packets when that takes longer than an interrupt may."""
+    """Whether it is a thread of the kernel that moves packets, which it does when an interrupt would take too long."""
     return process.parent == KERNEL_THREADS and process.name.startswith(SOFTIRQ)
 
 
 def descendants(processes: Mapping[tuple[int, int], Process], owner: int) -> set[int]:
-    """The owner and all that it started, itself or through others that still live."""
+    """The ids of the owner and of all processes that it started, itself or through processes that still live."""
     children: dict[int, list[int]] = {}
     for (pid, _), process in processes.items():
         children.setdefault(process.parent, []).append(pid)

@@ -1,4 +1,4 @@
-"""What queueing disciplines dropped, by interface: one netlink dump, read without an object for every queue."""
+"""What queueing disciplines dropped, by interface: from one dump over netlink, without an object for every queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUEUE = struct.Struct("=BxxxiIII")  # struct tcmsg: family, interface, handle, p
 ATTRIBUTE = struct.Struct("=HH")  # struct rtattr: length, type
 STATS2, STATS_QUEUE, DROPS_AT = 7, 3, 8  # TCA_STATS2, TCA_STATS_QUEUE, and `drops` in struct gnet_stats_queue
 HOOK = 0xFFFF
-"""The handle of clsact and ingress: what a switch's program consumes there counts as dropped, and is no queue's."""
+"""The handle of clsact and ingress, which are no queues: what a switch's program consumes there counts as dropped."""
 REQUEST = HEADER.pack(HEADER.size + QUEUE.size, RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, 0, 0)
 REQUEST += QUEUE.pack(socket.AF_UNSPEC, 0, 0, 0, 0)
 ANSWER_BYTES = 1 << 16
@@ -45,7 +45,7 @@ class QueueReader:
     def drops(self) -> dict[str, int]:
         """Packets that the queues of each interface dropped.
 
-        A child's drops are counted by its parents too: the largest number is all of them.
+        Parents also count what their children dropped, so the largest number of an interface is all of them.
         """
         self.socket.send(REQUEST)
         found: dict[str, int] = {}
@@ -78,7 +78,7 @@ def dropped(message: bytes) -> int:
 
 
 def attribute(data: bytes, wanted: int) -> bytes:
-    """What the attribute `wanted` holds; nothing if it is not there."""
+    """The content of the attribute `wanted`; empty if it is not there."""
     at = 0
     while at < len(data):
         length, kind = ATTRIBUTE.unpack_from(data, at)

@@ -19,9 +19,10 @@ from traffic.wire.packet_format import Event
 
 @dataclass(frozen=True)
 class SwitchCounters:
-    """What a switch's program counted: events by number, packets by port.
+    """What a switch's program counted: `events` by their number (`Event`), packets by port.
 
-    `lost`: on demand, instead of being sent. `rejected`: of those received, by the port that does not admit them.
+    `replicated`: copies that multicast made. `lost`: packets that a fault on demand dropped instead of sending them.
+    `rejected`: packets received at a port that does not admit them.
     """
 
     events: Mapping[int, int]
@@ -34,7 +35,11 @@ class SwitchCounters:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All counters at one moment. Interfaces are called as in `Watched`."""
+    """All counters at one moment.
+
+    `backlog`: drops of each processor's input queue. `queues`: drops of each interface's queues. Interfaces have the
+    names that `Watched` gives them.
+    """
 
     at_s: float
     backlog: tuple[int, ...]
@@ -52,9 +57,10 @@ class CounterReader(Protocol):
 
 @dataclass(frozen=True)
 class Watched:
-    """The network that is watched. `ports[switch][number]` is an interface of the root namespace, in `peers` its node.
+    """The network that is watched.
 
-    Interfaces go by their names, those of hosts by `host:interface`.
+    `ports[switch][number]` is the interface of a port, in the root namespace; `peers[switch][number]` is the node at
+    the other end of its link. Interfaces are called by their names, those of hosts `host:interface`.
     """
 
     hosts: Sequence[HostPort]
@@ -86,7 +92,7 @@ class Watched:
 
 
 def switch_counters(switch: CounterReader, ports: Mapping[int, str]) -> SwitchCounters:
-    """What a switch with these ports, by number, has counted so far."""
+    """What a switch has counted so far; the keys of `ports` are the numbers of its ports."""
 
     def packets(name: str, indices: Sequence[int]) -> dict[int, int]:
         # A counter has an element for every port that a switch may have; BMv2 is asked for each by itself.

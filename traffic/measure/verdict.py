@@ -43,7 +43,7 @@ def worst_of(verdicts: Iterable[str]) -> Verdict:
 
 
 class Invariant(StrEnum):
-    """What must hold for the figures of a run to mean anything.
+    """What must hold so that the figures of a run mean anything.
 
     `PROCESSORS`: the emulation never waits long for a processor, and its own work leaves some free. `RATE`: workers
     send at their planned rates. `PACE`: paced senders do not fall behind. `DROPS`: nothing is dropped unless a fault
@@ -61,24 +61,26 @@ class Invariant(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a run stops to be trusted.
+    """The limits beyond which a run is not trusted.
 
-    `free`: the least share of all processors, in any second, that the emulation's own work leaves. Below it there is
-    always a queue for a processor, and every packet's time is the scheduler's, not the network's.
+    `free`: the least share of all processors, in any second, that the emulation's own work leaves. Below that there is
+    always a queue for a processor, and the time of every packet depends on the scheduler, not on the network.
     `endpoints`, `switches`: the greatest share of any second that the thread of the endpoints, or a thread that moves
     packets, may be ready to run and have no processor.
     `stolen`, `throttled`: the greatest share of any second that a hypervisor, or a quota, may withhold.
     (A run of which 27 % of a second were stolen was right to 0.4 %. What does harm shows in rates and pace as well.)
-    `rate_error`: relative, of a worker's sending rate. `late`: the share of its time that a paced sender may fall
-    behind for good; by what it is late its rate falls short, hence the same.
-    `noticed`: how much of one processor others must take in a second to be named.
+    `rate_error`: the most by which a worker's sending rate may differ from the planned one, as a share of it. `late`:
+    the share of its time that a paced sender may fall behind for good; the two are the same, because a sender's rate
+    falls short by what it is late.
+    `noticed`: others are named if they take at least so much of one processor in a second.
 
     How the waits were chosen: on a fat-tree with k = 4 at 20 Mbit/s, two processors, kernel 6.18. The endpoints waited
     for up to 5 % of a second, softirq threads for up to 4 %, in runs that were right to 2 %, alone and beside two hogs.
     Beside two hogs of equal priority, but without going ahead of them (`topo.live.priority`), the endpoints waited for
     46 to 65 %, and rates fell short by 39 to 48 %; at a fifth of the load and less they waited for 24 to 45 %, and
-    rates were right to 0.3 %. So 20 % parts the two; what a hypervisor or a quota withholds is a wait of the same kind.
-    At 1.5 and 2 times the rate that is carried, waits are 2 to 9 %: that overload shows in `free`, rates and paces.
+    rates were right to 0.3 %. So 20 % lies between the two. What a hypervisor or a quota withholds is a wait of the
+    same kind. At 1.5 and 2 times the rate that a machine carries, waits are 2 to 9 %: that overload shows in `free`,
+    rates and paces.
     """
 
     free: float = 0.05
@@ -105,13 +107,13 @@ class Cause:
 
 
 def causes(invariant: Invariant, texts: Iterable[str]) -> Iterator[Cause]:
-    """The causes that `texts` are reasons of, all of one invariant and of the run itself."""
+    """A cause for each reason in `texts`; all are of one invariant, and others are not to blame for them."""
     return (Cause(invariant, text) for text in texts)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Every cause not to trust a run, in the order in which people are told."""
+    """Every cause not to trust a run, in the order in which they are printed."""
 
     causes: tuple[Cause, ...] = ()
 
