@@ -23,7 +23,8 @@ from topo.live.namespaces import network_namespace
 from topo.live.netlink import index_of, inside, remove_shaping
 from topo.live.network import Network
 from topo.live.processors import steer_packets, steering_file
-from traffic.wire.packet_format import FRAGMENT, Frames, Kind, new_frames
+from traffic.wire.frames import FRAGMENT, Frames, new_frames
+from traffic.wire.packet_format import Kind
 
 WORKERS = ("w1", "w2")
 SERVER = "ps"

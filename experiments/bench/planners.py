@@ -21,7 +21,7 @@ from planner.registry import METHODS
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_capacity, with_ina, with_pipelines
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 100e9
 PIPELINES = 4

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from experiments.bench.chain import WORKERS
 from experiments.bench.measure import Findings, Measurement
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 
 def rate_table(rates: Sequence[Measurement]) -> Table:

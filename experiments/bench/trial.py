@@ -12,7 +12,8 @@ from experiments.bench.chain import FRAMES_PER_CALL, SLOTS, WORKERS, Bench
 from topo.errors import RunError
 from topo.live.processors import on_endpoint_processor
 from traffic.sockets.sendmmsg import Messages, libc
-from traffic.wire.packet_format import FRAGMENT, FRAME, UDP_PORT
+from traffic.wire.frames import FRAGMENT, FRAME
+from traffic.wire.packet_format import UDP_PORT
 
 PLAIN_PORT = 9
 BURST_S = 0.001

@@ -15,7 +15,7 @@ from planner.methods.atro.bound import most_workers_bound
 from planner.methods.atro.cluster import Cluster
 from planner.methods.atro.network import design
 from planner.trees.headroom import as_run
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 
 def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:

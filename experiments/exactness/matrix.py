@@ -29,7 +29,8 @@ from planner.core.policies import POLICIES
 from planner.core.problem import Problem
 from topo.errors import InputError, MachineError, RunError, unknown_name
 from traffic.endpoints.gradient import RandomGradients
-from traffic.wire.packet_format import FRAGMENT, Event
+from traffic.wire.frames import FRAGMENT
+from traffic.wire.packet_format import Event
 
 LEVELS = (1, 2, 3)
 GRADIENTS = RandomGradients(1)

@@ -10,7 +10,7 @@ from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
 from planner.trees.under_policy import with_policy
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 FANOUT, SERVER = 2, "ps"
 CAPACITY = 10

@@ -24,7 +24,7 @@ from topo.errors import writing
 from topo.fabric.fabric import Fabric
 from topo.files.fabrics import load_fabric, save_fabric
 from topo.picture.draw import draw
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 BUSIEST_LINKS = 5
 ALL_JOBS = "of all jobs: the slowest worker's rate, PS ingress of all together, the slowest job's time"

@@ -27,7 +27,7 @@ from topo.fabric.variations import (
 )
 from topo.files.fabrics import load_fabric
 from topo.files.quantities import parse_rate
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 DEFAULT_GRADIENT_BYTES = 548_000
 """VGG19's 548 MB, scaled down a thousand times as InArt does (section 5.3.1)."""

@@ -36,7 +36,7 @@ from traffic.measure.fidelity import Excuses
 from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import JobState, Loop, Progress, ReliableOptions
 from traffic.sockets.ports import Ports
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
 """Rates are those of the slots, not of the plan. What waits before a circuit that changes comes to another unit."""

@@ -35,7 +35,7 @@ from traffic.measure.snapshots import Snapshot, Watched, switch_counters
 from traffic.measure.verdict import Cause, Limits
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
-from traffic.wire.packet_format import BARE_FRAME, FRAME
+from traffic.wire.frames import BARE_FRAME, FRAME
 
 ROUND_S = 0.0005
 AT_ONCE = 512

@@ -24,7 +24,8 @@ from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import HostPort, Outgoing, Packets
-from traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Frames, Kind
+from traffic.wire.frames import BARE_FRAME, FRAME, Frames
+from traffic.wire.packet_format import Flag, Kind
 
 
 def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:

@@ -27,7 +27,7 @@ from planner.install.program import AGGREGATE
 from planner.trees.under_policy import rooted_in_network
 from switch.entries import SwitchEntries, TableEntry
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 RATE_BPS, LINK_BPS = 1e6, 1e9
 PORTS = 4

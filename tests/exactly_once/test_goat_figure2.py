@@ -22,7 +22,8 @@ from planner.install.plan_entries import entries
 from planner.install.program import SENT
 from topo.fabric.fabric import Fabric, Host, Link, Switch
 from traffic.sockets.ports import HostPort
-from traffic.wire.packet_format import FRAGMENT, Event, Kind, new_frames
+from traffic.wire.frames import FRAGMENT, new_frames
+from traffic.wire.packet_format import Event, Kind
 
 WORKERS = {1: "w1", 2: "w2", 3: "w3", 4: "w4"}
 SWITCHES = ("s1", "s2", "s3")

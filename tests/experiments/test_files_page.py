@@ -14,7 +14,7 @@ from planner.core.problem import Job, Problem
 from planner.registry import METHODS
 from topo.files.fabric_records import LinkRecord, SwitchRecord
 from topo.files.fabrics import load_fabric
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "files.md"
 

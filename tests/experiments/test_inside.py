@@ -42,7 +42,8 @@ from topo.live.network import Network
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.runs.closed_loop import ReliableOptions, run_reliable
 from traffic.sockets.ports import host_ports
-from traffic.wire.packet_format import FRAGMENT, Kind
+from traffic.wire.frames import FRAGMENT
+from traffic.wire.packet_format import Kind
 from traffic.wire.scapy_layers import INA, Values
 
 pytestmark = pytest.mark.root

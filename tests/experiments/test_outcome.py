@@ -20,7 +20,7 @@ from traffic.measure.measured import Iteration, Measured
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import Watched
 from traffic.measure.verdict import Verdict
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 CASES = Path(__file__).parent / "cases"
 NO_NETWORK: Any = SimpleNamespace(switches={}, monitor=lambda: Monitor(Watched([])))

@@ -15,7 +15,7 @@ from topo.errors import FabricError
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.generators import leaf_spine
 from topo.fabric.optical_links import patch_panel
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 JOB = Job(1, (), (), 12_800)
 

@@ -26,7 +26,8 @@ from traffic.endpoints.streams import lay_out
 from traffic.faults.attacks import ATTACKS, DISGUISES, Knowledge, forge, on_wire, spoof
 from traffic.faults.hostile import Attack, possible_attacks
 from traffic.sockets.socket_filter import INA_FILTER, JUMP_ANY_BIT
-from traffic.wire.packet_format import FRAME, Event, Kind
+from traffic.wire.frames import FRAME
+from traffic.wire.packet_format import Event, Kind
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"

@@ -22,7 +22,8 @@ from switch.program.read import read_program
 from topo.fabric.addresses import addresses
 from traffic.faults.attacks import on_wire
 from traffic.sockets.socket_filter import INA_FILTER
-from traffic.wire.packet_format import BARE_FRAME, FRAME, PROGRAM, Frames, Kind, new_frames, offset_of
+from traffic.wire.frames import BARE_FRAME, FRAME, Frames, new_frames, offset_of
+from traffic.wire.packet_format import PROGRAM, Kind
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"

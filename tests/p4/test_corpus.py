@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from recorded import FILE, REGISTERS, Corpus, program_fingerprint, read_corpus
+from recorded import FILE, Corpus, program_fingerprint, read_corpus
+from recording_json import REGISTERS
 from sequences import PacketSwitch
 
 from traffic.wire.packet_format import Event

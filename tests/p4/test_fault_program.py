@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from inprocess import InProcess
-from scenarios import ROOT_PORT, columns, example_entries, gradient, packet, result, worker_ip
+from scenario_packets import columns, gradient, packet, result
+from scenarios import ROOT_PORT, example_entries, worker_ip
 from sequences import Seen, Step
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from comparison import differences
+from entry_strategies import EXAMPLE
 from inprocess import InProcess
 from mutation import Mutation, compiled_program, mutant, swapped, without, without_statement
 from recorded import read_corpus
 from reduction import changes_of, reduced
-from strategies import EXAMPLE, Case
+from strategies import Case
 
 from switch.program.read import read_program
 from traffic.wire.packet_format import PROGRAM

@@ -15,7 +15,7 @@ from switch.targets import choose_target
 from topo.fabric.generators import named_fabric
 from topo.live.namespaces import network_namespace
 from topo.live.network import Network, RunningHost
-from traffic.wire.packet_format import BARE_FRAME, new_frames
+from traffic.wire.frames import BARE_FRAME, new_frames
 
 PRESETS = (RegisterPreset("InaIngress.sum7", 4095, 9), RegisterPreset("InaIngress.arrival.draws", 3, 5))
 PATIENCE_S, QUIET_S = 10.0, 0.3

@@ -9,7 +9,7 @@ from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from traffic.sockets.ports import HostPort
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 RATE_BPS = 20e6
 

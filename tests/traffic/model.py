@@ -19,7 +19,8 @@ from traffic.endpoints.heads import RESULTS_IPV4
 from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import IntArray, Outgoing, Packets
-from traffic.wire.packet_format import FRAME, Flag, Frames, Kind
+from traffic.wire.frames import FRAME, Frames
+from traffic.wire.packet_format import Flag, Kind
 
 Key = tuple[str, int, int]
 

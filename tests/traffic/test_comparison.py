@@ -15,10 +15,11 @@ from planner.registry import find_method
 from planner.trees.headroom import as_run
 from planner.trees.under_policy import with_policy
 from topo.files.fabrics import load_fabric
-from traffic.measure.comparison import TOLERANCE, off_plan, paired
+from traffic.measure.comparison import paired
 from traffic.measure.fidelity import late_senders
 from traffic.measure.measured import Iteration, Measured
-from traffic.wire.packet_format import FRAGMENT
+from traffic.measure.off_plan import TOLERANCE, off_plan
+from traffic.wire.frames import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[1] / "experiments" / "cases"
 

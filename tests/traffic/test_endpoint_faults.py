@@ -17,7 +17,7 @@ from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import lay_out
 from traffic.faults.endpoint_faults import SLOWEST, FaultyPorts, Stragglers
 from traffic.sockets.ports import IntArray, Outgoing, Packets
-from traffic.wire.packet_format import BARE_FRAME
+from traffic.wire.frames import BARE_FRAME
 
 HOSTS = ("w0", "w1", "w2")
 

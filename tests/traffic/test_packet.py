@@ -18,21 +18,8 @@ from scapy.utils import wrpcap
 
 from topo.errors import InputError
 from traffic.wire.dissector import dissector
-from traffic.wire.packet_format import (
-    BARE_FRAME,
-    FRAGMENT,
-    FRAME,
-    PROGRAM,
-    UDP_PORT,
-    Event,
-    Flag,
-    Frames,
-    Kind,
-    constant,
-    constants,
-    header,
-    new_frames,
-)
+from traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, new_frames
+from traffic.wire.packet_format import PROGRAM, UDP_PORT, Event, Flag, Kind, constant, constants, header
 from traffic.wire.scapy_layers import INA, Values
 
 SOURCE_MAC, TARGET_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"

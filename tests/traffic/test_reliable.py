@@ -21,7 +21,7 @@ from traffic.endpoints.streams import lay_out
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import Loop, ReliableOptions
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 
 def run(

@@ -15,7 +15,8 @@ from traffic.sockets.batches import head_of
 from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import HostPort, Outgoing
 from traffic.sockets.rings import LEAST_SLOTS, MOST_SLOTS, SLOT, ReceiveRings, slots_per_ring
-from traffic.wire.packet_format import Kind, new_frames
+from traffic.wire.frames import new_frames
+from traffic.wire.packet_format import Kind
 
 MAC = "02:00:00:00:00:01"
 

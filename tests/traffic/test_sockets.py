@@ -23,7 +23,8 @@ from traffic.runs.replay import run_replay
 from traffic.sockets.batches import head_of
 from traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES, SocketPorts
 from traffic.sockets.ports import HostPort, Outgoing, Packets
-from traffic.wire.packet_format import FRAGMENT, Kind, new_frames
+from traffic.wire.frames import FRAGMENT, new_frames
+from traffic.wire.packet_format import Kind
 
 pytestmark = pytest.mark.root
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from planner.core.plan import ROOT_LABEL
 from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.ports import BoolArray, IntArray
-from traffic.wire.packet_format import Flag, Frames
+from traffic.wire.frames import Frames
+from traffic.wire.packet_format import Flag
 
 
 class Membership:

@@ -21,7 +21,8 @@ from traffic.endpoints.streams import StreamLayout
 from traffic.endpoints.wrong_sums import Miscounts
 from traffic.sockets.batches import is_prefix, pick
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
-from traffic.wire.packet_format import Flag, Frames, Kind
+from traffic.wire.frames import Frames
+from traffic.wire.packet_format import Flag, Kind
 
 COPIES_AT_ONCE = 4096
 """The most copies of results that one step puts into the network: every worker of a tree gets one."""

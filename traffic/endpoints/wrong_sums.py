@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from planner.core.plan import ROOT_LABEL
 from traffic.endpoints.streams import StreamLayout, TreePart
 from traffic.sockets.ports import BoolArray, IntArray
-from traffic.wire.packet_format import Frames
+from traffic.wire.frames import Frames
 
 NAMED = 5
 """How many of the hosts with wrong sums are named."""

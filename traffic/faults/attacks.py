@@ -15,7 +15,8 @@ from traffic.endpoints.gradient import RandomGradients
 from traffic.endpoints.heads import AnswerHeads, gradient_heads, set_sequence
 from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import pick
-from traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, Flag, Frames, Kind, mac_bytes, offset_of
+from traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, mac_bytes, offset_of
+from traffic.wire.packet_format import Flag, Kind
 
 DIFFERENT_FRAMES = 2000
 """Of how many different gradients of a worker a hostile host knows."""

@@ -53,7 +53,7 @@ def interfaces(pid: int | None = None) -> dict[str, InterfaceCounters]:
 
 
 def interface(numbers: str) -> InterfaceCounters:
-    """The counters in a row of /proc/net/dev: eight of receipt (bytes, packets, errors, drops, ...), then of sending."""
+    """The counters in a row of /proc/net/dev: eight received (bytes, packets, errors, drops, ...), eight sent."""
     columns = [int(number) for number in numbers.split()]
     return InterfaceCounters(columns[0], columns[1], columns[3], columns[8], columns[9], columns[11])
 

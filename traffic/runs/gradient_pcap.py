@@ -10,7 +10,7 @@ from scapy.utils import RawPcapWriter
 
 from topo.errors import writing
 from traffic.sockets.ports import FloatArray
-from traffic.wire.packet_format import BARE_FRAME, FRAGMENT
+from traffic.wire.frames import BARE_FRAME, FRAGMENT
 
 PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
 RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("packet", PACKET)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from traffic.sockets.ports import BoolArray, IntArray
-from traffic.wire.packet_format import BARE_FRAME, Frames
+from traffic.wire.frames import BARE_FRAME, Frames
 
 
 def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.wire.packet_format import Frames
+from traffic.wire.frames import Frames
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]

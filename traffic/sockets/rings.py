@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from topo.errors import MachineError
 from traffic.sockets.batches import ragged
 from traffic.sockets.ports import IntArray
-from traffic.wire.packet_format import BARE_FRAME, FRAGMENT, Frames
+from traffic.wire.frames import BARE_FRAME, FRAGMENT, Frames
 
 SOL_PACKET = 263
 PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 5, 6, 10

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from traffic.sockets.backlog import AT_ONCE
 from traffic.sockets.ports import IntArray, Outgoing
-from traffic.wire.packet_format import BARE_FRAME, FRAME, Kind
+from traffic.wire.frames import BARE_FRAME, FRAME
+from traffic.wire.packet_format import Kind
 
 VALUES_BYTES = FRAME.itemsize - BARE_FRAME.itemsize
 BATCH = 8192

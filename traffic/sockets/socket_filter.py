@@ -7,7 +7,8 @@ import socket
 import struct
 from collections.abc import Sequence
 
-from traffic.wire.packet_format import BARE_FRAME, FRAME, UDP_PORT, Kind, offset_of
+from traffic.wire.frames import BARE_FRAME, FRAME, offset_of
+from traffic.wire.packet_format import UDP_PORT, Kind
 
 ETH_P_IP = 0x0800
 FRAGMENT_OFFSET = 0x1FFF

@@ -1,37 +1,27 @@
-"""The packet format, read from the P4 program: its constants, its header fields, and whole frames for NumPy.
+"""The packet format, read from the P4 program: its constants and its header fields.
 
 Headers come from the compiled program and constants from its source, so that the format is written down only there.
-`traffic.wire.scapy_layers` has the same format for scapy.
+`traffic.wire.frames` makes whole frames of it for NumPy, `traffic.wire.scapy_layers` has it for scapy.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import cache
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from planner.core.problem import FragmentFormat
 from topo.errors import InputError
 
 SOURCE = Path(__file__).resolve().parents[2] / "p4" / "ina.p4"
 PROGRAM = SOURCE.parent / "build" / "ina.json"
 
-Frames = NDArray[np.void]
-
 _CONSTANT = re.compile(r"^const bit<\d+> (\w+) = (0x[0-9a-fA-F]+|\d+);", re.MULTILINE)
-
-
-# ---- what the program says ---------------------------------------------------------------------
 
 
 @contextmanager
@@ -126,92 +116,3 @@ class Event(IntEnum):
 
 TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.LOST, Event.HELD)
 """The outcomes of which each packet that a switch receives has exactly one."""
-
-
-# ---- frames ------------------------------------------------------------------------------------
-
-
-def packed_dtype(name: str) -> np.dtype[np.void]:
-    """The big-endian structured type of header type `name`.
-
-    Fields that share a byte become one item, whose name joins their names (`version_ihl`); a field that no integer type
-    fits is an array of bytes.
-    """
-    items: list[tuple[Any, ...]] = []
-    names: list[str] = []
-    bits = 0
-    for field in header(name):
-        names.append(field.name)
-        bits += field.bits
-        if bits % 8 == 0:
-            items.append(("_".join(names), *_item(bits // 8)))
-            names, bits = [], 0
-    return np.dtype(items)
-
-
-def _item(size: int) -> tuple[Any, ...]:
-    return (f">u{size}",) if size in (1, 2, 4, 8) else ("u1", (size,))
-
-
-BARE_FRAME = np.dtype([(part, packed_dtype(f"{part}_t")) for part in ("ethernet", "ipv4", "udp", "ina")])
-"""All headers of a packet: a whole notice, or the head of a gradient or a result."""
-FRAME = np.dtype([*BARE_FRAME.descr, ("values", ">i4", (len(header("values_t")),))])
-"""A gradient or a result."""
-FRAGMENT = FragmentFormat(values=len(header("values_t")), wire_bytes=FRAME.itemsize)
-
-
-def offset_of(*path: str) -> int:
-    """Where a header of a frame, or a field of it, begins, in bytes: `offset_of("ipv4", "dst")`."""
-    offset, dtype = 0, FRAME
-    for name in path:
-        dtype, start = dtype.fields[name][:2]  # type: ignore[index]
-        offset += start
-    return offset
-
-
-def new_frames(
-    count: int,
-    *,
-    src_mac: str,
-    dst_mac: str,
-    src_ip: str,
-    dst_ip: str,
-    ina: Mapping[str, int] | None = None,
-    dtype: np.dtype[np.void] = FRAME,
-) -> Frames:
-    """`count` frames of `dtype`, (count,), from one host to another.
-
-    `ina` has fields of the INA header by name; the others and the values are zero.
-    """
-    frames = np.zeros(count, dtype)
-    for field, value in (ina or {}).items():
-        frames["ina"][field] = value
-    frames["ethernet"]["dst"] = mac_bytes(dst_mac)
-    frames["ethernet"]["src"] = mac_bytes(src_mac)
-    frames["ethernet"]["ethertype"] = constant("ETHERTYPE_IPV4")
-    udp_length = dtype.itemsize - dtype.fields["udp"][1]  # type: ignore[index]
-    frames["udp"]["src_port"] = frames["udp"]["dst_port"] = UDP_PORT
-    frames["udp"]["length"] = udp_length
-    ipv4 = frames["ipv4"]
-    ipv4["version_ihl"] = 0x45
-    ipv4["total_length"] = udp_length + ipv4.dtype.itemsize
-    ipv4["ttl"] = 64
-    ipv4["protocol"] = constant("PROTOCOL_UDP")
-    ipv4["src"] = int(IPv4Address(src_ip))
-    ipv4["dst"] = int(IPv4Address(dst_ip))
-    if count:
-        ipv4["checksum"] = ipv4_checksum(ipv4[0].tobytes())
-    return frames
-
-
-def mac_bytes(address: str) -> NDArray[np.uint8]:
-    """The six bytes of a MAC address written with colons."""
-    return np.frombuffer(bytes.fromhex(address.replace(":", "")), np.uint8)
-
-
-def ipv4_checksum(ip_header: bytes) -> int:
-    """The Internet checksum of an IPv4 header whose checksum field is 0."""
-    total = int(np.frombuffer(ip_header, ">u2").sum(dtype=np.int64))
-    while total > 0xFFFF:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF

@@ -12,7 +12,7 @@ from planner.core.problem import Job, Problem
 from topo.fabric.clos import leaf_spine
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_ina, with_pipelines
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 100e9
 HOSTS_PER_LEAF = 24

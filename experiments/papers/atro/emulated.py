@@ -11,7 +11,7 @@ from planner.core.problem import Job
 from planner.methods.atro.cluster import Cluster
 from planner.methods.atro.network import design
 from planner.registry import METHODS
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 2e6
 CLUSTER = Cluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=CAPACITY_BPS)

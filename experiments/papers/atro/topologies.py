@@ -41,7 +41,7 @@ from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_ina
 from traffic.measure.verdict import VALID, Verdict
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 100e9
 QUANTUM_BPS = 1e9

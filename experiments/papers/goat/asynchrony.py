@@ -29,7 +29,8 @@ from experiments.papers.goat.asynchrony_report import (
 )
 from experiments.papers.goat.asynchrony_runs import FRAGMENTS, AsynchronyRun, settings, testbed
 from experiments.run.outcome import Outcome, measured_figures, switch_events
-from traffic.wire.packet_format import FRAGMENT, Event
+from traffic.wire.frames import FRAGMENT
+from traffic.wire.packet_format import Event
 
 
 def run(console: Console, request: Request) -> str:

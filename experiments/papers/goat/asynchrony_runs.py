@@ -14,7 +14,7 @@ from topo.fabric.generators import goat_testbed
 from topo.fabric.variations import with_aggregators
 from traffic.faults.endpoint_faults import Stragglers
 from traffic.measure.fidelity import Excuses
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 FRAGMENTS = SHARED_WINDOW
 """The fragments of a gradient: as many as may be on their way at once where slots are shared."""

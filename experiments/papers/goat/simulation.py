@@ -32,7 +32,7 @@ from planner.methods.goat.krgs import KrgsOptions, schedule
 from planner.methods.goat.shared_slots import FloatArray, Sharing
 from planner.registry import METHODS
 from traffic.measure.verdict import VALID
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 MODEL_BYTES, MEMORY_BYTES, SHARE = 221e6, 64e6, 0.2
 SUB_MODELS = 14

@@ -18,7 +18,7 @@ from traffic.endpoints.worker_options import WorkerOptions
 from traffic.faults.endpoint_faults import with_shares
 from traffic.runs.closed_loop import Loop, ReliableOptions
 from traffic.sockets.ports import Ports
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 SUB_MODELS = 16
 ESA_PRIORITY = 16

@@ -29,7 +29,7 @@ from topo.fabric.variations import with_aggregators
 from traffic.faults.endpoint_faults import Stragglers
 from traffic.measure.fidelity import Excuses, planned_rates
 from traffic.measure.verdict import VALID
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 SCALE = 1000
 """All sizes and rates are smaller than the paper's by this factor."""

@@ -21,7 +21,7 @@ from planner.registry import METHODS
 from planner.trees.summed_once import Way, split_equally, tree_of
 from topo.fabric.generators import inart_testbed
 from traffic.measure.verdict import VALID, Verdict
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 UNIT_BPS = 1e6
 PLACE = "six workers, two PSs"

@@ -23,7 +23,7 @@ from planner.trees.summed_once import split_equally
 from topo.fabric.clos import fat_tree
 from topo.fabric.variations import with_aggregators, with_capacities
 from traffic.measure.verdict import VALID, Verdict
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 WORKERS, SERVERS, HOSTS_PER_EDGE = 200, 8, 12
 MOST_SECONDS = 10.0

@@ -26,7 +26,7 @@ from planner.replan import rate_bps, with_rate
 from planner.trees.headroom import with_room_for_results
 from traffic.measure.measured import Iteration
 from traffic.measure.verdict import VALID, Verdict, worst_of
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 FILLED = 0.97
 """The share of the planned rates at which workers send: the queue of a full link would never get shorter."""

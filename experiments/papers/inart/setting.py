@@ -26,7 +26,7 @@ from planner.trees.summed_once import split_equally
 from topo.fabric.clos import fat_tree
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_aggregators, with_capacities
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 LINK_BPS, LOW_BPS, HIGH_BPS = 20e6, 10e6, 30e6
 SERVER_BPS, SWITCH_BPS = 20e6, 9e6

@@ -31,7 +31,7 @@ from experiments.papers.inart.setting import MODELS
 from planner.core.problem import Job, Problem
 from planner.registry import find_method
 from topo.fabric.generators import inart_testbed
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 LBMM_BPS = 15.4e6
 LINK_BPS = 6 * LBMM_BPS / (4 / 3)

@@ -13,7 +13,7 @@ from planner.registry import find_method
 from planner.trees.headroom import with_room_for_results
 from planner.trees.under_policy import with_policies
 from topo.fabric.generators import units
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 5e6
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 548_000, 64_000

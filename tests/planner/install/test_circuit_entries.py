@@ -14,7 +14,7 @@ from topo.errors import PlanError
 from topo.fabric.circuits import Interconnect
 from topo.fabric.generators import units, with_pipelines
 from topo.fabric.optical_links import optical_ports
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 SERVERS = 2
 OPTICAL = (3, 4)

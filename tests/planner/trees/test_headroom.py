@@ -14,7 +14,7 @@ from planner.registry import find_method
 from planner.trees.headroom import as_run
 from topo.errors import InputError
 from topo.files.fabrics import load_fabric
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[2] / "experiments" / "cases"
 

@@ -17,7 +17,8 @@ from planner.methods.goat.arrival import Gradient, simulate
 from planner.methods.goat.shared_slots import PS, Sharing, SlotTree
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric, Host, Link, Switch
-from traffic.wire.packet_format import FRAGMENT, Event, Flag, Kind, new_frames
+from traffic.wire.frames import FRAGMENT, new_frames
+from traffic.wire.packet_format import Event, Flag, Kind
 
 SLOTS, FRAGMENTS = 3, 11
 WORKERS = {label: f"w{label}" for label in range(1, 7)}

@@ -19,7 +19,7 @@ from topo.errors import InputError
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.generators import goat_testbed
 from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 FRAGMENTS = 96
 

@@ -20,7 +20,7 @@ from planner.methods.p4inc_aoi.network import (
 from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
 from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
 from topo.errors import InputError
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 WIRE = FRAGMENT.wire_bytes
 

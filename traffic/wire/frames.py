@@ -1,0 +1,105 @@
+"""Whole frames for NumPy: their types, and new ones with the addresses and the INA header that they are to have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Address
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.problem import FragmentFormat
+from traffic.wire.packet_format import UDP_PORT, constant, header
+
+Frames = NDArray[np.void]
+
+
+def packed_dtype(name: str) -> np.dtype[np.void]:
+    """The big-endian structured type of header type `name`.
+
+    Fields that share a byte become one item, whose name joins their names (`version_ihl`); a field that no integer type
+    fits is an array of bytes.
+    """
+    items: list[tuple[Any, ...]] = []
+    names: list[str] = []
+    bits = 0
+    for field in header(name):
+        names.append(field.name)
+        bits += field.bits
+        if bits % 8 == 0:
+            items.append(("_".join(names), *_item(bits // 8)))
+            names, bits = [], 0
+    return np.dtype(items)
+
+
+def _item(size: int) -> tuple[Any, ...]:
+    return (f">u{size}",) if size in (1, 2, 4, 8) else ("u1", (size,))
+
+
+BARE_FRAME = np.dtype([(part, packed_dtype(f"{part}_t")) for part in ("ethernet", "ipv4", "udp", "ina")])
+"""All headers of a packet: a whole notice, or the head of a gradient or a result."""
+FRAME = np.dtype([*BARE_FRAME.descr, ("values", ">i4", (len(header("values_t")),))])
+"""A gradient or a result."""
+FRAGMENT = FragmentFormat(values=len(header("values_t")), wire_bytes=FRAME.itemsize)
+
+
+def offset_of(*path: str) -> int:
+    """Where a header of a frame, or a field of it, begins, in bytes: `offset_of("ipv4", "dst")`."""
+    offset, dtype = 0, FRAME
+    for name in path:
+        dtype, start = dtype.fields[name][:2]  # type: ignore[index]
+        offset += start
+    return offset
+
+
+def new_frames(
+    count: int,
+    *,
+    src_mac: str,
+    dst_mac: str,
+    src_ip: str,
+    dst_ip: str,
+    ina: Mapping[str, int] | None = None,
+    dtype: np.dtype[np.void] = FRAME,
+) -> Frames:
+    """`count` frames of `dtype`, (count,), from one host to another.
+
+    `ina` has fields of the INA header by name; the others and the values are zero.
+    """
+    frames = np.zeros(count, dtype)
+    for field, value in (ina or {}).items():
+        frames["ina"][field] = value
+    frames["ethernet"]["dst"] = mac_bytes(dst_mac)
+    frames["ethernet"]["src"] = mac_bytes(src_mac)
+    frames["ethernet"]["ethertype"] = constant("ETHERTYPE_IPV4")
+    udp_length = dtype.itemsize - offset_of("udp")
+    frames["udp"]["src_port"] = frames["udp"]["dst_port"] = UDP_PORT
+    frames["udp"]["length"] = udp_length
+    frames["ipv4"] = ipv4_header(src_ip, dst_ip, udp_length)
+    return frames
+
+
+def ipv4_header(src: str, dst: str, payload_bytes: int) -> Frames:
+    """The IPv4 header, (1,), of a UDP packet from one address to another."""
+    ip = np.zeros(1, BARE_FRAME["ipv4"])
+    ip["version_ihl"] = 0x45
+    ip["total_length"] = ip.itemsize + payload_bytes
+    ip["ttl"] = 64
+    ip["protocol"] = constant("PROTOCOL_UDP")
+    ip["src"], ip["dst"] = int(IPv4Address(src)), int(IPv4Address(dst))
+    ip["checksum"] = ipv4_checksum(ip.tobytes())
+    return ip
+
+
+def mac_bytes(address: str) -> NDArray[np.uint8]:
+    """The six bytes of a MAC address written with colons."""
+    return np.frombuffer(bytes.fromhex(address.replace(":", "")), np.uint8)
+
+
+def ipv4_checksum(ip_header: bytes) -> int:
+    """The Internet checksum of an IPv4 header whose checksum field is 0."""
+    total = int(np.frombuffer(ip_header, ">u2").sum(dtype=np.int64))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
