@@ -38,9 +38,11 @@ class Recorded:
         self.entries: list[tuple[str, bytes, bytes]] = []
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
+        """Keep entries."""
         self.entries += [(symbol, key, entry) for key, entry in entries]
 
     def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
+        """The entries that were put into one table."""
         return ((key, entry) for name, key, entry in self.entries if name == symbol)
 
 
@@ -59,6 +61,7 @@ def compile_fuzzer(generated: GeneratedC, tables: Recorded, memory: bytes, scrat
 
 
 def write_seeds(draw: Draw, folder: Path) -> None:
+    """Write the packets with which fuzzing begins."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(SEEDS):
         packets = draw.packets(PACKETS_PER_SEED)
@@ -67,6 +70,7 @@ def write_seeds(draw: Draw, folder: Path) -> None:
 
 
 def main() -> None:
+    """Compile the fuzzer for the program given, and run it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=Path)
     parser.add_argument("folder", type=Path)

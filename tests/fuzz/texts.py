@@ -47,6 +47,7 @@ def try_json(data: bytes) -> None:
 
 
 def run_packets(switch: InterpretedSwitch) -> None:
+    """Give some odd packets to a switch."""
     for packet in PACKETS:
         switch.inject(1, packet)
 
@@ -69,7 +70,7 @@ def try_commands(data: bytes) -> None:
 
 
 def change_json(data: bytes, most: int, seed: int) -> bytes:
-    """Put something else at a random place of a document: an odd value, nothing, or what stands elsewhere."""
+    """A document with one to three random changes: a place gets an odd value, is removed, or gets another's value."""
     chance = random.Random(seed)
     try:
         document = json.loads(data)
@@ -101,7 +102,7 @@ def places_of(document: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def seeds(kind: str) -> list[bytes]:
-    """Where fuzzing begins."""
+    """The inputs with which fuzzing begins."""
     return [path.read_bytes() for path in sorted(PROGRAMS.glob(f"*.{'json' if kind == 'json' else 'stf'}"))]
 
 
@@ -109,6 +110,7 @@ READERS: dict[str, Callable[[bytes], None]] = {"json": try_json, "stf": try_stf,
 
 
 def main() -> None:
+    """Fuzz one of the readers."""
     kind, folder = sys.argv[1], Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds(kind)):

@@ -1,4 +1,4 @@
-"""The text form of entries, fed to `simple_switch_CLI`, makes the same switch as installing them."""
+"""Entries as text, given to `simple_switch_CLI`, make the same switch as entries that are installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenarios import ROOT_PORT, example_entries, gradient, result
+from scenario_packets import gradient, result
+from scenarios import ROOT_PORT, example_entries
 from sequences import with_last_packets
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry

@@ -1,4 +1,4 @@
-"""The recorded answers of simple_switch: every switch still gives them, and they are of this program."""
+"""The recorded answers of simple_switch: they are of this program, and every switch still gives them."""
 
 from __future__ import annotations
 

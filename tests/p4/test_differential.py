@@ -1,4 +1,4 @@
-"""All switches make the same of the same packets: bytes, order per port, registers, counters."""
+"""All switches make the same of the same random packets: bytes, order per port, registers, counters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_random_entries_and_packets_on_bmv2(
 
 
 def compare(reference: PacketSwitch, others: dict[str, PacketSwitch], case: Case, outcomes: Counter[Event]) -> None:
-    """Fail, with the fewest packets that show it, unless the others give what the reference gives."""
+    """Fail, with the fewest packets that show it, unless the others make the same as the reference."""
 
     def difference(case: Case) -> str:
         expected = reference.run(case.entries, case.steps, REGISTERS)

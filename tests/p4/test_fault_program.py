@@ -1,4 +1,4 @@
-"""Faults on demand: which packets they befall is known beforehand, and nothing else changes."""
+"""Faults on demand: which packets they hit is known beforehand, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ARRIVAL_DRAWS, DEPARTURE_DRAWS = "InaIngress.arrival.draws", "InaEgress.departur
 
 
 def draws(begin: int, count: int) -> list[int]:
-    """The random numbers of a port: the generator of the P4 source, once more."""
+    """The random numbers of a port, by the generator of the P4 source written once more."""
     found = [begin]
     for _ in range(count):
         found.append((found[-1] * 1664525 + 1013904223) % 2**32)
@@ -46,7 +46,7 @@ def run(faults: list[TableEntry], steps: list[Step], *more: MulticastGroup | Reg
 
 
 def events(seen: Seen) -> dict[Event, int]:
-    """How often each happened, but for the last packets of the sequence."""
+    """How often each outcome happened, without the last packets of the sequence."""
     counted = {event: int(seen.counters["InaIngress.events"][0][event]) for event in Event}
     counted[Event.SENT_UNICAST] -= 8
     return {event: count for event, count in counted.items() if count}

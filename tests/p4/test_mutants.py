@@ -1,4 +1,4 @@
-"""The comparison with the corpus can fail: it notices when the program is another one by one statement."""
+"""The comparison with the corpus can fail: it notices programs that lack one statement."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ WITHOUT_EFFECT = {"31 InaIngress.become_complete 2", "31 InaIngress.become_compl
 
 
 def statements() -> Iterator[Any]:
-    """Every statement of every action; of the long ones, which do the same to each value, the head and some more."""
+    """Every statement of every action; of long actions, which do the same to each value, only some."""
     for action in compiled_program()["actions"]:
         count = len(action["primitives"])
         for number in sorted({*range(min(count, 16)), *range(16, count, 37)}):

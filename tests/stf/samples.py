@@ -46,7 +46,7 @@ def compiled(program: Path, build: Path) -> Path | None:
 
 
 def played(program: Path, test: Path, target: str) -> Result | str:
-    """The test's result, or how the kit failed."""
+    """The test's result, or the error in which the kit failed."""
     try:
         return play(program, read_script(test), target)
     except InakitError as error:
@@ -54,7 +54,7 @@ def played(program: Path, test: Path, target: str) -> Result | str:
 
 
 def judged(result: Result | str, reference: Result | str) -> tuple[str, str]:
-    """identical, refused or wrong; and why."""
+    """The verdict (identical, refused or wrong), and why."""
     if isinstance(result, str):
         return ("both fail" if isinstance(reference, str) else "wrong"), result
     if result.verdict is StfVerdict.UNSUPPORTED:
@@ -68,6 +68,7 @@ def judged(result: Result | str, reference: Result | str) -> tuple[str, str]:
 
 
 def main() -> None:
+    """Play all samples of a folder, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--targets", default="fast,kernel")
@@ -81,6 +82,7 @@ def main() -> None:
 
 
 def run(folder: Path, targets: Sequence[str], only: Sequence[str], build: Path) -> None:
+    """Run a task for each sample, several at once."""
     console = Console(soft_wrap=True)
     counts = {target: Counter[str]() for target in targets}
     for program in track(list(samples(folder, only)), "samples", console=Console(stderr=True)):

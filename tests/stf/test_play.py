@@ -1,4 +1,4 @@
-"""Tests in STF, played: on every target they pass alike, and differences are shown as a person wants them."""
+"""STF tests played: they pass alike on every target, and differences are shown byte by byte."""
 
 from __future__ import annotations
 

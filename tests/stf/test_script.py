@@ -1,4 +1,4 @@
-"""The text of STF: what it means, and what is refused with its line."""
+"""The text of STF: what each statement means, and what is refused with its line."""
 
 from __future__ import annotations
 

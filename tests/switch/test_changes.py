@@ -1,4 +1,4 @@
-"""Entries that change while a switch runs: everywhere at once, and all of them or none."""
+"""Entries that change while a switch runs: on every target, and all of them or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A circuit switch in a running network: what changes is dark for a while, what stays carries on."""
+"""A circuit switch in a running network: circuits that change are dark for a while, those that stay carry on."""
 
 from __future__ import annotations
 

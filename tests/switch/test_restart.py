@@ -33,7 +33,7 @@ def raw(host: RunningHost) -> socket.socket:
 
 
 def datagram(source: RunningHost, destination: RunningHost, number: int) -> bytes:
-    """Not of INA: routed by its address."""
+    """A packet that is not INA's, and is routed by its address."""
     a, b = source.address, destination.address
     frame = new_frames(1, src_mac=a.mac_text, dst_mac=b.mac_text, src_ip=a.ipv4_text, dst_ip=b.ipv4_text,
                        dtype=BARE_FRAME)  # fmt: skip

@@ -66,7 +66,7 @@ def seen(view: SwitchView) -> dict[str, Any]:
 
 
 def seen_elsewhere(handle: Handle) -> dict[str, Any]:
-    """The same, by a process that knows nothing but the handle."""
+    """What another process reads, which knows nothing but the handle."""
     done = subprocess.run(
         [sys.executable, "-c", OTHER_PROCESS, json.dumps(handle), json.dumps(TABLES)],
         cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=60, check=True,
@@ -75,7 +75,7 @@ def seen_elsewhere(handle: Handle) -> dict[str, Any]:
 
 
 def check_reading(view: SwitchView) -> None:
-    """`view` shows `everything`, as it was installed."""
+    """Check that `view` shows `everything` as it was installed."""
     installed = everything()
     for name in TABLES:
         expected = sorted((e for e in installed.tables if e.table == name), key=lambda e: e.key)

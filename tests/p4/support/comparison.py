@@ -1,4 +1,4 @@
-"""What two switches made of the same packets, compared: bytes, order per port, registers, counters."""
+"""Compares what two switches made of the same packets: bytes, order per port, registers, counters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN = 12
 
 
 def differences(reference: Seen, other: Seen) -> Iterator[str]:
-    """What `other` did otherwise, a line for each thing."""
+    """A line for each thing that `other` did otherwise than `reference`."""
     for port in PORTS:
         yield from packet_differences(port, reference.sent[port], other.sent[port])
     for name, values in reference.registers.items():
@@ -27,6 +27,7 @@ def differences(reference: Seen, other: Seen) -> Iterator[str]:
 
 
 def packet_differences(port: int, reference: list[bytes], other: list[bytes]) -> Iterator[str]:
+    """Lines for another number of packets at a port, and for the first one that differs."""
     if len(reference) != len(other):
         yield f"port {port} sent {len(reference)} packets, not {len(other)}"
     for number, (left, right) in enumerate(zip(reference, other, strict=False)):

@@ -19,7 +19,7 @@ PORT_ARRAYS = {"ports", "arrivals"}
 
 
 class InKernel:
-    """A switch at veths that forgets everything before each sequence: attaching it anew takes a quarter of a second."""
+    """A switch on veths, whose state is cleared before each sequence: attaching it anew takes a quarter of a second."""
 
     def __init__(self, switch: KernelSwitch, veths: Veths) -> None:
         self.switch = switch
@@ -39,7 +39,7 @@ class InKernel:
         return Seen(sent, values, {name: self.switch.read_counter(name) for name in COUNTERS})
 
     def _wait_until_received(self, count: int) -> None:
-        """Packets of all ports wait in one queue; this keeps it short."""
+        """Wait until the switch has taken so many packets: those of all ports wait in one queue."""
         deadline = time.monotonic() + PATIENCE_S
         while int(self.switch.read_counter("InaIngress.received")[0].sum()) < count:
             time.sleep(0)
@@ -47,7 +47,7 @@ class InKernel:
 
 
 def forget(switch: KernelSwitch) -> None:
-    """All but which interfaces its ports are: memory, maps, and the keys that it knows of."""
+    """Clear all state of a switch except which interfaces its ports are."""
     state, layout = switch.state, switch.state.layout
     for array in layout.arrays.values():
         if array.name not in PORT_ARRAYS:
@@ -60,7 +60,7 @@ def forget(switch: KernelSwitch) -> None:
 
 @contextmanager
 def running_in_kernel(program: Program) -> Iterator[InKernel]:
-    """A switch with a veth at each port; leave nothing behind."""
+    """A switch with a veth at each port, which leaves nothing behind."""
     with veth_pairs() as veths, closing(KernelSwitch(compile_program(program))) as switch:
         for port, interface in veths.interfaces.items():
             switch.add_port(port, interface)

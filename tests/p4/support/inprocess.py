@@ -1,4 +1,4 @@
-"""The embedded switch inside this process, run on the same sequences as the reference."""
+"""The embedded switch inside this process, which runs the same sequences as the reference."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What remains of a case on which switches differ when all is taken away that the difference does not need.
+"""Reduces a case on which switches differ to what the difference needs.
 
-Hypothesis would shrink hundreds of numbers before it takes packets away; here whole packets and whole changes of
-the example's entries go, halves first.
+Hypothesis would shrink hundreds of numbers before it removes packets; here whole packets and whole changes of the
+example's entries are removed, halves first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from strategies import EXAMPLE, Case
+from entry_strategies import EXAMPLE
+from strategies import Case
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 
@@ -20,14 +21,14 @@ Part = tuple[Key, TableEntry | None] | MulticastGroup | RegisterPreset
 
 
 def reduced(case: Case, fails: Callable[[Case], bool]) -> Case:
-    """A case that still fails, and does not without any one of its packets or changes."""
+    """A smaller case that still fails, and would not without any one of its packets or changes."""
     steps = fewest(case.steps, lambda steps: fails(replace(case, steps=tuple(steps))))
     parts = fewest(changes_of(case.entries), lambda parts: fails(Case(with_changes(parts), tuple(steps))))
     return Case(with_changes(parts), tuple(steps))
 
 
 def fewest(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> Sequence[Item]:
-    """Some of `items`, in order, for which `fails` still holds."""
+    """Those of `items`, in order, without any one of which `fails` does not hold any more."""
     size = len(items)
     while size:
         start = 0
@@ -42,7 +43,7 @@ def fewest(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool]) -> Se
 
 
 def changes_of(entries: SwitchEntries) -> list[Part]:
-    """What is unlike the example: entries by their key (None where it is missing), groups, presets."""
+    """The differences to the example: entries by their key (None where one is missing), groups, presets."""
     usual, actual = by_key(EXAMPLE), by_key(entries)
     keys = [key for key in {**usual, **actual} if usual.get(key) != actual.get(key)]
     groups = [group for group in entries.groups if group not in EXAMPLE.groups]
@@ -64,4 +65,5 @@ def with_changes(parts: Sequence[Part]) -> SwitchEntries:
 
 
 def by_key(entries: SwitchEntries) -> dict[Key, TableEntry]:
+    """Entries by what no two of them have in common."""
     return {(entry.table, entry.exact_key): entry for entry in entries.tables}

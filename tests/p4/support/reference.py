@@ -1,4 +1,4 @@
-"""`simple_switch` as a function: a sequence of packets in, what leaves each port in order out."""
+"""`simple_switch` as a function: a sequence of packets goes in, what leaves each port in order comes out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Reference:
         return self.play(all_steps, registers)
 
     def play(self, all_steps: Sequence[Step], registers: Sequence[str]) -> Seen:
-        """What the switch as it is makes of `all_steps`, which end with the last packets."""
+        """What the switch, with what it holds now, makes of `all_steps`, which end with the last packets."""
         self.veths.clear()
         received = dict.fromkeys(PORTS, 0)
         for step in all_steps:
@@ -45,7 +45,7 @@ class Reference:
         return Seen(sent, values, {name: self.runtime.read_counter(name) for name in COUNTERS})
 
     def _wait_until_received(self, port: int, count: int) -> None:
-        """Packets of different ports are otherwise taken in any order."""
+        """Wait until the switch has taken so many packets: it takes those of several ports in any order."""
         deadline = time.monotonic() + PATIENCE_S
         while self.runtime.read_counter_at("InaIngress.received", port)[0] < count:
             self.process.check()
@@ -54,7 +54,7 @@ class Reference:
 
 @contextmanager
 def running_reference(folder: Path) -> Iterator[Reference]:
-    """Start `simple_switch` with a veth at each port; leave nothing behind."""
+    """A `simple_switch` with a veth at each port, which leaves nothing behind."""
     with veth_pairs() as veths:
         control_port = free_port()
         attached = [part for port, interface in veths.interfaces.items() for part in ("-i", f"{port}@{interface}")]

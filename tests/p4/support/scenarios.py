@@ -18,13 +18,8 @@ Ports 1 to 4 are pipeline 0, ports 5 to 8 are pipeline 1; port 8 leads to the ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from ipaddress import IPv4Address
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-from sequences import PORTS, PacketSwitch, Seen, Step
 
 from planner.install.program import POLICY_EVICT as EVICT
 from planner.install.program import POLICY_HOLD as HOLD
@@ -32,7 +27,7 @@ from planner.install.program import POLICY_NOTIFY as NOTIFY
 from planner.install.program import POLICY_ROOT as ROOT
 from planner.install.program import POLICY_SHADOW as SHADOW
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from traffic.wire.packet_format import BARE_FRAME, FRAME, Event, Frames, Kind, new_frames
+from traffic.wire.packet_format import Kind
 
 SLOTS = 4
 ROOT_PORT = 8
@@ -85,14 +80,17 @@ RELEASED = ((1, 1, ROOT_PORT),)
 
 
 def worker_ip(port: int) -> str:
+    """The address of the worker at this port."""
     return f"10.0.0.{port}"
 
 
 def address(text: str) -> int:
+    """An IPv4 address as a number."""
     return int(IPv4Address(text))
 
 
 def aggregation_entries() -> Iterable[TableEntry]:
+    """Entries that aggregate, and admit, the gradients of `CHILDREN`."""
     for job, tree, label, port, child, full, own_label, policy in CHILDREN:
         yield admission(port, Kind.GRADIENT, job, tree, label)
         yield TableEntry(
@@ -109,6 +107,7 @@ def aggregation_entries() -> Iterable[TableEntry]:
 
 
 def forwarding_entries() -> Iterable[TableEntry]:
+    """Entries that send gradients and sums to the root, and other packets to their addresses."""
     senders = {(job, tree, label) for job, tree, label, *_ in (*CHILDREN, *UNAGGREGATED)}
     sums = {(job, tree, own) for job, tree, _, _, _, _, own, policy in CHILDREN if not policy & ROOT}
     for key in sorted(senders | sums):
@@ -119,6 +118,7 @@ def forwarding_entries() -> Iterable[TableEntry]:
 
 
 def result_entries() -> Iterable[TableEntry]:
+    """Entries that admit and replicate what comes from the root."""
     for group, (job, tree) in enumerate(RESULT_GROUPS, start=1):
         yield TableEntry("InaIngress.results", (job, tree), "InaIngress.replicate", (group,))
         yield admission(ROOT_PORT, Kind.RESULT, job, tree, 0)
@@ -126,10 +126,12 @@ def result_entries() -> Iterable[TableEntry]:
 
 
 def admission(port: int, kind: Kind, job: int, tree: int, label: int) -> TableEntry:
+    """The entry that admits packets of this kind at a port."""
     return TableEntry("InaIngress.admission", (port, kind, job, tree, label), "InaIngress.admit")
 
 
 def route(ip: str, port: int) -> TableEntry:
+    """The entry that sends packets to an address."""
     return TableEntry("InaIngress.ipv4_route", (address(ip),), "InaIngress.send", (port,))
 
 
@@ -141,62 +143,3 @@ def example_entries() -> SwitchEntries:
     )
     groups = tuple(MulticastGroup(group, ports) for group, ports in enumerate(RESULT_GROUPS.values(), start=1))
     return SwitchEntries("s1", (*pipelines, *aggregation_entries(), *forwarding_entries(), *result_entries()), groups)
-
-
-# ---- packets -----------------------------------------------------------------------------------
-
-
-def packet(port: int, *, dst_ip: str = SERVER_IP, values: Any = None, **ina: Any) -> Step:
-    """An INA packet that arrives at `port`; without `values` it carries none."""
-    dtype = BARE_FRAME if values is None else FRAME
-    frame = new_frames(1, src_mac="02:00:00:00:00:01", dst_mac="02:00:00:00:00:64", src_ip=worker_ip(port),
-                       dst_ip=dst_ip, dtype=dtype)[0]  # fmt: skip
-    for name, value in ina.items():
-        frame["ina"][name] = value
-    if values is not None:
-        frame["values"] = values
-    return Step(port, frame.tobytes())
-
-
-def gradient(port: int, label: int, seq: int, values: Any = 1, **ina: Any) -> Step:
-    """A worker's gradient of job 1, tree 1, unless `ina` says otherwise."""
-    fields = {"job": 1, "tree": 1, "workers": 1, "slot": seq % SLOTS} | ina
-    return packet(port, values=values, kind=Kind.GRADIENT, label=label, seq=seq, **fields)
-
-
-def result(seq: int, values: Any = 1, **ina: Any) -> Step:
-    """A result of job 1, tree 1 that comes from the root."""
-    return packet(ROOT_PORT, values=values, **({"kind": Kind.RESULT, "job": 1, "tree": 1, "seq": seq} | ina))
-
-
-def frames(packets: Sequence[bytes]) -> Frames:
-    """Packets with values as one array."""
-    return np.frombuffer(b"".join(packets), FRAME)
-
-
-def columns(packets: Sequence[bytes], *names: str) -> list[tuple[int, ...]]:
-    """INA fields of each packet."""
-    return [tuple(int(frame["ina"][name]) for name in names) for frame in frames(packets)]
-
-
-def values_of(packets: Sequence[bytes]) -> NDArray[np.int64]:
-    """The values of each packet, one row for each."""
-    return frames(packets)["values"].astype(np.int64)
-
-
-# ---- what comes of them ------------------------------------------------------------------------
-
-
-def run(switch: PacketSwitch, *steps: Step) -> Seen:
-    return switch.run(example_entries(), list(steps), ())
-
-
-def events(seen: Seen) -> dict[Event, int]:
-    """Outcomes that happened, without those of the packets that end every sequence."""
-    counts = seen.counters["InaIngress.events"][0].astype(int)
-    counts[Event.SENT_UNICAST] -= len(PORTS)
-    return {event: int(counts[event]) for event in Event if counts[event]}
-
-
-def ports_of(seen: Seen) -> set[int]:
-    return {port for port, packets in seen.sent.items() if packets}

@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a sequence of packets made of a switch: packets per port, registers, counters (packets, bytes)."""
+    """What a switch made of a sequence of packets: packets per port, registers, counters (packets, bytes)."""
 
     sent: dict[int, list[bytes]]
     registers: dict[str, NDArray[np.uint64]]
@@ -46,7 +46,7 @@ COUNTERS = (
 
 @cache
 def last_packets() -> dict[int, bytes]:
-    """One packet for each port that goes out there, and looks like no other."""
+    """A packet for each port that leaves by that port and looks like no other."""
     frames = {port: new_frames(1, src_mac="02:00:00:00:00:0f", dst_mac="02:00:00:00:00:ff", src_ip="0.0.0.0",
                                dst_ip=socket.inet_ntoa((LAST_ADDRESS + port).to_bytes(4, "big")), dtype=BARE_FRAME)
               for port in PORTS}  # fmt: skip
@@ -56,7 +56,7 @@ def last_packets() -> dict[int, bytes]:
 
 
 def with_last_packets(entries: SwitchEntries, steps: Sequence[Step]) -> tuple[SwitchEntries, list[Step]]:
-    """The same, ended by a packet out of every port."""
+    """Entries and packets, extended so that the sequence ends with a packet out of every port."""
     routes = tuple(TableEntry("InaIngress.ipv4_route", (LAST_ADDRESS + p,), "InaIngress.send", (p,)) for p in PORTS)
     complete = SwitchEntries(entries.switch, entries.tables + routes, entries.groups, entries.registers)
     return complete, [*steps, *(Step(PORTS[0], packet) for packet in last_packets().values())]

@@ -1,4 +1,4 @@
-"""Fixtures: the switches under test, each started once; with `--record`, what simple_switch answers is kept."""
+"""Fixtures: the switches under test, each started once. With `--record`, simple_switch's answers are kept."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ OUTCOMES = pytest.StashKey[Counter[Event]]()
 
 @pytest.fixture(scope="session")
 def in_process() -> InProcess:
+    """The embedded switch in this process."""
     if shutil.which("clang") is None and shutil.which("cc") is None:
         pytest.skip("needs a C compiler")
     return InProcess(read_program(PROGRAM))
@@ -29,13 +30,14 @@ def in_process() -> InProcess:
 
 @pytest.fixture(scope="session")
 def in_kernel() -> Iterator[PacketSwitch]:
+    """The embedded switch in the kernel."""
     with running_in_kernel(read_program(PROGRAM)) as switch:
         yield switch
 
 
 @pytest.fixture(scope="session")
 def bmv2(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PacketSwitch]:
-    """Answers are kept only if no test failed."""
+    """The reference; with `--record`, its answers become the corpus if no test has failed."""
     from reference import running_reference  # noqa: PLC0415, needs p4-utils, as only this fixture does
 
     with running_reference(tmp_path_factory.mktemp("bmv2")) as reference:
@@ -56,18 +58,19 @@ def bmv2(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     ]
 )
 def switch(request: pytest.FixtureRequest) -> PacketSwitch:
+    """Each of the switches in turn."""
     chosen: PacketSwitch = request.getfixturevalue(request.param)
     return chosen
 
 
 @pytest.fixture(scope="session")
 def outcomes(pytestconfig: pytest.Config) -> Counter[Event]:
-    """How often each outcome happened to the packets on which switches were compared."""
+    """How often each outcome happened to the random packets on which switches were compared."""
     return pytestconfig.stash.setdefault(OUTCOMES, Counter())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """How many packets that were."""
+    """Print on how many random packets switches were compared."""
     counted = config.stash.get(OUTCOMES, Counter())
     packets = sum(counted[event] for event in TERMINAL)
     if packets:
@@ -75,5 +78,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def test_name() -> str:
-    """The running test's function."""
+    """The function of the test that runs."""
     return os.environ["PYTEST_CURRENT_TEST"].rpartition("::")[2].partition("[")[0].split()[0]

@@ -31,11 +31,11 @@ class Veths:
         self._sockets[step.port].send(step.packet)
 
     def sent(self) -> dict[int, list[bytes]]:
-        """What the switch sent by each port, in order, until its last packets."""
+        """What the switch sent by each port, in order, up to its last packets."""
         return {port: list(self._until_last(port)) for port in PORTS}
 
     def clear(self) -> None:
-        """Forget what a sequence that failed has left."""
+        """Discard what a sequence that failed has left."""
         for end in self._sockets.values():
             end.setblocking(False)
             with suppress(BlockingIOError):
@@ -51,18 +51,19 @@ class Veths:
 
 @contextmanager
 def veth_pairs() -> Iterator[Veths]:
-    """Create the pairs; leave nothing behind."""
+    """A pair for each port, which leaves nothing behind."""
     with Ledger.open() as ledger, ExitStack() as stack:
         sockets = {port: stack.enter_context(port_socket(ledger, port)) for port in PORTS}
         yield Veths(ledger, sockets)
 
 
 def inner_name(ledger: Ledger, port: int) -> str:
+    """The name of the switch's end of a pair."""
     return f"{ledger.id}-s{port}"
 
 
 def port_socket(ledger: Ledger, port: int) -> socket.socket:
-    """A veth pair whose one end is for the switch; a socket on the other."""
+    """A new veth pair, one end for the switch; returns a socket on the other end."""
     inner, outer = inner_name(ledger, port), f"{ledger.id}-t{port}"
     ledger.record("interface", inner)
     create_pair(End(inner, f"06:00:00:00:00:{port:02x}", None), End(outer, f"06:00:00:00:01:{port:02x}", None),

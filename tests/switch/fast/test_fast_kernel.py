@@ -1,4 +1,4 @@
-"""Target fast in the kernel: the same as in a process, one packet at a time, and nothing left behind."""
+"""Target fast in the kernel: as in a process, one packet at a time, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
 
 @pytest.mark.root
 def test_the_verifier_has_little_to_do() -> None:
-    """What runs once for each copy is verified once, which takes debug information that the kernel accepts."""
+    """What runs for each copy is verified only once, for which the kernel must accept the debug information."""
     switch = KernelSwitch(compile_program(ina_program()))
     assert 0 < switch.instructions < 60_000
     switch.close()
@@ -146,7 +146,7 @@ def test_the_verifier_has_little_to_do() -> None:
 
 @pytest.mark.root
 def test_a_packet_that_the_kernel_cannot_shorten_is_noticed() -> None:
-    """Linux keeps what its sender knew to be the headers of IPv4 and UDP."""
+    """Linux does not cut off what its sender knew to be headers of IPv4 and UDP."""
     with Wires((9,)) as wires:
         switch = KernelSwitch(compile_program(read_program(PROGRAMS / "headers.json")), "leaf1")
         wires.attach(switch)

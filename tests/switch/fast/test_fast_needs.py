@@ -1,4 +1,4 @@
-"""What target fast says on a kernel that lacks something: what it is, and since when Linux has it."""
+"""On a kernel that lacks something, target fast says what it is, and since when Linux has it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topo.errors import MachineError, RunError
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the kernel refuse every program, after it has really been asked."""
+    """Let the kernel refuse every program, after it was really asked."""
     load = BpfObject.load
     monkeypatch.setattr(BpfObject, "load", lambda opened: load(opened) or -errno.EINVAL)
 

@@ -197,7 +197,7 @@ def test_times_count_from_the_start_of_the_switch() -> None:
 
 
 def test_a_header_that_is_not_there_is_written_nowhere() -> None:
-    """The program writes to it all the same, and in the packet before it was there."""
+    """The program writes to it anyway, and earlier packets have had it."""
     switch = switch_of("times")
     program = switch.state.program
     with shown_when_wrong(switch.source):

@@ -1,4 +1,4 @@
-"""What target fast does not run, it refuses by name; wrong entries and lacking tools are named, too."""
+"""Target fast refuses by name what it does not run; wrong entries and missing tools are named, too."""
 
 from __future__ import annotations
 

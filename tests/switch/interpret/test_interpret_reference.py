@@ -1,4 +1,4 @@
-"""The programs of this folder under random packets: the interpreter makes of them what BMv2 makes.
+"""The programs of tests/switch/programs under random packets: the interpreter makes of them what BMv2 makes.
 
 Registers are used within their bounds only: beyond them a BMv2 built for speed does anything.
 """
@@ -74,7 +74,7 @@ def one_of(draw: random.Random, name: str, program: Program) -> bytes:
 
 
 def comparable(name: str, program: Program, packets: list[bytes]) -> list[object]:
-    """Packets, without the fields that may differ."""
+    """Packets, without the fields that may differ between switches."""
     if name not in RANDOM:
         return list(packets)
     return [{k: v for k, v in fields_of(program, data).items() if k not in RANDOM[name]} for data in packets]

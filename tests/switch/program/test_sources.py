@@ -1,4 +1,4 @@
-"""An edited P4 program is not run before it is compiled; what is no BMv2 JSON says what it is."""
+"""A P4 program that was edited is not run before it is compiled; what is not BMv2 JSON is refused with what it is."""
 
 from __future__ import annotations
 

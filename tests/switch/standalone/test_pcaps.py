@@ -1,4 +1,4 @@
-"""Pcaps in, pcaps out."""
+"""Pcaps played into one switch, and the pcaps of what leaves it."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ PS = 0x0A000001
 
 
 def ina_program() -> Program:
+    """The program ina.p4."""
     return read_program(INA)
 
 
@@ -36,24 +37,29 @@ def ina_packet(
 
 
 def ipv4_packet(payload: bytes, destination: int, protocol: int = 17) -> bytes:
+    """An Ethernet frame with an IPv4 packet."""
     head = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0, 0x0A000002, destination)
     return ethernet_packet(head + payload, 0x0800)
 
 
 def ethernet_packet(payload: bytes, ethertype: int) -> bytes:
+    """An Ethernet frame."""
     return b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2" + struct.pack(">H", ethertype) + payload
 
 
 def ina_header(packet: bytes) -> dict[str, int]:
+    """The fields of a packet's INA header."""
     names = ("kind", "flags", "job", "tree", "label", "seq", "slot", "bitmap", "workers", "priority", "part")
     return dict(zip(names, struct.unpack(">BBHHHIIQHBB", packet[42:70]), strict=True))
 
 
 def ina_values(packet: bytes) -> list[int]:
+    """The values of a packet."""
     return list(struct.unpack(">64i", packet[70:326]))
 
 
 def entry(table: str, key: tuple[int, ...], action: str, *params: int) -> TableEntry:
+    """An entry of the ingress of ina.p4, by short names."""
     return TableEntry(f"{CONTROL}.{table}", key, f"{CONTROL}.{action}", params)
 
 

@@ -22,6 +22,7 @@ class Ticks:
 
 
 def switch_of(name: str, clock: Ticks | None = None) -> InterpretedSwitch:
+    """An interpreted switch with the program of this name."""
     return InterpretedSwitch(read_program(MODEL / f"{name}.json"), clock=clock)
 
 
@@ -35,7 +36,7 @@ def fields_of(program: Program, data: bytes) -> dict[str, int]:
 
 
 def result(switch: InterpretedSwitch, **fields: int) -> dict[str, int]:
-    """The fields of the one packet that comes back."""
+    """The fields of the header `test` in the one packet that comes back, sent with these fields."""
     ((out, data),) = switch.inject(1, packet(switch.program, **fields))
     assert out == 1
     return fields_of(switch.program, data)
@@ -73,6 +74,7 @@ PARSING: dict[str, tuple[str, str, str]] = {
 
 
 def row(table: str, key: tuple[object, ...], action: str, value: int, priority: int | None = None) -> TableEntry:
+    """An entry of matching.p4 whose action has one parameter."""
     return TableEntry(f"TestIngress.{table}", key, f"TestIngress.{action}", (value,), priority)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What tests use that hold two switches against each other."""
+"""What tests that hold two switches against each other share."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def shown_when_wrong(source: str) -> Iterator[None]:
 
 
 def wait_for(condition: object, what: str, patience_s: float = 5.0) -> None:
+    """Wait until the condition holds; fail after `patience_s`."""
     end = time.monotonic() + patience_s
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < end, f"waited {patience_s} s for {what}"
@@ -32,6 +33,7 @@ def wait_for(condition: object, what: str, patience_s: float = 5.0) -> None:
 
 
 def by_port(packets: Packets, ports: Sequence[int]) -> dict[int, list[bytes]]:
+    """The packets of these ports, in order."""
     return {port: [packet for out, packet in packets if out == port] for port in ports}
 
 

@@ -1,4 +1,4 @@
-"""The small programs of tests/switch/programs: packets and entries that lead through all of each."""
+"""The small programs of tests/switch/programs: packets and entries that reach every part of each."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ PARSED: dict[str, tuple[str, int, str | None]] = {
 
 
 def control_entries() -> SwitchEntries:
+    """Entries and a group for control.p4."""
     return SwitchEntries(
         "s",
         tables=(
@@ -55,6 +56,7 @@ def control_entries() -> SwitchEntries:
 
 
 def headers_entries() -> SwitchEntries:
+    """A group for headers.p4."""
     return SwitchEntries("s", groups=(MulticastGroup(3, (2, 4, 9)),))
 
 
@@ -65,7 +67,7 @@ KINDS = (1, 5, 0x11, 0x15)
 
 
 def lists_entries() -> SwitchEntries:
-    """More entries than one block of a list has, in another order than they win."""
+    """Entries for lists.p4: more than one block of a list has, and not in the order in which they win."""
     draw = random.Random(6)
     tables: list[TableEntry] = []
 
@@ -88,11 +90,12 @@ def lists_entries() -> SwitchEntries:
 
 
 def optional(value: int | None, mask: int) -> Ternary:
-    """What p4c makes of a part of a key that may be left open."""
+    """A part of a key that p4c makes of one that may be left open."""
     return Ternary(0, 0) if value is None else Ternary(value, mask)
 
 
 def lists_packets(program: Program) -> Packets:
+    """Packets for lists.p4, whose fields are values that its entries tell apart."""
     draw = random.Random(7)
     drawn = [(draw.choice(ADDRESSES), draw.choice(LIST_PORTS), draw.choice(KINDS)) for _ in range(150)]
     return [(draw.choice(PROGRAM_PORTS), packet(program, address=a, port=p, kind=k)) for a, p, k in drawn]
@@ -109,6 +112,7 @@ def random_packets(program: Program, seed: int) -> Packets:
 
 
 def control_packets(program: Program, indexes: Sequence[int]) -> Packets:
+    """Packets for control.p4, which uses its registers at `indexes`."""
     draw = random.Random(4)
     drawn = [(draw.choice((1, 2)), draw.randrange(7, 12), draw.choice(indexes)) for _ in range(80)]
     return [(port, packet(program, key=key, index=index)) for port, key, index in drawn]
@@ -129,7 +133,7 @@ def headers_packets() -> Packets:
 
 
 def lengths_packets() -> Packets:
-    """Packets of lengths.p4: fitting lengths and others, and everything cut short at times."""
+    """Packets for lengths.p4: lengths that fit and that do not, and packets cut short."""
     draw, packets = random.Random(8), []
     for number in range(160):
         kind, octets = draw.choice((0, 1, 2, 3, 4, 10, 11, 12)), draw.choice((0, 1, 4, 40, 41))
@@ -162,4 +166,5 @@ def packets_for(name: str, program: Program, indexes: Sequence[int] = (0, 7)) ->
 
 
 def program_entries(name: str) -> SwitchEntries:
+    """The entries for the program of this name; most need none."""
     return ENTRIES[name]() if name in ENTRIES else SwitchEntries("s")

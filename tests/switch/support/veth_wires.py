@@ -40,15 +40,17 @@ class Wires:
         self.exits.close()
 
     def attach(self, switch: KernelSwitch) -> None:
+        """Make the interfaces ports of the switch, which is closed with the wires."""
         for port, name in self.names.items():
             switch.add_port(port, name)
         self.exits.callback(switch.close)
 
     def send(self, port: int, packet: bytes) -> None:
+        """Let a packet arrive at a port."""
         self.sockets[port].send(packet)
 
     def receive(self, port: int, count: int, patience_s: float = 2.0) -> list[bytes]:
-        """Up to `count` packets; fewer if they do not come. With a count of 0, those that are there already."""
+        """Up to `count` packets that left by a port; those that are there already, if `count` is 0."""
         receiver = self.sockets[port]
         packets: list[bytes] = []
         end = time.monotonic() + patience_s
@@ -62,7 +64,7 @@ class Wires:
 
 
 def raw_socket(interface: str) -> socket.socket:
-    """Sees what arrives at an interface and nothing that leaves it."""
+    """A socket that sees what arrives at an interface, and nothing that leaves it."""
     found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # hears nothing until it is bound
     found.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
     found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
@@ -71,15 +73,16 @@ def raw_socket(interface: str) -> socket.socket:
 
 
 def remove(interface: str) -> None:
+    """Delete an interface, if it is there."""
     with IPRoute() as netlink:
         for index in netlink.link_lookup(ifname=interface):
             netlink.link("del", index=index)
 
 
 def in_kernel(wires: Wires, packets: Packets, expected: Packets) -> dict[int, list[bytes]]:
-    """Send packets one after the other; gives what came, by port.
+    """Send packets one after the other; returns what came, by port.
 
-    One sender's packets keep their order, whatever their ports: all wait in the queue of the switch's CPU.
+    The packets of one sender keep their order, whatever their ports: all wait in the queue of the switch's CPU.
     """
     for port, packet in packets:
         wires.send(port, packet)

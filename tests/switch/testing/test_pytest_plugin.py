@@ -1,4 +1,4 @@
-"""The fixture for graders, used as they would."""
+"""The fixture `p4_switch`, used as graders would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random packets for any program, and two targets compared on them."""
+"""Random packets for any program, and two targets that are compared on them."""
 
 from __future__ import annotations
 
