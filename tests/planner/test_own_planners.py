@@ -46,8 +46,8 @@ def loaded(folder: Path, **texts: str) -> Own:
 
 
 NOT_LOADED = {
-    "wrong import": (HEAD + "\nimport numpyy\n", "line 5: ModuleNotFoundError: No module named 'numpyy'"),
-    "syntax": (HEAD + "def plan(:\n", "line 4: SyntaxError: invalid syntax"),
+    "wrong import": (HEAD + "\nimport numpyy\n", "line 6: ModuleNotFoundError: No module named 'numpyy'"),
+    "syntax": (HEAD + "def plan(:\n", "line 5: SyntaxError: invalid syntax"),
     "not text": ("\0\n", "null bytes"),
     "ends Python": ("raise SystemExit(3)\n", "line 1: SystemExit: 3"),
     "no METHOD": ('"""Nothing yet."""\n', "has no METHOD: add one as planner/README.md shows"),
@@ -59,7 +59,7 @@ NOT_LOADED = {
         "Options or a subclass is expected",
     ),
     "no function": (HEAD + "METHOD = Method('x', Options, 7)\n", "METHOD has int 7 where the planner's function"),
-    "too few arguments": (HEAD + "METHOD = Method('x', Options)\n", "line 4: TypeError: Method.__init__() missing 1"),
+    "too few arguments": (HEAD + "METHOD = Method('x', Options)\n", "line 5: TypeError: Method.__init__() missing 1"),
 }
 
 
@@ -81,32 +81,32 @@ def test_a_name_of_the_kit_is_taken(folder: Path) -> None:
 
 
 NO_PLANS = {
-    "nothing": ("def plan(problem, options):\n    pass\n", PlanError, " line 4: the planner returned NoneType None"),
-    "a list": ("def plan(problem, options):\n    return [1]\n", PlanError, " line 4: the planner returned list [1]"),
+    "nothing": ("def plan(problem, options):\n    pass\n", PlanError, " line 5: the planner returned NoneType None"),
+    "a list": ("def plan(problem, options):\n    return [1]\n", PlanError, " line 5: the planner returned list [1]"),
     "no shard": (
         "def plan(problem, options):\n    return Plan('x', problem.fabric.name, (), SolverOutcome('heuristic', 0.0))\n",
         PlanError,
-        " line 4: rule job broken at job 1: it has no shard",
+        " line 5: rule job broken at job 1: it has no shard",
     ),
     "shards of another type": (
         "def plan(problem, options):\n    return Plan('x', problem.fabric.name, None, None)\n",
         InputError,
-        " line 4: TypeError: 'NoneType' object is not iterable",
+        " line 5: TypeError: 'NoneType' object is not iterable",
     ),
     "an exception": (
         "def plan(problem, options):\n    return deeper(problem)\n\ndef deeper(problem):\n    return problem.jobbs\n",
         InputError,
-        " line 8: AttributeError: 'Problem' object has no attribute 'jobbs'",
+        " line 9: AttributeError: 'Problem' object has no attribute 'jobbs'",
     ),
     "an exception of what it calls": (
-        "def plan(problem, options):\n    return plan_random(None, options)\n", InputError, " line 5: AttributeError:",
+        "def plan(problem, options):\n    return plan_random(None, options)\n", InputError, " line 6: AttributeError:",
     ),
     "an error of the kit": (
-        "def plan(problem, options):\n    return Options(gap=2)\n", InputError, " line 5: gap 2: it is relative",
+        "def plan(problem, options):\n    return Options(gap=2)\n", InputError, " line 6: gap 2: it is relative",
     ),
-    "another signature": ("def plan(problem):\n    pass\n", InputError, " line 4: TypeError: plan() takes 1"),
+    "another signature": ("def plan(problem):\n    pass\n", InputError, " line 5: TypeError: plan() takes 1"),
     "endless recursion": (
-        "def plan(problem, options):\n    return plan(problem, options)\n", InputError, " line 5: RecursionError:",
+        "def plan(problem, options):\n    return plan(problem, options)\n", InputError, " line 6: RecursionError:",
     ),
 }  # fmt: skip
 
