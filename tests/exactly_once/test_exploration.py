@@ -12,13 +12,13 @@ from automata import Automaton
 from events import FAULTS, NETWORK_FAULTS
 from exploration import Exploration
 from explore import main
-from late import entries_of, with_entry, words_of
-from live import LiveNetwork
+from late_packets import entries_of, with_entry, words_of
+from live_network import LiveNetwork
 from moves import happen, successors
 from mutation import Mutation, mutant, swapped, without
 from nodes import SwitchNode
-from small import SETTINGS
-from space import Space
+from small_networks import SETTINGS
+from state_space import Space
 from story import story
 from visited import Seen
 

@@ -12,8 +12,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from attacked import AttackedNetwork, exact_by_job, run
-from shared import AT, two_jobs
+from attacked_network import AttackedNetwork, exact_by_job, run
+from two_jobs import AT, two_jobs
 
 from planner.core.plan import ROOT_LABEL, Plan
 from planner.core.policies import POLICIES

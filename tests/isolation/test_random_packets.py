@@ -8,10 +8,10 @@ from itertools import cycle
 
 import numpy as np
 import pytest
-from attacked import AttackedNetwork, exact_by_job, passes, run
+from attacked_network import AttackedNetwork, exact_by_job, passes, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shared import AT, SERVERS, SLOTS, SUMS, WORKERS, two_jobs
+from two_jobs import AT, SERVERS, SLOTS, SUMS, WORKERS, two_jobs
 
 from planner.core.plan import ROOT_LABEL
 from planner.core.policies import POLICIES

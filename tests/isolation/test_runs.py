@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from shared import two_jobs
+from two_jobs import two_jobs
 
 from experiments.emulate.emulate import Emulation, run
 from experiments.faults.faults_file import FaultPlan

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from examples import one_job
+from traffic_cases import one_job
 
 from traffic.measure.fidelity import Excuses, judge, turned_away
 from traffic.measure.kernel_counters import InterfaceCounters

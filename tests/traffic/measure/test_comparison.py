@@ -21,7 +21,7 @@ from traffic.measure.measured import Iteration, Measured
 from traffic.measure.off_plan import TOLERANCE, off_plan
 from traffic.wire.frames import FRAGMENT
 
-CASES = Path(__file__).resolve().parents[1] / "experiments" / "cases"
+CASES = Path(__file__).resolve().parents[2] / "experiments" / "cases"
 
 
 def three_jobs() -> tuple[Problem, Plan, Prediction]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples import one_job
+from traffic_cases import one_job
 
 from topo.errors import InputError
 from traffic.endpoints.gradient import FileGradients, RandomGradients, exact_sum, from_fixed, scale_for, to_fixed

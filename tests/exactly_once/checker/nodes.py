@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from small import Setting
+from small_networks import Setting
 
 from planner.install.program import EVENTS, SLOT_BITMAP
 from switch.fast.load.in_process_switch import InProcessSwitch

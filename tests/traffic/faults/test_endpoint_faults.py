@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import one_job, ports_of
 from numpy.typing import NDArray
+from traffic_cases import one_job, ports_of
 
 from planner.core.problem import FragmentFormat, Job, Problem
 from topo.fabric.generators import named_fabric

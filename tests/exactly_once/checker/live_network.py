@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from endpoints import nodes_of
+from endpoint_nodes import nodes_of
 from events import OF_LATE, Act, Event
 from nodes import TIMEOUT
-from space import Space, States
+from state_space import Space, States
 from story import carried
 
 from switch.program.program import Program

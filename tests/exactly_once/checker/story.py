@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from endpoints import head_in
+from endpoint_nodes import head_in
 from events import OF_LATE, OF_NODE, Act, Event
-from late import entries_of
+from late_packets import entries_of
 from moves import FIRST, happen
 from nodes import TIMEOUT, SwitchNode
-from space import Space, States
+from state_space import Space, States
 
 from traffic.wire.packet_format import Flag, Kind
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples import one_job
+from traffic_cases import one_job
 
 from planner.core.problem import Job
 from topo.errors import MachineError, RunError

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import ports_of
-from model import Faults, ModelPorts
+from network_model import Faults, ModelPorts
 from test_training import SMALL, job_of
+from traffic_cases import ports_of
 
 from experiments.worlds.in_process import Inline
 from topo.errors import MachineError, RunError

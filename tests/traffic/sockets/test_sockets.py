@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from examples import plan_of
 from tolerance import undisturbed
+from traffic_cases import plan_of
 
 from planner.core.plan import AggregationTree, Branch, Plan, Shard
 from planner.core.problem import Job, Problem

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from automata import BYTE, Words
 from events import FAULTS, OF_LATE, OF_NODE, Act, Event
-from late import entries_of, with_entry, words_of
+from late_packets import entries_of, with_entry, words_of
 from nodes import TIMEOUT
-from places import below
-from space import BoolArray, Numbers, Space, States
+from partial_order import below
+from state_space import BoolArray, Numbers, Space, States
 
 FIRST = np.uint64(0xFF)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from nodes import TIMEOUT, Node, Sent, SwitchNode
 from numpy.typing import NDArray
-from small import Setting
+from small_networks import Setting
 
 from planner.core.policies import policy_of
 from switch.program.program import Program

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from automata import Automaton, Channel, push
 from numpy.typing import NDArray
-from small import Setting
+from small_networks import Setting
 
 BoolArray = NDArray[np.bool_]
 

@@ -12,12 +12,12 @@ from functools import cached_property
 
 import numpy as np
 from automata import BYTE, CLOCK, Automaton, Words, channels_of, push
-from endpoints import nodes_of
+from endpoint_nodes import nodes_of
 from events import FAULTS, KINDS, NETWORK_FAULTS, OF_LATE, Act, Event
-from late import ENTRIES, entries_of
+from late_packets import ENTRIES, entries_of
 from numpy.typing import NDArray
-from places import Upwards, check_endpoints, check_mute, check_places, check_timeouts, chosen_places, places_of
-from small import Setting
+from partial_order import Upwards, check_endpoints, check_mute, check_places, check_timeouts, chosen_places, places_of
+from small_networks import Setting
 
 from planner.core.plan import ROOT_LABEL
 from switch.program.program import Program

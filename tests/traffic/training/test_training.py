@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples import one_job, ports_of
-from model import Faults, ModelPorts
+from network_model import Faults, ModelPorts
+from traffic_cases import one_job, ports_of
 
 from experiments.worlds.in_process import Inline
 from planner.core.plan import Plan

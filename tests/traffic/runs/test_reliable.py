@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples import RATE_BPS, one_job, plan_of, ports_of, tree_of, two_level_fabric
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model import Faults, ModelPorts
+from network_model import Faults, ModelPorts
+from traffic_cases import RATE_BPS, one_job, plan_of, ports_of, tree_of, two_level_fabric
 
 from experiments.worlds.in_process import Inline
 from planner.core.plan import Plan, Shard

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from space import States
+from state_space import States
 
 Prints = NDArray[np.uint64]
 

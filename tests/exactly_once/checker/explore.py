@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from events import KINDS, NETWORK_FAULTS
 from exploration import Exploration, Layer
-from small import SETTINGS
-from space import Space
+from small_networks import SETTINGS
+from state_space import Space
 from story import story
 
 from switch.program.read import read_program

@@ -14,7 +14,7 @@ import numpy as np
 from events import FAULTS, Event
 from moves import successors
 from numpy.typing import NDArray
-from space import Space, States
+from state_space import Space, States
 from visited import Batch, History, Seen, fingerprints
 
 CHUNK = 1 << 17

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from endpoints import head_in
+from endpoint_nodes import head_in
 from nodes import Node, Step
 from numpy.typing import NDArray
-from small import Setting
+from small_networks import Setting
 
 Words = NDArray[np.uint64]
 """One per state of the network: a channel's content, or the number of a node's state."""
