@@ -17,10 +17,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.either_switch import EitherSwitch
 from switch.entries import SwitchEntries
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program
+from switch.standalone.either_switch import EitherSwitch
 from switch.standalone.interfaces import Wires, open_wires
 from switch.targets import choose_target
 from topo.errors import unknown_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from small_programs import PROGRAMS, control_entries, control_packets, packet
 
-from switch.either_switch import EitherSwitch
 from switch.entries import DefaultAction, SwitchEntries
 from switch.program.read import read_program
+from switch.standalone.either_switch import EitherSwitch
 from topo.errors import MachineError, UnsupportedError
 
 BY_PORT = DefaultAction("TestIngress.by_port", "TestIngress.add", (3,))
@@ -26,7 +26,7 @@ def test_without_a_compiler_programs_are_interpreted(monkeypatch: pytest.MonkeyP
     def missing(*_given: object) -> None:
         raise MachineError("clang is not installed")
 
-    monkeypatch.setattr("switch.either_switch.InProcessSwitch", missing)
+    monkeypatch.setattr("switch.standalone.either_switch.InProcessSwitch", missing)
     assert either("control").inject(1, packet(either("control").program, key=7)) is not None
 
 
