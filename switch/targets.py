@@ -16,7 +16,7 @@ from typing import Any
 
 from switch.handle import Handle
 from switch.program.program import Program
-from switch.program.sources import check_sources
+from switch.program.source_hashes import check_sources
 from switch.running_switch import PROGRAM, SwitchView
 from topo.errors import MachineError, unknown_name
 

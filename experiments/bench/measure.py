@@ -12,7 +12,7 @@ from rich.progress import Progress
 from experiments.bench.chain import Bench
 from experiments.bench.search import LOSS_LIMITS, highest_rates
 from experiments.bench.trial import WORKLOADS, Sender, run_trial
-from switch.program.sources import check_sources
+from switch.program.source_hashes import check_sources
 from switch.running_switch import PROGRAM
 from switch.targets import TARGETS, Target
 from topo.errors import MachineError

@@ -24,7 +24,7 @@ from experiments.worlds.world import Endpoints, Feature, Wiring
 from switch.entries import Entries
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
-from switch.program.sources import check_sources
+from switch.program.source_hashes import check_sources
 from switch.running_switch import PROGRAM
 from topo.fabric.addresses import addresses
 from topo.fabric.fabric import Fabric

@@ -10,7 +10,7 @@ from switch.program.bmv2_json.document import read_document
 from switch.program.bmv2_json.source_info import Json
 from switch.program.malformed import MALFORMED, check_types
 from switch.program.program import Program
-from switch.program.sources import check_sources, not_json
+from switch.program.source_hashes import check_sources, not_json
 from topo.errors import InputError
 
 

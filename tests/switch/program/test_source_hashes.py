@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from switch.program.read import read_program
-from switch.program.sources import check_sources, compile_by
+from switch.program.source_hashes import check_sources, compile_by
 from switch.running_switch import PROGRAM
 from switch.targets import choose_target
 from topo.errors import InputError
