@@ -18,6 +18,7 @@ from planner.core.method import Options
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Problem
 from planner.core.solving import SolverOutcome
+from planner.install import program
 from planner.install.plan_entries import entries
 from planner.install.program import SLOTS_PER_PIPELINE
 from planner.registry import METHODS
@@ -253,7 +254,7 @@ def test_every_entry_is_needed_and_its_loss_is_noticed(method: str) -> None:
     needless = []
     for switch in installed.switches:
         for position, entry in enumerate(switch.tables):
-            if entry.table not in ("InaIngress.pipeline", "InaIngress.ipv4_route") and all_is_well(
+            if entry.table not in (program.PIPELINE, program.IPV4_ROUTE) and all_is_well(
                 problem, plan, without(installed, switch.switch, position)
             ):
                 needless.append((switch.switch, entry))
