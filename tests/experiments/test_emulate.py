@@ -13,38 +13,19 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
-from command import ENTRY, TIMEOUT_S, Answer, inakit, interfaces, nothing_left, runs
+from command import ENTRY, TIMEOUT_S, inakit, interfaces, nothing_left, runs
 from orphans import TIED
 from tolerance import assert_within
+from valid_runs import emulate, valid_run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
 SMALL = ("--gradient-bytes", "25600", "--iterations", "2")
-TRIES = 3
-"""A busy machine makes a run OVERLOADED, which is no failure of the kit: it is tried again."""
 
 pytestmark = pytest.mark.root
-
-
-def emulate(at: Path, *arguments: str) -> tuple[Answer, dict[str, Any]]:
-    """A run, and its `run.json`."""
-    with nothing_left():
-        answer = inakit("emulate", "--keep-going", "--results", str(at), *arguments, at=at)
-    return answer, json.loads((at / "latest" / "run.json").read_text())
-
-
-def valid_run(at: Path, *arguments: str) -> dict[str, Any]:
-    """A run whose figures mean something; skips where the machine is too busy for one."""
-    for _ in range(TRIES):
-        answer, run = emulate(at, *arguments)
-        assert answer.code == (0 if run["verdict"] == "VALID" else 1), answer
-        if run["verdict"] == "VALID":
-            return run
-    pytest.skip(f"this machine is too busy for a valid run: {run['reasons'][:3]}")
 
 
 # ---- figures ------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_emulate import valid_run
 from tolerance import assert_within
+from valid_runs import valid_run
 
 pytestmark = pytest.mark.root
 

@@ -10,9 +10,9 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from made_up_sweeps import SWEEPING, made_up_sweep
 from own_planner import NAME, add_racks_in_turn
 from rich.console import Console
-from test_figure_data import SWEEPING, made_up_sweep
 
 from experiments.papers.aro.schemes import measure
 from experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting

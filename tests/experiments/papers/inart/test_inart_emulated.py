@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 from command import inakit, nothing_left
 from rich.console import Console
-from test_emulate import valid_run
 from tolerance import assert_within
+from valid_runs import valid_run
 
 from experiments.papers.common.figure import Request
 from experiments.papers.common.planned_measured import NEAR

@@ -4,51 +4,28 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from io import StringIO
 from math import isnan
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
+from made_up_sweeps import SWEEPING, made_up_sweep
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from rich.console import Console
 
-from experiments.papers.aro import sample as aro_sample
-from experiments.papers.atro import topologies as atro
 from experiments.papers.common import drawing, panel_kinds, points
 from experiments.papers.common.figure import Request
 from experiments.papers.common.panels import Panel
-from experiments.papers.common.sweep import Measured, Trial, Value, name_of
 from experiments.papers.figures import FIGURES
-from experiments.papers.goat import simulation as goat_simulation
 from experiments.papers.inart import relaxation_time as inart_lp
-from experiments.papers.inart import simulated as inart_figures
 from experiments.papers.inart.setting import SETTINGS, drawn_problem
-from experiments.papers.p4inc_aoi import readings, simulated_testbed, table1
-from experiments.papers.p4inc_aoi import simulation as aoi_simulation
 
-SWEEPING = (aro_sample, atro, goat_simulation, inart_figures, aoi_simulation, readings, simulated_testbed, table1)
 SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure in found.items() if figure.simulated]
-
-
-class MadeUp(dict[str, Value]):
-    """A result that has every key: rates in Gbit/s, everything else between 1 and 100."""
-
-    def __init__(self, trial: Trial) -> None:
-        super().__init__(verdict="VALID", status="optimal", gap=0.0)
-        self.name = name_of(trial)
-
-    def __missing__(self, key: str) -> float:
-        return Random(self.name + key).uniform(1, 100) * (1e9 if key.endswith("bps") else 1)
-
-
-def made_up_sweep(trials: Iterable[Trial], *_: object, **__: object) -> Measured:
-    return Measured({name_of(trial): MadeUp(trial) for trial in trials})
 
 
 @pytest.fixture
@@ -131,9 +108,6 @@ def test_a_simulated_figure_leaves_a_csv_of_what_it_draws(
         assert picture.stem.startswith(f"{paper}-{name}")
         assert picture.with_suffix(".svg").exists()
         assert_csv_is_what_is_drawn(picture.with_suffix(".csv"), canvas)
-
-
-# ---- emulated figures, from recorded data ------------------------------------------------------
 
 
 def saved_as(path: Path, panels: list[Panel], saved: list[tuple[Canvas, list[Panel]]]) -> None:

@@ -34,7 +34,7 @@ ENTRY("""
 
 ENTRY = "import slow_switch; slow_switch.register(); from experiments.cli.main import main; main()"
 """What starts the `inakit` command with this target in BMv2's place."""
-PYTHONPATH = f"{Path(__file__).parent}:{Path(__file__).resolve().parents[2]}"
+PYTHONPATH = f"{Path(__file__).parent}:{Path(__file__).resolve().parents[3]}"
 
 
 class SlowSwitch(FastSwitch):

@@ -231,7 +231,7 @@ def start_run() -> tuple[subprocess.Popen[str], str]:
         [*TIED, sys.executable, "-c", textwrap.dedent(SCRIPT)],
         stdout=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert process.stdout
     return process, process.stdout.readline().strip()
@@ -340,7 +340,7 @@ def test_long_and_numberless_names(no_trace: list[str]) -> None:
 def test_not_root_is_refused_before_anything_is_created() -> None:
     code = "import os; from topo.live.network import check_machine; os.setuid(65534); check_machine()"
     shown = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3]
     )
     assert "MachineError: emulating a network needs root: run the same command with sudo" in shown.stderr
 

@@ -13,7 +13,7 @@ from experiments.papers.aro.emulated import NETWORKS, TRAP, about_pipelines
 from experiments.papers.atro.emulated import designed
 from experiments.papers.common.figure import Request
 from experiments.papers.common.planned_measured import QUICK_GRADIENT_BYTES, Planned, RateRow, run_plans
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 pytestmark = pytest.mark.root
 

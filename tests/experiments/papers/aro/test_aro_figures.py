@@ -15,7 +15,7 @@ from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
 from planner.trees.from_paths import plan_from_paths
 from topo.fabric.generators import named_fabric, with_capacity
-from traffic.wire.packet_format import FRAGMENT
+from traffic.wire.frames import FRAGMENT
 
 pytestmark = pytest.mark.root
 

@@ -1,0 +1,90 @@
+"""GOAT's training figures: what comes to the PS, which runs are kept, and figures of what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from command import nothing_left
+from rich.console import Console
+
+from experiments.papers.common.figure import Request
+from planner.core.check import check
+from planner.core.evaluate import evaluate
+from traffic.measure.verdict import VALID
+from traffic.wire.frames import FRAGMENT
+
+
+@pytest.mark.parametrize("workers", [4, 16])
+@pytest.mark.parametrize(("scheme", "models"), [("goat", 1), ("esa", 1), ("atp", 1), ("geryon", None)])
+def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: int | None, workers: int) -> None:
+    """One model where all is summed, as the text has it of GOAT; without sums every worker's."""
+    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.training_runs import fragments, testbed  # noqa: PLC0415
+
+    problem = testbed("resnet18", workers)
+    plan = SCHEMES[scheme](problem)
+    check(problem, plan)
+    assert fragments(problem) == 183  # 44.6 MiB of 44
+    # A small sub-model may be summed at two switches.
+    assert 1 <= evaluate(problem, plan).ps_ingress_bytes / (models or workers) / 183 / FRAGMENT.wire_bytes < 1.02
+
+
+def test_workers_send_at_their_share_of_the_link_and_no_faster_than_planned() -> None:
+    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.training_runs import INTAKE_BPS, own_shares, testbed  # noqa: PLC0415
+
+    problem = testbed("resnet18", 16)
+    drawn = {worker: 0.1 + 0.05 * number for number, worker in enumerate(problem.jobs[0].workers)}
+    alone = own_shares(SCHEMES["atp"](problem), drawn)
+    assert alone == pytest.approx(drawn)
+    shared = own_shares(SCHEMES["geryon"](problem), drawn)
+    assert set(shared.values()) == {1.0}
+    assert INTAKE_BPS / 16 <= INTAKE_BPS * 0.1
+
+
+def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
+    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep, kept  # noqa: PLC0415, needs Mininet
+
+    good, off = Epoch(0.4, 44, 0.01, 0, VALID), Epoch(0.4, 44, 0.06, 0, VALID)
+    runs = {
+        EpochRun("resnet18", 8, "goat"): off,
+        EpochRun("resnet18", 8, "atp"): off,
+        EpochRun("resnet18", 8, "geryon"): good,
+        EpochRun("resnet18", 8, "esa"): replace(good, verdict="OVERLOADED"),
+    }
+    keep(tmp_path / "runs.jsonl", runs.items())
+    assert [setting.scheme for setting in kept(tmp_path / "runs.jsonl")] == ["atp", "geryon"]
+
+
+@pytest.mark.parametrize("figure", ["fig4", "fig5", "fig7", "fig8", "fig9"])
+def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> None:
+    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.training import CHARTS, run  # noqa: PLC0415
+    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
+
+    places = CHARTS[figure].places(quick=True)
+    settings = [EpochRun(*place, scheme) for place in places for scheme in SCHEMES]
+    keep(tmp_path / "goat-testbed.jsonl", [(setting, Epoch(0.36, 44, 0, 0, VALID)) for setting in settings])
+    console = Console(width=120, record=True, file=StringIO())
+    assert run(figure, console, Request(tmp_path, quick=True)) == VALID
+    goat = next(line for line in console.export_text().splitlines() if "goat" in line and "│" in line)
+    ratio = float(goat.split("│")[-2])
+    assert ratio == (1.0 if figure != "fig4" else pytest.approx(1.15, abs=0.05))
+    assert (tmp_path / f"goat-{figure}.png").exists()
+
+
+@pytest.mark.root
+def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(tmp_path: Path) -> None:
+    from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
+    from experiments.papers.goat.training_runs import EpochRun, epoch  # noqa: PLC0415, needs Mininet
+
+    runs = [EpochRun("densenet121", 4, scheme).emulated_run() for scheme in ("goat", "geryon")]
+    with nothing_left():
+        done = run_emulated("testbed", runs, Request(tmp_path, switch="fast"), Console(quiet=True))
+    goat, geryon = (epoch(*each) for each in zip(runs, done.outcomes, strict=True))
+    assert all(outcome.measured.exact for outcome in done.outcomes)
+    assert goat.ps_ingress_mb == pytest.approx(30.5, rel=0.05)
+    assert geryon.ps_ingress_mb == pytest.approx(4 * 30.5, rel=0.05)

@@ -1,0 +1,79 @@
+"""P4INC-AOI's Figure 2: what may cross between units, by plan and by real packets."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from closed_loops import NEVER_AGAIN
+from command import inakit, nothing_left
+from rich.console import Console
+
+from experiments.papers.common.figure import Request
+from topo.fabric.generators import units
+from traffic.measure.verdict import VALID
+from traffic.wire.frames import FRAGMENT
+
+
+def test_only_the_circuits_are_between_units() -> None:
+    from experiments.papers.p4inc_aoi.crossings import between_units  # noqa: PLC0415, needs Mininet
+
+    found = list(between_units(units(4)))
+    assert len(found) == len(set(found)) == 12
+    assert all(a in units(4).switch_by_name and b in units(4).switch_by_name for a, b in found)
+
+
+def test_by_plan_nothing_crosses_where_the_claim_says_so() -> None:
+    from experiments.papers.p4inc_aoi.crossings import planned_crossing  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.placements import SCENES, emulated_runs  # noqa: PLC0415, needs Mininet
+
+    crossing = {run.name: planned_crossing(run) // FRAGMENT.wire_bytes for run in emulated_runs(SCENES, 256 * 10)}
+    # Of ten fragments: job 3's two sums and two copies of its results; without sums each worker's own.
+    assert crossing == {
+        "compact": 0,
+        "fragmented": 10 * (2 + 2),
+        "compact-no-inc": 10 * (8 + 3),
+        "fragmented-no-inc": 10 * (8 + 4),
+    }
+
+
+def test_what_the_bytes_say() -> None:
+    from experiments.papers.p4inc_aoi.crossings import judgement  # noqa: PLC0415, needs Mininet
+
+    assert "the claim holds" in judgement(0, VALID)
+    assert "does not hold" in judgement(1, VALID)
+    assert "no result" in judgement(1, "OVERLOADED")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("switch", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+def test_of_jobs_inside_units_not_a_byte_crosses(switch: str, tmp_path: Path) -> None:
+    """Of one over two units much does. Nobody turns to the PS only because the machine is busy."""
+    from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.crossings import crossing  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.placements import SCENES, emulated_runs  # noqa: PLC0415, needs Mininet
+
+    chosen = [
+        replace(t, options=NEVER_AGAIN) for t in emulated_runs(SCENES, 12_800) if t.name in ("compact", "fragmented")
+    ]
+    with nothing_left():
+        done = run_emulated("locality", chosen, Request(tmp_path, switch=switch), Console(quiet=True))
+    inside, over = (crossing(*each) for each in zip(chosen, done.outcomes, strict=True))
+    assert all(outcome.measured.exact for outcome in done.outcomes)
+    assert (inside.measured_bytes, inside.circuits) == (0, ())
+    assert over.measured_bytes >= over.planned_bytes > 0
+    assert over.circuits == ("u1-u4", "u2-u4")
+
+
+@pytest.mark.root
+def test_the_command_leaves_a_table(tmp_path: Path) -> None:
+    with nothing_left():
+        answer = inakit("reproduce", "p4inc-aoi", "locality", "--quick", "--switch", "fast", at=tmp_path)
+    assert answer.code in (0, 1), answer
+    with (tmp_path / "results" / "latest" / "locality.csv").open() as file:
+        rows = {row["scene"]: row for row in csv.DictReader(file)}
+    assert rows["compact"]["measured_bytes"] == "0" or rows["compact"]["verdict"] == "OVERLOADED"
+    assert int(rows["fragmented"]["measured_bytes"]) >= int(rows["fragmented"]["planned_bytes"]) > 0
+    assert "between units" in answer.output

@@ -1,0 +1,9 @@
+"""Options of closed loops that tests share."""
+
+from __future__ import annotations
+
+from traffic.endpoints.worker_options import WorkerOptions
+from traffic.runs.closed_loop import ReliableOptions
+
+NEVER_AGAIN = ReliableOptions(WorkerOptions(min_timeout_s=9.0, first_timeout_s=9.0, max_timeout_s=9.0), stall_s=30.0)
+"""However busy the machine, nobody takes a packet for lost that is only late."""

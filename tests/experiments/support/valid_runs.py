@@ -1,0 +1,30 @@
+"""Runs of `inakit emulate`, and such as mean something also on a machine that is busy at times."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Answer, inakit, nothing_left
+
+TRIES = 3
+"""A busy machine makes a run OVERLOADED, which is no failure of the kit: it is tried again."""
+
+
+def emulate(at: Path, *arguments: str) -> tuple[Answer, dict[str, Any]]:
+    """A run, and its `run.json`."""
+    with nothing_left():
+        answer = inakit("emulate", "--keep-going", "--results", str(at), *arguments, at=at)
+    return answer, json.loads((at / "latest" / "run.json").read_text())
+
+
+def valid_run(at: Path, *arguments: str) -> dict[str, Any]:
+    """A run whose figures mean something; skips where the machine is too busy for one."""
+    for _ in range(TRIES):
+        answer, run = emulate(at, *arguments)
+        assert answer.code == (0 if run["verdict"] == "VALID" else 1), answer
+        if run["verdict"] == "VALID":
+            return run
+    pytest.skip(f"this machine is too busy for a valid run: {run['reasons'][:3]}")
