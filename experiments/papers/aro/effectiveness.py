@@ -17,7 +17,7 @@ from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import means
 from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel, Printed
+from experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel, Printed, Values
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.value_tables import number, table_of
 
@@ -148,24 +148,22 @@ def fig8(console: Console, request: Request) -> str:
         violins(found, FLAT, "(a) one pipeline", {}),
         Panel(LINES, counts, lines, "pipelines", GBPS, "(b)"),
     )
-    flat = found.mean(FLAT, EXACT)
-    console.print(
-        statements.table_of(
-            [
-                statements.is_above("8a: GRID, with one pipeline over four", gain(found, "GRID"), 1.0001),
-                statements.is_above("8a: AggTree, with one pipeline over four", gain(found, "AggTree"), 1.0001),
-                *(statements.is_above(f"8a: ARO is far above {b}", flat / found.mean(FLAT, b), 2) for b in BASELINES),
-                *(
-                    statements.falls(f"8b: {name} falls with pipelines", rates[name])
-                    for name in (EXACT, "GRID", "AggTree")
-                ),
-                statements.falls("8b: ARO-ACC falls with pipelines", rates["ARO-ACC"]),
-                statements.is_level("8b: RANDOM does not mind them", rates["RANDOM"]),
-                statements.is_highest("8b", EXACT, BASELINES, rates, counts),
-            ]
-        )
-    )
+    console.print(statements.table_of(said_of_pipelines(found, rates, counts)))
     return found.verdict
+
+
+def said_of_pipelines(found: Sample, rates: Values, counts: Sequence[int]) -> list[Statement]:
+    """The text's sentences about Figure 8; `rates` are the means of each scheme over the `counts` of pipelines."""
+    flat = found.mean(FLAT, EXACT)
+    return [
+        statements.is_above("8a: GRID, with one pipeline over four", gain(found, "GRID"), 1.0001),
+        statements.is_above("8a: AggTree, with one pipeline over four", gain(found, "AggTree"), 1.0001),
+        *(statements.is_above(f"8a: ARO is far above {b}", flat / found.mean(FLAT, b), 2) for b in BASELINES),
+        *(statements.falls(f"8b: {name} falls with pipelines", rates[name]) for name in (EXACT, "GRID", "AggTree")),
+        statements.falls("8b: ARO-ACC falls with pipelines", rates["ARO-ACC"]),
+        statements.is_level("8b: RANDOM does not mind them", rates["RANDOM"]),
+        statements.is_highest("8b", EXACT, BASELINES, rates, counts),
+    ]
 
 
 def gain(found: Sample, scheme: str) -> float:

@@ -50,7 +50,7 @@ MEASURED: dict[str, dict[str, float]] = {
     "fig8": {"goat": 0.556, "esa": 1.69, "atp": 1.23, "geryon": 1.98},
     "fig9": {"goat": 45.2, "esa": 478, "atp": 434, "geryon": 715},
 }
-"""As NOTES.md has them, at the place that the text gives."""
+"""Our values in the notes on GOAT, at the place for which the text gives any."""
 DIFFERS = {"fig4": "ESA above ATP", "fig8": "ATP above ESA", "fig9": "ATP above ESA"}
 
 
