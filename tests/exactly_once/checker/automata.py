@@ -1,11 +1,11 @@
 """The nodes of a network as tables, filled in as they are needed: what every packet does to every state.
 
-A step of a real switch or endpoint takes a millisecond, and a network of them has few states each but very many
-together. So each (state, channel, packet) is stepped once, and then looked up, for arrays of states at a time.
+A step of a real switch or endpoint takes a millisecond. Each node has few states, but together they have very many. So
+a step from each (state, channel, packet) is taken once and then looked up, for arrays of states at a time.
 
-A channel is one direction of a link, first in first out, for the packets of one slot: those of different slots have
-nothing to do with each other, and may overtake one another for nothing. What a channel carries is one 64-bit word, a
-byte per packet, the oldest lowest. Each channel numbers the packets that it has seen, from 1.
+A channel is one direction of a link, first in first out, for the packets of one slot. Packets of different slots have
+nothing to do with each other, so that they may overtake each other without a fault. The content of a channel is one
+64-bit word, a byte per packet, the oldest lowest. Each channel numbers the packets that it has seen, from 1.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from small_networks import Setting
 
 Words = NDArray[np.uint64]
-"""One per state of the network: a channel's content, or the number of a node's state."""
+"""One word for each state of the network, (states,): a channel's content, or the number of a node's state."""
 Numbers = NDArray[np.int64]
 
 CAPACITY = 8
+"""The most packets that a channel holds."""
 LENGTHS = np.array([256**n for n in range(CAPACITY)], np.uint64)
 BYTE = np.uint64(8)
 CLOCK = "clock"
@@ -31,7 +32,7 @@ CLOCK = "clock"
 
 @dataclass
 class Channel:
-    """From a node to a node; to workers there is one from the clock too, which carries timeouts."""
+    """From a node to a node. To each worker there is also one from the clock, which carries timeouts."""
 
     source: str
     target: str
@@ -41,7 +42,7 @@ class Channel:
     numbers: dict[bytes, int] = field(default_factory=dict)
 
     def number(self, packet: bytes) -> int:
-        """A packet's number."""
+        """A packet's number; a new packet gets the next one."""
         if packet not in self.numbers:
             self.numbers[packet] = len(self.packets)
             self.packets.append(packet)
@@ -58,12 +59,12 @@ def channels_of(setting: Setting, workers: Sequence[str]) -> list[Channel]:
 
 
 def lengths(content: Words) -> Words:
-    """How many packets there are in channels."""
+    """How many packets channels with this content have, (states,)."""
     return np.searchsorted(LENGTHS, content, side="right").astype(np.uint64)
 
 
 def push(content: Words, burst: Words) -> Words:
-    """Channels with more packets behind those that are there."""
+    """The content of channels after the packets of `burst` have joined the end of their queues."""
     length = lengths(content)
     if (length + lengths(burst) > CAPACITY).any():
         raise OverflowError(f"a channel has more than {CAPACITY} packets: widen its word")
@@ -72,7 +73,11 @@ def push(content: Words, burst: Words) -> Words:
 
 
 class Automaton:
-    """One node. `outcome` finds rows of the arrays `following` (the next state) and `bursts[channel]`."""
+    """One node as tables.
+
+    `outcome` gives rows of the arrays `following`, the number of the next state, and `bursts[channel]`, what the step
+    adds to an output channel. Of each state, `wrong`, `unfinished`, `awaiting` and `mute` say what `Node` says of it.
+    """
 
     def __init__(self, name: str, node: Node, channels: Sequence[Channel], outputs: Mapping[int, list[int]]) -> None:
         self.name, self.node, self.channels = name, node, channels
@@ -97,7 +102,7 @@ class Automaton:
         return first
 
     def number(self, state: bytes) -> int:
-        """A state's number; with a new one comes what is to be known of it."""
+        """A state's number; a new state gets the next one, and the node is asked all about it."""
         if state not in self.numbers:
             self.numbers[state] = len(self.states)
             self.states.append(state)
@@ -123,7 +128,7 @@ class Automaton:
         return of_slots[int(head_in(packet)["seq"]) % len(of_slots)]
 
     def outcome(self, channel: int, states: Words, packets: Words) -> Numbers:
-        """What becomes of it when `packets` come by a channel to the node in `states`."""
+        """The outcomes, (states,), of `packets` that come by a channel to the node in `states`."""
         table = self.table(channel)
         found = table[states, packets]
         if (found < 0).any():
@@ -135,7 +140,7 @@ class Automaton:
         return found.astype(np.int64)
 
     def useless(self, channel: int, states: Words, packets: Words) -> NDArray[np.bool_]:
-        """Whether the packets change nothing, now and whenever they come."""
+        """Whether each packet changes nothing, now and whenever it comes, (states,)."""
         outcome = self.outcome(channel, states, packets)
         forgets = np.array([self.node.forgets(packet) for packet in self.channels[channel].packets[1:]])
         useless: NDArray[np.bool_] = (self.following[outcome] == states) & self.quiet[outcome]
@@ -151,7 +156,7 @@ class Automaton:
         return table
 
     def fill(self, channel: int, state: int, packet: int) -> None:
-        """Step the real node."""
+        """Step the real node, and note the outcome in the table."""
         arrived = self.channels[channel].packets[packet]
         step = self.node.step(self.states[state], self.channels[channel].in_port, arrived)
         outcome = (self.number(step.state), *self.pack(step).values())
@@ -160,7 +165,7 @@ class Automaton:
             self.outcomes.append(outcome)
 
     def refresh(self) -> None:
-        """The arrays of what the lists hold."""
+        """Make arrays of what the lists hold."""
         self.wrong = np.array([bool(complaint) for complaint in self.complaints])
         self.unfinished = np.array(self.lacks)
         self.awaiting = np.array(self.waits)

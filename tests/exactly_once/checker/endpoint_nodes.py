@@ -1,6 +1,6 @@
 """Workers and PSs as automata: the classes that run on real sockets, one packet at a time, with their clock at rest.
 
-What they only count, and when it was, does not belong to their state.
+Their counts and times do not belong to their state.
 """
 
 from __future__ import annotations
@@ -50,9 +50,11 @@ class Stored:
         self.first = pickle.dumps({name: getattr(owner, name) for name in counters})
 
     def values(self) -> list[Any]:
+        """What the attributes hold."""
         return [getattr(self.owner, name) for name in self.names]
 
     def restore(self, values: Sequence[Any]) -> None:
+        """Let the attributes hold these values."""
         vars(self.owner).update(pickle.loads(self.first), **dict(zip(self.names, values, strict=True)))
 
 
@@ -91,9 +93,10 @@ def content(value: Any) -> bytes:
 
 
 PATIENT_TRIES = 3
-"""After so many, fragments go to the PS directly."""
+"""A fragment that a worker has sent so often goes to the PS directly when it times out again."""
 NEVER = 1 << 40
-"""Overtaken by so many fragments: nobody sends again but after a timeout, which may come at any time ("impatience")."""
+"""A fragment is sent again when so many others have overtaken it. As that never happens here, only a timeout makes a
+worker send again, and that may come at any time ("impatience")."""
 
 
 class WorkerNode(Node):
@@ -186,14 +189,14 @@ class WorkerNode(Node):
         return set((self.workers.heads["ina"]["slot"][lacking] % self.slots).tolist())
 
     def mute(self, state: bytes) -> bool:
-        """All is sent, and no notice can come, as none does of sums that fit and to a PS that asks for nothing."""
+        """Whether all is sent and no notice can come: sums fit into 32 bits, and no PS has a reason to ask."""
         self.restore(state)
         return (
             self.fits and self.tries_told_apart == 1 and bool((self.progress.next == self.layout.streams.count).all())
         )
 
     def forgets(self, packet: bytes) -> bool:
-        """A PS that asks for what is done here gets it."""
+        """All but a notice by which a PS asks for a fragment, since that is sent even if its result is here."""
         head = head_in(packet)
         return not (head["kind"] == Kind.NOTICE and head["flags"] & Flag.RETRANSMITTED)
 
@@ -246,7 +249,7 @@ class ServerNode(Node):
         self.states.restore(state)
 
     def forgets(self, packet: bytes) -> bool:
-        """What was sent again is answered as soon as the sum is complete."""
+        """All but what was sent again, since that is answered as soon as the sum is complete."""
         return not head_in(packet)["flags"] & Flag.RETRANSMITTED
 
     def wrong(self, state: bytes) -> str:
@@ -260,6 +263,7 @@ class ServerNode(Node):
 
 
 def layout_of(setting: Setting) -> StreamLayout:
+    """The layout of a setting's plan, with all hosts of its network."""
     numbered = addresses(setting.problem.fabric).items()
     hosts = [HostPort(name, 0, "eth0", address.mac_text, address.ipv4_text) for name, address in numbered]
     return lay_out(setting.problem, setting.plan, hosts)
@@ -280,12 +284,13 @@ def expected_of(memory: WorkerMemory, tree: int) -> NDArray[np.int64]:
 
 
 def wrong_sum(who: str, row: int, found: NDArray[np.int64], expected: NDArray[np.int64]) -> str:
+    """The first wrong value of a sum, in words."""
     where = int(np.flatnonzero(found != expected)[0])
     return f"{who} holds {found[where]:#x} for fragment {row}, value {where}: {expected[where]:#x} is the sum"
 
 
 def arrived(layout: StreamLayout, host: str, packet: bytes) -> Packets:
-    """One packet, as sockets give it."""
+    """One packet that has come to a host, as sockets give it."""
     frame = np.frombuffer(packet.ljust(FRAME.itemsize, b"\0"), FRAME)
     number = next(index for index, port in enumerate(layout.hosts) if port.name == host)
     return Packets(head_of(frame), frame["values"], np.array([number]))
@@ -299,6 +304,7 @@ def frames_of(outgoing: Outgoing | None) -> list[Sent]:
 
 
 def frame_of(head: Frames, values: NDArray[np.int32]) -> bytes:
+    """The bytes of a packet; a notice has no values."""
     bare = head["ina"]["kind"][0] == Kind.NOTICE
     return head.tobytes() if bare else head.tobytes() + values.tobytes()
 

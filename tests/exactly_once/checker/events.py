@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Act(Enum):
-    """What may happen, in words."""
+    """What may happen; the values are the words of a story."""
 
     ARRIVE = "arrives"
     LATE = "arrives late"
@@ -33,11 +33,17 @@ KINDS = {
 NETWORK_FAULTS = ("loss", "duplicates", "reordering")
 FAULTS = {act for acts in KINDS.values() for act in acts}
 OF_NODE = (Act.WIPE, Act.RESTART)
+"""Acts that happen to a whole node."""
 OF_LATE = (Act.LATE, Act.LATE_DUPLICATE)
+"""Acts that happen to a packet that was held back."""
 
 
 class Event(NamedTuple):
-    """`at` is a channel; for late packets their position, for a wipe or a restart the node's."""
+    """An act, and where it happens.
+
+    `at` is the number of a channel; for late packets it is the position in their word, for a wipe or a restart the
+    node's position, and for the end of all patience the slot.
+    """
 
     act: Act
     at: int

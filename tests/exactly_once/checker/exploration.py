@@ -1,7 +1,8 @@
-"""All states of a network that so many faults can lead to: no wrong sum among them, and none that nobody gets out of.
+"""Visits all states of a network that so many faults can lead to, and looks for those that must not be.
 
-States are visited by the number of faults that it takes to come there, and then by the number of events: what is found
-first took the fewest faults. A state that fewer faults lead to is not visited again after more of them.
+These are states with a wrong sum, states from which nothing leads on, and states in which nobody learns anything.
+States are visited in the order of the number of faults that lead to them, and then of the number of events, so that
+what is found first took the fewest faults. A state is visited once.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from state_space import Space, States
 from visited import Batch, History, Seen, fingerprints
 
 CHUNK = 1 << 17
+"""About how many states are expanded at a time."""
 
 
 @dataclass
 class Layer:
-    """What was visited with so many faults and no fewer; `rounds` of timeouts passed at most without a result."""
+    """What was visited with so many faults and no fewer.
+
+    `depth`: the most events after the last fault. `rounds`: the most rounds of timeouts in which nobody learned a sum.
+    """
 
     faults: int
     states: int = 0
@@ -34,14 +39,14 @@ class Layer:
 
 @dataclass
 class Found:
-    """What must not be: `events` lead there."""
+    """Something that must not be, in words, and the events that lead to it from the first state."""
 
     what: str
     events: list[Event]
 
 
 class Exploration:
-    """Visits the states of a space."""
+    """A visit of the states of a space."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -52,7 +57,7 @@ class Exploration:
         self.found: Found | None = None
 
     def run(self, faults: int) -> Found | None:
-        """Visit all that up to so many faults lead to, or stop at the first thing that must not be."""
+        """Visit all states that up to `faults` faults lead to, or stop at the first thing that must not be."""
         frontier = [Batch(self.space.first(), np.array([-1]), np.array([-1], np.int16))]
         for used in range(faults + 1):
             self.layers.append(Layer(used))
@@ -65,9 +70,9 @@ class Exploration:
         return None
 
     def visit(self, layer: Layer, frontier: list[Batch], *, last: bool) -> list[Batch]:
-        """All states that the frontier leads to without faults; returns those one fault away."""
+        """Visit all states that the frontier leads to without a fault; returns those that one fault more leads to."""
         faulty: list[Batch] = []
-        known = Seen()  # of these
+        known = Seen()  # what `faulty` has
         while frontier and not self.found:
             following: list[Batch] = []
             for batch in frontier:
@@ -81,7 +86,7 @@ class Exploration:
         return merged(faulty)
 
     def fresh(self, batch: Batch, known: Seen | None) -> list[Batch]:
-        """Those of the batch that were not visited, nor are `known`."""
+        """The states of a batch that were not visited and are not `known`: one batch, or none."""
         prints = fingerprints(batch.states)
         new = self.seen.unseen(prints)
         if known is not None:
@@ -90,7 +95,7 @@ class Exploration:
         return [batch.where(new)] if new.size else []
 
     def expand(self, batch: Batch, layer: Layer, *, faults: bool) -> Iterator[tuple[Event, Batch]]:
-        """Visit the states of a batch that were not visited before: what each event makes of them."""
+        """Visit those states of a batch that were not visited before, and yield what each event makes of them."""
         prints = fingerprints(batch.states)
         new = self.seen.unseen(prints)
         self.seen.add(prints[new])
@@ -113,6 +118,7 @@ class Exploration:
             self.found = Found("a dead end", self.events_to(int(numbers[np.flatnonzero(dead)[0]])))
 
     def check_progress(self, states: States, numbers: NDArray[np.int64], layer: Layer) -> None:
+        """Note a state in which nobody learns anything, or, without faults, in which somebody timed out."""
         stuck = self.space.stuck(states)
         for slot in range(self.space.setting.slots):
             layer.rounds = max(layer.rounds, int(self.space.rounds_of(states, slot).max(initial=0)))
@@ -123,11 +129,12 @@ class Exploration:
             self.found = Found(what, self.events_to(int(numbers[np.flatnonzero(stuck)[0]])))
 
     def events_to(self, number: int) -> list[Event]:
+        """The events that lead to the state of a number."""
         return [self.space.events[event] for event in self.history.events_to(number)]
 
 
 def merged(batches: list[Batch]) -> list[Batch]:
-    """The same states in batches of about CHUNK."""
+    """The same states in batches of about `CHUNK`."""
     chunks: list[Batch] = []
     start = total = 0
     for end, batch in enumerate(batches, start=1):
@@ -139,6 +146,7 @@ def merged(batches: list[Batch]) -> list[Batch]:
 
 
 def joined(batches: list[Batch]) -> Batch:
+    """All states in one batch."""
     return Batch(
         np.concatenate([batch.states for batch in batches], axis=1),
         np.concatenate([batch.parents for batch in batches]),

@@ -1,6 +1,8 @@
-"""Explore the slot protocol: `python tests/exactly_once/explore.py [--faults 2] [--kinds loss,wipes] [SETTING ...]`.
+"""Explore the slot protocol.
 
-Prints how many states up to so many faults lead to, and in words the shortest way to something that must not be.
+    python tests/exactly_once/checker/explore.py [--faults 2] [--kinds loss,wipes] [SETTING ...]
+
+Prints how many states up to so many faults lead to, and, in words, the shortest way to something that must not be.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ COLUMNS = ("faults", "states", "transitions", "depth", "rounds", "seconds", "sta
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 if there is nothing wrong."""
+    """Explore as the arguments say, and return the exit code: 0 if there is nothing wrong."""
     options = parsed(arguments)
     print(f"{'setting':<14}", *(f"{name:>12}" for name in COLUMNS))
     bad = [explored_badly(name, options.faults, options.kinds) for name in options.setting or SETTINGS]
@@ -30,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options. Ends the program if one of them is no setting or no kind of fault."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("setting", nargs="*", help=f"{', '.join(SETTINGS)}; all of them if none is named")
     parser.add_argument("--faults", type=int, default=2, help="at most so many (default: %(default)s)")
@@ -45,7 +48,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def explored_badly(name: str, faults: int, kinds: Sequence[str]) -> bool:
-    """Print what was visited, and whether something is wrong."""
+    """Explore a setting, print what was visited, and return whether something is wrong."""
     space = Space(read_program(PROGRAM), SETTINGS[name](), kinds)
     exploration = Exploration(space)
     found = exploration.run(faults)
@@ -57,6 +60,7 @@ def explored_badly(name: str, faults: int, kinds: Sequence[str]) -> bool:
 
 
 def row(layer: Layer) -> list[str]:
+    """A layer as the cells of the printed table."""
     counts = (layer.faults, layer.states, layer.transitions, layer.depth, layer.rounds)
     return [*(f"{count:,}" for count in counts), f"{layer.seconds:.1f}", f"{layer.states / layer.seconds:,.0f}"]
 

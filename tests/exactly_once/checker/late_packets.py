@@ -1,7 +1,7 @@
-"""Packets that a fault held back, as one word per state: they arrive at any time from then on, in any order.
+"""Packets that a fault has held back, as one word per state: they may arrive at any later time, in any order.
 
-An entry is a channel and the number of a packet; entries stand in order, the greatest first, so that one set of late
-packets is one word.
+An entry is the number of a channel and the number of a packet. Entries are sorted, the greatest first, so that each set
+of late packets is one word.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from automata import BYTE, Words
 from numpy.typing import NDArray
 
 ENTRIES = 4
+"""The most packets that are held back at once."""
 BITS = np.uint64(16)
 MASK = np.uint64(0xFFFF)
 PLACES = [BITS * np.uint64(position) for position in range(ENTRIES)]
@@ -20,17 +21,19 @@ Entries = NDArray[np.uint64]
 
 
 def entries_of(words: Words) -> Entries:
+    """The entries of each word."""
     return np.stack([words >> place & MASK for place in PLACES])
 
 
 def words_of(entries: Entries) -> Words:
+    """The word of each column of entries, in whatever order they are."""
     ordered = np.sort(entries, axis=0)[::-1]
     words: Words = np.bitwise_or.reduce([entry << place for entry, place in zip(ordered, PLACES, strict=True)], axis=0)
     return words
 
 
 def with_entry(words: Words, channel: int, packets: Words) -> Words:
-    """One more packet of the channel is late in every state."""
+    """The words after one more packet of a channel, `packets[state]`, has been held back in every state."""
     entries = entries_of(words)
     if entries[-1].any():
         raise OverflowError(f"more than {ENTRIES} packets are late: give them a wider word")

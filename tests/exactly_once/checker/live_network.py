@@ -1,4 +1,4 @@
-"""A network of nodes that just run on: what the tables say is compared with it."""
+"""A network of nodes that run on and are never put back into a state, to compare the tables with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACTING = (Act.ARRIVE, Act.DUPLICATE, *OF_LATE)
 
 
 class LiveNetwork:
-    """The nodes of a space's setting, each started once and never put back, and the packets between them."""
+    """The nodes of a space's setting, each started once, and the packets between them."""
 
     def __init__(self, program: Program, space: Space) -> None:
         self.space = space
@@ -24,11 +24,12 @@ class LiveNetwork:
             self.send(name, node.start())
 
     def send(self, name: str, sent: list[tuple[int, bytes]]) -> None:
+        """Put what a node sends into its output channels."""
         for port, packet in sent:
             self.contents[self.space.automata[name].output(port, packet)].append(packet)
 
     def happen(self, event: Event, before: States) -> None:
-        """The same as in the space, which is in the state `before`."""
+        """Let an event happen as it does in the space, which is in the state `before`."""
         if event.act is Act.EXPIRE:
             for name, waits in self.space.waiting(before, event.at).items():
                 self.send(name, self.nodes[name].act(event.at, TIMEOUT) if waits[0] else [])
@@ -45,6 +46,6 @@ class LiveNetwork:
                 self.send(channel.target, sent)
 
     def contents_in(self, states: States) -> dict[int, list[bytes]]:
-        """What the channels of one state hold."""
+        """The packets in each channel of one state, the oldest first."""
         numbers = {link: int(states[link, 0]).to_bytes(8, "little").rstrip(b"\0") for link in self.space.links}
         return {link: [self.space.channels[link].packets[n] for n in found] for link, found in numbers.items()}

@@ -1,4 +1,4 @@
-"""What the events make of the states of a network, many at a time."""
+"""What each event makes of the states of a network, for many states at a time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from state_space import BoolArray, Numbers, Space, States
 FIRST = np.uint64(0xFF)
 
 Happening = Callable[[Space, int, States], BoolArray]
-"""Changes states in place; whether some node took a wrong sum for complete."""
+"""Changes states in place; returns where it made a node take a wrong sum for complete, (states,)."""
 
 
 class Successors(NamedTuple):
-    """States that one event leads to from `parents`. `wrong`: a node took a wrong sum for complete."""
+    """The states that one event leads to, the columns that they come from, and what the `Happening` returned."""
 
     event: Event
     states: States
@@ -30,7 +30,7 @@ class Successors(NamedTuple):
 
 
 def successors(space: Space, states: States, *, faults: bool) -> Iterator[Successors]:
-    """What each event makes of those states in which it may happen."""
+    """For each event, what it makes of those states in which it may happen and has to be tried."""
     chosen_place, chosen_slot = space.chosen(states)
     for event in space.events:
         if event.act not in FAULTS or faults:
@@ -44,7 +44,7 @@ def successors(space: Space, states: States, *, faults: bool) -> Iterator[Succes
 
 
 def where_possible(space: Space, event: Event, states: States) -> tuple[BoolArray, Numbers | int, Numbers | int]:
-    """In which states an event may happen, at which place it would, and in which slot."""
+    """In which states an event may happen, (states,), and at which place and in which slot; -1 is none or all."""
     at = event.at
     if event.act is Act.EXPIRE:
         return space.silent(states, at) & space.someone_waits(states, at), -1, at
@@ -60,7 +60,7 @@ def where_possible(space: Space, event: Event, states: States) -> tuple[BoolArra
 
 
 def happen(space: Space, event: Event, states: States) -> BoolArray:
-    """Change states in place; whether some node took a wrong sum for complete."""
+    """Let an event happen in all of `states`, which change in place; returns what a `Happening` does."""
     if event.act in OF_NODE:
         states[space.rounds] = 0
     elif event.act in FAULTS and event.act not in OF_LATE:
@@ -75,29 +75,33 @@ def happen(space: Space, event: Event, states: States) -> BoolArray:
 
 
 def arrive(space: Space, channel: int, states: States) -> BoolArray:
+    """The oldest packet of a channel comes to its node."""
     packets = states[channel] & FIRST
     states[channel] >>= BYTE
     return space.step(channel, states, packets)
 
 
 def lose(space: Space, channel: int, states: States) -> BoolArray:
+    """The oldest packet of a channel is gone."""
     del space
     states[channel] >>= BYTE
     return np.zeros(states.shape[1], np.bool_)
 
 
 def duplicate(space: Space, channel: int, states: States) -> BoolArray:
+    """The oldest packet of a channel comes to its node, and a copy is held back."""
     hold_back(space, channel, states)
     return arrive(space, channel, states)
 
 
 def delay(space: Space, channel: int, states: States) -> BoolArray:
+    """The oldest packet of a channel is held back."""
     hold_back(space, channel, states)
     return lose(space, channel, states)
 
 
 def hold_back(space: Space, channel: int, states: States) -> None:
-    """Put the oldest packet of a channel among the late ones, too."""
+    """Add the oldest packet of a channel, which stays there, to those that are held back."""
     states[space.late] = with_entry(states[space.late], channel, states[channel] & FIRST)
 
 
@@ -105,6 +109,7 @@ def hold_back(space: Space, channel: int, states: States) -> None:
 
 
 def arrive_late(space: Space, position: int, states: States) -> BoolArray:
+    """The packet at a position among those held back comes to its node."""
     entries = entries_of(states[space.late])
     entry = entries[position].copy()
     entries[position] = 0
@@ -113,11 +118,12 @@ def arrive_late(space: Space, position: int, states: States) -> BoolArray:
 
 
 def arrive_late_again(space: Space, position: int, states: States) -> BoolArray:
+    """A copy of the packet at a position among those held back comes to its node."""
     return arrive_from(space, entries_of(states[space.late])[position], states)
 
 
 def arrive_from(space: Space, entry: Words, states: States) -> BoolArray:
-    """Late packets, of one channel or another, arrive."""
+    """Packets that were held back, of one channel in some states and of another in others, come to their nodes."""
     wrong = np.zeros(len(entry), np.bool_)
     for channel in np.unique(entry >> BYTE).tolist():
         here = entry >> BYTE == channel
@@ -127,7 +133,7 @@ def arrive_from(space: Space, entry: Words, states: States) -> BoolArray:
 
 
 def forget_useless(space: Space, states: States) -> None:
-    """Late packets that an endpoint has no use for any more might as well have arrived."""
+    """Forget packets that were held back and that their endpoint, in its state, has no use for any more."""
     entries = entries_of(states[space.late])
     for entry in entries:
         for channel in np.unique(entry[entry != 0] >> BYTE).tolist():
@@ -143,13 +149,13 @@ def forget_useless(space: Space, states: States) -> None:
 
 
 def hurry(space: Space, clock: int, states: States) -> BoolArray:
-    """A worker sends again what it waits for in a slot."""
+    """A worker times out in a slot, and sends again what it waits for there."""
     timeout = space.channels[clock].number(TIMEOUT)
     return space.step(clock, states, np.full(states.shape[1], timeout, np.uint64))
 
 
 def expire(space: Space, slot: int, states: States) -> BoolArray:
-    """All workers that wait for the slot do, and a round has passed."""
+    """All workers that wait for the slot time out, and a round has passed."""
     wrong = np.zeros(states.shape[1], np.bool_)
     for worker, waits in space.waiting(states, slot).items():
         wrong |= in_some(waits, states, partial(hurry, space, space.clock_of[worker, slot]))
@@ -158,13 +164,13 @@ def expire(space: Space, slot: int, states: States) -> BoolArray:
 
 
 def forget_all(space: Space, node: int, states: States) -> BoolArray:
-    """A switch, with its entries, or a PS is as it was at first."""
+    """A switch, which keeps its entries, or a PS is as it was at first."""
     states[space.node_word[space.names[node]]] = 0
     return np.zeros(states.shape[1], np.bool_)
 
 
 def in_some(mask: BoolArray, states: States, change: Callable[[States], BoolArray]) -> BoolArray:
-    """Let something happen in the states under a mask."""
+    """Let something happen in the states under a mask; returns what a `Happening` does, for all states."""
     wrong = np.zeros(len(mask), np.bool_)
     some = states[:, mask]
     wrong[mask] = change(some)

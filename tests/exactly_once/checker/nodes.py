@@ -1,7 +1,7 @@
 """Switches and endpoints as automata: a state, a packet that comes in, the next state and the packets that go out.
 
-They are the real ones: here the P4 program in this process, in `endpoints` the classes of `traffic`. Between steps
-their state is taken out of them, so that any state can be stepped from.
+They are the real ones: here the P4 program in this process, in `endpoint_nodes` the classes of `traffic`. Between
+steps their state is taken out of them, so that a step can start from any state.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from switch.program.program import Program
 from traffic.wire.packet_format import Event
 
 TIMEOUT = b"timeout"
-"""What comes to a worker in place of a packet when it has waited long enough for what the slot numbered as the input
-port holds."""
+"""What comes to a worker in place of a packet when it has waited long enough for the fragment of a slot; the slot's
+number stands in place of the input port's."""
 
 Sent = tuple[int, bytes]
 """Output port and packet."""
 
 
 class Step(NamedTuple):
-    """What a packet made of a node."""
+    """What a packet makes of a node: its next state, and what it sends."""
 
     state: bytes
     sent: list[Sent]
 
 
 class Node(ABC):
-    """A switch, a worker or a PS. Its states are bytes: the same ones if it will behave the same."""
+    """A switch, a worker or a PS. Two states are the same bytes only if the node will behave the same in both."""
 
     @abstractmethod
     def act(self, port: int, packet: bytes) -> list[Sent]:
-        """Take in a packet; what goes out."""
+        """Take in a packet, and return what goes out."""
 
     @abstractmethod
     def snapshot(self) -> bytes:
@@ -49,14 +49,16 @@ class Node(ABC):
         """Put the node into a state."""
 
     def start(self) -> list[Sent]:
-        """What goes out before anything comes in."""
+        """Begin, and return what goes out before anything comes in."""
         return []
 
     def first(self) -> Step:
+        """The first state, and what goes out then."""
         sent = self.start()
         return Step(self.snapshot(), sent)
 
     def step(self, state: bytes, port: int, packet: bytes) -> Step:
+        """What a packet at an input port makes of the node in a state."""
         self.restore(state)
         sent = self.act(port, packet)
         return Step(self.snapshot(), sent)
@@ -64,33 +66,36 @@ class Node(ABC):
     # -- what is known of a state
 
     def wrong(self, state: bytes) -> str:
-        """What is wrong about the sums that it took for complete, or nothing."""
+        """What is wrong with the sums that the node took for complete, in words; empty if nothing is."""
         del state
         return ""
 
     def unfinished(self, state: bytes) -> bool:
-        """Whether it still lacks a sum."""
+        """Whether the node still lacks a sum."""
         del state
         return False
 
     def awaits(self, state: bytes) -> set[int]:
-        """The slots of fragments that it has sent and whose sums it lacks."""
+        """The slots of the fragments that the node has sent and whose sums it lacks."""
         del state
         return set()
 
     def mute(self, state: bytes) -> bool:
-        """Whether it sends nothing, whatever comes, but when it times out."""
+        """Whether the node sends nothing more, whatever comes, unless it times out."""
         del state
         return False
 
     def forgets(self, packet: bytes) -> bool:
-        """Whether a packet that it has no use for now will never be of use."""
+        """Whether a packet that changes nothing now will never change anything."""
         del packet
         return False
 
 
 class SwitchNode(Node):
-    """The P4 program. Its state is what its slots hold; what a free slot held does not matter, unless they remember."""
+    """The P4 program. Its state is what its slots hold.
+
+    What a free slot held before does not matter, unless the setting says that slots remember.
+    """
 
     def __init__(self, program: Program, setting: Setting, name: str) -> None:
         self.switch = InProcessSwitch(program, name)
@@ -120,6 +125,7 @@ class SwitchNode(Node):
         return [Event(int(event)).name.lower() for event in np.flatnonzero(self.counted() - before)]
 
     def counted(self) -> NDArray[np.int64]:
+        """How often the program has counted each event so far."""
         return self.switch.read_counter(EVENTS)[0].astype(np.int64)
 
 

@@ -1,17 +1,20 @@
-"""Which orders of events need not be tried, because they lead to the same states.
+"""Which orders of events need not be tried, because other orders lead to the same states (partial-order reduction).
 
-What happens at different nodes commutes, and so does what comes to one node for different slots, and to a switch from
-below, where gradients are summed, and from above, from where results only pass. Each such place has channels into it.
-Where all of them have a packet it is enough to go on with what may happen at this place: nothing elsewhere changes
-that, and it changes nothing elsewhere (a persistent set). An empty channel is as good if it is dry: it stays empty
-until nothing is on its way anywhere, as those from whom something could come by it have sent all that they have. Else
-what will come by it may come first, and all that may happen anywhere is tried. No circle of states avoids the moments
-in which nothing is on its way, and there all is tried: nothing is put off for ever.
+Events commute if they happen at different nodes, if they bring packets of different slots to one node, or if one comes
+to a switch from below, where gradients are summed, and the other from above, from where results only pass through. So
+each node, slot and direction is a *place*, with channels into it.
 
-Once all workers have sent all fragments, slots have nothing to do with one another any more: they are gone through one
-after the other. And late packets that an endpoint has no use for any more are forgotten.
+If all channels into a place have a packet, it is enough to go on with what may happen at this place: nothing elsewhere
+changes that, and it changes nothing elsewhere (a persistent set). An empty channel may be ignored if it is dry: if it
+stays empty until nothing is on its way anywhere, because all who could send by it have sent all that they have. Other
+empty channels may still get a packet that comes first, so then everything that may happen anywhere is tried. Every
+circle of states passes a moment in which nothing is on its way, and there everything is tried, so no event is put off
+for ever.
 
-All of this rests on what nodes do, which is checked on their tables by the functions `check_...`.
+Once all workers have sent all fragments, slots have nothing to do with one another any more, and are gone through one
+after the other. Packets that were held back and that their endpoint has no use for any more are forgotten.
+
+All of this rests on what nodes do. The functions `check_...` hold it against the nodes' tables.
 """
 
 from __future__ import annotations
@@ -37,7 +40,10 @@ class Place(NamedTuple):
 
 
 def places_of(setting: Setting, channels: Sequence[Channel], links: Iterable[int], whole: Sequence[str]) -> list[Place]:
-    """All places, those of few channels first. Something else may happen to all slots of the nodes `whole` at once."""
+    """All places, those with few channels first.
+
+    A node in `whole` has one place for all slots, because some event happens to all of them at once.
+    """
     above = {pair for _, tree in setting.trees for pair in tree.result_parents.items() if not setting.both_ways}
     found: dict[tuple[str, int, bool], list[int]] = {}
     for number in links:
@@ -56,7 +62,10 @@ def below(places: Sequence[Place], switch: str) -> Place:
 
 
 def chosen_places(places: Sequence[Place], filled: BoolArray, dry: BoolArray) -> NDArray[np.int64]:
-    """For each state the place at which it is enough to go on, or -1. `filled[channel, state]`: it has a packet."""
+    """The place at which it is enough to go on in each state, (states,); -1 for none.
+
+    `filled` and `dry`, (channels, states), say which channels have a packet, and which stay empty.
+    """
     chosen = np.full(filled.shape[1], -1)
     settled = filled | dry
     for number, place in reversed(list(enumerate(places))):
@@ -66,7 +75,7 @@ def chosen_places(places: Sequence[Place], filled: BoolArray, dry: BoolArray) ->
 
 
 class Upwards:
-    """The channels towards the root, each behind those from which something may come into it."""
+    """The channels towards the root, and `before` each the channels whose packets may lead to a packet in it."""
 
     def __init__(self, channels: Sequence[Channel], links: Iterable[int], places: Sequence[Place]) -> None:
         from_above = {number for place in places if place.from_above for number in place.channels}
@@ -80,7 +89,10 @@ class Upwards:
         self.source = {number: channels[number].source for number in up}
 
     def dry(self, filled: BoolArray, late: BoolArray, mute: Mapping[str, BoolArray]) -> BoolArray:
-        """Which stay empty until nothing is on its way; `late[channel, state]`: late packets are."""
+        """Which channels stay empty until nothing is on its way, (channels, states).
+
+        `late`, (channels, states), says for which channels a packet is held back; `mute` which workers send nothing.
+        """
         dry = np.zeros_like(filled)
 
         def settle(number: int) -> BoolArray:
@@ -96,7 +108,7 @@ class Upwards:
 
 
 def check_places(places: Sequence[Place], automata: Mapping[str, Automaton]) -> None:
-    """What comes to two places of one node commutes: it leads to one state, and sends one thing by each channel."""
+    """Check that what comes to two places of one node commutes."""
     for one, other in combinations(places, 2):
         if one.node == other.node:
             for channels in product(one.channels, other.channels):
@@ -104,7 +116,7 @@ def check_places(places: Sequence[Place], automata: Mapping[str, Automaton]) -> 
 
 
 def check_timeouts(worker: Automaton, links: Iterable[int], clocks: Iterable[int]) -> None:
-    """A timeout of one slot commutes with what comes for another, and with its timeout."""
+    """Check that a timeout in one slot commutes with what comes for other slots, and with their timeouts."""
     for clock in clocks:
         for other in (*links, *clocks):
             if worker.channels[other].slot != worker.channels[clock].slot:
@@ -112,7 +124,10 @@ def check_timeouts(worker: Automaton, links: Iterable[int], clocks: Iterable[int
 
 
 def check_commute(node: Automaton, a: int, b: int) -> None:
-    """Packets by channel `a` and packets by channel `b`, in all states in which both were seen."""
+    """Check that packets by channel `a` and by channel `b` commute, in all states in which both were seen.
+
+    Both orders must lead to the same state and send the same by each channel.
+    """
     seen_a, seen_b = (node.table(channel)[: len(node.states)] >= 0 for channel in (a, b))
     state, p, q = (each.astype(np.uint64) for each in np.nonzero(seen_a[:, :, None] & seen_b[:, None, :]))
     orders = []
@@ -126,7 +141,7 @@ def check_commute(node: Automaton, a: int, b: int) -> None:
 
 
 def check_endpoints(places: Sequence[Place], automata: Mapping[str, Automaton], forgetful: Sequence[str]) -> None:
-    """What one of these endpoints forgets in a state is useless in all states that follow."""
+    """Check that a packet which a forgetful endpoint forgets in a state is useless in all states that follow."""
     for place in places:
         if place.node in forgetful:
             node = automata[place.node]
@@ -138,7 +153,7 @@ def check_endpoints(places: Sequence[Place], automata: Mapping[str, Automaton], 
 
 
 def check_mute(worker: Automaton, links: Iterable[int]) -> None:
-    """A mute worker sends nothing, and stays mute, whatever comes."""
+    """Check that a mute worker sends nothing and stays mute, whatever comes."""
     for channel in links:
         for packet, steps in steps_by_packet(worker, channel):
             for state, after, bursts in steps:
@@ -147,7 +162,7 @@ def check_mute(worker: Automaton, links: Iterable[int]) -> None:
 
 
 def check_useless(node: Automaton, channel: int, packet: int, states: set[int], edges: set[tuple[int, int]]) -> None:
-    """A packet is useless in all states that the `edges` lead to from those of `states` in which it is."""
+    """Check that a packet which is useless in one of `states` is so in all states that `edges` lead to from there."""
 
     def useless(state: int) -> bool:
         return bool(node.useless(channel, np.array([state], np.uint64), np.array([packet], np.uint64))[0])
@@ -160,7 +175,7 @@ def check_useless(node: Automaton, channel: int, packet: int, states: set[int], 
 
 
 def steps_by_packet(node: Automaton, channel: int) -> Iterator[tuple[int, list[tuple[int, int, tuple[int, ...]]]]]:
-    """Of each packet that has come by a channel: all (state, next state, bursts)."""
+    """For each packet that has come by a channel, all steps (state, next state, bursts)."""
     table = node.table(channel)
     for packet in np.flatnonzero((table >= 0).any(axis=0)).tolist():
         states = np.flatnonzero(table[:, packet] >= 0)

@@ -1,4 +1,4 @@
-r"""Small networks with a plan, as the exploration walks them: three workers, one or two levels, one or two slots.
+r"""The small networks and plans that are explored: three workers, one or two levels, one or two slots.
 
     LEAF_AND_SPINE          TWO_LEAVES             ONE_SWITCH
 
@@ -33,21 +33,22 @@ RATE_BPS, LINK_BPS = 1e6, 1e9
 PORTS = 4
 SERVER = "ps"
 COPIES = 1 << 8
-"""Worker i contributes COPIES**i: however often each is added, fewer than COPIES times, the sum tells it."""
+"""Worker i contributes COPIES**i, so that a sum tells how often each worker is in it, up to COPIES - 1 times."""
 LARGE = 1 << 30
-"""Two of it fit no 32-bit integer."""
+"""The sum of two of these does not fit into a signed 32-bit integer."""
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """Each fragment of each job is zero but in a value of its own, so that different ones do not mix unseen either.
+    """What workers contribute: each fragment of each job is zero except in one value, which no other fragment uses.
 
-    `last`: what each worker has in the last value of every fragment.
+    So it shows when different fragments are mixed. `last`: what each worker has in the last value of every fragment.
     """
 
     last: int = 0
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
+        """A worker's gradient, (values,)."""
         del iteration
         fragments = job.gradient_bytes // 4 // FRAGMENT.values
         gradient = np.eye(fragments, FRAGMENT.values, k=fragments * (job.number - 1), dtype=np.int32)
@@ -66,18 +67,18 @@ class Setting:
     contributions: Contributions = Contributions()
     first_seq: int = 0
     collides: bool = False
-    """Slots are shared: who comes second goes to the PS, and the others wait for it in vain until they time out."""
+    """Trees share slots: a fragment that finds its slot busy goes to the PS, and the rest of its sum waits for it in
+    vain, until a timeout."""
     remembers: bool = False
-    """What a free slot holds matters still, as a shadow copy of its last sum does."""
+    """What a free slot holds still matters, because it is a shadow copy of its last sum."""
     both_ways: bool = False
     """Switches answer what comes from below, so that it does not commute with what comes from above."""
-
     in_order: bool = False
-    """A slot is used again after others, for whose fragments its own may have to wait."""
+    """Slots are used again in turn, so that the fragment of one may have to wait for those of others."""
 
     @property
     def slots(self) -> int:
-        """Of each aggregator, as far as they have a life of their own; fragment i is in slot i modulo that."""
+        """How many slots each aggregator has that do not depend on each other; fragment i is in slot i modulo that."""
         return 1 if self.in_order else min(tree.slots or 1 for _, tree in self.trees)
 
     @property
@@ -87,7 +88,7 @@ class Setting:
 
 
 Children = Mapping[str, tuple[str, ...]]
-"""`children[node]`: the nodes below it; the PS is below the first."""
+"""The nodes below each switch; the PS is connected to the spine."""
 LEAF_AND_SPINE: Children = {"spine": ("leaf", "w2"), "leaf": ("w0", "w1")}
 TWO_LEAVES: Children = {"spine": ("leaf1", "leaf2"), "leaf1": ("w0", "w1"), "leaf2": ("w2",)}
 ONE_SWITCH: Children = {"spine": ("w0", "w1", "w2")}
@@ -107,9 +108,10 @@ def fabric_of(children: Children) -> Fabric:
 
 
 def tree_of(children: Children, number: int, slots: int, policy: str) -> AggregationTree:
-    """Every switch an aggregator, the PS its root. Labels: workers from 1, aggregators from 101.
+    """A tree in which every switch is an aggregator and the PS the root. Labels: workers from 1, aggregators from 101.
 
-    Tree `number`, from 0, has slots of its own or shares them with all others, as the policy says, and that priority.
+    `number`, from 0, is also its priority. It has slots of its own or shares them with all other trees, as the policy
+    says.
     """
     first_slot = 0 if policy_of(policy).shared else number * slots
     above = {below: switch for switch, those in children.items() for below in those} | {"spine": SERVER}
@@ -134,7 +136,7 @@ def setting(
     first_seq: int = 0,
     policy: str = "goat",
 ) -> Setting:
-    """Every job of all workers, with a tree for each."""
+    """A setting in which all workers take part in every job, and each job has a tree."""
     fabric = fabric_of(children)
     trees = [tree_of(children, number, slots, policy) for number in range(jobs)]
     size = 4 * FRAGMENT.values * fragments
@@ -149,22 +151,22 @@ def setting(
 
 
 def remembering(forgetful: Setting) -> Setting:
-    """What a slot holds of a finished sum matters, and a switch may answer."""
+    """The setting of a policy whose slots keep finished sums, with which switches may answer."""
     return replace(forgetful, remembers=True, both_ways=forgetful.plan.shards[0].trees[0].in_network_root)
 
 
 def again(once: Setting) -> Setting:
-    """More fragments than slots, of which a window is only a part: what a slot remembers gives way to another."""
+    """The setting of more fragments than slots, so that the sum that a slot keeps gives way to another."""
     return replace(once, in_order=True)
 
 
 def sharing(apart: Setting) -> Setting:
-    """The policy lets all trees have the same slots, and what a slot holds may leave when a result passes."""
+    """The setting of a policy with which trees share slots; a slot may be freed when a result passes."""
     return replace(apart, collides=True, both_ways=policy_of(apart.trees[0][1].policy).until_result)
 
 
 def with_shared_slots(apart: Setting) -> Setting:
-    """The slots of all trees are those of the first, which no plan may ask for (yet): so they collide."""
+    """The setting with all trees in the slots of the first, so that they collide. No plan may ask for that (yet)."""
     entries = {
         name: replace(each, tables=tuple(map(in_first_slot, each.tables))) for name, each in apart.entries.items()
     }
@@ -172,6 +174,7 @@ def with_shared_slots(apart: Setting) -> Setting:
 
 
 def in_first_slot(entry: TableEntry) -> TableEntry:
+    """An entry with which its tree's slots begin at slot 0."""
     if entry.action != AGGREGATE:
         return entry
     child, full, _, *rest = entry.params

@@ -1,7 +1,7 @@
 """The states of a whole network, many at a time.
 
 A state is a column of words: the content of every channel, the number of every node's state, the packets that were
-held back (`late`), and for each slot how many rounds of timeouts have passed in which no worker learned anything
+held back (`late`), and for each slot the number of rounds of timeouts in which no worker has learned anything
 (`rounds`).
 """
 
@@ -32,7 +32,7 @@ PATIENCE = 6
 
 
 class Space:
-    """All states of one setting, with faults of some kinds. `ordered=False` tries all orders of events."""
+    """All states of one setting, with faults of some kinds. `ordered=False` tries every order of events."""
 
     def __init__(
         self, program: Program, setting: Setting, kinds: Iterable[str] = NETWORK_FAULTS, *, ordered: bool = True
@@ -48,14 +48,14 @@ class Space:
         self.slot_of = np.array([channel.slot for channel in self.channels])
         self.of_slot = [np.flatnonzero(self.slot_of == slot) for slot in range(setting.slots)]
         self.automata = {name: self.automaton(name) for name in self.nodes}
-        # where the words of a state are, those of channels first
+        # Where the words of a state are: those of channels come first.
         self.node_word = {name: len(self.channels) + position for position, name in enumerate(self.names)}
         self.late = len(self.channels) + len(self.nodes)
         self.rounds = self.late + 1
         self.note_faults({act for kind in kinds for act in KINDS[kind]})
 
     def automaton(self, name: str) -> Automaton:
-        """A node with its output channels."""
+        """The automaton of a node, with its output channels."""
         ports = self.setting.problem.fabric.port_numbers
         outputs: dict[int, list[int]] = {}
         for number in self.links:
@@ -65,12 +65,12 @@ class Space:
         return Automaton(name, self.nodes[name], self.channels, outputs)
 
     def note_faults(self, faults: set[Act]) -> None:
-        """What may happen, and at which places."""
+        """Note which events may happen with these kinds of faults, and at which places."""
         self.events = [event for event in self.all_events() if event.act not in FAULTS or event.act in faults]
         self.hurried, wiped, restarted = (act in faults for act in (Act.HURRY, Act.WIPE, Act.RESTART))
         self.forgetful = [*self.workers, *self.servers * (not restarted)]
         whole = [*self.workers * self.hurried, *list(self.setting.entries) * wiped, *self.servers * restarted]
-        self.apart = not (wiped or restarted)  # what happens in one slot is nothing to the others
+        self.apart = not (wiped or restarted)  # what happens in one slot does not touch the others
         self.places = places_of(self.setting, self.channels, self.links, whole)
         self.upwards = Upwards(self.channels, self.links, self.places)
         # The clock's channels lead to the places of the workers.
@@ -81,6 +81,7 @@ class Space:
                 self.place_of[[self.clock_of[place.node, self.channels[link].slot] for link in place.channels]] = number
 
     def all_events(self) -> Iterator[Event]:
+        """Every event that any kind of fault allows."""
         for act in (Act.ARRIVE, Act.LOSE, Act.DUPLICATE, Act.DELAY):
             yield from (Event(act, number) for number in self.links)
         yield from (Event(act, position) for act in OF_LATE for position in range(ENTRIES))
@@ -99,7 +100,7 @@ class Space:
         return names
 
     def check(self) -> None:
-        """What the nodes were seen to do allows to leave out what was left out. Else it is an `AssertionError`."""
+        """Raise `AssertionError` unless what the nodes were seen to do justifies every order that was left out."""
         check_places(self.places, self.automata)
         check_endpoints(self.places, self.automata, self.forgetful)
         for name in self.workers:
@@ -110,7 +111,7 @@ class Space:
     # -- states
 
     def first(self) -> States:
-        """Every worker has sent its first fragments."""
+        """The first state, (words, 1): every worker has sent its first fragments."""
         state = np.zeros((self.rounds + 1, 1), np.uint64)
         for name, automaton in self.automata.items():
             number, bursts = automaton.start()
@@ -120,25 +121,26 @@ class Space:
         return state
 
     def waiting(self, states: States, slot: int) -> dict[str, BoolArray]:
-        """Which workers have sent what is in a slot and lack its sum."""
+        """For each worker, in which states it has sent a fragment of a slot and lacks its sum, (states,)."""
         return {name: self.automata[name].awaiting[states[self.node_word[name]], slot] for name in self.workers}
 
     def someone_waits(self, states: States, slot: int) -> BoolArray:
+        """In which states some worker lacks the sum of what it has sent in a slot, (states,)."""
         waits: BoolArray = np.logical_or.reduce(list(self.waiting(states, slot).values()))
         return waits
 
     def silent(self, states: States, slot: int) -> BoolArray:
-        """Nothing of a slot is on its way but what is late."""
+        """In which states nothing of a slot is on its way, except packets that were held back: (states,)."""
         filled: BoolArray = np.logical_or.reduce(states[self.of_slot[slot]] != 0)
         return ~filled
 
     def rounds_of(self, states: States, slot: int) -> Words:
-        """How many rounds of timeouts have passed in which nobody learned a sum of the slot."""
+        """The number of rounds of timeouts in which nobody has learned a sum of the slot, (states,)."""
         rounds: Words = states[self.rounds] >> BYTE * np.uint64(slot) & np.uint64(0xFF)
         return rounds
 
     def stuck(self, states: States) -> BoolArray:
-        """Time passes, and no one learns anything."""
+        """In which states no worker has learned anything for `PATIENCE` rounds of timeouts, (states,)."""
         stuck = np.zeros(states.shape[1], np.bool_)
         for slot in range(self.setting.slots):
             late = self.rounds_of(states, slot) >= PATIENCE
@@ -146,7 +148,7 @@ class Space:
         return stuck
 
     def over(self, states: States) -> BoolArray:
-        """Every worker has every sum, and nothing is on its way."""
+        """In which states every worker has every sum and nothing is on its way, (states,)."""
         lacks = [self.automata[name].unfinished[states[self.node_word[name]]] for name in self.workers]
         more = [*(states[channel] != 0 for channel in self.links), states[self.late] != 0]
         over: BoolArray = ~np.logical_or.reduce([*lacks, *more])
@@ -155,12 +157,12 @@ class Space:
     # -- what is enough to try
 
     def chosen(self, states: States) -> tuple[Numbers, Numbers]:
-        """The place, and the slot, at which it is enough to go on; or -1."""
+        """The place and the slot, (states,) each, at which it is enough to go on; -1 where all places must be tried."""
         filled = states[: len(self.channels)] != 0
         nowhere = np.full(filled.shape[1], -1)
         if not self.ordered:
             return nowhere, nowhere
-        if self.hurried:  # a worker may send again at any time: nobody is mute
+        if self.hurried:  # a worker may send again at any time, so nobody is mute
             return chosen_places(self.places, filled, np.zeros_like(filled)), nowhere
         late = np.zeros_like(filled)
         for entry in entries_of(states[self.late]):
@@ -174,14 +176,17 @@ class Space:
         return chosen_places(self.places, filled, self.upwards.dry(filled, late, mute)), slots
 
     def first_slot(self, states: States, busy: BoolArray) -> Numbers:
-        """The first slot in which something may happen."""
+        """The first slot in which something may happen, (states,); -1 for none."""
         first = np.full(states.shape[1], -1)
         for slot in reversed(range(self.setting.slots)):
             first[np.logical_or.reduce(busy[self.of_slot[slot]]) | self.someone_waits(states, slot)] = slot
         return first
 
     def step(self, channel: int, states: States, packets: Words) -> BoolArray:
-        """Packets come out of a channel; whether they made a node take a wrong sum for complete."""
+        """Let `packets[state]` come out of a channel into its node; changes `states` in place.
+
+        Returns where that made the node take a wrong sum for complete, (states,).
+        """
         target = self.channels[channel].target
         automaton, word = self.automata[target], self.node_word[target]
         before = states[word].copy()
@@ -195,5 +200,5 @@ class Space:
         return wrong
 
     def reset_rounds(self, states: States, slot: int, where: BoolArray | slice = slice(None)) -> None:
-        """Something of the slot has changed: patience counts from here."""
+        """Count rounds of timeouts of a slot from 0 again, because something of it has changed."""
         states[self.rounds, where] &= ~(np.uint64(0xFF) << BYTE * np.uint64(slot))

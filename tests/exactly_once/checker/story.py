@@ -25,7 +25,7 @@ def story(space: Space, events: Sequence[Event]) -> str:
 
 
 def sentences(space: Space, event: Event, states: States) -> Iterator[str]:
-    """What an event makes of one state."""
+    """What happens when an event comes to one state, a clause at a time."""
     if event.act is Act.EXPIRE:
         yield f"slot {event.at}: {event.act.value}"
     elif event.act is Act.HURRY:
@@ -47,7 +47,7 @@ def sentences(space: Space, event: Event, states: States) -> Iterator[str]:
 
 
 def carried(space: Space, event: Event, states: States) -> tuple[int, int]:
-    """Channel and number of the packet that an event is about."""
+    """The channel and the number of the packet that an event is about."""
     if event.act in OF_LATE:
         entry = int(entries_of(states[space.late])[event.at, 0])
         return entry >> 8, entry & 0xFF
@@ -55,7 +55,7 @@ def carried(space: Space, event: Event, states: States) -> tuple[int, int]:
 
 
 def words(space: Space, packet: bytes) -> str:
-    """A packet, told by what it stands for."""
+    """A packet in words: its kind, fragment and sender, and what its flags say."""
     if packet == TIMEOUT:
         return "timeout"
     ina = head_in(packet)

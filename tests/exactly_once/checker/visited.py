@@ -1,4 +1,4 @@
-"""States that were visited, by their fingerprints, and how each was reached first."""
+"""The states that were visited: their fingerprints, and how each was reached first."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ Prints = NDArray[np.uint64]
 
 @dataclass
 class Batch:
-    """States, and where each comes from: the number of another state and an event's."""
+    """States, (words, n), and for each the number of the state and of the event that it comes from, (n,)."""
 
     states: States
     parents: NDArray[np.int64]
     events: NDArray[np.int16]
 
     def where(self, mask: NDArray[np.generic]) -> Batch:
+        """The states under a mask, or at these indices."""
         return Batch(self.states[:, mask], self.parents[mask], self.events[mask])
 
 
@@ -34,7 +35,7 @@ class History:
         self.count = 0
 
     def add(self, batch: Batch) -> NDArray[np.int64]:
-        """The numbers of the batch's states."""
+        """Add a batch of visited states, and return their numbers, (n,)."""
         self.starts.append(self.count)
         self.parents.append(batch.parents.astype(np.int32))
         self.events.append(batch.events)
@@ -42,7 +43,7 @@ class History:
         return np.arange(self.starts[-1], self.count)
 
     def events_to(self, number: int) -> list[int]:
-        """The events, by number, that lead from the first state to this one."""
+        """The numbers of the events that lead from the first state to this one."""
         events: list[int] = []
         while number > 0:
             part = bisect_right(self.starts, number) - 1
@@ -54,14 +55,15 @@ class History:
 class Seen:
     """64-bit fingerprints of states, in sorted runs of growing size.
 
-    Two states with one fingerprint would be taken for one: for a hundred million states the chance is 3 in 10,000.
+    Two states with the same fingerprint are taken for one. Among a hundred million states the chance of that is 3 in
+    10,000.
     """
 
     def __init__(self) -> None:
         self.runs: list[Prints] = []
 
     def unseen(self, prints: Prints) -> NDArray[np.int64]:
-        """Where those stand that were not seen before, each once."""
+        """The indices of the fingerprints that were not seen before; of equal ones, the first."""
         unique, first = np.unique(prints, return_index=True)
         new = np.ones(len(unique), np.bool_)
         for run in self.runs:
@@ -70,6 +72,7 @@ class Seen:
         return np.sort(first[new])
 
     def add(self, prints: Prints) -> None:
+        """Note fingerprints, none of which was seen before."""
         run = np.sort(prints)
         while self.runs and len(self.runs[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate((self.runs.pop(), run)), kind="stable")
@@ -78,7 +81,7 @@ class Seen:
 
 
 def fingerprints(states: States) -> Prints:
-    """Every bit of a state's words moves every bit of its fingerprint."""
+    """A hash of the words of each state, (states,)."""
     prints = np.zeros(states.shape[1], np.uint64)
     for word in states:
         prints ^= word

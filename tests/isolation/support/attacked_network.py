@@ -1,4 +1,4 @@
-"""A network in this process in which hosts attack, and whose endpoints hear what their sockets' filter lets through."""
+"""A network in this process in which hosts attack; its endpoints hear only what their sockets' filter accepts."""
 
 from __future__ import annotations
 
@@ -28,15 +28,19 @@ from traffic.sockets.socket_filter import (
 from traffic.wire.packet_format import Event
 
 PER_ROUND = 2
-"""Hostile frames of each host, which makes some 10 Mbit/s."""
+"""How many hostile frames each host sends in a round of the network, which makes some 10 Mbit/s."""
 DIFFERENT = 800
+"""How many different frames an attack has."""
 STALL_S = 5.0
-"""Of the network's own time."""
+"""After this time of the network's own without a result a run has failed."""
 Filter = Sequence[tuple[int, int, int, int]]
 
 
 class AttackedNetwork(InProcessNetwork):
-    """`attackers[host]` are the frames that it sends, without end. Counts what endpoints' sockets refuse."""
+    """`attackers[host]` are the frames that a host sends, without end.
+
+    `accepted`: the filter of endpoints' sockets; `refused`: how many packets it has kept from them.
+    """
 
     def __init__(self, problem: Problem, plan: Plan, accepted: Filter = INA_FILTER) -> None:
         super().__init__(problem.fabric, entries(problem, plan))
@@ -45,19 +49,21 @@ class AttackedNetwork(InProcessNetwork):
         self.per_round = PER_ROUND
 
     def advance(self) -> None:
+        """Let a round pass, in which attackers send."""
         for host, frames in self.attackers.items():
             for _ in range(self.per_round):
                 self.leave(host, next(frames))
         super().advance()
 
     def receive(self) -> Packets:
+        """What has arrived and the filter accepts."""
         heard = [(host, packet) for host, packet in self.arrived if passes(self.accepted, packet)]
         self.refused += len(self.arrived) - len(heard)
         self.arrived = heard
         return super().receive()
 
     def rejected(self) -> dict[tuple[str, str], int]:
-        """By switch and the neighbour they came from, the packets that were not admitted."""
+        """The number of packets that were not admitted, by switch and the neighbour that they came from."""
         found: dict[tuple[str, str], int] = {}
         for name, switch in self.switches.items():
             counts = switch.read_counter(REJECTED)[0]
@@ -67,7 +73,7 @@ class AttackedNetwork(InProcessNetwork):
 
 
 def passes(program: Filter, packet: bytes) -> bool:
-    """Whether a socket with this filter hears a packet: classic BPF, of which the kernel's sockets know more."""
+    """Whether a socket with this filter hears a packet: an interpreter of the part of classic BPF that filters use."""
     accumulator = line = 0
     while True:
         code, if_true, if_false, operand = program[line]
@@ -109,4 +115,5 @@ def run(
 
 
 def exact_by_job(measured: Measured) -> Mapping[int, bool | None]:
+    """Whether all sums of each job are exact."""
     return {job: measured.of_job(job).exact for job in sorted({each.job for each in measured.iterations})}

@@ -1,7 +1,7 @@
 """A network in memory with its own clock: hosts, and switches that aggregate by the rules of the data plane.
 
-A plain model, packet by packet, that shares no code with the P4 program or its targets: routes are
-walked on the plan's branches, sums are Python's. It loses, repeats and delays packets on request.
+It is a plain model, packet by packet, that shares no code with the P4 program or its targets: packets follow the plan's
+branches, and Python adds sums. It loses, repeats and delays packets on request.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Key = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Faults:
-    """Chances per hop, and the most that a hop may delay a packet beyond its due."""
+    """The chances that a hop loses or repeats a packet, and the most, in seconds, by which it delays one."""
 
     lose: float = 0.0
     repeat: float = 0.0
@@ -37,6 +37,8 @@ class Faults:
 
 @dataclass
 class Slot:
+    """What a slot holds: the fragment `seq` of the (job, tree) `owner`, and the sum over some of its children."""
+
     owner: tuple[int, int]
     seq: int
     children: set[int]
@@ -47,6 +49,8 @@ class Slot:
 
 @dataclass(order=True)
 class Arrival:
+    """A packet that comes to a host, or, while `host` is -1, to node `position` on the branch of its label."""
+
     at: float
     order: int
     tree: int = field(compare=False)
@@ -57,7 +61,10 @@ class Arrival:
 
 
 class ModelPorts:
-    """`Ports` over the model; `now` moves only by `sleep`."""
+    """`Ports` over the model; its clock moves only when somebody sleeps.
+
+    `accept`: how many packets of each host one `send` takes at most. `counts`: what switches and servers have seen.
+    """
 
     def __init__(self, layout: StreamLayout, faults: Faults, hop_s: float = 0.0002, accept: int = 1 << 30) -> None:
         self.layout, self.faults, self.hop_s, self.accept = layout, faults, hop_s, accept
@@ -72,18 +79,23 @@ class ModelPorts:
     # -- as `Ports`
 
     def now(self) -> float:
+        """The clock."""
         return self.clock
 
     def sleep(self, seconds: float) -> None:
+        """Move the clock."""
         self.clock += seconds
 
     def problems(self) -> Mapping[str, int]:
+        """None: a model meets no problems."""
         return {}
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
+        """Put the packets that hosts may send on their way."""
         return [self.send_batch(batch) for batch in batches]
 
     def send_batch(self, batch: Outgoing) -> IntArray:
+        """Put the packets of one batch on their way; returns how many each host accepted, (hosts,)."""
         accepted = np.minimum(batch.counts, self.accept)
         heads, rows = batch.heads, batch.rows
         frames = np.empty(len(rows), FRAME)
@@ -97,6 +109,7 @@ class ModelPorts:
         return accepted
 
     def receive(self) -> Packets:
+        """Let everything happen that is due, and return what has come to hosts."""
         frames, hosts = [np.zeros(0, FRAME)], []
         while self.events and self.events[0].at <= self.clock:
             arrival = heapq.heappop(self.events)
@@ -111,7 +124,7 @@ class ModelPorts:
     # -- packets on their way
 
     def later(self, arrival: Arrival) -> None:
-        """One hop: perhaps lost, perhaps twice, perhaps overtaken."""
+        """Take a packet over one hop, on which faults may lose, repeat or delay it."""
         for _ in range(2 if self.random.random() < self.faults.repeat else 1):
             if self.random.random() >= self.faults.lose:
                 self.order += 1
@@ -119,6 +132,7 @@ class ModelPorts:
                 heapq.heappush(self.events, replace(arrival, at=at, order=self.order, frame=arrival.frame.copy()))
 
     def launch(self, frame: Frames) -> None:
+        """Send a frame, (1,), from its host: a gradient along its branch, anything else to hosts."""
         ina = frame["ina"][0]
         tree = int(self.layout.tree_index(ina["job"].astype(np.int64), ina["tree"].astype(np.int64)))
         if ina["kind"] == Kind.GRADIENT:
@@ -133,7 +147,7 @@ class ModelPorts:
             self.later(Arrival(self.clock, 0, tree, 0, 0, frame, host))
 
     def at_node(self, arrival: Arrival) -> None:
-        """A gradient has come to the next node of its label's branch."""
+        """Let a gradient come to the next node of its label's branch."""
         tree = self.layout.parts[arrival.tree].tree
         path = tree.branch_of[arrival.label].path
         position = arrival.position + 1
@@ -150,7 +164,7 @@ class ModelPorts:
             self.later(Arrival(arrival.at, 0, arrival.tree, parent, 0, frame))
 
     def aggregate(self, aggregator: Aggregator, arrival: Arrival) -> list[Frames]:
-        """What leaves the aggregator; it goes on along the aggregator's own branch, whatever its label is."""
+        """What leaves the aggregator because of a packet. It follows the aggregator's own branch whatever its label."""
         frame = arrival.frame
         ina = frame["ina"]
         flags, label = int(ina["flags"][0]), int(ina["label"][0])
@@ -175,7 +189,7 @@ class ModelPorts:
         return [self.leave(key, aggregator, frame)] if len(aggregator.children) == 1 else []
 
     def join(self, key: Key, aggregator: Aggregator, frame: Frames, child: int | None) -> list[Frames]:
-        """A packet of the fragment that the slot holds."""
+        """What leaves the aggregator because of a packet of the fragment that the slot holds."""
         slot, again = self.slots[key], bool(frame["ina"]["flags"][0] & Flag.RETRANSMITTED)
         if child is None or child in slot.children:
             if again:
@@ -188,12 +202,13 @@ class ModelPorts:
         return [self.leave(key, aggregator, frame)] if full or again else []
 
     def add(self, slot: Slot, frame: Frames) -> None:
+        """Add a frame to the sum of a slot, in 32 bits; notes an overflow."""
         exact = slot.sums + frame["values"][0]
         slot.sums = exact.astype(np.int32).astype(np.int64)
         slot.overflow |= bool((slot.sums != exact).any())
 
     def leave(self, key: Key, aggregator: Aggregator, frame: Frames) -> Frames:
-        """The slot's sum takes the packet's place."""
+        """The packet with the slot's sum in place of its values; the slot is free."""
         slot = self.slots.pop(key)
         ina = frame["ina"]
         complete = len(slot.children) == len(aggregator.children)

@@ -28,13 +28,14 @@ def two_level_fabric(workers: int, servers: int) -> Fabric:
 
 
 def leaf_of(worker: int) -> str:
+    """The leaf of a worker."""
     return f"leaf{1 + worker % 2}"
 
 
 def tree_of(
     number: int, workers: Sequence[str], root: str, levels: int, *, slots: int, first_slot: int = 0
 ) -> AggregationTree:
-    """Levels of aggregation: 0 none, 1 at the leaves, 2 at the leaves and the spine. Labels: workers from 1."""
+    """A tree with levels of aggregation: 0 none, 1 at the leaves, 2 also at the spine. Workers have labels from 1."""
     labels = {i + 1: name for i, name in enumerate(workers)}
     leaves = {
         leaf: [label for label, name in labels.items() if leaf_of(int(name[1:])) == leaf] for leaf in ("leaf1", "leaf2")
@@ -59,6 +60,7 @@ def tree_of(
 
 
 def plan_of(shards: Sequence[Shard]) -> Plan:
+    """A plan of these shards."""
     return Plan("by hand", "two-level", tuple(shards), SolverOutcome("heuristic", 0.0))
 
 
@@ -72,7 +74,7 @@ def one_job(
     iterations: int = 1,
     rate_bps: float = RATE_BPS,
 ) -> tuple[Problem, Plan]:
-    """One job with a shard per PS; the last fragment is not full."""
+    """A problem with one job and its plan, which has a shard for each PS; the last fragment is not full."""
     names = tuple(f"w{i}" for i in range(workers))
     roots = tuple(f"ps{i}" for i in range(servers))
     job = Job(1, names, roots, fragments * 4 * FRAGMENT.values - 8, iterations=iterations)
