@@ -91,11 +91,9 @@ def packets(problem: Problem, place: Mapping[int, tuple[int, int]]) -> Iterator[
     """The sender and the frame of each fragment, in order; `place[fragment]` is its tree and sequence number there."""
     hosts = {host.name: host for host in host_ports_of(problem.fabric)}
     for label, fragment in ORDER:
-        frame = new_frames(1, src_mac=hosts[WORKERS[label]].mac, dst_mac=hosts["ps"].mac,
-                           src_ip=hosts[WORKERS[label]].ipv4, dst_ip=hosts["ps"].ipv4)  # fmt: skip
-        ina = frame["ina"]
-        ina["kind"], ina["job"], ina["label"], ina["workers"] = Kind.GRADIENT, 1, label, 1
-        ina["tree"], ina["seq"] = place[fragment]
+        source, server, (tree, seq) = hosts[WORKERS[label]], hosts["ps"], place[fragment]
+        ina = {"kind": Kind.GRADIENT, "job": 1, "tree": tree, "label": label, "seq": seq, "workers": 1}
+        frame = new_frames(1, src_mac=source.mac, dst_mac=server.mac, src_ip=source.ipv4, dst_ip=server.ipv4, ina=ina)
         frame["values"] = np.int32(1) << 4 * label
         yield WORKERS[label], frame.tobytes()
 
