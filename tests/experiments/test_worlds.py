@@ -56,7 +56,9 @@ class ForgetfulWorld(InProcessWorld):
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[InProcessNetwork]:
+        assert wiring.interconnect is None
         yield ForgetfulNetwork(fabric, installed)
+        progress(1.0)
 
 
 def test_a_new_world_is_known_to_all_that_runs_plans(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,10 @@ arrived or are done, is no faster: each job meets its own plan whether or not it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.core.evaluate import JobPrediction, Prediction
-from planner.core.plan import Plan
+from planner.core.evaluate import Prediction
 from traffic.measure.measured import Measured
 
 TOTAL = "total"
