@@ -78,6 +78,7 @@ class Workers:
         self.next = streams.count.copy()
         self.first_seq = np.full(count, options.first_seq, np.int64)
         self.credit = np.zeros(count)
+        self.free_to_go_on = np.zeros(count, np.bool_)  # after what was sent last
         self.refilled_at = np.zeros(count)
         self.newest = np.full(count, -1, np.int64)  # fragment of this iteration with a result
         self.sendings = np.zeros(count, np.int64)
@@ -159,6 +160,7 @@ class Workers:
         batch = self.choose(now)
         self.chosen, self.chosen_at = batch, now
         if not batch.stream.size:
+            self.free_to_go_on = self.has_room()
             return None
         counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
         rows = self.layout.streams.first_row[batch.stream] + batch.fragment
@@ -169,14 +171,19 @@ class Workers:
         """So many packets of each host were due, so many were sent."""
         self.refused += counts - accepted
         batch = self.chosen
-        if (counts == accepted).all():
-            self.note_sent(batch, self.chosen_at)
-            return
-        sent = is_prefix(counts, accepted)
-        self.note_sent(Batch(batch.stream[sent], batch.fragment[sent], batch.again[sent]), self.chosen_at)
+        if not (counts == accepted).all():
+            sent = is_prefix(counts, accepted)
+            batch = Batch(batch.stream[sent], batch.fragment[sent], batch.again[sent])
+        self.note_sent(batch, self.chosen_at)
+        self.free_to_go_on = self.has_room()
+
+    def has_room(self) -> BoolArray:
+        """Streams that have fragments left and whose window lets them send the next one."""
+        room: BoolArray = (self.next < self.layout.streams.count) & (self.next < self.base + self.windows.whole())
+        return room
 
     def refill(self, now: float) -> None:
-        """Token buckets. What a stream could have sent and did not, beyond its bucket, is lateness."""
+        """Token buckets. What a stream that was free to go on has not sent, beyond its bucket, is lateness."""
         streams = self.layout.streams
         if not self.options.paced:
             self.credit = streams.in_flight.astype(np.float64)
@@ -185,8 +192,7 @@ class Workers:
         started = ~np.isnan(self.refilled_at)
         self.credit = np.where(started, self.credit + (now - self.refilled_at) * streams.rate_fps, 1)
         self.refilled_at[:] = now
-        waits = (self.next < streams.count) & (self.next < self.base + self.windows.whole())
-        self.late_s += np.where(waits, np.maximum(self.credit - depth, 0), 0) / streams.rate_fps
+        self.late_s += np.where(self.free_to_go_on, np.maximum(self.credit - depth, 0), 0) / streams.rate_fps
         np.minimum(self.credit, depth, out=self.credit)
 
     def choose(self, now: float) -> Batch:

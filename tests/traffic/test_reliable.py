@@ -97,6 +97,14 @@ def test_rate_is_the_planned_one() -> None:
     assert not measured.late_s
 
 
+def test_a_worker_that_waits_for_lost_packets_is_not_late() -> None:
+    """Its window is closed until a time-out, so that no processor could have sent more."""
+    problem, plan = one_job(workers=4, levels=2, fragments=800, rate_bps=4e6, slots=512)
+    measured, _, _ = run(problem, plan, Faults(lose=0.02, seed=3), tick_s=0.004)
+    assert measured.retransmissions > 100
+    assert not measured.late_s
+
+
 EXAMPLES = st.builds(
     one_job,
     workers=st.integers(1, 5),
