@@ -24,7 +24,7 @@ class Perceptron:
         self.parameters = sum(rows * columns for rows, columns in self.shapes)
 
     def initial(self, seed: int) -> FloatArray:
-        """First parameters: weights of variance 2 / inputs, so that signals keep their size through ReLUs; biases are 0."""
+        """First parameters: weights of variance 2 / inputs, so that signals keep their size through ReLUs; biases 0."""
         random, vector = np.random.default_rng(seed), np.zeros(self.parameters)
         for layer in self.layers(vector):
             layer[:-1] = random.normal(0, np.sqrt(2 / (len(layer) - 1)), layer[:-1].shape)
