@@ -16,6 +16,17 @@ from typing import Self
 
 import numpy as np
 
+from planner.install.program import (
+    ADMISSION,
+    ADMIT,
+    AGGREGATE,
+    AGGREGATION,
+    FORWARD,
+    IPV4_ROUTE,
+    PIPELINE,
+    SEND,
+    SET_PIPELINE,
+)
 from switch.entries import SwitchEntries, TableEntry
 from switch.targets import Target
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
@@ -51,13 +62,13 @@ def chain(length: int) -> Fabric:
 def entries_of(number: int, server_ipv4: int) -> SwitchEntries:
     """Entries of the switch at place `number`, from 1: it aggregates its children under the label 100 + number."""
     children = {1: 1, 2: 2} if number == 1 else {100 + number - 1: 1}
-    tables = [TableEntry("InaIngress.pipeline", (port,), "InaIngress.set_pipeline", (0,)) for port in (1, 2, 3)]
+    tables = [TableEntry(PIPELINE, (port,), SET_PIPELINE, (0,)) for port in (1, 2, 3)]
     for bit, (label, port) in enumerate(children.items()):
         own = (1 << bit, (1 << len(children)) - 1, 0, SLOTS, 100 + number, SLOTS, 0)
-        tables.append(TableEntry("InaIngress.admission", (port, Kind.GRADIENT, JOB, TREE, label), "InaIngress.admit"))
-        tables.append(TableEntry("InaIngress.aggregation", (0, JOB, TREE, label), "InaIngress.aggregate", own))
-    tables.append(TableEntry("InaIngress.forward", (JOB, TREE, 100 + number), "InaIngress.send", (3,)))
-    tables.append(TableEntry("InaIngress.ipv4_route", (server_ipv4,), "InaIngress.send", (3,)))
+        tables.append(TableEntry(ADMISSION, (port, Kind.GRADIENT, JOB, TREE, label), ADMIT))
+        tables.append(TableEntry(AGGREGATION, (0, JOB, TREE, label), AGGREGATE, own))
+    tables.append(TableEntry(FORWARD, (JOB, TREE, 100 + number), SEND, (3,)))
+    tables.append(TableEntry(IPV4_ROUTE, (server_ipv4,), SEND, (3,)))
     return SwitchEntries(f"s{number}", tuple(tables))
 
 

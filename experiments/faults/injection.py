@@ -101,7 +101,7 @@ class Injection:
         return layout, self.ports
 
     def act(self, loop: Loop, now: float) -> None:
-        """Have happen what is due."""
+        """Apply every fault event whose time has come."""
         self.check()
         for event in [event for event in self.pending if event.at.has_come(loop, now)]:
             self.pending.remove(event)

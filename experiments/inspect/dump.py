@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from experiments.inspect.contents import Contents, Selection, Values, as_document, attach, read, short
+from planner.install.program import EVENTS, LOST, RECEIVED, REPLICATED, SENT, SLOT_BITMAP
 from switch.entries import MulticastGroup, TableEntry
 from switch.program.pipelines import Table
 from switch.program.program import Program
@@ -25,10 +26,8 @@ ROWS = 20
 ADDRESSES = ("hdr.ipv4.src", "hdr.ipv4.dst")
 LARGE = 1 << 32
 """Numbers from here on are shown in hexadecimal: they are bitmaps."""
-SLOT_BITMAP = "InaIngress.slot_bitmap"
 SUM = "sum"
-EVENTS = "InaIngress.events"
-PORT_COUNTERS = ("InaIngress.received", "InaEgress.sent", "InaEgress.replicated", "InaEgress.lost")
+PORT_COUNTERS = (RECEIVED, SENT, REPLICATED, LOST)
 
 Section = tuple[str, Iterable[str]]
 

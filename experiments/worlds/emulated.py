@@ -11,6 +11,7 @@ from pathlib import Path
 from experiments.inspect.capture import Counts, Place, capturing
 from experiments.worlds.threads import Threads
 from experiments.worlds.world import Endpoints, Feature, Wiring
+from planner.install.program import RECEIVED
 from switch.circuit_switch import CircuitSwitch, circuit_class
 from switch.entries import Entries
 from switch.targets import TARGETS, Target, choose_target
@@ -117,7 +118,7 @@ class EmulatedNetwork:
     def settle(self, switch: str) -> None:
         """Wait until the program has received nothing more for `QUIET_S`."""
         before = -1
-        while (received := int(self.switches[switch].read_counter("InaIngress.received")[0].sum())) != before:
+        while (received := int(self.switches[switch].read_counter(RECEIVED)[0].sum())) != before:
             before = received
             time.sleep(QUIET_S)
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from experiments.inspect.capture import Counts, Place
 from experiments.worlds.world import Endpoints, Feature, Wiring
+from planner.install.program import EVENTS
 from switch.entries import Entries
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
@@ -216,7 +217,7 @@ class InProcessNetwork:
 
     def events(self, switch: str) -> list[int]:
         """How often each event of the P4 program happened at a switch, by its number."""
-        return [int(count) for count in self.switches[switch].read_counter("InaIngress.events")[0]]
+        return [int(count) for count in self.switches[switch].read_counter(EVENTS)[0]]
 
 
 @dataclass(frozen=True)

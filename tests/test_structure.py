@@ -1,0 +1,106 @@
+"""The house keeps its order: nothing imports up or round, and no file and no function grows too long to take in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FLOORS = ("topo", "switch", "planner", "traffic", "experiments")
+"""The packages from the ground up: each imports from itself and from those before it."""
+LONGEST_FILE, LONGEST_FUNCTION = 400, 40
+LONG_FUNCTION, MOST_LONG_FUNCTIONS = 30, 10
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module by its dotted name; a package's is that of its `__init__`. Planners of one's own are not counted."""
+    found = {}
+    for path in (path for package in FLOORS for path in (ROOT / package).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if not name.startswith("planner.own."):
+            found[name] = ast.parse(path.read_text())
+    return found
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    """The modules that a module imports anywhere, and those whose names it has as texts, for `import_module`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in modules() else node.module
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ":" in node.value:
+            yield node.value.partition(":")[0]  # module:attribute, as targets are named
+
+
+@cache
+def graph() -> nx.DiGraph[str]:
+    """An edge from every module to each one that it imports."""
+    found: nx.DiGraph[str] = nx.DiGraph()
+    for name, tree in modules().items():
+        found.add_edges_from((name, other) for other in imports(tree) if other in modules() and other != name)
+    return found
+
+
+def room(name: str, depth: int) -> str:
+    """The folder of a module, as far as `depth` levels down."""
+    return ".".join(name.split(".")[:-1][:depth]) or name
+
+
+def rooms(depth: int) -> nx.DiGraph[str]:
+    """An edge from every folder to each other one that its files import from; folders within one another are one."""
+    found: nx.DiGraph[str] = nx.DiGraph()
+    for name, other in graph().edges:
+        one, two = room(name, depth), room(other, depth)
+        if one != two and not f"{one}.".startswith(f"{two}.") and not f"{two}.".startswith(f"{one}."):
+            found.add_edge(one, two)
+    return found
+
+
+def circles(of: nx.DiGraph[str]) -> list[list[str]]:
+    return [sorted(circle) for circle in nx.strongly_connected_components(of) if len(circle) > 1]
+
+
+def test_no_module_imports_in_a_circle() -> None:
+    assert circles(graph()) == []
+
+
+@pytest.mark.parametrize("depth", range(1, 6))
+def test_no_rooms_import_each_other(depth: int) -> None:
+    assert circles(rooms(depth)) == []
+
+
+def test_packages_import_only_from_those_below() -> None:
+    up = [
+        (name, other)
+        for name, other in graph().edges
+        if FLOORS.index(name.split(".")[0]) < FLOORS.index(other.split(".")[0])
+    ]
+    assert up == []
+
+
+def test_planners_know_of_switches_only_what_entries_are() -> None:
+    known = {other for name, other in graph().edges if name.startswith("planner.") and other.startswith("switch")}
+    assert known == {"switch.entries"}
+
+
+def test_files_and_functions_are_not_too_long_to_take_in() -> None:
+    files = {name: (tree.body[-1].end_lineno or 0) if tree.body else 0 for name, tree in modules().items()}
+    assert [name for name, lines in files.items() if lines > LONGEST_FILE] == []
+    functions = {
+        f"{name}.{node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert [name for name, lines in functions.items() if lines > LONGEST_FUNCTION] == []
+    assert len([name for name, lines in functions.items() if lines > LONG_FUNCTION]) <= MOST_LONG_FUNCTIONS
