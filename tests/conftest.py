@@ -19,6 +19,10 @@ def missing_for_root() -> str | None:
     return None if shutil.which("mnexec") else "needs Mininet (mnexec is not installed)"
 
 
+def missing_for_compiler() -> str | None:
+    return None if shutil.which("clang") or shutil.which("cc") else "needs a C compiler"
+
+
 def missing_for_bmv2() -> str | None:
     if shutil.which("simple_switch") is None:
         return "needs BMv2 (simple_switch is not installed)"
@@ -42,7 +46,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    reasons = {"root": missing_for_root(), "bmv2": missing_for_bmv2()}
+    reasons = {"root": missing_for_root(), "bmv2": missing_for_bmv2(), "compiler": missing_for_compiler()}
     for item in items:
         for tier, reason in reasons.items():
             if reason and item.get_closest_marker(tier):

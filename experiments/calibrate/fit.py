@@ -17,13 +17,13 @@ from experiments.calibrate.cache import Fit, default_file, load_fits, save_fit, 
 from experiments.calibrate.capacity import hosts_at_work, planned_load
 from experiments.calibrate.trials import Trial, TrialNetwork
 from experiments.run.progress import working
+from experiments.worlds.emulated import EmulatedWorld
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.policies import DEFAULT_POLICY
 from planner.core.problem import Problem
 from planner.trees.headroom import as_run
 from planner.trees.under_policy import with_policy
-from switch.targets import Target
 from topo.errors import MachineError, PlanError
 from traffic.measure.verdict import VALID
 
@@ -53,7 +53,7 @@ FOUND: dict[tuple[str, str, int, float], tuple[float, Fitted]] = {}
 """What this process has found, by target, fabric, hosts at work and described rate: packets/s asked for, the fit."""
 
 
-def fit(problem: Problem, plans: Mapping[str, Plan], target: Target, console: Console, *, panel: bool) -> Fitted:
+def fit(problem: Problem, plans: Mapping[str, Plan], world: EmulatedWorld, console: Console, *, panel: bool) -> Fitted:
     """The scale for all these plans. With `panel` the optical links go through one circuit switch.
 
     What this process has found for a network holds for all plans of it that ask no more of the machine.
@@ -61,16 +61,16 @@ def fit(problem: Problem, plans: Mapping[str, Plan], target: Target, console: Co
     """
     rates = round_rates(fastest_bps(problem))
     plan = simplest(problem, heaviest(problem, plans))
-    network, asked = (target.name, problem.fabric.name, hosts_at_work(problem), rates[0]), packets(problem, plan)
+    network, asked = (world.name, problem.fabric.name, hosts_at_work(problem), rates[0]), packets(problem, plan)
     if network in FOUND and FOUND[network][0] >= asked:
         return FOUND[network][1]
-    first = first_rung(problem, target, rates)
+    first = first_rung(problem, world.name, rates)
     with (
-        working(console, f"{problem.fabric.name}: finding the link rates that {target.name} carries here"),
-        TrialNetwork(problem, plan, target, PROBE_S, panel=panel) as bed,
+        working(console, f"{problem.fabric.name}: finding the link rates that {world.name} carries here"),
+        TrialNetwork(problem, plan, world, PROBE_S, panel=panel) as bed,
     ):
         found = rates[climb(lambda rung: bed.trial(MARGIN * rates[rung] / rates[0]), first, len(rates))]
-    kept = Fit(target.name, problem.fabric.name, hosts_at_work(problem), found)
+    kept = Fit(world.name, problem.fabric.name, hosts_at_work(problem), found)
     save_fit(default_file(), this_machine(), kept)
     FOUND[network] = asked, Fitted(found / rates[0], found)
     return FOUND[network][1]
@@ -109,10 +109,10 @@ def packets(problem: Problem, plan: Plan) -> float:
     return load.endpoint_pps + load.switch_pps
 
 
-def first_rung(problem: Problem, target: Target, rates: Sequence[float]) -> int:
+def first_rung(problem: Problem, target: str, rates: Sequence[float]) -> int:
     """Where to begin: what was kept of this network, else what the target is known for."""
-    kept = kept_rate(problem, target.name)
-    begin_bps = rates[0] * FIRST_SHARE.get(target.name, 1.0) if kept is None else kept
+    kept = kept_rate(problem, target)
+    begin_bps = rates[0] * FIRST_SHARE.get(target, 1.0) if kept is None else kept
     return next((rung for rung, rate in enumerate(rates) if rate <= begin_bps), len(rates) - 1)
 
 

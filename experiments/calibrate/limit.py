@@ -65,14 +65,14 @@ def first_scale(bed: TrialNetwork) -> float:
     """Where this machine should be full, by what is known of it."""
     load = planned_load(bed.problem, evaluate(bed.problem, bed.plan))
     known = load_capacities(default_file(), this_machine())
-    return (nearest(known, bed.target.name, hosts_at_work(bed.problem)) or A_GUESS).carried_share(load)
+    return (nearest(known, bed.world.name, hosts_at_work(bed.problem)) or A_GUESS).carried_share(load)
 
 
 def keep(bed: TrialNetwork, trial: Trial) -> None:
     """For what `emulate` says before its runs, and the next calibration's start."""
     today = datetime.now(UTC).date().isoformat()
     hosts = hosts_at_work(bed.problem)
-    save_capacity(default_file(), this_machine(), Capacity(bed.target.name, hosts, trial.load, trial.busy, today))
+    save_capacity(default_file(), this_machine(), Capacity(bed.world.name, hosts, trial.load, trial.busy, today))
 
 
 def shown(bed: TrialNetwork, scale: float, console: Console) -> Trial:

@@ -21,7 +21,6 @@ from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from planner.core.shares import fragment_ranges
 from planner.install.plan_entries import entries
-from switch.targets import Target
 from topo.errors import RunError
 from topo.fabric.optical_links import patch_panel
 from topo.fabric.variations import with_scale
@@ -67,10 +66,10 @@ class TrialNetwork:
     """
 
     def __init__(
-        self, problem: Problem, plan: Plan, target: Target, run_s: float = RUN_S, *, panel: bool = False
+        self, problem: Problem, plan: Plan, world: EmulatedWorld, run_s: float = RUN_S, *, panel: bool = False
     ) -> None:
         """A trial sends for `run_s` seconds. With `panel` the optical links go through one circuit switch."""
-        self.problem, self.plan, self.target, self.run_s, self.panel = problem, plan, target, run_s, panel
+        self.problem, self.plan, self.world, self.run_s, self.panel = problem, plan, world, run_s, panel
         self.next_seq = 0
         self.setup_s = 0.0
 
@@ -80,8 +79,7 @@ class TrialNetwork:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="inakit-")))
             fabric, installed = self.problem.fabric, entries(self.problem, self.plan)
             wiring = Wiring(patch_panel(fabric) if self.panel else None, folder=folder)
-            world = EmulatedWorld(self.target.name)
-            self.network = stack.enter_context(world.up(fabric, installed, wiring, lambda _: None))
+            self.network = stack.enter_context(self.world.up(fabric, installed, wiring, lambda _: None))
             self.watched = self.network.watched()
             self._exits = stack.pop_all()
         self.setup_s = time.monotonic() - started
@@ -93,7 +91,7 @@ class TrialNetwork:
     def trial(self, scale: float) -> Trial:
         """Run at `scale` of the fabric's link rates. Raises `RunError` when a switch dies."""
         problem, plan = scaled(self.problem, self.plan, scale, self.run_s)
-        self.network.network.set_capacities(problem.fabric, patch_panel(problem.fabric) if self.panel else None)
+        self.network.set_capacities(problem.fabric, patch_panel(problem.fabric) if self.panel else None)
         self._settle()
         prediction, sampler = evaluate(problem, plan), Sampler(PATIENCE * self.run_s)
         verdict, reasons, waited = self._run(problem, plan, sampler)

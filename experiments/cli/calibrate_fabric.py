@@ -16,9 +16,8 @@ from experiments.run.planning import plan_to_run, tell_room
 from experiments.run.progress import working
 from experiments.run.record import check_results, make_new_folder, stamp
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
-from switch.targets import choose_target
+from experiments.worlds.emulated import emulated_world
 from topo.errors import InputError
-from topo.live.network import check_machine
 
 
 @dataclass(frozen=True)
@@ -33,18 +32,17 @@ class Command:
 
     def network(self, console: Console) -> TrialNetwork:
         """Plan. Raises `InakitError` before anything exists."""
-        target, problem = choose_target(self.switch), build_problem(self.fabric, self.job)
-        check_machine()
-        tell_choice(console, self.switch, target)
+        world, problem = emulated_world(self.switch), build_problem(self.fabric, self.job)
+        tell_choice(console, self.switch, world.name)
         with working(console, f"{problem.fabric.name}: planning"):
             run = plan_to_run(problem, self.planner, self.seed)
         hosts, switches = len(problem.fabric.hosts), len(problem.fabric.switches)
         console.print(
-            f"{problem.fabric.name}: {switches} switches, {hosts} hosts; {self.planner} on {target.name}",
+            f"{problem.fabric.name}: {switches} switches, {hosts} hosts; {self.planner} on {world.name}",
             highlight=False,
         )
         tell_room(console, self.planner, run)
-        return TrialNetwork(problem, run.plan, target)
+        return TrialNetwork(problem, run.plan, world)
 
 
 def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -78,8 +78,8 @@ class FabricOptions(ShapeOptions):
 
     def choice(self, seed: int) -> FabricChoice:
         """The fabric that is chosen; `seed` decides what is random in it."""
-        size = (self.topo, self.k, self.leaves, self.spines, self.hosts_per_leaf)
-        return FabricChoice(*size, self.capacity, self.ina, self.pipelines, self.scale, seed)
+        sized = super().choice(seed)
+        return replace(sized, capacity=self.capacity, ina=self.ina, pipelines=self.pipelines, scale=self.scale)
 
     @property
     def factor(self) -> float:
@@ -111,6 +111,11 @@ class GradientOptions(TaskOptions):
         typer.Option(help="what layers the gradient has, for planner goat: a table of planner/models, or a .csv file"),
     ] = ""
 
+    def sized(self, seed: int, iterations: int) -> JobChoice:
+        """The job that is chosen, with its gradient and so many iterations."""
+        job = self.choice(seed)
+        return replace(job, gradient_bytes=self.gradient_bytes, iterations=iterations, model=self.model)
+
 
 @dataclass(frozen=True)
 class JobsOptions(TaskOptions):
@@ -120,18 +125,12 @@ class JobsOptions(TaskOptions):
 
     def choice(self, seed: int) -> JobChoice:
         """The jobs that are chosen; `seed` decides what is random in them."""
-        return JobChoice(self.jobs, self.workers, self.servers, seed=seed)
+        return replace(super().choice(seed), file=self.jobs)
 
 
 @dataclass(frozen=True)
-class SizedJobsOptions(GradientOptions):
+class SizedJobsOptions(JobsOptions, GradientOptions):
     """The single job and the size of its gradient, or a file of jobs."""
-
-    jobs: Annotated[Path | None, typer.Option(help="a YAML file of jobs; without one, a single job")] = None
-
-    def sized(self, seed: int, iterations: int) -> JobChoice:
-        """The jobs that are chosen, with so many iterations of a single one."""
-        return JobChoice(self.jobs, self.workers, self.servers, self.gradient_bytes, iterations, seed, self.model)
 
 
 @dataclass(frozen=True)

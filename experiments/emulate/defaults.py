@@ -10,9 +10,10 @@ from rich.console import Console
 from experiments.calibrate.capacity import rounded_down
 from experiments.calibrate.fit import fastest_bps, fit, kept_rate
 from experiments.faults.faults_file import FaultPlan
+from experiments.worlds.emulated import EmulatedWorld
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from switch.targets import TARGETS, Target
+from switch.targets import TARGETS
 from topo.fabric.variations import with_scale
 
 LEAST_FRAGMENTS = 20
@@ -38,47 +39,47 @@ NOTHING_FREE = Free()
 
 
 def choose_rates(
-    problem: Problem, plans: Mapping[str, Plan], switch: str, target: Target, console: Console, *, panel: bool
+    problem: Problem, plans: Mapping[str, Plan], switch: str, world: EmulatedWorld, console: Console, *, panel: bool
 ) -> float:
-    """What to multiply all rates with so that this machine carries every plan on `target`; says what it chose.
+    """What to multiply all rates with so that this machine carries every plan in `world`; says what it chose.
 
     `switch` is what the person asked for: with "auto" it is also said what the other target carries.
     """
-    found = fit(problem, plans, target, console, panel=panel)
-    beside = other_target(problem, plans, target, console, panel=panel) if switch == "auto" else ""
-    line = f"{why(switch, target)}links of {rate_words(found.link_bps)}: what {target.name} carries here{beside}"
+    found = fit(problem, plans, world, console, panel=panel)
+    beside = other_target(problem, plans, world.name, console, panel=panel) if switch == "auto" else ""
+    line = f"{why(switch, world.name)}links of {rate_words(found.link_bps)}: what {world.name} carries here{beside}"
     console.print(line, highlight=False, soft_wrap=True)
     return found.scale
 
 
-def tell_choice(console: Console, switch: str, target: Target) -> None:
+def tell_choice(console: Console, switch: str, target: str) -> None:
     """Say which target "auto" took, and why; nothing where a person named one."""
     if switch == "auto":
         console.print(why(switch, target) + other_words(target), highlight=False, soft_wrap=True)
 
 
-def why(switch: str, target: Target) -> str:
+def why(switch: str, target: str) -> str:
     """Why this target runs; "" where a person named it."""
     if switch != "auto":
         return ""
-    reason = "which is installed" if target.name == "bmv2" else f"as bmv2 cannot run ({TARGETS['bmv2'].missing()})"
-    return f"switch auto took {target.name}, {reason}; "
+    reason = "which is installed" if target == "bmv2" else f"as bmv2 cannot run ({TARGETS['bmv2'].missing()})"
+    return f"switch auto took {target}, {reason}; "
 
 
-def other_words(target: Target) -> str:
+def other_words(target: str) -> str:
     """What the target that was not taken would give, without figures of this machine."""
-    if target.name == "bmv2":
+    if target == "bmv2":
         return "--switch fast gives the same packets, 32 to 105 times as many a second (`inakit bench`)"
     return f"bmv2, {BMV2_SLOWER}"
 
 
-def other_target(problem: Problem, plans: Mapping[str, Plan], target: Target, console: Console, *, panel: bool) -> str:
+def other_target(problem: Problem, plans: Mapping[str, Plan], target: str, console: Console, *, panel: bool) -> str:
     """What the target that "auto" did not take carries: as it was found before, or found now."""
-    if target.name != "bmv2":
+    if target != "bmv2":
         return f"; bmv2, {BMV2_SLOWER}"
     if TARGETS["fast"].missing() is not None:
         return f"; fast cannot run ({TARGETS['fast'].missing()})"
-    rate = kept_rate(problem, "fast") or fit(problem, plans, TARGETS["fast"], console, panel=panel).link_bps
+    rate = kept_rate(problem, "fast") or fit(problem, plans, EmulatedWorld("fast"), console, panel=panel).link_bps
     return f"; --switch fast carries {rate_words(rate)}"
 
 

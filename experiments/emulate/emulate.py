@@ -28,7 +28,7 @@ from experiments.run.progress import Report, bar, working
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import print_report
 from experiments.run.run import MODES, Run, run_plan
-from experiments.worlds.emulated import EmulatedWorld
+from experiments.worlds.emulated import EmulatedWorld, emulated_world
 from experiments.worlds.world import World
 from planner.core.evaluate import evaluate
 from planner.core.method import Options
@@ -39,12 +39,10 @@ from planner.registry import find_method
 from planner.replan import replan_beside
 from planner.trees.headroom import as_run
 from planner.trees.under_policy import with_policy
-from switch.targets import Target, choose_target
 from topo.errors import InputError, unknown_name
 from topo.fabric.circuits import Interconnect
 from topo.fabric.optical_links import patch_panel
 from topo.files.fabric_records import document_of
-from topo.live.network import check_machine
 from traffic.endpoints.gradient import Gradients
 from traffic.measure.verdict import OVERLOADED, worst_of
 
@@ -106,12 +104,11 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     Everything that can be known to be wrong is found before a file or an interface is made. `plans` are made
     unless they are given; then the emulation is run at the rates that it has.
     """
-    target = check(emulation, planned=plans is not None)
+    world = check(emulation, planned=plans is not None)
     if plans is None:
-        emulation, plans = settled(emulation, make_plans(emulation, console), target, console)
-    world = EmulatedWorld(target.name)
+        emulation, plans = settled(emulation, make_plans(emulation, console), world, console)
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
-    record = new_record(emulation, plans, target)
+    record = new_record(emulation, plans, world)
     runs = runs_of(emulation, plans, folder)
     folder.write_record(record)
     with folder.completing(record):
@@ -149,15 +146,15 @@ def runs_of(emulation: Emulation, plans: Mapping[str, Plan], folder: RunFolder) 
 
 
 def settled(
-    emulation: Emulation, plans: Mapping[str, Plan], target: Target, console: Console
+    emulation: Emulation, plans: Mapping[str, Plan], world: EmulatedWorld, console: Console
 ) -> tuple[Emulation, Mapping[str, Plan]]:
     """The emulation and its plans at rates that are given, or else at those that this machine carries; says which."""
     if not emulation.free.rates:
-        tell_choice(console, emulation.switch, target)
+        tell_choice(console, emulation.switch, world.name)
         if emulation.mode == "reliable":
-            announce(console, emulation.problem, plans, target.name, emulation.scale)
+            announce(console, emulation.problem, plans, world.name, emulation.scale)
         return emulation, plans
-    chosen = choose_rates(emulation.problem, plans, emulation.switch, target, console, panel=emulation.patch_panel)
+    chosen = choose_rates(emulation.problem, plans, emulation.switch, world, console, panel=emulation.patch_panel)
     return emulation.at(chosen), {name: plan.with_rates_times(chosen) for name, plan in plans.items()}
 
 
@@ -167,8 +164,8 @@ def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
     return {"measured": {}, "verdict": OVERLOADED, "reasons": [str(slow), *slow.causes, try_next]}
 
 
-def check(emulation: Emulation, *, planned: bool = False) -> Target:
-    """The target, if this machine can run what is asked for; planners are to be known unless all is `planned`."""
+def check(emulation: Emulation, *, planned: bool = False) -> EmulatedWorld:
+    """The world, if this machine can run what is asked for; planners are to be known unless all is `planned`."""
     check_results(emulation.results)
     if emulation.mode not in MODES:
         raise unknown_name("mode", emulation.mode, MODES)
@@ -176,8 +173,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> Target:
         raise InputError("no planner: name at least one, such as --planners aro")
     for name in () if planned else emulation.planners:
         find_method(name)
-    target = choose_target(emulation.switch)
-    check_machine()
+    world = emulated_world(emulation.switch)
     MODES[emulation.mode].check_machine()
     _ = emulation.interconnect
     if emulation.captures:
@@ -191,7 +187,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> Target:
             raise InputError(
                 f"slot policy '{policy}' in mode '{emulation.mode}': no PS would get a sum; choose reliable"
             )
-    return target
+    return world
 
 
 def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
@@ -227,7 +223,7 @@ def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[s
         yield f"{name}+{policy}" if len(policies) > 1 else name, with_policy(problem, plan, policy)
 
 
-def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) -> RunRecord:
+def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: EmulatedWorld) -> RunRecord:
     """The record as it stands before anything runs: what is planned is in it."""
     problem = emulation.problem
     hosts = {host for job in problem.jobs for host in job.workers}
@@ -240,7 +236,7 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], target: Target) 
             "scale": emulation.scale,
             "description": document_of(problem.fabric),
         },
-        switch=target.name,
+        switch=world.name,
         mode=emulation.mode,
         seed=emulation.seed,
         configuration={

@@ -24,7 +24,7 @@ from experiments.exactness.scales import scale_of
 from experiments.run.outcome import Outcome, switch_events
 from experiments.run.progress import working
 from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
+from experiments.worlds.registry import WORLDS
 from planner.core.policies import POLICIES
 from planner.core.problem import Problem
 from topo.errors import InputError, MachineError, RunError, unknown_name
@@ -153,7 +153,7 @@ def attempt(cell: Cell, fragments: int | None = None) -> Tried:
     faults = CONDITIONS[cell.condition].faults(problem.fabric, sending_s)
     run = Run(problem, plan, gradients=GRADIENTS, options=scale.options, faults=faults)
     try:
-        outcome = run_plan(run, find_world(cell.switch))
+        outcome = run_plan(run, WORLDS[cell.switch]())
     except RunError as error:
         return Tried(cell, count, str(error))
     (iteration,) = outcome.measured.iterations

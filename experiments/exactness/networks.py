@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
@@ -41,11 +40,6 @@ def fabric_of(levels: int, slots: int, capacity_bps: float) -> Fabric:
 def switch_names(levels: int) -> list[list[str]]:
     """The switches of each tier, from the top; those below switch i of a tier are its FANOUT i and the next."""
     return [[f"s{FANOUT**level + number}" for number in range(FANOUT**level)] for level in range(levels)]
-
-
-def last_switch(switches: Iterable[str]) -> str:
-    """The switch with the highest number: one that workers hang from."""
-    return max(switches, key=lambda name: int(name[1:]))
 
 
 def worker_names(levels: int) -> list[str]:

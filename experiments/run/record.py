@@ -27,10 +27,11 @@ import psutil
 
 from topo.errors import OutputError, writing
 from topo.live.signals import interrupts_held
+from traffic.measure.verdict import Verdict
 
 RECORD_VERSION = 1
 LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2")
-UNFINISHED = ("FAILED", "INTERRUPTED")
+UNFINISHED = (Verdict.FAILED, Verdict.INTERRUPTED)
 """Verdicts of runs that an error or a signal ended, which is what a person hears of, not of their record."""
 RESERVE = ".reserve"
 RESERVE_BYTES = 64 << 10
@@ -77,7 +78,7 @@ class RunRecord:
     mode: str
     seed: int
     configuration: dict[str, Any]
-    verdict: str = "INCOMPLETE"
+    verdict: str = Verdict.INCOMPLETE
     reasons: list[str] = field(default_factory=list)
     planners: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str | None] = field(default_factory=versions)
@@ -176,8 +177,8 @@ class RunFolder:
 def ending(error: BaseException) -> tuple[str, list[str]]:
     """The verdict of a run that ended by `error`, and the reason."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
-        return UNFINISHED[1], ["a signal ended the run: its figures are those of what it had measured by then"]
-    return UNFINISHED[0], [f"{type(error).__name__}: {error}"]
+        return Verdict.INTERRUPTED, ["a signal ended the run: its figures are those of what it had measured by then"]
+    return Verdict.FAILED, [f"{type(error).__name__}: {error}"]
 
 
 def measured_so_far(record: RunRecord) -> str:

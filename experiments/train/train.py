@@ -29,7 +29,6 @@ from experiments.run.progress import working
 from experiments.run.record import RunFolder, RunRecord
 from experiments.run.report import print_report
 from experiments.train.training_report import Curve, curve_of, training_table, write_curves
-from experiments.worlds.emulated import EmulatedWorld
 from planner.core.problem import Problem
 from topo.errors import InputError, unknown_name
 from traffic.endpoints.gradient import Learner
@@ -117,14 +116,14 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
     before a file or an interface is made.
     """
     used = find_framework(framework)
-    target = check(emulation)
-    emulation, plans = settled(emulation, make_plans(emulation, console), target, console)
+    world = check(emulation)
+    emulation, plans = settled(emulation, make_plans(emulation, console), world, console)
     with working(console, f"{ALONE}: training"):
         alone = References(used.alone(task, rounded_mean), used.alone(task, float_mean))
     folder = RunFolder(emulation.results, f"train-{emulation.problem.fabric.name}")
-    record = new_record(emulation, plans, target)
+    record = new_record(emulation, plans, world)
     record.configuration["training"] = asdict(task.recipe) | {"framework": framework}
-    world, runs = EmulatedWorld(target.name), runs_of(emulation, plans, folder)
+    runs = runs_of(emulation, plans, folder)
     folder.write_record(record)
     curves = [curve_of(ALONE, task, alone.rounded)]
     with folder.completing(record):

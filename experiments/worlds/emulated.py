@@ -15,6 +15,7 @@ from planner.install.program import RECEIVED
 from switch.circuit_switch import CircuitSwitch, circuit_class
 from switch.entries import Entries
 from switch.targets import TARGETS, Target, choose_target
+from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import Fabric
 from topo.live.network import DEFAULT_QUEUE_PACKETS, Network, check_machine
 from traffic.measure.monitor import Monitor
@@ -67,6 +68,16 @@ class EmulatedWorld:
             yield EmulatedNetwork(network, circuits)
 
 
+def emulated_world(switch: str) -> EmulatedWorld:
+    """The world of networks whose switches are of a target, which runs here; `auto` is bmv2 where it is installed.
+
+    Raises `InputError` for an unknown target or a stale P4 program, `MachineError` where this machine cannot run it.
+    """
+    world = EmulatedWorld(choose_target(switch).name)
+    world.check()
+    return world
+
+
 class EmulatedNetwork:
     """A Mininet network that is up. `circuits` runs the cross-connects of its interconnect, if it has one."""
 
@@ -79,6 +90,10 @@ class EmulatedNetwork:
     def fabric(self) -> Fabric:
         """The fabric with the capacities that its links have now."""
         return self.network.fabric
+
+    def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
+        """Give every link the capacity that it has in `fabric`, and those of the interconnect theirs."""
+        self.network.set_capacities(fabric, interconnect)
 
     def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
         """Packet sockets in the hosts' namespaces."""

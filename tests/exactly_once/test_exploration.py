@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +26,7 @@ from switch.program.read import read_program
 from traffic.endpoints.server import Servers
 from traffic.wire.packet_format import PROGRAM
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
-)
+pytestmark = pytest.mark.compiler
 
 # The most faults with which a setting is explored, and in the long form.
 MOST_FAULTS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -33,11 +32,6 @@ from experiments.worlds.in_process import InProcessWorld
 from planner.core.policies import POLICIES
 from topo.errors import InputError, MachineError
 
-needs_compiler = pytest.mark.skipif(
-    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
-)
-
-
 ONE_WORKER_TOO_MANY = one_more("add", "meta.slot_workers =")
 ONE_VALUE_UNCHANGED = unassigned("add", "values", "v3")
 
@@ -49,7 +43,7 @@ def attempt_with(mutate: Mutation, cell: Cell, folder: Path, monkeypatch: pytest
     return attempt(cell, 8)
 
 
-@needs_compiler
+@pytest.mark.compiler
 def test_wrong_sums_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = attempt_with(ONE_VALUE_UNCHANGED, Cell("goat", 1, "no loss"), tmp_path, monkeypatch)
     problem, _ = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
@@ -63,7 +57,7 @@ def test_wrong_sums_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert int(got) in (first, second)
 
 
-@needs_compiler
+@pytest.mark.compiler
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = attempt_with(ONE_WORKER_TOO_MANY, Cell(policy, 2, "no loss"), tmp_path, monkeypatch)
@@ -76,7 +70,7 @@ def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path, monkeyp
     )
 
 
-@needs_compiler
+@pytest.mark.compiler
 def test_a_run_that_is_over_too_early_shows_nothing() -> None:
     late = FaultPlan(events=(Event(Moment(1000.0), "restart", ("s1",)),))
     problem, plan = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
@@ -85,7 +79,7 @@ def test_a_run_that_is_over_too_early_shows_nothing() -> None:
     assert "it ended before restart s1 could happen" in failure_of(outcome)
 
 
-@needs_compiler
+@pytest.mark.compiler
 def test_a_run_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.exactness.scales.STALL_S", 0.5)
     tried = attempt(Cell("goat", 1, "worker paused"), 100)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from experiments.exactness.conditions import CONDITIONS
@@ -11,9 +9,7 @@ from experiments.exactness.matrix import LEVELS, Cell, attempt, cells
 from planner.core.policies import POLICIES
 from topo.errors import InputError
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
-)
+pytestmark = pytest.mark.compiler
 
 FRAGMENTS = 60
 

@@ -25,9 +25,9 @@ from experiments.calibrate.verification import Verified, verification_table
 from experiments.cli.calibrate_fabric import parse_sizes
 from experiments.run.planning import make_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from experiments.worlds.emulated import EmulatedWorld
 from planner.core.evaluate import evaluate
 from planner.core.problem import Problem
-from switch.targets import TARGETS
 from topo.errors import InputError, MachineError, RunError
 
 KNOWN = Capacity("fast", 16, Load(100_000, 200_000), Use(0.8, 0.5), "2026-11-21")
@@ -282,7 +282,7 @@ def test_a_tiny_fabric_is_calibrated_and_kept(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     one, console = problem(), Console(file=StringIO())
     try:
-        with TrialNetwork(one, make_plan(one, "aro", 0), TARGETS["fast"], run_s=0.2) as bed:
+        with TrialNetwork(one, make_plan(one, "aro", 0), EmulatedWorld("fast"), run_s=0.2) as bed:
             found = find_limit(bed, console)
             slower = undisturbed(lambda: bed.trial(0.01 * found.trial.scale), lambda trial: trial.verdict == "VALID")
     except MachineError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,9 +24,7 @@ from topo.errors import InputError
 from topo.fabric.fabric import Fabric
 from traffic.runs.closed_loop import ReliableOptions
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
-)
+pytestmark = pytest.mark.compiler
 
 
 def small(fragments: int = 200) -> tuple[Problem, Plan]:

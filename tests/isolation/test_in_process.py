@@ -5,7 +5,6 @@ On real switches in this process, for every slot policy.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from itertools import cycle
 from random import Random
@@ -29,9 +28,7 @@ from traffic.sockets.socket_filter import INA_FILTER, JUMP_ANY_BIT
 from traffic.wire.frames import FRAME
 from traffic.wire.packet_format import Event, Kind
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
-)
+pytestmark = pytest.mark.compiler
 
 OUTSIDE = tuple(kind for kind in ATTACKS if kind != "abuse")
 ALL_EXACT = {1: True, 2: True}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import cache
 from itertools import cycle
 
@@ -25,9 +24,7 @@ from traffic.sockets.socket_filter import INA_FILTER
 from traffic.wire.frames import BARE_FRAME, FRAME, Frames, new_frames, offset_of
 from traffic.wire.packet_format import PROGRAM, Kind
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("cc") is None and shutil.which("clang") is None, reason="needs a C compiler"
-)
+pytestmark = pytest.mark.compiler
 
 # ---- what switches and sockets take for INA -----------------------------------------------------
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from experiments.cli.options import GradientOptions, Iterations, Seed, ShapeOptions
-from experiments.run.scenario import JobChoice, build_problem
+from experiments.run.scenario import build_problem
 
 Output = Annotated[Path | None, typer.Option(help="a new .yml file; printed without it")]
 
@@ -24,8 +24,7 @@ def jobs(
     """Write a file of jobs to begin with: the single job that is run without --jobs, every key explained."""
     from experiments.cli.starter_jobs import jobs_text, write_jobs  # noqa: PLC0415
 
-    choice = JobChoice(None, job.workers, job.servers, job.gradient_bytes, iterations, seed, job.model)
-    problem = build_problem(fabric.choice(seed), choice)
+    problem = build_problem(fabric.choice(seed), job.sized(seed, iterations))
     if output is None:
         print(jobs_text(problem, fabric.topo), end="")
         return

@@ -19,14 +19,12 @@ from experiments.run.progress import bar
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import VERDICT_STYLES, shortened
 from experiments.run.run import Run, always, run_plan
-from experiments.worlds.emulated import EmulatedWorld
+from experiments.worlds.emulated import EmulatedWorld, emulated_world
 from planner.core.evaluate import evaluate
 from planner.core.files import save_plan
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from switch.targets import Target, choose_target
 from topo.files.fabric_records import document_of
-from topo.live.network import check_machine
 from traffic.measure.fidelity import Excuses
 from traffic.runs.closed_loop import Interference, Progress, ReliableOptions
 
@@ -47,7 +45,7 @@ class EmulatedRun:
     interference: Interference | None = None
     excuses: Excuses | None = None
     queue_packets: int | None = None
-    emulate: Callable[[EmulatedRun, Target, RunFolder, Progress], Outcome] | None = None
+    emulate: Callable[[EmulatedRun, EmulatedWorld, RunFolder, Progress], Outcome] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,19 +71,18 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
     Where this machine does not carry the rates, all runs are slowed down by the same factor; outcomes are given at the
     rates that were asked for.
     """
-    target = choose_target(request.switch)
-    check_machine()
+    world = emulated_world(request.switch)
     check_results(request.results)
-    tell_choice(console, request.switch, target)
-    scale = scale_of(runs, target, console)
+    tell_choice(console, request.switch, world.name)
+    scale = scale_of(runs, world, console)
     folder = RunFolder(request.results, figure)
-    record = new_record(runs, target, scale)
+    record = new_record(runs, world, scale)
     folder.write_record(record)
     outcomes = []
-    with folder.completing(record), bar(console, f"{figure} on {target.name}") as progress:
+    with folder.completing(record), bar(console, f"{figure} on {world.name}") as progress:
         for number, run in enumerate(runs):
             emulate = run.emulate or measure
-            outcome = emulate(slowed(run, scale), target, folder, part_of(progress, number, len(runs)))
+            outcome = emulate(slowed(run, scale), world, folder, part_of(progress, number, len(runs)))
             outcome = replace(outcome, measured=as_described(outcome.measured, scale))
             outcomes.append(outcome)
             record.planners[run.name] |= outcome.as_json()
@@ -94,7 +91,7 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
     return EmulatedRuns(folder, tuple(outcomes), record.verdict, tuple(record.reasons))
 
 
-def scale_of(runs: Sequence[EmulatedRun], target: Target, console: Console) -> float:
+def scale_of(runs: Sequence[EmulatedRun], world: EmulatedWorld, console: Console) -> float:
     """The factor by which all runs have to be slowed down so that this machine carries them; it is printed unless 1.
 
     It is 1 where a run has an `emulate` of its own.
@@ -102,12 +99,12 @@ def scale_of(runs: Sequence[EmulatedRun], target: Target, console: Console) -> f
     if any(run.emulate for run in runs):
         return 1.0
     heaviest = max(runs, key=lambda run: packets(run.problem, run.plan))
-    found = fit(heaviest.problem, {heaviest.name: heaviest.plan}, target, console, panel=False)
+    found = fit(heaviest.problem, {heaviest.name: heaviest.plan}, world, console, panel=False)
     if found.scale < 1:
         line = (
             f"slowed down to {found.scale:.3g} of their rates: links of {rate_words(found.link_bps)} at most are what "
         )
-        console.print(f"{line}{target.name} carries here", highlight=False, soft_wrap=True)
+        console.print(f"{line}{world.name} carries here", highlight=False, soft_wrap=True)
     return found.scale
 
 
@@ -128,7 +125,7 @@ def part_of(progress: Progress, number: int, count: int) -> Progress:
     return lambda share: progress((number + share) / count)
 
 
-def measure(run: EmulatedRun, target: Target, folder: RunFolder, progress: Progress) -> Outcome:
+def measure(run: EmulatedRun, world: EmulatedWorld, folder: RunFolder, progress: Progress) -> Outcome:
     """Emulate one run. Raises `RunError` when a switch dies or the traffic stalls."""
     own = folder.path / run.name
     own.mkdir()
@@ -142,10 +139,10 @@ def measure(run: EmulatedRun, target: Target, folder: RunFolder, progress: Progr
         led_by=None if run.interference is None else always(run.interference),
         excuses=run.excuses,
     )
-    return run_plan(asked, EmulatedWorld(target.name), stage=lambda _: nullcontext(progress))
+    return run_plan(asked, world, stage=lambda _: nullcontext(progress))
 
 
-def new_record(runs: Sequence[EmulatedRun], target: Target, scale: float) -> RunRecord:
+def new_record(runs: Sequence[EmulatedRun], world: EmulatedWorld, scale: float) -> RunRecord:
     """The record before anything runs; its fabric is the first run's, its scale the one to which all are slowed."""
     fabric = runs[0].problem.fabric
     return RunRecord(
@@ -156,7 +153,7 @@ def new_record(runs: Sequence[EmulatedRun], target: Target, scale: float) -> Run
             "scale": scale,
             "description": document_of(fabric),
         },
-        switch=target.name,
+        switch=world.name,
         mode="reliable",
         seed=0,
         configuration={run.name: {**run.setting, "jobs": [asdict(job) for job in run.problem.jobs]} for run in runs},

@@ -31,7 +31,6 @@ from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
 from planner.methods.p4inc_aoi.problem.check_schedule import check
 from planner.methods.p4inc_aoi.problem.schedule import Figures, Schedule, figures
 from planner.methods.p4inc_aoi.problem.system import Scheduling
-from switch.targets import Target
 from traffic.measure.verdict import VALID, Verdict
 from traffic.runs.closed_loop import Progress
 
@@ -78,12 +77,14 @@ class Testbed:
         setting = {"scale": SCALE, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
         return EmulatedRun(scenario, course.problem, course.plan, setting, emulate=partial(self.run, course))
 
-    def run(self, course: Course, asked: EmulatedRun, target: Target, folder: RunFolder, progress: Progress) -> Outcome:
+    def run(
+        self, course: Course, asked: EmulatedRun, world: EmulatedWorld, folder: RunFolder, progress: Progress
+    ) -> Outcome:
         """Carry out the schedule of one run, and keep what was measured in `ran`."""
         own = folder.path / asked.name
         own.mkdir()
         save_plan(course.plan, own / "plan.json")
-        self.ran[asked.name] = run_course(course, EmulatedWorld(target.name), own, progress)
+        self.ran[asked.name] = run_course(course, world, own, progress)
         return self.ran[asked.name].outcome
 
     def row(self, scenario: str) -> ScenarioRow:

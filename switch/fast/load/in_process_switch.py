@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.compile.generate import generate
 from switch.fast.load.build import LIBRARY, build
-from switch.fast.load.shared_state import SwitchState
+from switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from switch.program.program import Program
 from topo.errors import RunError
 
@@ -58,7 +57,7 @@ class ProcessTables:
                 yield data[8 : 8 + table.key_bytes], data[8 + key_room :]
 
 
-class InProcessSwitch:
+class InProcessSwitch(StatefulSwitch):
     """A switch that runs `program`, compiled, in this process. It has all port numbers."""
 
     def __init__(self, program: Program, name: str = "switch") -> None:
@@ -72,34 +71,6 @@ class InProcessSwitch:
         memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).in_dll(self.library, "memory"))
         self.state = SwitchState(generated.layout, memory, ProcessTables(self.library))
         self.out = np.zeros(OUT_BYTES, np.uint8)
-
-    def install(self, entries: SwitchEntries) -> None:
-        """Add table entries, multicast groups and register presets."""
-        self.state.install(entries)
-
-    def change(self, entries: Sequence[TableEntry]) -> None:
-        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
-        self.state.change(entries)
-
-    def wipe(self) -> None:
-        """Set all registers to 0."""
-        self.state.wipe()
-
-    def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of a table, by its full name in the P4 program, ordered by key."""
-        return self.state.read_table(name)
-
-    def read_groups(self) -> list[MulticastGroup]:
-        """The multicast groups, ordered by number."""
-        return self.state.read_groups()
-
-    def read_register(self, name: str) -> NDArray[np.uint64]:
-        """All elements of a register array, by its full name in the P4 program."""
-        return self.state.read_register(name)
-
-    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
-        return self.state.read_counter(name, count)
 
     def check(self) -> None:
         """Do nothing: a switch in this process runs as long as the process does."""

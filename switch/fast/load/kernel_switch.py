@@ -16,16 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.layout.layout import ARRIVALS, GROUPS
 from switch.fast.load.attach import IngressFilter
 from switch.fast.load.build import EBPF, build
 from switch.fast.load.libbpf import BpfObject, failure, map_info, map_items, update_map, verified_instructions
 from switch.fast.load.needs import explanation, lacking, needs_of
-from switch.fast.load.shared_state import SwitchState
+from switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from switch.program.program import Program
 from switch.program.v1model import DROP_PORT
 from topo.errors import InputError, MachineError, RunError
@@ -90,7 +88,7 @@ def load(path: Path) -> BpfObject:
         opened.close()
 
 
-class KernelSwitch:
+class KernelSwitch(StatefulSwitch):
     """Runs a program on the interfaces given to `add_port`, on `cpu`, until `close`."""
 
     def __init__(self, compiled: Compiled, name: str = "switch", cpu: int | None = None) -> None:
@@ -132,34 +130,6 @@ class KernelSwitch:
         symbols = {name: table.symbol for name, table in tables.items() if table.hashed}
         maps = {MEMORY_MAP: MEMORY_MAP, GROUPS: GROUPS} | symbols
         return {name: map_info(self.loaded.map_fd(symbol)).id for name, symbol in maps.items()}
-
-    def install(self, entries: SwitchEntries) -> None:
-        """Add table entries, multicast groups and register presets."""
-        self.state.install(entries)
-
-    def change(self, entries: Sequence[TableEntry]) -> None:
-        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
-        self.state.change(entries)
-
-    def wipe(self) -> None:
-        """Set all registers to 0."""
-        self.state.wipe()
-
-    def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of a table, by its full name in the P4 program, ordered by key."""
-        return self.state.read_table(name)
-
-    def read_groups(self) -> list[MulticastGroup]:
-        """The multicast groups, ordered by number."""
-        return self.state.read_groups()
-
-    def read_register(self, name: str) -> NDArray[np.uint64]:
-        """All elements of a register array, by its full name in the P4 program."""
-        return self.state.read_register(name)
-
-    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
-        return self.state.read_counter(name, count)
 
     def check(self) -> None:
         """Raise `RunError` if a port lost its interface or its program, or if the program lost a packet."""

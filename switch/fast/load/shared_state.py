@@ -218,6 +218,40 @@ class SwitchState(StateReader):
         front.add(self.layout.view(self.memory, front.record.name), entries)
 
 
+class StatefulSwitch:
+    """What a switch that runs compiled code offers by its `state` alone: entries in, registers and counters out."""
+
+    state: SwitchState
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add table entries, multicast groups and register presets."""
+        self.state.install(entries)
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
+        self.state.change(entries)
+
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        self.state.wipe()
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, by its full name in the P4 program, ordered by key."""
+        return self.state.read_table(name)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        return self.state.read_groups()
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array, by its full name in the P4 program."""
+        return self.state.read_register(name)
+
+    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
+        return self.state.read_counter(name, count)
+
+
 def const_entry(table: Table, entry: ConstEntry) -> TableEntry:
     """An entry that the program gives, as one that is installed."""
     priority = entry.priority if by_priority(table) else None

@@ -172,11 +172,6 @@ class Levels:
     capacities: tuple[tuple[float, ...], ...]
     workers: tuple[int, ...]
 
-    @cached_property
-    def all_capacities(self) -> frozenset[float]:
-        """The different capacities of all tasks' links."""
-        return frozenset(b for found in self.capacities for b in found)
-
     def below(self, i: int, rate: float) -> float:
         """The next level of task i below `rate`, which is not 0: there one more of its flows fits some link."""
         more = ((b, floor(b / rate * (1 + ROUNDING)) + 1) for b in self.capacities[i])

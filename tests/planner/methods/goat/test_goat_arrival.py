@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 
 import numpy as np
@@ -27,8 +26,6 @@ ALL_SLOTS = Gradient(FRAGMENTS, SLOTS, SLOTS)
 PRIORITY = 16
 
 Shape = Callable[[str], tuple[AggregationTree, SlotTree]]
-
-needs_compiler = pytest.mark.skipif(not (shutil.which("clang") or shutil.which("cc")), reason="needs a C compiler")
 
 
 def rack(label: int) -> str:
@@ -122,7 +119,7 @@ def in_order(rates: np.ndarray) -> list[tuple[int, int]]:
     return sorted(sent, key=lambda key: sent[key])
 
 
-@needs_compiler
+@pytest.mark.compiler
 @pytest.mark.parametrize("policy", ["atp", "esa"])
 @pytest.mark.parametrize(("shape", "flushed"), [(two_levels, False), (one_switch, False), (one_switch, True)])
 @pytest.mark.parametrize("spread", [0.8, 0.95])
