@@ -1,4 +1,4 @@
-"""Tiers: pure tests run anywhere, `root` builds real networks, `bmv2` needs the reference switch."""
+"""The tiers of tests: pure tests run anywhere; marked ones need root, BMv2 (the reference switch) or a C compiler."""
 
 from __future__ import annotations
 
@@ -30,19 +30,23 @@ def missing_for_bmv2() -> str | None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """An option of tests/p4."""
+    """Add the option `--record` of tests/p4."""
     parser.addoption("--record", action="store_true", help="keep what simple_switch answers as the corpus of tests/p4")
 
 
 def pytest_configure() -> None:
-    """Signals: a run of the tests that is terminated takes its networks down, as an interrupted one does.
+    """Handle SIGTERM as Ctrl-C, so that a terminated run of the tests takes its networks down as well.
 
-    What a shell runs in the background ignores SIGINT, and all that it starts; runs that are tested must hear it.
+    A process that a shell starts in the background ignores SIGINT, one that `nohup` starts ignores SIGHUP, and so do
+    the processes that they start. Runs under test must receive both signals. This process goes on ignoring SIGHUP, but
+    by a handler, which the processes that it starts do not inherit.
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -44,6 +44,12 @@ def test_the_commands_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.
             raise AssertionError(f"{command.place}: `{command.text}`: {error}") from error
 
 
+def test_commands_are_checked_under_make_as_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAKEFLAGS", " -- ARGS=--durations=10")
+    monkeypatch.setenv("ARGS", "--durations=10")
+    check("sudo make emulate TOPO=fattree", ROOT)
+
+
 def run(command: Command) -> None:
     """Run a command of `inakit` in this process; it ends well, and prints what the page says."""
     width = re.match(r"COLUMNS=(\d+) ", command.text)

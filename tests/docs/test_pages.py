@@ -94,9 +94,6 @@ def test_the_events_of_the_data_plane_are_those_of_the_program() -> None:
     assert said <= program and len(said) > 5
 
 
-# ---- code ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if any(block.language in ("python", "pycon") for block in blocks(page))],
@@ -115,9 +112,6 @@ def test_python_in_a_page_runs(page: Path, request: pytest.FixtureRequest, monke
             session = doctest.DocTestParser().get_doctest(block.text, namespace, block.place, str(page), block.line)
             outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, clear_globs=False)
             assert not outcome.failed, block.place
-
-
-# ---- pictures -----------------------------------------------------------------------------------
 
 
 def test_pictures_are_what_their_commands_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,11 @@ Nothing is run. `make` is asked what it would run (`make --dry-run`), and that i
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -59,17 +60,24 @@ def check(text: str, folder: Path) -> None:
 
 def check_make(arguments: Sequence[str], folder: Path) -> None:
     """The target exists, its variables are known, and what it would run can be typed."""
-    makefile = (ROOT / "Makefile").read_text()
+    variables = re.findall(r"^(\w+) \?=", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for variable, _, _ in (word.partition("=") for word in arguments if "=" in word):
-        if not re.search(rf"^{variable} \?=", makefile, re.MULTILINE):
+        if variable not in variables:
             raise OutdatedError(f"the Makefile has no variable {variable}")
     command = ["make", "--dry-run", "--old-file", "setup", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = outside_make(os.environ, variables)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise OutdatedError(done.stderr.strip())
     for line in done.stdout.replace("\\\n", " ").splitlines():
         if re.match(r"\S*/(inakit|python|pytest) ", line):
             check(line, folder)
+
+
+def outside_make(environment: Mapping[str, str], variables: Collection[str]) -> dict[str, str]:
+    """The environment without what a `make test ARGS=...` that runs these tests has put into it."""
+    given = {"MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", *variables}
+    return {name: value for name, value in environment.items() if name not in given}
 
 
 def check_python(arguments: Sequence[str], folder: Path) -> None:
