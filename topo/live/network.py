@@ -36,9 +36,10 @@ from topo.fabric.circuits import INTERCONNECT, Interconnect
 from topo.fabric.fabric import Fabric, Link, Switch
 from topo.fabric.optical_links import cables, with_ports
 from topo.live.ledger import Ledger, clean_dead_runs
-from topo.live.netlink import add_neighbors, index_of, inside, set_rate, set_up
+from topo.live.netlink import add_neighbors, index_of, inside, set_up
 from topo.live.processors import endpoint_processor, steer_packets, switch_processors
 from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts, announced, write_facts
+from topo.live.shaping import set_rate
 from topo.live.signals import interrupts_held, signals_unwind
 
 try:

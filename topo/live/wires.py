@@ -12,18 +12,8 @@ from mininet.link import TCIntf, TCLink
 from mininet.node import Host
 
 from topo.errors import MachineError
-from topo.live.netlink import (
-    End,
-    create_pair,
-    index_of,
-    inside,
-    let_pass,
-    remove_shaping,
-    set_address,
-    set_up,
-    shape,
-    silence,
-)
+from topo.live.netlink import End, create_pair, index_of, inside, set_address, set_up, silence
+from topo.live.shaping import let_pass, remove_shaping, shape
 
 DELAY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 

@@ -19,8 +19,8 @@ from typing import Any, Self
 
 from topo.errors import RunError
 from topo.live.processors import endpoint_processor, switch_processors
+from traffic.measure.proc_files import Sources
 from traffic.measure.processor_seconds import Consumer, Second, second
-from traffic.measure.processor_usage import Sources
 
 PERIOD_S = 1.0
 SHORTEST_S = 0.5

@@ -11,18 +11,16 @@ class Verdict(StrEnum):
     """Whether the figures of a run, or of a whole command, can be used, from the best to the worst.
 
     `VALID`: nothing speaks against them. `SLOW`: a computation took longer than it may. `UNPROVEN`: a value that is
-    called an optimum is not proven to be one. `DIFFERS`: valid runs whose measured rates are not near the planned ones.
-    `OTHERWISE`: the same in InArt's figures, or schemes that are not in the paper's order. `OVERLOADED`: the machine
-    could not carry the run, so that its figures mean nothing. `WRONG`: sums, or what was made of them, are not exact,
-    which is a defect. `INTERRUPTED`: a signal ended the run. `FAILED`: an error ended it. `INCOMPLETE`: it has not
-    ended, or whoever ran it is gone.
+    called an optimum is not proven to be one. `DIFFERS`: valid runs whose measured rates are not near the planned
+    ones, or schemes that are not in the paper's order. `OVERLOADED`: the machine could not carry the run, so that its
+    figures mean nothing. `WRONG`: sums, or what was made of them, are not exact, which is a defect. `INTERRUPTED`: a
+    signal ended the run. `FAILED`: an error ended it. `INCOMPLETE`: it has not ended, or whoever ran it is gone.
     """
 
     VALID = "VALID"
     SLOW = "SLOW"
     UNPROVEN = "UNPROVEN"
     DIFFERS = "DIFFERS"
-    OTHERWISE = "OTHERWISE"
     OVERLOADED = "OVERLOADED"
     WRONG = "WRONG"
     INTERRUPTED = "INTERRUPTED"

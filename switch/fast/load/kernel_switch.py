@@ -8,7 +8,6 @@ BMv2: registers need no lock.
 from __future__ import annotations
 
 import errno
-import itertools
 import mmap
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -24,22 +23,14 @@ from switch.fast.load.build import EBPF, build
 from switch.fast.load.libbpf import BpfObject, failure, map_info, map_items, update_map, verified_instructions
 from switch.fast.load.needs import explanation, lacking, needs_of
 from switch.fast.load.shared_state import StatefulSwitch, SwitchState
+from switch.fast.load.switch_cpu import next_cpu, steer
 from switch.program.program import Program
 from switch.program.v1model import DROP_PORT
 from topo.errors import InputError, MachineError, RunError
-from topo.live.processors import steer_packets, steering_file, switch_processors
 
 MEMORY_MAP = ".bss.memory"
 PORT_MAP = "port_of_ifindex"
 PROGRAM = "from_port"
-
-turns = itertools.count()
-
-
-def next_cpu() -> int:
-    """The processor of the next switch: those of `switch_processors` in turn."""
-    cpus = switch_processors()
-    return cpus[next(turns) % len(cpus)]
 
 
 class KernelTables:
@@ -148,14 +139,3 @@ class KernelSwitch(StatefulSwitch):
             each.remove()
         self.interfaces, self.filters = {}, {}
         self.loaded.close()
-
-
-def steer(interface: str, cpu: int) -> None:
-    """Let `cpu` process whatever arrives at an interface, whichever CPU sent it."""
-    try:
-        steer_packets(interface, cpu)
-    except OSError as error:
-        raise MachineError(
-            f"{steering_file(interface)}: {error.strerror}; target 'fast' needs receive packet steering to keep a "
-            "switch on one CPU: use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
-        ) from error
