@@ -1,4 +1,4 @@
-"""Every planning method by name. A new one is a module of `planner.methods` and a line here."""
+"""Every planning method and every scheduler by name. A new one is a module of `planner.methods` and a line here."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from planner.methods.forest import method as forest
 from planner.methods.goat import method as goat
 from planner.methods.inart import method as inart
 from planner.methods.inart import several_trees as inart_forest
+from planner.methods.p4inc_aoi.method import Scheduler, packed, slot_by_slot, without_reconfiguration
+from planner.methods.p4inc_aoi.milp.exact import optimise
+from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
 from planner.own_planners import own_methods
 from planner.trees import overlay
 from topo.errors import unknown_name
@@ -44,6 +47,17 @@ METHODS: dict[str, Method[Any]] = {
     },
 }
 
+SCHEDULERS: dict[str, Scheduler] = {
+    "noINC-FCFS": Scheduler("first come, first served; no INC", slot_by_slot("noINC-FCFS", FirstCome(inc=False))),
+    "INC-FCFS": Scheduler("first come, first served", slot_by_slot("INC-FCFS", FirstCome())),
+    "noINC-TW": Scheduler("the paper's time window; no INC", slot_by_slot("noINC-TW", TimeWindow(inc=False))),
+    "INC-TW": Scheduler("the paper's time window (Algorithms 1 to 3)", slot_by_slot("INC-TW", TimeWindow())),
+    "INC-TW-NoRecon": Scheduler("INC-TW on circuits that never change", without_reconfiguration),
+    "pack": Scheduler("our own: jobs packed into slots, again and again", packed),
+    "milp": Scheduler("Eqs. (1) to (11), to the optimum or with its gap", optimise),
+}
+"""Schedulers of optical circuits, by the names of P4INC-AOI's figures."""
+
 _own = own_methods(METHODS)
 OWN = _own.methods
 """The planners of `planner.own`, which take part in every comparison."""
@@ -59,3 +73,10 @@ def find_method(name: str) -> Method[Any]:
     if name not in METHODS:
         raise unknown_name("planner", name, METHODS)
     return METHODS[name]
+
+
+def find_scheduler(name: str) -> Scheduler:
+    """The scheduler of that name. Raises `InputError` with the nearest name for an unknown one."""
+    if name not in SCHEDULERS:
+        raise unknown_name("scheduler", name, SCHEDULERS)
+    return SCHEDULERS[name]

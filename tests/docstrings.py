@@ -2,8 +2,8 @@
 
     python tests/docstrings.py [-v]
 
-Public is what neither begins with an underscore nor stands in something that does, or in a function. The command fails
-where a folder has less than `LEAST`; `-v` names what has none.
+A definition is public unless its name or that of a class around it begins with an underscore, or it is in a function.
+The command fails if a folder's share is below `LEAST`; `-v` names the definitions that have no docstring.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass(frozen=True)
 class Documented:
-    """So many public definitions of a folder, and those without a docstring as `file:line name`."""
+    """The number of public definitions in a folder, and those without a docstring as `file:line name`."""
 
     count: int
     missing: tuple[str, ...]
@@ -43,14 +43,14 @@ def public(node: ast.Module | ast.ClassDef) -> Iterator[Definition]:
 
 
 def documented(folder: Path) -> Documented:
-    """What is documented in all Python files below a folder."""
+    """Count the public definitions in all Python files below a folder."""
     found = [(path, each) for path in sorted(folder.rglob("*.py")) for each in public(ast.parse(path.read_text()))]
     missing = tuple(f"{path}:{each.lineno} {each.name}" for path, each in found if ast.get_docstring(each) is None)
     return Documented(len(found), missing)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a line for each folder; 1 if one has too little."""
+    """Print a line for each folder, and return the exit code: 1 if a folder has too few docstrings."""
     folders = {name: documented(Path(name)) for name in FOLDERS}
     for name, each in folders.items():
         print(f"docstrings {name:12} {each.share:6.1%} of {each.count}")

@@ -1,9 +1,9 @@
 """Examples that hypothesis draws: the same ones in every run, new ones with `make fuzz`, and the ones that failed.
 
 `make fuzz` writes every failing example to a file in `tests/found`. `make test` replays these files before it draws
-its own examples. A file holds the choices of which the strategies make the example (`blob`) and what the example is in
-words (`arguments`): where the strategies have changed, so that the same choices make another example, the test fails
-and says so. An example is never lost in silence.
+its own examples. A file holds the choices from which the strategies make the example (`blob`), and the example in words
+(`arguments`). If the strategies have changed, so that the same choices make another example, the test fails and says
+so: no example is lost silently.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 FOUND = Path("tests/found")
-"""Where failing examples are kept, from the project's folder."""
+"""The folder of the failing examples, relative to the project's folder."""
 
 BLOB = re.compile(r"@reproduce_failure\('[^']*', b'([^']*)'\)")
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -89,7 +89,7 @@ SHARE_S = pytest.StashKey[float]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Replay what was found before; then draw as usual, or anew."""
+    """Replay the kept examples of a test; then draw examples as usual or, with `--fuzz-...`, new ones."""
     if not drawn(pyfuncitem):
         return None
     for found in kept(pyfuncitem.config.rootpath / FOUND, pyfuncitem.nodeid):
@@ -131,7 +131,7 @@ def replay(item: pytest.Function, found: Found) -> None:
 
 
 def draw_anew(item: pytest.Function) -> None:
-    """Draw until the test's share of the time is over, at least once; keep what fails."""
+    """Draw new examples until the test's share of the time is over, at least once, and keep the one that fails."""
     started, share_s = time.monotonic(), item.config.stash[SHARE_S]
     usual: settings = item.obj._hypothesis_internal_use_settings
     examples = item.config.getoption("fuzz_examples") or usual.max_examples
@@ -162,7 +162,7 @@ def keep_failure(item: pytest.Function, error: BaseException, seen: list[str]) -
 
 @contextmanager
 def watched(item: pytest.Function) -> Iterator[list[str]]:
-    """Collects in words the drawn arguments of every call; the last call of a failing test is its smallest example."""
+    """Collect the drawn arguments of each call in words; the last call of a failing test is its smallest example."""
     handle = item.obj.hypothesis
     inner: Callable[..., Any] = handle.inner_test
     seen: list[str] = []
@@ -182,7 +182,7 @@ def watched(item: pytest.Function) -> Iterator[list[str]]:
 
 @contextmanager
 def attribute(test: Any, name: str, value: object) -> Iterator[None]:
-    """Gives a test another value of what hypothesis keeps with it under a name."""
+    """Give a test another value of one of its attributes that hypothesis keeps, during the block."""
     full = f"_hypothesis_internal_use_{name}"
     before = getattr(test, full)
     setattr(test, full, value)

@@ -27,7 +27,7 @@ while os.path.exists("/proc/" + sys.argv[3]):
 
 @contextmanager
 def hogs(count: int, nice: int) -> Iterator[list[int]]:
-    """So many processes called `hog` that never sleep, until the block ends, or at least this process."""
+    """Run `count` processes called `hog` that never sleep, until the block ends, or this process does."""
     started = [start_hog(nice) for _ in range(count)]
     try:
         yield started
@@ -38,6 +38,6 @@ def hogs(count: int, nice: int) -> Iterator[list[int]]:
 
 
 def start_hog(nice: int) -> int:
-    """Its process id. The process between it and this one has ended, so that it is not of this one's tree."""
+    """Start a hog, and return its process id. Its parent has ended already, so it is no descendant of this process."""
     command = [sys.executable, "-S", "-c", START, str(nice), NAME, str(os.getpid())]
     return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)

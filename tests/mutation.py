@@ -15,7 +15,7 @@ Mutation = Callable[[Any], None]
 
 
 def mutant(mutate: Mutation, folder: Path) -> Program:
-    """The program with a mistake."""
+    """The compiled P4 program with a mistake, read from `mutant.json`, which is written to `folder`."""
     compiled = compiled_program()
     mutate(compiled)
     path = folder / "mutant.json"
@@ -24,12 +24,12 @@ def mutant(mutate: Mutation, folder: Path) -> Program:
 
 
 def compiled_program() -> Any:
-    """A copy that may be changed."""
+    """The JSON of the compiled P4 program, as a copy that may be changed."""
     return json.loads(PROGRAM.read_text())
 
 
 def without(action: str, line: str) -> Mutation:
-    """An action loses the statement that the P4 source calls `line`."""
+    """Remove the statement whose P4 source begins with `line` from an action."""
 
     def mutate(program: Any) -> None:
         for each in named(program["actions"], f"InaIngress.{action}"):
@@ -41,9 +41,9 @@ def without(action: str, line: str) -> Mutation:
 
 
 def swapped(line: str, old: str, new: str, which: int | None = None) -> Mutation:
-    """Another operator in every condition or statement that the P4 source calls `line`: of those that are `old`.
+    """Replace the operator `old` by `new` in every condition and statement whose P4 source begins with `line`.
 
-    That is the only one there, or the one numbered `which`.
+    In each of them that is its only `old`, or the one numbered `which`, from 0.
     """
 
     def mutate(program: Any) -> None:
@@ -61,7 +61,7 @@ def swapped(line: str, old: str, new: str, which: int | None = None) -> Mutation
 
 
 def one_more(action: str, line: str) -> Mutation:
-    """What the P4 source's statement `line` of an action assigns to 16 bits is one more than it says."""
+    """Add 1 to the 16-bit value that an action assigns in the statement whose P4 source begins with `line`."""
 
     def mutate(program: Any) -> None:
         for each in named(program["actions"], f"InaIngress.{action}"):
@@ -78,7 +78,7 @@ def one_more(action: str, line: str) -> Mutation:
 
 
 def unassigned(action: str, header: str, field: str) -> Mutation:
-    """An action no longer assigns to a field of a header."""
+    """Remove the assignment to a field of a header from an action."""
 
     def mutate(program: Any) -> None:
         for each in named(program["actions"], f"InaIngress.{action}"):
@@ -93,7 +93,7 @@ def unassigned(action: str, header: str, field: str) -> Mutation:
 
 
 def without_statement(action: int, number: int) -> Mutation:
-    """The action with this id loses its statement of this number."""
+    """Remove the statement with this number, from 0, from the action with this id."""
 
     def mutate(program: Any) -> None:
         del next(each for each in program["actions"] if each["id"] == action)["primitives"][number]

@@ -9,7 +9,7 @@ SET_SIGNAL_OF_PARENTS_DEATH = 1
 """PR_SET_PDEATHSIG of linux/prctl.h."""
 
 TIED = ("setpriv", "--pdeathsig", "TERM")
-"""What a command begins with that shall end with the process that starts it."""
+"""The first words of a command that is to receive SIGTERM when the process that started it has ended."""
 
 
 def end_with_parent() -> None:

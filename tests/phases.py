@@ -42,7 +42,7 @@ def phase_of(item: pytest.Item) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run both phases, whatever becomes of the first one; an interrupt ends both."""
+    """Run both phases, the second also if the first fails, and return the exit code. An interrupt ends both."""
     processors = len(os.sched_getaffinity(0))
     spread = ["-n", str(processors), "--dist", "loadfile"] if processors > 1 else []
     phases = {
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
 def run(arguments: Sequence[str]) -> int:
     try:
         return subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False).returncode
-    except KeyboardInterrupt:  # pytest has heard it as well, and has told what it was at
+    except KeyboardInterrupt:  # pytest has received it as well, and has printed which test it interrupts
         return int(pytest.ExitCode.INTERRUPTED)
 
 
@@ -72,7 +72,7 @@ def said(code: int) -> str:
 
 
 def outcome(codes: Sequence[int]) -> int:
-    """The first code of a phase that failed; a phase that has nothing to run does not count beside one that has."""
+    """The exit code of the first phase that failed. A phase with nothing to run counts only if both have nothing."""
     failed = [code for code in codes if code not in (0, NOTHING_TO_RUN)]
     return failed[0] if failed else min(codes)
 

@@ -50,7 +50,7 @@ def test_a_process_ends_with_its_parent() -> None:
 
 def ended(process: psutil.Process) -> bool:
     try:
-        return process.status() == psutil.STATUS_ZOMBIE  # one that nobody has waited for yet
+        return process.status() == psutil.STATUS_ZOMBIE  # it has ended, but its parent has not waited for it yet
     except psutil.NoSuchProcess:
         return True
 

@@ -1,4 +1,4 @@
-"""The house keeps its order: nothing imports up or round, and no file and no function grows too long to take in."""
+"""The structure of the code: nothing imports from a higher package or in a circle; files and functions are short."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = ("topo", "switch", "planner", "traffic", "experiments")
-"""The packages from the ground up: each imports from itself and from those before it."""
+"""The packages from the lowest to the highest: each imports only from itself and from those before it."""
 LONGEST_FILE, LONGEST_FUNCTION = 400, 40
 LONG_FUNCTION, MOST_LONG_FUNCTIONS = 30, 10
 
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    """Every module by its dotted name; a package's is that of its `__init__`. Planners of one's own are not counted."""
+    """The syntax tree of every module by its dotted name, for `__init__` the package's. `planner.own` is left out."""
     found = {}
     for path in (path for package in FLOORS for path in (ROOT / package).rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -30,7 +30,7 @@ def modules() -> dict[str, ast.Module]:
 
 
 def imports(tree: ast.Module) -> Iterator[str]:
-    """The modules that a module imports anywhere, and those whose names it has as texts, for `import_module`."""
+    """The modules that a module imports anywhere, and those that it names in a text, for `import_module`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -52,12 +52,12 @@ def graph() -> nx.DiGraph[str]:
 
 
 def room(name: str, depth: int) -> str:
-    """The folder of a module, as far as `depth` levels down."""
+    """The folder of a module, cut off after `depth` levels."""
     return ".".join(name.split(".")[:-1][:depth]) or name
 
 
 def rooms(depth: int) -> nx.DiGraph[str]:
-    """An edge from every folder to each other one that its files import from; folders within one another are one."""
+    """An edge from every folder to each other one that its files import from, unless one contains the other."""
     found: nx.DiGraph[str] = nx.DiGraph()
     for name, other in graph().edges:
         one, two = room(name, depth), room(other, depth)

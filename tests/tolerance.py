@@ -1,4 +1,4 @@
-"""One way of comparing a measurement with what was expected, and of measuring again what others disturbed."""
+"""Compares a measurement with what was expected, and repeats measurements that other processes have disturbed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def assert_within(measured: float, expected: float, tolerance: float, what: str,
 
 
 def undisturbed(measure: Callable[[], T], near: Callable[[T], bool], tries: int = 3) -> T:
-    """The first measurement that is near what is expected, or the last of all.
+    """The first of up to `tries` measurements that is `near` what is expected, or the last of them.
 
-    Other processes may spoil a measurement of time; a fault of the kit spoils every one.
+    Other processes may spoil one measurement of time. A fault of the kit spoils all of them.
     """
     for _ in range(tries - 1):
         measured = measure()

@@ -1,7 +1,8 @@
-"""Switches in a row with nothing shaped: two workers at the first, the server at the last.
+"""A chain of switches without rate limits: two workers at the first switch, the parameter server at the last.
 
-One process sends, from packet sockets in the workers' namespaces; what arrives is counted by the last
-interface. Every packet passes every switch, so that the switches are all there is to measure.
+One process sends all packets, through packet sockets in the workers' namespaces. The last switch's interface towards
+the server counts what arrives. Every fragment crosses every switch and no link is shaped, so that only the switches
+and the sending process limit the rate.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from switch.entries import SwitchEntries, TableEntry
 from switch.targets import Target
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from topo.live.namespaces import network_namespace
-from topo.live.netlink import index_of, inside, remove_shaping
+from topo.live.netlink import index_of, inside
 from topo.live.network import Network
 from topo.live.processors import steer_packets, steering_file
+from topo.live.shaping import remove_shaping
 from traffic.wire.frames import FRAGMENT, Frames, new_frames
 from traffic.wire.packet_format import Kind
 
@@ -46,7 +48,7 @@ FRAMES_PER_CALL = 32
 
 
 def chain(length: int) -> Fabric:
-    """Two workers at the first of `length` switches in a row, the server at the last. Port 3 leads on."""
+    """A fabric of `length` switches in a row: workers at the first, server at the last. Port 3 leads onwards."""
     names = [f"s{number}" for number in range(1, length + 1)]
     switches = tuple(Switch(name, 1, contiguous_pipelines(3, 1)) for name in names)
     onwards = [(a, b, 3, 1) for a, b in pairwise(names)]
@@ -60,7 +62,7 @@ def chain(length: int) -> Fabric:
 
 
 def entries_of(number: int, server_ipv4: int) -> SwitchEntries:
-    """Entries of the switch at place `number`, from 1: it aggregates its children under the label 100 + number."""
+    """The entries of switch `number` of the chain, from 1. It aggregates its children under label 100 + number."""
     children = {1: 1, 2: 2} if number == 1 else {100 + number - 1: 1}
     tables = [TableEntry(PIPELINE, (port,), SET_PIPELINE, (0,)) for port in (1, 2, 3)]
     for bit, (label, port) in enumerate(children.items()):
@@ -73,7 +75,7 @@ def entries_of(number: int, server_ipv4: int) -> SwitchEntries:
 
 
 class Bench:
-    """A running chain. A context manager; knows how many seconds its network and its entries took."""
+    """A running chain, as a context manager. `network_s` and `entries_s` are the seconds that its set-up took."""
 
     def __init__(self, target: Target, length: int) -> None:
         self.fabric = chain(length)
@@ -107,7 +109,7 @@ class Bench:
                     remove_shaping(netlink, index_of(interface.name))
 
     def _leave_arrivals(self) -> None:
-        """Nobody reads what arrives: let it be thrown away where it was sent, rather than interrupt the sender."""
+        """Let the CPU that sends a packet also drop it at the server, where no socket reads it: steering costs time."""
         server = self.network.hosts[SERVER]
         if steering_file(server.interface, server.pid).exists():
             steer_packets(server.interface, None, server.pid)
@@ -120,7 +122,7 @@ class Bench:
         return sender
 
     def frames(self, worker: str, udp_port: int) -> Frames:
-        """Frames that one call sends. No host has their MAC address, so that nobody answers them."""
+        """The frames that one `sendmmsg` call sends. No host has their destination MAC address, so no host answers."""
         source, server = self.network.addresses[worker], self.network.addresses[SERVER]
         frames = new_frames(
             FRAMES_PER_CALL,
@@ -133,5 +135,5 @@ class Bench:
         return frames
 
     def arrived(self) -> int:
-        """How many packets have come to the server's interface since it exists."""
+        """How many packets the last switch has sent to the server since its interface was created."""
         return int(self.counter.read_text())

@@ -1,4 +1,4 @@
-"""Every target, chain and workload in turn: rates found, and what it took to set the chains up."""
+"""Measures the highest rate of every target, chain and workload, and the seconds that it takes to set up each chain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from experiments.bench.chain import Bench
-from experiments.bench.search import LOSS_LIMITS, highest_rates
+from experiments.bench.lossless_rate import LOSS_LIMITS, highest_rates
 from experiments.bench.trial import WORKLOADS, Sender, run_trial
 from switch.program.source_hashes import check_sources
 from switch.running_switch import PROGRAM
@@ -43,14 +43,14 @@ class SetUp:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a whole bench found."""
+    """The results of a whole bench: every highest rate and every set-up time."""
 
     rates: tuple[Measurement, ...]
     set_ups: tuple[SetUp, ...]
 
 
 def installed_targets() -> list[Target]:
-    """The targets that this machine can run."""
+    """The targets that this machine can run. Raises `MachineError` if there is none."""
     check_sources(PROGRAM)
     reasons = {target.name: target.missing() for target in TARGETS.values()}
     if all(reasons.values()):

@@ -1,4 +1,4 @@
-"""How long ARO takes for one task: the fast method beside the literal model, in the same run, on the same problems."""
+"""Times ARO with one task: planner `aro` and the paper's literal model `aro-raw`, on the same problems in one run."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ LITERAL_TIME_S = 60.0
 
 @dataclass(frozen=True)
 class Case:
-    """A leaf-spine or fat-tree with `share` of its switches INA, the PS's ToR among them, and workers at random hosts.
+    """A leaf-spine or fat-tree in which a `share` of all switches are INA switches, the PS's ToR among them.
 
-    The first `literal` seeds are planned with the literal model, too.
+    Workers are random hosts. Each of `seeds` seeds gives one problem; the literal model plans the first `literal` too.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Case:
     literal: int
 
     def problem(self, seed: int) -> Problem:
-        """One job on the case's fabric. `seed` draws INA switches and workers; the PS's ToR always aggregates."""
+        """The problem of one seed: one job with random workers and INA switches. The PS's ToR always aggregates."""
         draw = random.Random(seed)
         fabric = with_pipelines(with_capacity(self.fabric(), CAPACITY_BPS), PIPELINES)
         server, *others = (host.name for host in fabric.hosts)
@@ -65,7 +65,11 @@ CASES = (
 
 @dataclass(frozen=True)
 class Timing:
-    """One problem: the best rate and its proven gap; seconds of the search, of plan and check, of the literal model."""
+    """One problem: the rate of `aro`'s plan, its proven gap, and how long planning took.
+
+    `search_s`: seconds of the search. `objects_s`: seconds to make the plan from its result, and to check it.
+    `literal`: the literal model's plan, if it was asked.
+    """
 
     rate_bps: float
     gap: float
@@ -75,7 +79,7 @@ class Timing:
 
     @property
     def ratio(self) -> float:
-        """How many times longer the literal model takes."""
+        """The time of the literal model divided by that of the search; 0 if the literal model was not asked."""
         return self.literal.outcome.seconds / self.search_s if self.literal else 0.0
 
 
@@ -95,7 +99,7 @@ def timing(case: Case, seed: int) -> Timing:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Without Python's collection of garbage, whose time is that of all objects in memory, the planner's or not."""
+    """Pause Python's garbage collection, whose time depends on all objects in memory and not only on the planner's."""
     gc.collect()
     gc.disable()
     try:
@@ -105,7 +109,7 @@ def no_collection() -> Iterator[None]:
 
 
 def bench_planners(console: Console, cases: Sequence[Case] = CASES, *, quick: bool = False) -> Table:
-    """Every case with all its seeds, as a table; `quick` takes the first seed."""
+    """Time every case with all its seeds, and return the table; `quick` takes only the first seed of each case."""
     table = Table(title="ARO with one task", caption=CAPTION, caption_justify="left")
     table.add_column("case", no_wrap=True)
     for heading in ("seeds", "mean Gbit/s", "worst gap", "search (ms)", "rest (ms)", "literal (s)", "ratio"):
@@ -142,5 +146,5 @@ def cells(timings: Sequence[Timing]) -> list[str]:
 
 
 def short(milliseconds: float) -> str:
-    """Milliseconds with a decimal where it tells something."""
+    """Milliseconds as text, with one decimal below 100."""
     return f"{milliseconds:.1f}" if milliseconds < 100 else f"{milliseconds:.0f}"

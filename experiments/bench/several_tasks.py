@@ -1,4 +1,4 @@
-"""How long ARO takes for several tasks, what it proves, what it has after two seconds; beside the literal model."""
+"""Times ARO with several tasks: the fast method with much time and with two seconds, and the paper's literal model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ QUICK_SEEDS = 2
 
 @dataclass(frozen=True)
 class Case:
-    """A setting of the paper, planned to `gap` in `limit_s`. The first `literal` seeds have the literal model, too."""
+    """A setting of the paper, planned to a proven gap of `gap` within `limit_s` seconds.
+
+    Each of `seeds` seeds gives one problem; the literal model plans the first `literal` of them too.
+    """
 
     name: str
     setting: AroSetting
@@ -56,7 +59,7 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class Timed:
-    """A plan, None if there was none in time, and the seconds until it was checked."""
+    """A plan, None if the solver found none in time, and the seconds that planning and checking took."""
 
     plan: Plan | None
     seconds: float
@@ -64,7 +67,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Trial:
-    """One problem, by the fast method in full and in `SOON_S`, and by the literal model."""
+    """One problem, planned by `aro` with the case's time limit and with `SOON_S`, and perhaps by the literal model."""
 
     problem: Problem
     full: Timed
@@ -73,16 +76,16 @@ class Trial:
 
     @property
     def gap(self) -> float:
-        """What the fast method has proven; 1 where it found nothing."""
+        """The gap that the fast method has proven within the case's time limit; 1 if it found no plan."""
         return (self.full.plan.outcome.gap or 0.0) if self.full.plan else 1.0
 
     def share(self, timed: Timed) -> float:
-        """The worth of a plan over the best one's."""
+        """The worth of a plan as a share of that of the fast method's plan with the case's time limit."""
         return worth_bps(self.problem, timed.plan) / worth_bps(self.problem, self.full.plan)
 
 
 def worth_bps(problem: Problem, plan: Plan | None) -> float:
-    """Eq. (2) of a plan for one job, Eq. (3) of one for several; 0 of none."""
+    """ARO's objective value of a plan: Eq. (2) for one job, Eq. (3) for several jobs, 0 without a plan."""
     if plan is None:
         return 0.0
     jobs = [
@@ -113,7 +116,7 @@ def timed(plan: Callable[[], Plan]) -> Timed:
 
 
 def bench_several(console: Console, *, quick: bool = False, cases: Sequence[Case] = CASES) -> Table:
-    """Every case with all its seeds, as a table; `quick` takes the first two seeds, and less time for the literal."""
+    """Time every case, and return the table; `quick` takes two seeds of each and gives the literal model less time."""
     literal_s = QUICK_LITERAL_TIME_S if quick else LITERAL_TIME_S
     table = Table(title="ARO with several tasks", caption=f"{CAPTION} At most {literal_s:g} s.", caption_justify="left")
     table.add_column("case", no_wrap=True)
@@ -130,7 +133,7 @@ def bench_several(console: Console, *, quick: bool = False, cases: Sequence[Case
 
 
 def cells(case: Case, trials: Sequence[Trial]) -> list[str]:
-    """A case's row: runs, how many are proven, gaps, times, and what is found soon."""
+    """A case's row: runs, proven ones, worst gap, times, shares after `SOON_S`, and the literal model's figures."""
     soon = [trial.share(trial.soon) for trial in trials]
     both = [(trial, trial.literal) for trial in trials if trial.literal]
     proven = sum(trial.gap <= case.gap * (1 + 1e-6) for trial in trials)

@@ -38,12 +38,12 @@ CAPTION = (
 
 
 def ratio(rate: float, reference: float) -> str:
-    """How many times the reference a rate is; a dash where there is no reference."""
+    """A rate divided by the reference rate, as text; a dash if the reference is 0."""
     return f"{rate / reference:.1f}" if reference else "-"
 
 
 def set_up_table(findings: Findings) -> Table:
-    """Seconds until a chain was ready."""
+    """The seconds to set up each chain: a row for each length, a column for each target."""
     targets = list(dict.fromkeys(each.target for each in findings.set_ups))
     table = Table(title="Set-up: seconds for the network with its switches + their entries")
     for heading in ("switches", *targets):

@@ -17,7 +17,7 @@ from traffic.wire.packet_format import UDP_PORT
 
 PLAIN_PORT = 9
 BURST_S = 0.001
-"""A worker's packets of so much time go to the kernel together, if they are no more than one call takes."""
+"""A worker hands the packets of this many seconds to the kernel in one call, but at most `FRAMES_PER_CALL`."""
 QUIET_S, QUIET_PER_SWITCH_S = 0.06, 0.01
 PATIENCE_S = 15.0
 
@@ -39,18 +39,18 @@ WORKLOADS = (
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of sending for a while: packets per second into the first switch, and the share lost."""
+    """The result of one trial: packets per second into the first switch, and the share of packets lost, from 0 to 1."""
 
     rate_pps: float
     loss: float
 
 
 RunTrial = Callable[[float, float | None], Trial]
-"""Sends for so many seconds at so many packets per second, or (None) flat out."""
+"""A function that runs a trial, given its seconds and packets per second (None: flat out)."""
 
 
 class Sender:
-    """Sends fragments in order, the same ones from every worker in turn."""
+    """Sends fragments in order of their numbers. The workers take turns, and each sends the same fragments."""
 
     def __init__(self, bench: Bench, workload: Workload) -> None:
         self.sockets = bench.sockets
@@ -83,7 +83,7 @@ class Sender:
 
 
 def burst_of(rate_pps: float | None) -> int:
-    """How many packets of a worker to hand over at once: a slow switch's queues are not for filling at one go."""
+    """How many packets a worker hands to the kernel in one call: few at low rates, to spare slow switches' queues."""
     if rate_pps is None:
         return FRAMES_PER_CALL
     return min(FRAMES_PER_CALL, max(1, int(rate_pps * BURST_S / len(WORKERS))))
@@ -102,7 +102,7 @@ def run_trial(bench: Bench, workload: Workload, sender: Sender, seconds: float, 
 
 
 def wait_for_arrivals(bench: Bench, expected: int) -> tuple[int, float]:
-    """The count of arrivals when all have arrived or no more do, and when the last one did."""
+    """Wait until all packets have arrived or no more do. Returns how many have arrived, and when the last one did."""
     last_count, last_time = bench.arrived(), time.perf_counter()
     deadline, quiet_s = last_time + PATIENCE_S, QUIET_S + QUIET_PER_SWITCH_S * len(bench.network.switches)
     while last_count < expected and (now := time.perf_counter()) < min(last_time + quiet_s, deadline):

@@ -1,1 +1,1 @@
-"""What this machine carries: found by running plans at rising link rates, kept, and said before later runs."""
+"""Finds what load this machine carries by running a plan at several link rates, and forecasts later runs from that."""

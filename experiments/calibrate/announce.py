@@ -1,4 +1,4 @@
-"""What `emulate` says before its runs: whether this machine can carry the plans."""
+"""The lines that `emulate` prints before its runs: whether this machine can carry the plans."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 
-HINT = "whether this machine can carry this is not known: `inakit calibrate`, once, finds what it carries"
+HINT = "not known whether this machine carries these rates: run `inakit calibrate` once to find out"
 
 
 def announce(console: Console, problem: Problem, plans: Mapping[str, Plan], target: str, scale: float) -> None:
-    """A line for each plan; `scale` is the one that the fabric was described with."""
+    """Print a forecast for each plan, or `HINT` if there is no calibration of the target.
+
+    The rates of the problem's fabric are the described ones times `scale`.
+    """
     capacity = nearest(load_capacities(default_file(), this_machine()), target, hosts_at_work(problem))
     if capacity is None:
         console.print(HINT, style="dim", highlight=False)

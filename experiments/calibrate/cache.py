@@ -1,7 +1,7 @@
-"""What calibrations of this machine have found, kept in the user's cache folder.
+"""What calibrations and probes of this machine have found, kept in a file in the user's cache folder.
 
-What is kept for another machine, kernel or version of the kit says nothing about this one: it is left out,
-and the next calibration replaces it.
+A file of another machine, kernel or version of the kit says nothing about this machine: it counts as empty, and
+the next result to be saved replaces it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE_VERSION = 2
 
 @dataclass(frozen=True)
 class Machine:
-    """What a calibration depends on. `quota` is what control groups leave it of its processors."""
+    """The machine that a calibration is for. `quota`: the CPU quotas of its control groups; `kit`: inakit's version."""
 
     processor: str
     processors: int
@@ -37,7 +37,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a probe found: on `fabric`, with so many `hosts` at work, `target` carries links of `link_bps`."""
+    """What a probe found: on `fabric`, with `hosts` hosts at work, `target` carries a fastest link of `link_bps`."""
 
     target: str
     fabric: str
@@ -56,26 +56,26 @@ class Calibrations:
 
 
 def this_machine() -> Machine:
-    """The machine that this process may use."""
+    """This machine, with the processors that this process may use."""
     processors = len(os.sched_getaffinity(0))
     return Machine(processor_model(), processors, ", ".join(quotas()), platform.release(), version("inakit"))
 
 
 def processor_model() -> str:
-    """As the kernel names it; on processors that it gives no name, the architecture."""
+    """The processor's model as the kernel names it; the architecture where the kernel has no name."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     names = (value.strip() for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
     return next(names, platform.machine())
 
 
 def default_file() -> Path:
-    """In `$XDG_CACHE_HOME`, by default `~/.cache`."""
+    """The file with all results: in `$XDG_CACHE_HOME`, by default in `~/.cache`."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "inakit" / "calibration.json"
 
 
 def load_capacities(file: Path, machine: Machine) -> tuple[Capacity, ...]:
-    """The calibrations of `machine`."""
+    """What calibrations found on `machine`."""
     return load(file, machine).capacities
 
 
@@ -85,7 +85,7 @@ def load_fits(file: Path, machine: Machine) -> tuple[Fit, ...]:
 
 
 def load(file: Path, machine: Machine) -> Calibrations:
-    """What is known of `machine`; nothing where the file is missing, damaged, of another version or machine."""
+    """The file's contents; empty where the file is missing, damaged, of another version or of another machine."""
     with suppress(OSError, ValidationError):
         found = TypeAdapter(Calibrations).validate_json(file.read_bytes())
         if (found.version, found.machine) == (FILE_VERSION, machine):
@@ -94,21 +94,21 @@ def load(file: Path, machine: Machine) -> Calibrations:
 
 
 def save_capacity(file: Path, machine: Machine, capacity: Capacity) -> None:
-    """Add `capacity`; it takes the place of an earlier one of the same target and number of hosts."""
+    """Add `capacity` to the file; it replaces an earlier one of the same target and number of hosts."""
     known = load(file, machine)
     others = (c for c in known.capacities if (c.target, c.hosts) != (capacity.target, capacity.hosts))
     write(file, replace(known, capacities=(*others, capacity)))
 
 
 def save_fit(file: Path, machine: Machine, fit: Fit) -> None:
-    """Add `fit`; it takes the place of an earlier one of the same target and network."""
+    """Add `fit` to the file; it replaces an earlier one of the same target, fabric and number of hosts."""
     known = load(file, machine)
     others = (f for f in known.fits if (f.target, f.fabric, f.hosts) != (fit.target, fit.fabric, fit.hosts))
     write(file, replace(known, fits=(*others, fit)))
 
 
 def write(file: Path, content: Calibrations) -> None:
-    """Whole or not at all."""
+    """Write the file whole or not at all. Raises `OutputError`."""
     draft = file.with_suffix(f".{os.getpid()}")
     with writing(file):
         file.parent.mkdir(parents=True, exist_ok=True)

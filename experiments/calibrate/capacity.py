@@ -1,9 +1,9 @@
-"""What a plan asks of this machine's processors, and what they are known to carry.
+"""How much load a plan puts on this machine's processors, and how much they are known to carry.
 
-The endpoints have one processor, the switches share the others (`topo.live.processors`). A calibration says how
-many packets per second both handled at the highest rate that stayed VALID, and how busy that kept them; a
-packet's cost follows. It holds for about as many hosts as it was made with: an endpoint's packet costs more
-where each of many hosts has few at a time.
+The endpoints have one processor, and the switches share the others (`topo.live.processors`). A calibration says
+how many packets per second both handled at the highest rate that stayed VALID, and how busy that kept them. The
+processor time per packet follows. It holds for about as many hosts as the calibration had: with many hosts each
+has few packets at a time, and an endpoint's packet costs more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def hosts_at_work(problem: Problem) -> int:
 def planned_load(problem: Problem, prediction: Prediction) -> Load:
     """The load while all jobs send.
 
-    A gradient passes each switch that it reaches; a result passes a switch once for each copy that leaves it.
+    A gradient packet counts once at each switch that it reaches, a result packet once for each copy that leaves
+    a switch.
     """
     switches, packet_bits = problem.fabric.switch_by_name, 8 * problem.fragment.wire_bytes
     gradients, results = prediction.link_loads_bps, prediction.result_loads_bps
@@ -44,20 +45,20 @@ def planned_load(problem: Problem, prediction: Prediction) -> Load:
 
 @dataclass(frozen=True)
 class Use:
-    """Shares of the processor of the endpoints, and of the processors of the switches, that are in use."""
+    """The shares of the time for which the endpoints' processor and the switches' processors are busy; 1 is always."""
 
     endpoint: float
     switches: float
 
     @property
     def most(self) -> float:
-        """The busier of the two."""
+        """The greater share of the two."""
         return max(self.endpoint, self.switches)
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What one calibration found: `load` was carried by `target` with `hosts` hosts, and kept processors busy."""
+    """What one calibration found: `target` with `hosts` hosts carried `load`, which used the shares `busy`."""
 
     target: str
     hosts: int
@@ -66,43 +67,43 @@ class Capacity:
     date: str
 
     def use(self, load: Load) -> Use:
-        """What `load` would need; more than 1 is more than there is."""
+        """The shares of the processors that `load` would need; a share above 1 is more than there is."""
         return Use(
             load.endpoint_pps * self.busy.endpoint / self.load.endpoint_pps,
             load.switch_pps * self.busy.switches / self.load.switch_pps,
         )
 
     def carried_share(self, load: Load) -> float:
-        """The share of `load` that keeps the busier processors no busier than they were; over 1 for a light load."""
+        """The part of `load` that uses the busier processors as much as the calibration did; over 1 if it is light."""
         return self.busy.most / self.use(load).most
 
 
 def nearest(capacities: Sequence[Capacity], target: str, hosts: int) -> Capacity | None:
-    """The calibration of that target whose number of hosts is nearest, as a ratio."""
+    """The calibration of that target whose number of hosts is nearest, as a ratio; None if the target has none."""
     of_target = [capacity for capacity in capacities if capacity.target == target]
     return min(of_target, key=lambda capacity: abs(math.log(capacity.hosts / hosts)), default=None)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Whether this machine can carry a plan. `scale` is the emulation's; `suits` is one that would fit."""
+    """Whether this machine can carry a plan, and a line that says so."""
 
     text: str
     carried: bool
 
 
 def forecast(capacity: Capacity, load: Load, scale: float) -> Forecast:
-    """In words, before a run; `scale` is the one that the load was planned with."""
+    """The forecast for a plan before its run; `scale` is the one at which `load` was planned."""
     use, share = capacity.use(load), capacity.carried_share(load)
     made = f"(calibrated {capacity.date} with {capacity.hosts} hosts)"
     if share >= 1:
         need = f"needs {use.endpoint:.0%} of the endpoint processor and {use.switches:.0%} of the switches'"
         return Forecast(f"{need} {made}", True)
-    fits = f"this machine carries about {share:.2f} of it: --scale {rounded_down(scale * share):g} fits"
+    fits = f"this machine carries about {share:.2f} of the planned rates: --scale {rounded_down(scale * share):g} fits"
     return Forecast(f"{fits} {made}", False)
 
 
 def rounded_down(number: float) -> float:
-    """To two significant digits."""
+    """The number rounded down to two significant digits."""
     unit = 10.0 ** (math.floor(math.log10(number)) - 1)
     return math.floor(number / unit + 1e-9) * unit

@@ -39,16 +39,16 @@ QUANTITIES = (
     Quantity("idle", lambda found: found.idle, "idle\nCPU", ".0%"),
 )
 PANELS = (("endpoint_pps", "switch_pps"), ("link_mbps",), ("setup_s",), ("memory_mb",), ("idle",))
-"""What is drawn over the number of switches, one plot each."""
+"""The quantities that are drawn over the number of switches: one plot for each tuple."""
 
 
 def max_capacity_bps(found: Calibration) -> float:
-    """Of the fastest link, at the rate that was found."""
+    """The capacity of the fastest link at the scale that was found, in bit/s."""
     return max(found.fabric.capacities_bps.values()) * found.trial.scale
 
 
 def curve_table(found: Sequence[Calibration]) -> Table:
-    """One row for each size."""
+    """The quantities that have a heading, one row for each fat-tree."""
     printed = [quantity for quantity in QUANTITIES if quantity.heading]
     table = Table(
         title="fat-trees at the highest link rate that stays VALID",
@@ -64,7 +64,7 @@ def curve_table(found: Sequence[Calibration]) -> Table:
 
 
 def write_curve(found: Sequence[Calibration], folder: Path) -> list[Path]:
-    """`curve.csv` and `curve.png`."""
+    """Write `curve.csv` and `curve.png` to the folder, and return their paths."""
     table, picture = folder / "curve.csv", folder / "curve.png"
     with writing(table), table.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -76,7 +76,7 @@ def write_curve(found: Sequence[Calibration], folder: Path) -> list[Path]:
 
 
 def draw_curve(found: Sequence[Calibration]) -> Figure:
-    """One plot for each of `PANELS`, over the number of switches."""
+    """Draw one plot for each of `PANELS`, over the number of switches."""
     by_name = {quantity.name: quantity for quantity in QUANTITIES}
     switches = [by_name["switches"].value(one) for one in found]
     figure = Figure(figsize=(3 * len(PANELS), 3), layout="constrained")

@@ -10,7 +10,7 @@ from rich.console import Console
 from experiments.calibrate.cache import default_file, load_capacities, save_capacity, this_machine
 from experiments.calibrate.capacity import Capacity, Load, Use, hosts_at_work, nearest, planned_load
 from experiments.calibrate.memory import memory_bytes
-from experiments.calibrate.search import highest_rate
+from experiments.calibrate.rate_search import highest_rate
 from experiments.calibrate.trials import Trial, TrialNetwork
 from experiments.run.progress import working
 from experiments.run.report import VERDICT_STYLES
@@ -21,12 +21,12 @@ from topo.live.processors import switch_processors
 from traffic.measure.verdict import VALID
 
 A_GUESS = Capacity("", 1, Load(1e5, 2e5), Use(1.0, 1.0), "")
-"""Where the search begins on a machine that nothing is known of."""
+"""The capacity that the search assumes for a machine without a calibration: it decides only the first trial."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was found: the last trial at the highest rate that is carried, and what the network takes."""
+    """What was found: the last VALID trial at the highest carried rate, and the network's set-up time and memory."""
 
     fabric: Fabric
     workers: int
@@ -42,7 +42,7 @@ class Calibration:
 
 
 def find_limit(bed: TrialNetwork, console: Console) -> Calibration:
-    """Search on a running network, and keep what is found. Raises `MachineError` when no rate is carried."""
+    """Search for the highest link rate on a running network, and keep it. Raises `MachineError` if none is carried."""
     trials: list[Trial] = []
 
     def carried(scale: float) -> bool:
@@ -62,21 +62,21 @@ def find_limit(bed: TrialNetwork, console: Console) -> Calibration:
 
 
 def first_scale(bed: TrialNetwork) -> float:
-    """Where this machine should be full, by what is known of it."""
+    """The scale of the first trial: the one that this machine should just carry, by its nearest calibration."""
     load = planned_load(bed.problem, evaluate(bed.problem, bed.plan))
     known = load_capacities(default_file(), this_machine())
     return (nearest(known, bed.world.name, hosts_at_work(bed.problem)) or A_GUESS).carried_share(load)
 
 
 def keep(bed: TrialNetwork, trial: Trial) -> None:
-    """For what `emulate` says before its runs, and the next calibration's start."""
+    """Keep the trial in the cache, for the forecasts of `emulate` and for the start of the next calibration."""
     today = datetime.now(UTC).date().isoformat()
     hosts = hosts_at_work(bed.problem)
     save_capacity(default_file(), this_machine(), Capacity(bed.world.name, hosts, trial.load, trial.busy, today))
 
 
 def shown(bed: TrialNetwork, scale: float, console: Console) -> Trial:
-    """A trial, and a line about it."""
+    """Run a trial, and print its verdict and its first reason."""
     with working(console, f"links of {rates(bed.problem.fabric, scale)}"):
         trial = bed.trial(scale)
     style = VERDICT_STYLES.get(trial.verdict, "bold yellow")
@@ -88,13 +88,13 @@ def shown(bed: TrialNetwork, scale: float, console: Console) -> Trial:
 
 
 def rates(fabric: Fabric, scale: float) -> str:
-    """The capacities of a fabric's links at a scale: one, or the least and the greatest."""
+    """The capacities of a fabric's links at a scale, in words: one, or the least and the greatest."""
     found = sorted({capacity * scale / 1e6 for capacity in fabric.capacities_bps.values()})
     return " to ".join(f"{rate:.3g}" for rate in dict.fromkeys((found[0], found[-1]))) + " Mbit/s"
 
 
 def print_calibration(console: Console, found: Calibration, scale: float) -> None:
-    """The result; `scale` is the one that the fabric was described with."""
+    """Print the result; the fabric's rates are the described ones times `scale`."""
     trial, fabric = found.trial, found.fabric
     lines = (
         f"the highest link rate that stays VALID: {rates(fabric, trial.scale)} (--scale {trial.scale * scale:.3g})",

@@ -1,4 +1,4 @@
-"""The memory that a running network takes: its processes', and its switches' maps in the kernel."""
+"""The memory that a running network takes: that of its processes, and that of its eBPF maps in the kernel."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import psutil
 
 
 def memory_bytes() -> int:
-    """Of this process and all that it started, and of the eBPF maps and programs that it holds."""
+    """The memory of this process, of all processes that it started, and of the eBPF maps and programs that it holds."""
     own = psutil.Process()
     return sum(process_bytes(process) for process in (own, *own.children(recursive=True))) + locked_bytes(own.pid)
 
 
 def process_bytes(process: psutil.Process) -> int:
-    """Its proportional share of the pages that it shares with others; 0 when it is gone."""
+    """The memory of a process, of shared pages only its proportional part (PSS); 0 when the process is gone."""
     with suppress(psutil.Error):
         return int(process.memory_full_info().pss)
     return 0
 
 
 def locked_bytes(pid: int) -> int:
-    """What the kernel keeps for the eBPF objects behind a process's descriptors."""
+    """The memory that the kernel keeps for the eBPF maps and programs to which a process has descriptors."""
     total = 0
     for file in Path(f"/proc/{pid}/fdinfo").iterdir():
         with suppress(OSError):

@@ -17,9 +17,9 @@ from experiments.run.run import Run, carry_out
 from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.world import Wiring
 from planner.core.evaluate import evaluate
+from planner.core.fragment_ranges import fragment_ranges
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from planner.core.shares import fragment_ranges
 from planner.install.plan_entries import entries
 from topo.errors import RunError
 from topo.fabric.optical_links import patch_panel
@@ -30,13 +30,13 @@ from traffic.measure.kernel_counters import CpuTime, processor_times
 from traffic.measure.verdict import OVERLOADED, Limits
 
 RUN_S = 2.5
-"""How long the gradients of one trial take at the planned rate."""
+"""How many seconds the gradients of one trial take at the planned rate."""
 PATIENCE = 2.0
-"""A trial that takes so many times as long has shown that it is not carried."""
+"""A trial that takes so many times its planned duration is ended: the machine does not carry it."""
 STALLS = 5
-"""A trial has stalled after this part of the time that a run would take to stall."""
+"""The time without results after which a run counts as stalled is divided by this for a trial."""
 BUSY = 0.5
-"""A machine whose processors were less busy than this, and let nothing wait, is not why a trial failed."""
+"""The machine is not to blame for a failed trial if nothing had to wait and no processors were busier than this."""
 QUIET_S = 0.1
 QUIET_WITHIN_S = 10.0
 
@@ -45,8 +45,8 @@ QUIET_WITHIN_S = 10.0
 class Trial:
     """One run at `scale` of the fabric's link rates: what was planned, and how busy it kept the processors.
 
-    `by_machine`: if it is not VALID, whether the machine can be why. Otherwise a lower rate helps as little as a
-    faster machine would: the P4 program or the plan is at fault.
+    `by_machine`: for a trial that is not VALID, whether the machine may be the reason. Otherwise neither a lower rate
+    nor a faster machine would help: the P4 program or the plan is at fault.
     """
 
     scale: float
@@ -61,8 +61,8 @@ class Trial:
 class TrialNetwork:
     """A running network with a plan's entries installed. A context manager.
 
-    Sequence numbers go on from trial to trial: to the switches it is all one long run, and what an
-    earlier trial left in a slot is old.
+    Sequence numbers go on from trial to trial, so that the switches see one long run, and treat what an earlier
+    trial left in a slot as old.
     """
 
     def __init__(
@@ -106,9 +106,10 @@ class TrialNetwork:
         )
 
     def _run(self, problem: Problem, plan: Plan, sampler: Sampler) -> tuple[str, tuple[str, ...], bool]:
-        """The verdict, its reasons, and whether the run had to wait for a processor, or just took much too long.
+        """The verdict of one run, its reasons, and whether the processors were short.
 
-        A run that stalls, or takes much too long, is overloaded too.
+        A run that stalls or takes much too long is OVERLOADED; then the processors count as short if any result
+        had come back.
         """
         options = options_for(problem)
         worker = replace(options.worker, first_seq=self.next_seq)
@@ -124,7 +125,7 @@ class TrialNetwork:
         return outcome.verdict, outcome.reasons, waited
 
     def _settle(self) -> None:
-        """Wait until no packet moves any more that an earlier trial has left behind."""
+        """Wait until the packets of an earlier trial have stopped moving, for `QUIET_WITHIN_S` seconds at most."""
         deadline, before = time.monotonic() + QUIET_WITHIN_S, -1
         while (now := self._received_packets()) != before and time.monotonic() < deadline:
             before = now
@@ -135,9 +136,9 @@ class TrialNetwork:
 
 
 def scaled(problem: Problem, plan: Plan, scale: float, run_s: float) -> tuple[Problem, Plan]:
-    """The same with every rate times `scale`, and one iteration, of all jobs at once, that takes `run_s`.
+    """The problem and plan with every rate times `scale`, and one iteration, of all jobs at once, that takes `run_s`.
 
-    What a method optimises is linear in the rates: the best trees at one scale are the best at all.
+    What a method optimises is linear in the rates, so the best trees at one scale are the best at all.
     """
     plan = plan.with_rates_times(scale)
     fragment_bytes = 4 * problem.fragment.values
@@ -157,7 +158,7 @@ def longest_tree(problem: Problem, plan: Plan) -> int:
 
 
 class Sampler:
-    """Looks at the processors whenever a run tells its progress; ends a run that takes longer than `limit_s`."""
+    """Samples the processors at every report of progress; raises `RunError` once a run takes longer than `limit_s`."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
@@ -171,10 +172,10 @@ class Sampler:
         self.samples.append((time.monotonic(), processor_times()))
         took_s = self.samples[-1][0] - self.samples[0][0]
         if took_s > self.limit_s:
-            raise RunError(f"{fraction:.0%} done in {took_s:.1f} s, {PATIENCE:g} times what all was planned to take")
+            raise RunError(f"{fraction:.0%} done in {took_s:.1f} s, {PATIENCE:g} times the planned time")
 
     def busy(self) -> Use:
-        """From the first to the last sample; all there is, for a run too short to tell."""
+        """The shares in use between the first and the last sample; 1 for a run too short to have two samples."""
         if len(self.samples) < 2:
             return Use(1.0, 1.0)
         (_, before), (_, after) = self.samples[0], self.samples[-1]

@@ -1,4 +1,4 @@
-"""`inakit calibrate --verify`: whether overload is always caught, and less than that never taken for it."""
+"""`inakit calibrate --verify`: whether an overloaded run is always judged OVERLOADED, and a lighter one VALID."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from experiments.run.report import without_names
 from traffic.measure.verdict import OVERLOADED, VALID
 
 LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)
-"""Times the calibrated rate."""
+"""The rates of the runs, as multiples of the calibrated rate: the machine carries the light one only."""
 RUNS_PER_MISS = 30
-"""Of so many light runs one may be spoilt by something else on the machine; no heavy run may pass."""
+"""One of so many light runs may fail, because other work on the machine can spoil it; no heavy run may pass."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Verified:
 
     @property
     def kept(self) -> bool:
-        """Whether the promise is kept."""
+        """Whether the promise is kept: heavy runs all OVERLOADED, light ones VALID but for one in `RUNS_PER_MISS`."""
         if self.multiple > 1:
             return self.verdicts[OVERLOADED] == len(self.trials)
         return len(self.trials) - self.verdicts[VALID] <= len(self.trials) // RUNS_PER_MISS
 
     def reasons(self) -> Counter[str]:
-        """In how many trials each kind of reason was among those given."""
+        """The number of trials that gave each kind of reason."""
         return Counter(kind for trial in self.trials for kind in {without_names(reason) for reason in trial.reasons})
 
 

@@ -1,6 +1,6 @@
-"""The `inakit` command: its commands, of which each is a file of `experiments.cli.commands`.
+"""The `inakit` command, composed of subcommands, each of which is a file of `experiments.cli.commands`.
 
-`experiments.cli.main` runs it, and says what errors and signals end in.
+`experiments.cli.main` runs it, and turns errors and signals into messages and exit codes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COMMANDS = (
     top.top,
     dissector.dissector,
 )
-"""In the order in which the help lists them."""
+"""The subcommands, in the order in which the help lists them."""
 
 app = typer.Typer(
     name="inakit",

@@ -1,4 +1,4 @@
-"""`inakit calibrate`: one fabric and plan, the verification of it, or the curve over sizes."""
+"""`inakit calibrate`: calibrate one fabric and plan, verify the result, or measure a curve over sizes of fat-trees."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from experiments.calibrate.curve import curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit, print_calibration
 from experiments.calibrate.trials import TrialNetwork
 from experiments.calibrate.verification import verification_table, verify
-from experiments.emulate.defaults import tell_choice
-from experiments.run.planning import plan_to_run, tell_room
+from experiments.emulate.defaults import print_choice
+from experiments.run.planning import plan_to_run, print_headroom
 from experiments.run.progress import working
 from experiments.run.record import check_results, make_new_folder, stamp
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
@@ -31,9 +31,9 @@ class Command:
     seed: int
 
     def network(self, console: Console) -> TrialNetwork:
-        """Plan. Raises `InakitError` before anything exists."""
+        """Make the plan, and return a network for its trials. Raises `InakitError` before any network is built."""
         world, problem = emulated_world(self.switch), build_problem(self.fabric, self.job)
-        tell_choice(console, self.switch, world.name)
+        print_choice(console, self.switch, world.name)
         with working(console, f"{problem.fabric.name}: planning"):
             run = plan_to_run(problem, self.planner, self.seed)
         hosts, switches = len(problem.fabric.hosts), len(problem.fabric.switches)
@@ -41,12 +41,15 @@ class Command:
             f"{problem.fabric.name}: {switches} switches, {hosts} hosts; {self.planner} on {world.name}",
             highlight=False,
         )
-        tell_room(console, self.planner, run)
+        print_headroom(console, self.planner, run)
         return TrialNetwork(problem, run.plan, world)
 
 
 def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:
-    """Find the limit and, if `verify_runs`, check the verdict around it; the exit code: 1 for a broken promise."""
+    """Find the highest link rate that is carried and, with `verify_runs`, check the verdicts of runs around it.
+
+    Returns the exit code: 1 if a verdict breaks its promise. Raises `InputError` for a negative number of runs.
+    """
     if verify_runs < 0:
         raise InputError(f"--verify {verify_runs}: a number of runs is expected, such as 30")
     with command.network(console) as bed:
@@ -81,7 +84,7 @@ def parse_sizes(text: str) -> list[int]:
 
 
 def all_hosts(command: Command) -> Command:
-    """The same with every host but the parameter servers at work, unless a number of workers was given."""
+    """The command with all hosts but the PSs as workers, unless it names a number of workers or a file of jobs."""
     if command.job.file or command.job.workers:
         return command
     hosts = len(command.fabric.build().hosts)

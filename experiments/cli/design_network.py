@@ -13,7 +13,7 @@ from planner.core.method import Options
 from planner.core.problem import Job
 from planner.methods.atro.bound import most_workers_bound
 from planner.methods.atro.cluster import Cluster
-from planner.methods.atro.network import design
+from planner.methods.atro.method import design
 from planner.trees.headroom import as_run
 from traffic.wire.frames import FRAGMENT
 
@@ -35,10 +35,10 @@ def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None
 
 
 def why(cluster: Cluster, designed: Design) -> str:
-    """What keeps the rate from being higher."""
+    """The reason why the rate is not higher, in words."""
     flows = round(cluster.capacity_bps / designed.rate_bps)
     if flows == 1:
-        return "no rate is higher: it is a worker's link's"
+        return "no rate is higher: it is that of a worker's link"
     rate, most = cluster.capacity_bps / (flows - 1), most_workers_bound(cluster, flows - 1)
     proof = "" if most >= cluster.workers else f": such links carry {most:.0f} workers at most"
     return f"{flows} flows share a link; the next higher rate is {rate / 1e6:.3f} Mbit/s{proof}"

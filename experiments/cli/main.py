@@ -1,6 +1,7 @@
-"""Entry point of `inakit`: every error that is a person's to mend ends in one line and exit code 2.
+"""The entry point of `inakit`: an error that the user can correct ends in one line and exit code 2.
 
-A run whose verdict is not VALID ends in 1; one that a signal ends, in 128 and the signal's number, as shells count.
+A run whose verdict is not VALID ends in exit code 1. A command that a signal ends has 128 plus the signal's number as
+its exit code, as in shells.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def main() -> None:
     """Run the command that `sys.argv` names, and exit."""
     with signals_unwind():
         try:
-            from experiments.cli.app import app  # noqa: PLC0415, what loads is part of the program that a signal may end
+            from experiments.cli.app import app  # noqa: PLC0415, a signal may already come while the program loads
 
             app()
         except InakitError as error:
@@ -39,7 +40,7 @@ def main() -> None:
 
 
 def leave(code: int, message: str, error: BaseException) -> None:
-    """Say in one line what happened, with what the error's way out of the program has added to it, and exit."""
+    """Print the message and the notes that were added to the error, in one line, and exit with `code`."""
     line = "; ".join((f"inakit: {message}", *dict.fromkeys(notes(error))))
     color = ("\033[33m" if code > FAILED else "\033[31m", "\033[0m") if colored() else ("", "")
     print(line.join(color), file=sys.stderr, flush=True)
@@ -55,7 +56,7 @@ def colored() -> bool:
 
 
 def notes(error: BaseException | None) -> Iterator[str]:
-    """The notes of an error and of those that led to it: typer makes another of KeyboardInterrupt."""
+    """The notes of an error and of those that caused it: typer replaces a KeyboardInterrupt by an error of its own."""
     while error is not None:
         yield from getattr(error, "__notes__", ())
         error = error.__cause__ or error.__context__

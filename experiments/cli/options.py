@@ -4,7 +4,7 @@
 
     app.command()(with_groups(plan))
 
-A group is a frozen dataclass. `with_groups` makes each of its fields an option of the command's own.
+A group is a frozen dataclass. `with_groups` turns each of its fields into an option of the command.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from planner.core.problem import Problem
 from traffic.measure.verdict import VALID
 
 if TYPE_CHECKING:
-    from experiments.faults.faults_file import FaultPlan
+    from experiments.faults.fault_plan import FaultPlan
 
 Scale = Annotated[str, typer.Option(help="emulate every rate of the fabric at this scale: 1/5000")]
 Gradient = Annotated[
@@ -34,10 +34,13 @@ Gradient = Annotated[
     ),
 ]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
-Seed = Annotated[int, typer.Option(help="decides everything random")]
+Seed = Annotated[int, typer.Option(help="the seed of everything random")]
 Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
 PlanMode = Annotated[
-    str, typer.Option("--mode", help="the rates of a run that is reliable (results need room) or a replay (none come)")
+    str,
+    typer.Option(
+        "--mode", help="plan for a run that is reliable (with room for results) or a replay (without results)"
+    ),
 ]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 Network = Annotated[
@@ -50,7 +53,7 @@ RESULTS = Path("results")
 
 @dataclass(frozen=True)
 class ShapeOptions:
-    """Which fabric, and how large."""
+    """Options that choose the fabric and its size."""
 
     topo: Annotated[
         str, typer.Option(help="fattree, leafspine, a named fabric (and options: units:ports=2), a .yml/.graphml file")
@@ -67,7 +70,7 @@ class ShapeOptions:
 
 @dataclass(frozen=True)
 class FabricOptions(ShapeOptions):
-    """Which fabric, how large, and what its links and switches are like."""
+    """Options that choose the fabric, its size, and the properties of its links and switches."""
 
     capacity: Annotated[str | None, typer.Option(help="of every link: 20M, or 10M:30M for random ones")] = None
     ina: Annotated[str | None, typer.Option(help="switches that aggregate: a share (0.2) or names (leaf1,spine1)")] = (
@@ -89,7 +92,7 @@ class FabricOptions(ShapeOptions):
 
 @dataclass(frozen=True)
 class TaskOptions:
-    """Who takes part in the single job."""
+    """Options for the workers and parameter servers of the single job."""
 
     workers: Annotated[
         int | None, typer.Option(help="workers of the single job; default: all other hosts, but no more than 16")
@@ -103,7 +106,7 @@ class TaskOptions:
 
 @dataclass(frozen=True)
 class GradientOptions(TaskOptions):
-    """Who takes part in the single job, and how large its gradient is."""
+    """Options for the workers, parameter servers and gradient of the single job."""
 
     gradient_bytes: Gradient = None
     model: Annotated[
@@ -112,14 +115,14 @@ class GradientOptions(TaskOptions):
     ] = ""
 
     def sized(self, seed: int, iterations: int) -> JobChoice:
-        """The job that is chosen, with its gradient and so many iterations."""
+        """The job that is chosen, with its gradient and model and this number of iterations."""
         job = self.choice(seed)
         return replace(job, gradient_bytes=self.gradient_bytes, iterations=iterations, model=self.model)
 
 
 @dataclass(frozen=True)
 class JobsOptions(TaskOptions):
-    """Who takes part in the single job, or a file of jobs."""
+    """Options for the workers and parameter servers of the single job, or for a file of jobs in its place."""
 
     jobs: Annotated[Path | None, typer.Option(help="a YAML file of jobs; without one, a single job")] = None
 
@@ -130,12 +133,12 @@ class JobsOptions(TaskOptions):
 
 @dataclass(frozen=True)
 class SizedJobsOptions(JobsOptions, GradientOptions):
-    """The single job and the size of its gradient, or a file of jobs."""
+    """Options for the single job and its gradient, or for a file of jobs in its place."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How plans are run on a network."""
+    """Options that say how plans run on a network."""
 
     switch: Switch = "auto"
     policy: Annotated[
@@ -157,24 +160,24 @@ class RunOptions:
         return split_names(self.policy)
 
     def fault_plan(self, problem: Problem) -> FaultPlan | None:
-        """What the faults file says for a problem; None without a file. Raises `InputError`."""
+        """The faults that `--faults` describes for a problem; None without a file. Raises `InputError`."""
         from experiments.faults.faults_file import load_faults  # noqa: PLC0415
 
         return None if self.faults is None else load_faults(self.faults, problem)
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """What commas separate, without what is empty."""
+    """The names in a text, which commas separate; empty names are left out."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def exit_code(verdict: str) -> int:
-    """0 when VALID, else 1."""
+    """The exit code of a verdict: 0 for VALID, else 1."""
     return 0 if verdict == VALID else 1
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with every option of its groups as a parameter of its own, in the groups' place."""
+    """The command with one parameter for each option of its groups, in the place of the groups, as typer needs it."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if is_dataclass(kind) and isinstance(kind, type)}
 
@@ -194,7 +197,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 def flattened(
     signature: inspect.Signature, hints: dict[str, Any], groups: dict[str, type]
 ) -> Iterator[inspect.Parameter]:
-    """The parameters of a command, those of its groups one by one."""
+    """The parameters of a command; for a group, one parameter for each of its fields."""
     for name, parameter in signature.parameters.items():
         if name not in groups:
             yield parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)

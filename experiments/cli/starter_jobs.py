@@ -1,4 +1,4 @@
-"""A file of jobs to begin with, as `inakit jobs` writes it: what it may say, with a comment for each key."""
+"""The file of jobs that `inakit jobs` writes: jobs with every key that they may have, and a comment for each key."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def jobs_text(problem: Problem, topo: str) -> str:
 
 
 def job_lines(job: Job) -> list[str]:
-    """The job as an item of the list, a key a line."""
+    """The lines of one job as an item of the YAML list, one key per line."""
     values = {field.name: getattr(job, field.name) for field in fields(job)}
     written = {name: flow(list(value) if isinstance(value, tuple) else value) for name, value in values.items()}
     lines = [f"    {name}: {written[name]}  # {comment}" for name, comment in COMMENTS.items()]
@@ -45,7 +45,7 @@ def job_lines(job: Job) -> list[str]:
 
 
 def write_jobs(problem: Problem, topo: str, output: Path) -> None:
-    """Write a new file. Raises `InputError` for one that is there, which may be somebody's work."""
+    """Write a new file of jobs. Raises `InputError` if it exists already, since it may be the user's work."""
     if output.exists():
         raise InputError(f"{output} is there already, and may be your work: choose another --output, or remove it")
     try:

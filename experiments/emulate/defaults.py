@@ -1,4 +1,4 @@
-"""What a run does with what nobody has asked for: link rates that this machine carries, and gradients to match."""
+"""Values for what the user has left open: link rates that this machine carries, and gradient sizes to match."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 
 from experiments.calibrate.capacity import rounded_down
-from experiments.calibrate.fit import fastest_bps, fit, kept_rate
-from experiments.faults.faults_file import FaultPlan
+from experiments.calibrate.rate_probe import fastest_bps, fit, kept_rate
+from experiments.faults.fault_plan import FaultPlan
 from experiments.worlds.emulated import EmulatedWorld
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
@@ -17,17 +17,17 @@ from switch.targets import TARGETS
 from topo.fabric.variations import with_scale
 
 LEAST_FRAGMENTS = 20
-"""A gradient is not made shorter: of a few packets the way through the network, not the rate, decides the time."""
+"""No gradient is cut below so many fragments: with fewer, latency and not the rate would decide the time."""
 TO_SPARE = 0.6
-"""Of the rate that an overloaded machine carried, what it is advised to try: it was busy with nothing else."""
+"""The rate to try next, as a share of what an overloaded machine carried, so that it has processor time to spare."""
 BMV2_SLOWER = "the reference, is 32 to 105 times slower (`inakit bench`)"
 
 
 @dataclass(frozen=True)
 class Free:
-    """What a run may choose: the `rates` of links, the sizes of `gradients`.
+    """What the kit may choose, because the user has left it open: link `rates`, sizes of `gradients`.
 
-    `described`: the rates are somebody's all the same, a paper's for instance, so that figures are given at both.
+    `described`: the fabric still has rates of its own, such as a paper's; figures are then reported at both rates.
     """
 
     rates: bool = False
@@ -41,9 +41,9 @@ NOTHING_FREE = Free()
 def choose_rates(
     problem: Problem, plans: Mapping[str, Plan], switch: str, world: EmulatedWorld, console: Console, *, panel: bool
 ) -> float:
-    """What to multiply all rates with so that this machine carries every plan in `world`; says what it chose.
+    """The factor for all rates at which this machine carries every plan in `world`; prints the chosen link rate.
 
-    `switch` is what the person asked for: with "auto" it is also said what the other target carries.
+    `switch` is the target that the user asked for; with "auto" the line also says what the other target carries.
     """
     found = fit(problem, plans, world, console, panel=panel)
     beside = other_target(problem, plans, world.name, console, panel=panel) if switch == "auto" else ""
@@ -52,14 +52,14 @@ def choose_rates(
     return found.scale
 
 
-def tell_choice(console: Console, switch: str, target: str) -> None:
-    """Say which target "auto" took, and why; nothing where a person named one."""
+def print_choice(console: Console, switch: str, target: str) -> None:
+    """Print which target "auto" took, and why; print nothing if the user named a target."""
     if switch == "auto":
         console.print(why(switch, target) + other_words(target), highlight=False, soft_wrap=True)
 
 
 def why(switch: str, target: str) -> str:
-    """Why this target runs; "" where a person named it."""
+    """The beginning of a line that says why "auto" took this target; "" if the user named it."""
     if switch != "auto":
         return ""
     reason = "which is installed" if target == "bmv2" else f"as bmv2 cannot run ({TARGETS['bmv2'].missing()})"
@@ -67,14 +67,14 @@ def why(switch: str, target: str) -> str:
 
 
 def other_words(target: str) -> str:
-    """What the target that was not taken would give, without figures of this machine."""
+    """How the speed of the target that was not taken compares, without figures of this machine."""
     if target == "bmv2":
         return "--switch fast gives the same packets, 32 to 105 times as many a second (`inakit bench`)"
     return f"bmv2, {BMV2_SLOWER}"
 
 
 def other_target(problem: Problem, plans: Mapping[str, Plan], target: str, console: Console, *, panel: bool) -> str:
-    """What the target that "auto" did not take carries: as it was found before, or found now."""
+    """What the target that "auto" did not take carries; the rate of `fast` is a kept one, or found by a probe now."""
     if target != "bmv2":
         return f"; bmv2, {BMV2_SLOWER}"
     if TARGETS["fast"].missing() is not None:
@@ -84,7 +84,7 @@ def other_target(problem: Problem, plans: Mapping[str, Plan], target: str, conso
 
 
 def rate_words(rate_bps: float) -> str:
-    """20e6 as "20 Mbit/s"."""
+    """A rate in words, such as "20 Mbit/s" for 20e6."""
     for unit, factor in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
         if rate_bps >= factor:
             return f"{rate_bps / factor:.4g} {unit}"
@@ -92,7 +92,11 @@ def rate_words(rate_bps: float) -> str:
 
 
 def problem_at(problem: Problem, scale: float, *, gradients: bool) -> Problem:
-    """The problem with every rate times `scale` and, if wanted, `gradients` that take as long as before."""
+    """The problem with every rate times `scale`.
+
+    With `gradients`, gradients are cut in proportion, so that they take as long as before. None grows, and none is
+    cut below `LEAST_FRAGMENTS`.
+    """
     fragment_bytes = 4 * problem.fragment.values
 
     def sized(job: Job) -> Job:
@@ -105,7 +109,7 @@ def problem_at(problem: Problem, scale: float, *, gradients: bool) -> Problem:
 
 
 def faults_at(faults: FaultPlan | None, scale: float) -> FaultPlan | None:
-    """The faults with the rates of other traffic times `scale`."""
+    """The faults with the rates of background traffic and of hostile hosts times `scale`; None if there are none."""
     if faults is None:
         return None
     background = tuple(replace(flow, rate_bps=flow.rate_bps * scale) for flow in faults.background)
@@ -114,7 +118,8 @@ def faults_at(faults: FaultPlan | None, scale: float) -> FaultPlan | None:
 
 
 def rate_to_try(problem: Problem, scale: float, share: float) -> str:
-    """What to do about a run that did only `share` of what was planned, in words."""
+    """Advice, in words, for a run at `scale` that did only `share` of what was planned."""
     lower = rounded_down(max(share, 0.01) * TO_SPARE)
     fastest = fastest_bps(problem) * lower
-    return f"try links of {rate_words(fastest)} (--scale {lower * scale:.2g}), or give no rates: they are made to fit"
+    tried = f"try links of {rate_words(fastest)} (--scale {lower * scale:.2g})"
+    return f"{tried}, or give no rates: inakit then chooses some that fit"

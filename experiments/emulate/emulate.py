@@ -15,15 +15,15 @@ from experiments.emulate.defaults import (
     Free,
     choose_rates,
     faults_at,
+    print_choice,
     problem_at,
     rate_to_try,
-    tell_choice,
 )
-from experiments.faults.faults_file import FaultPlan, check_faults
+from experiments.faults.fault_plan import FaultPlan, check_faults
 from experiments.inspect.capture import Place, check_tcpdump, warn_of_losses
 from experiments.run.outcome import Outcome, planned_figures
-from experiments.run.pace import Pace, TooSlowError, courses
-from experiments.run.planning import make_plan, tell_room, write_plan
+from experiments.run.pace import Pace, TooSlowError, planned_progress
+from experiments.run.planning import make_plan, print_headroom, write_plan
 from experiments.run.progress import Report, bar, working
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import print_report
@@ -49,13 +49,16 @@ from traffic.measure.verdict import OVERLOADED, worst_of
 
 @dataclass(frozen=True)
 class Emulation:
-    """What is to be run. `planners` are measured one after another, each on a network of its own.
+    """The emulation that the user asks for. `planners` are measured one after another, each on a network of its own.
 
-    `policies` are slot policies that every plan is tried with; without any it keeps its method's. `captures` are the
-    switch ports whose packets are kept as pcap files. `faults` are for every planner the same. With `replan` every plan
-    is measured beside the one that its planner makes of it for what the background traffic of `faults` leaves. With a
-    `patch_panel` all optical links go through one circuit switch. `free` is what nobody has asked for, so that it is
-    made to fit this machine. With `keep_going` a run goes on that clearly cannot be saved.
+    - `scale`: the factor that has been applied to the fabric's described rates
+    - `captures`: the switch ports whose packets are kept as pcap files
+    - `faults`: the same for every planner
+    - `policies`: the slot policies under which every plan is measured; without any a plan keeps its method's
+    - `replan`: every plan is measured as it is, and planned anew for what the background traffic of `faults` leaves
+    - `patch_panel`: all optical links go through one circuit switch
+    - `free`: what the user has left open, so that it is made to fit this machine
+    - `keep_going`: a run goes on even when it is clearly too slow
     """
 
     problem: Problem
@@ -79,7 +82,7 @@ class Emulation:
         return patch_panel(self.problem.fabric) if self.patch_panel else None
 
     def at(self, scale: float) -> Emulation:
-        """The same with every rate times `scale` and, where they are free, gradients to match."""
+        """The emulation with every rate times `scale` and, where gradients are free, their sizes to match."""
         return replace(
             self,
             problem=problem_at(self.problem, scale, gradients=self.free.gradients),
@@ -88,21 +91,23 @@ class Emulation:
         )
 
     def pace(self, plan: Plan, progress: Report) -> Pace | None:
-        """What ends a run that is clearly too slow; None if it is to go on.
+        """The pace that ends a run of `plan` when it is clearly too slow; None with `keep_going`.
 
-        Faults, and collisions in shared slots, slow down a run that is not overloaded.
+        Progress is compared with the plan only where nothing but an overload slows a run down: in mode `reliable`,
+        without faults, and without collisions in shared slots.
         """
         if self.keep_going:
             return None
         only_overload_slows = self.mode == "reliable" and self.faults is None and not plan.jobs_sharing_slots
-        return Pace(courses(self.problem, evaluate(self.problem, plan)) if only_overload_slows else (), progress)
+        compared = planned_progress(self.problem, evaluate(self.problem, plan)) if only_overload_slows else ()
+        return Pace(compared, progress)
 
 
 def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
     """Run, print the report, and return the record with its verdict. Raises `InakitError`.
 
-    Everything that can be known to be wrong is found before a file or an interface is made. `plans` are made
-    unless they are given; then the emulation is run at the rates that it has.
+    The request is checked before a file or an interface is made. Without `plans` the planners make them, and rates
+    that are free are chosen; given `plans` run at the emulation's own rates.
     """
     world = check(emulation, planned=plans is not None)
     if plans is None:
@@ -129,7 +134,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
 
 
 def runs_of(emulation: Emulation, plans: Mapping[str, Plan], folder: RunFolder) -> dict[str, Run]:
-    """What is run for each plan, in its folder, to which the plan and its entries are written."""
+    """The run of each plan, by the plan's name; writes the plan and its table entries to the run's folder."""
     runs = {}
     for name, plan in plans.items():
         runs[name] = Run(
@@ -148,9 +153,12 @@ def runs_of(emulation: Emulation, plans: Mapping[str, Plan], folder: RunFolder) 
 def settled(
     emulation: Emulation, plans: Mapping[str, Plan], world: EmulatedWorld, console: Console
 ) -> tuple[Emulation, Mapping[str, Plan]]:
-    """The emulation and its plans at rates that are given, or else at those that this machine carries; says which."""
+    """The emulation and its plans at the given rates or, if rates are free, at those that this machine carries.
+
+    Prints what it chose or, for given rates in mode `reliable`, whether this machine can carry them.
+    """
     if not emulation.free.rates:
-        tell_choice(console, emulation.switch, world.name)
+        print_choice(console, emulation.switch, world.name)
         if emulation.mode == "reliable":
             announce(console, emulation.problem, plans, world.name, emulation.scale)
         return emulation, plans
@@ -165,7 +173,10 @@ def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
 
 
 def check(emulation: Emulation, *, planned: bool = False) -> EmulatedWorld:
-    """The world, if this machine can run what is asked for; planners are to be known unless all is `planned`."""
+    """The world to run in. Raises `InakitError` for a request that is wrong or that this machine cannot run.
+
+    If the emulation is already `planned`, its planners need not be known methods.
+    """
     check_results(emulation.results)
     if emulation.mode not in MODES:
         raise unknown_name("mode", emulation.mode, MODES)
@@ -181,7 +192,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> EmulatedWorld:
     if emulation.faults is not None:
         check_faults(emulation.faults, emulation.mode)
     if emulation.replan and (emulation.faults is None or not emulation.faults.background):
-        raise InputError("nothing to plan anew for: --replan needs a faults file with background traffic")
+        raise InputError("--replan has nothing to plan for: give --faults a file with background traffic")
     for policy in emulation.policies:
         if policy_of(policy).needs_root and emulation.mode != "reliable":
             raise InputError(
@@ -191,9 +202,9 @@ def check(emulation: Emulation, *, planned: bool = False) -> EmulatedWorld:
 
 
 def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
-    """The planners' plans, under every slot policy that is asked for.
+    """The plans of all planners under all slot policies, by name.
 
-    In a closed loop results flow while gradients do, and a plan leaves room for them.
+    In a closed loop results flow while gradients still do, so rates are lowered to leave room for them.
     """
     problem, plans = emulation.problem, {}
     for name in dict.fromkeys(emulation.planners):
@@ -202,13 +213,13 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
         for variant, plan in variants(emulation, name, made):
             for full_name, under in under_policies(problem, variant, plan, emulation.policies):
                 run_as = as_run(problem, under, emulation.mode)
-                tell_room(console, full_name, run_as)
+                print_headroom(console, full_name, run_as)
                 plans[full_name] = run_as.plan
     return plans
 
 
 def variants(emulation: Emulation, name: str, plan: Plan) -> Iterator[tuple[str, Plan]]:
-    """The plan, and if that is wanted the one that is made of it beside the background traffic."""
+    """The plan and, with `replan`, the plan made from it for what the background traffic leaves; each with its name."""
     yield name, plan
     if emulation.replan and emulation.faults is not None:
         flows = emulation.faults.background
@@ -216,7 +227,7 @@ def variants(emulation: Emulation, name: str, plan: Plan) -> Iterator[tuple[str,
 
 
 def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[str]) -> Iterator[tuple[str, Plan]]:
-    """The plan under each slot policy, its name with it where there are several; without any, as it is."""
+    """The plan under each slot policy, or as it is without any; several policies are told apart by the plans' names."""
     if not policies:
         yield name, plan
     for policy in dict.fromkeys(policies):
@@ -224,7 +235,7 @@ def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[s
 
 
 def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: EmulatedWorld) -> RunRecord:
-    """The record as it stands before anything runs: what is planned is in it."""
+    """The record as it stands before anything runs, with the planned figures of every plan."""
     problem = emulation.problem
     hosts = {host for job in problem.jobs for host in job.workers}
     return RunRecord(
@@ -252,7 +263,7 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: EmulatedW
 def measure(
     emulation: Emulation, name: str, run: Run, world: World, console: Console, gradients: Gradients | None = None
 ) -> Outcome:
-    """Run one plan of an emulation, and show how far it is. Raises what `run_plan` raises."""
+    """Run one plan of an emulation, and show its progress. Raises what `run_plan` raises."""
     return run_plan(
         replace(run, gradients=gradients),
         world,
@@ -262,7 +273,7 @@ def measure(
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """The run's verdict: the worst of all, with every planner's reasons."""
+    """The verdict of the whole emulation, which is the worst of all planners', and the reasons of every planner."""
     verdicts = [entry["verdict"] for entry in planners.values()]
     reasons = [f"{name}: {reason}" for name, entry in planners.items() for reason in entry["reasons"]]
     return worst_of(verdicts), reasons

@@ -1,4 +1,4 @@
-"""Networks of the papers as one word: the fabric's constants, the jobs, the planners, and the paper's own figures."""
+"""Emulations of the papers, by name: the fabric's constants, the jobs, the planners, and the paper's own figures."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from traffic.measure.verdict import worst_of
 
 @dataclass(frozen=True)
 class Preset:
-    """A paper's emulation. `figures[model, planner]`: what the paper reports, a sending rate and a time, or None.
+    """A paper's emulation.
 
-    Every host that is not one of the `servers` PSs works. `models` are gradient bytes by name.
+    `figures[model, planner]`: the sending rate (bit/s) and the communication time (s) that the paper reports, None for
+    a figure that it does not give. `servers` hosts are PSs, and all others are workers. `models`: the gradient's size
+    in bytes, by the model's name.
     """
 
     source: str
@@ -39,7 +41,7 @@ class Preset:
     remark: str
 
     def problem(self, fabric: FabricChoice, model: str, seed: int) -> Problem:
-        """The job of one model on the fabric, of which the preset settles what is not chosen."""
+        """The problem of training one model; the preset gives the rates that the user has not chosen for the fabric."""
         settled = replace(
             fabric,
             capacity=fabric.capacity or self.capacity,
@@ -86,7 +88,7 @@ def find_preset(name: str) -> Preset:
 
 @dataclass(frozen=True)
 class PresetRun:
-    """What the command line says of a preset's run. Without `planners` it has its own."""
+    """What the command line says of a preset's run. If `planners` is None, the preset's own are run."""
 
     name: str
     fabric: FabricChoice
@@ -99,7 +101,7 @@ class PresetRun:
     keep_going: bool = False
 
     def emulation(self, preset: Preset, model: str) -> Emulation:
-        """What is run of one model."""
+        """The emulation of one model of the preset."""
         return Emulation(
             preset.problem(self.fabric, model, self.seed),
             preset.planners if self.planners is None else self.planners,
@@ -109,11 +111,11 @@ class PresetRun:
 
 
 def run_preset(chosen: PresetRun, console: Console) -> str:
-    """Run every model with every planner, print theirs beside ours, and return the worst verdict."""
+    """Run every model with every planner, print the paper's figures beside ours, and return the worst verdict."""
     preset = find_preset(chosen.name)
     emulations = {model: chosen.emulation(preset, model) for model in preset.models}
     first = next(iter(emulations.values()))
-    # Shares and rates do not depend on the gradient's size: the models have one plan, and one scale.
+    # Shares and rates do not depend on the gradient's size, so all models share their plans and their scale.
     settled_first, plans = settled(first, make_plans(first, console), check(first), console)
     scale = settled_first.scale / first.scale
     records: dict[str, Mapping[str, Any]] = {}

@@ -1,1 +1,1 @@
-"""Whether sums stay exact: every slot policy, over several levels of aggregation, under every fault."""
+"""Tests whether sums stay exact: every slot policy, over several levels of aggregation, under every kind of fault."""

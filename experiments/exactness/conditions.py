@@ -1,4 +1,4 @@
-"""What befalls gradients on their way, the same in every network: faults of all links, and events."""
+"""The conditions under which exactness is tested: faults on all links, and events such as a restart of the PS."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from experiments.exactness.networks import SERVER
-from experiments.faults.faults_file import Event, FaultPlan, Moment
+from experiments.faults.fault_plan import Event, FaultPlan, Moment
 from planner.install.fault_entries import LinkFaults
 from topo.fabric.fabric import Fabric
 
 Events = Callable[[Fabric, float], tuple[Event, ...]]
-"""What happens in a network whose workers, without faults, send for so many seconds."""
+"""A function that gives the events for a fabric whose workers, without faults, send for this many seconds."""
 
 WIPED_AT, PAUSED_AT, RESTARTED_AT = (0.3, 0.5), 0.4, 0.4
-"""When, as shares of the time for which workers send."""
+"""When these events happen, as shares of the time for which workers send without faults."""
 PAUSED, PAUSED_S = "w1", 5.0
 NO_FAULTS = LinkFaults()
 
 
 def switches_wiped(fabric: Fabric, sending_s: float) -> tuple[Event, ...]:
-    """The top switch, and then one at the leaves, forget everything while fragments are under way."""
+    """The top switch, and later one of the lowest tier, lose all registers while fragments are under way."""
     ends = (fabric.switches[0], fabric.switches[-1])
     return tuple(
         Event(Moment(at * sending_s), "restart", (switch.name,)) for at, switch in zip(WIPED_AT, ends, strict=True)
@@ -28,24 +28,24 @@ def switches_wiped(fabric: Fabric, sending_s: float) -> tuple[Event, ...]:
 
 
 def worker_paused(_: Fabric, sending_s: float) -> tuple[Event, ...]:
-    """One worker neither sends nor hears anything for 5 s."""
+    """One worker neither sends nor receives anything for `PAUSED_S` seconds."""
     return (Event(Moment(PAUSED_AT * sending_s), "pause", (PAUSED,), PAUSED_S),)
 
 
 def server_restarted(_: Fabric, sending_s: float) -> tuple[Event, ...]:
-    """The PS forgets all that it has summed."""
+    """The PS loses all its sums."""
     return (Event(Moment(RESTARTED_AT * sending_s), "restart", (SERVER,)),)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Shares of the packets in each direction of every link that are dropped and so on; and events."""
+    """What goes wrong in a run: `links`, the faults of each direction of every link; `events`, which gives events."""
 
     links: LinkFaults = NO_FAULTS
     events: Events = lambda _fabric, _sending_s: ()
 
     def faults(self, fabric: Fabric, sending_s: float) -> FaultPlan:
-        """The same for this fabric. (On the way to a host no packet overtakes.)"""
+        """The condition as a fault plan for a fabric. Only switches reorder packets: links to hosts do not."""
         to_hosts = replace(self.links, reorder=0.0)
         links = {
             (node, peer): to_hosts if peer in fabric.host_names else self.links for node, peer in fabric.capacities_bps
@@ -66,5 +66,5 @@ CONDITIONS = {
     "all at once": Condition(LinkFaults(drop=0.05, duplicate=0.05, reorder=0.05), server_restarted),
 }
 HEAVY = {"10 % loss": 10, "30 % loss": 50, "all at once": 5}
-"""Conditions that are tried with so many times fewer fragments: of eight links in a row with 30 % loss a packet
-survives 6 %, and windows stay small."""
+"""By how much the number of fragments is divided under a condition, because loss makes runs slow: 6 % of the packets
+pass eight links with 30 % loss each, and windows stay small."""

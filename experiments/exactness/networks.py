@@ -13,13 +13,13 @@ from traffic.wire.frames import FRAGMENT
 
 FANOUT, SERVER = 2, "ps"
 CAPACITY = 10
-"""Of a link, in sending rates of a worker."""
+"""The capacity of every link, as a multiple of a worker's sending rate."""
 UP, FIRST_CHILD = 1, 2
-"""Every switch's port towards the PS, and the first of those away from it."""
+"""The port of every switch towards the PS, and the first of its ports towards the workers."""
 
 
 def fabric_of(levels: int, slots: int, capacity_bps: float) -> Fabric:
-    """`levels` tiers of switches: s1 on top with the PS, FANOUT below each, and FANOUT workers at each of the last."""
+    """`levels` tiers of switches: s1 and the PS on top, FANOUT switches below each, FANOUT workers below the last."""
     names = switch_names(levels)
     switches = tuple(
         Switch(name, levels - level, contiguous_pipelines(FANOUT + 1, 1), aggregator_slots=slots)
@@ -38,7 +38,7 @@ def fabric_of(levels: int, slots: int, capacity_bps: float) -> Fabric:
 
 
 def switch_names(levels: int) -> list[list[str]]:
-    """The switches of each tier, from the top; those below switch i of a tier are its FANOUT i and the next."""
+    """The switches of each tier, from the top. Below position i of a tier are FANOUT positions, from FANOUT * i on."""
     return [[f"s{FANOUT**level + number}" for number in range(FANOUT**level)] for level in range(levels)]
 
 
@@ -48,7 +48,7 @@ def worker_names(levels: int) -> list[str]:
 
 
 def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
-    """Every switch sums what comes from below. Its slots are not yet assigned."""
+    """The aggregation tree in which every switch is an aggregator. It has no slots assigned yet."""
     workers = worker_names(levels)
     labels = {name: label for label, name in enumerate(workers, start=1)}
     for tier in switch_names(levels):
@@ -70,9 +70,9 @@ def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
 def case(
     policy: str, levels: int, *, fragments: int, slots: int, rate_bps: float, trees: int = 2
 ) -> tuple[Problem, Plan]:
-    """One job, whose gradient of so many fragments `trees` trees share, each of another priority.
+    """A job whose gradient of `fragments` fragments is shared by `trees` trees of different priorities, and its plan.
 
-    Every link has room for what all workers send at `rate_bps` each, unaggregated.
+    Every link can carry what all workers send at `rate_bps` each, even if nothing is summed.
     """
     fabric = fabric_of(levels, slots, capacity_bps=CAPACITY * rate_bps)
     job = Job(1, tuple(worker_names(levels)), (SERVER,), fragments * 4 * FRAGMENT.values)

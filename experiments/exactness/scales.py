@@ -1,4 +1,4 @@
-"""How much is tried in each world, and how fast: a world of real time carries more than one that is simulated."""
+"""How many fragments a cell of each world sends, how fast, and with which slots and timeouts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from traffic.endpoints.worker_options import WorkerOptions
 from traffic.runs.closed_loop import ReliableOptions
 
 STALL_S = 120.0
-"""Neither a pause of seconds is a stall, nor that of 17 packets one comes through."""
+"""A run fails after this many seconds without a result, which is longer than a pause of 5 s or heavy loss takes."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of a cell. `rate_bps` is each worker's; `slots` each switch's: few enough for fragments to collide.
+    """The size of a cell in one world.
 
-    `fragments` are those of a gradient. `timeouts` are the shortest and the longest (s): short ones, as fit short
-    round trips, end the runs sooner in which most packets are lost.
+    `rate_bps`: the sending rate of each worker. `slots`: those of each switch, few enough for fragments to collide.
+    `fragments`: those of a gradient. `timeouts`: a worker's shortest timeout and its first one, in seconds. Short ones
+    suit short round trips; with them a run in which most packets are lost ends sooner.
     """
 
     rate_bps: float
@@ -43,7 +44,7 @@ SCALES = {
 
 
 def scale_of(world: str) -> Scale:
-    """The scale for a world; that of the slowest one for a world that has none of its own."""
+    """The scale for a world. A world that has none of its own gets `SLOW`."""
     return SCALES.get(world, SLOW)
 
 
@@ -54,6 +55,6 @@ def chosen_worlds(names: Iterable[str]) -> list[str]:
 
 
 def present_targets() -> list[str]:
-    """The switch targets of this machine. Raises `MachineError` where there is none."""
+    """The switch targets that this machine can run. Raises `MachineError` if there is none."""
     found = [name for name, target in TARGETS.items() if target.missing() is None]
     return found or [choose_target().name]

@@ -1,7 +1,7 @@
-"""What a faults file may say, and the one message that a mistake in it gets.
+"""The format of a faults file, and its reader, which answers each mistake in a file with one message.
 
     version: 1
-    seed: 7                                          # decides which packets; default 0
+    seed: 7                                          # decides which packets are hit; default 0
     links:                                           # shares of the INA packets: 0.01 or 1%
       - {link: all, drop: 1%}
       - {link: [leaf1, h3], drop: 10%, duplicate: 5%}  # both directions; a later line overrides an earlier one
@@ -9,48 +9,58 @@
       - {link: [leaf1, 4], drop: 2%}                   # the link at port 4 of leaf1
     events:
       - {at: 2s, down: [leaf1, spine1], for: 500ms}  # without `for` it stays down
-      - {at: 3, restart: spine1, for: 1s}            # a switch: its registers are lost, and what passes meanwhile
+      - {at: 3, restart: spine1, for: 1s}            # a switch: it loses its registers, and all packets for 1 s
       - {at: {iteration: 1}, pause: h3, for: 5s}     # a worker; iterations count from 0
-      - {at: {iteration: 2, job: 1}, restart: h1}    # a parameter server: its sums are lost
+      - {at: {iteration: 2, job: 1}, restart: h1}    # a parameter server: it loses its sums
       - {at: 9s, kill: h4}                           # a worker or a parameter server, for good
-    stragglers: {mean: 1.0, spread: 0.2, seed: 1}    # of the planned rate, by GOAT's normal distribution
+    stragglers: {mean: 1.0, spread: 0.2, seed: 1}    # shares of planned rates, normally distributed (GOAT)
     background:
       - {from: h3, to: h7, rate: 5M, frame_bytes: 1000}
-    hostile:                                         # all the time, against the sums of the job of this number
+    hostile:                                         # during the whole run, against the job of this number
       - {host: h7, job: 1, rate: 2M, attacks: [spoof, replay]}  # without `attacks` all of `traffic/faults/attacks.py`
 
-Duplicates of a multicast happen on all its links at once, with the largest of their shares. Only switches let
-packets overtake: on the way to a host none does, and `all` leaves those links out.
+A multicast packet is duplicated on all its links at once, with the largest of their shares. Only switches reorder
+packets: a link to a host does not, and `reorder` with `link: all` leaves these directions out.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from experiments.faults.fault_plan import Event, FaultPlan, Link, Moment
+from experiments.faults.fault_values import (
+    FRAME,
+    LINK,
+    SHARE,
+    TIME,
+    WHOLE,
+    choice,
+    frame_bytes,
+    link_of,
+    mean,
+    names,
+    not_negative,
+    share,
+    version,
+    whole,
+)
 from planner.core.problem import Problem
 from planner.install.background_entries import Flow
 from planner.install.fault_entries import Faults, LinkFaults
-from topo.errors import InputError, unknown_name
-from topo.files.quantities import RATE, duration, rate
+from topo.errors import InputError
+from topo.files.quantities import RATE, rate
 from topo.files.reader import FileKind, Section, of_type, read_file
 from traffic.faults.attacks import ATTACKS
 from traffic.faults.endpoint_faults import Stragglers
 from traffic.faults.hostile import Attack, possible_attacks
-from traffic.sockets.tcpreplay import check_tcpreplay
 
 if TYPE_CHECKING:
-    from traffic.runs.closed_loop import Loop
+    pass
 
-SHARE = "a share from 0 to 1, or such as 5%"
-TIME = "a time in seconds that is not negative, or such as 500ms"
-LINK = "two neighbours such as [leaf1, h3], or a switch and a port number such as [leaf1, 4]"
-WHOLE = "a whole number that is not negative"
 HOST = "the name of a host"
-FRAME = range(64, 1515)
 
 FILE = FileKind("faults file", max_bytes=64 << 20)
 
@@ -59,51 +69,6 @@ LINK_KEYS = ("link", "one_way", "drop", "reorder", "duplicate")
 STRAGGLER_KEYS = ("mean", "spread", "seed")
 FLOW_KEYS = ("from", "to", "rate", "frame_bytes")
 HOSTILE_KEYS = ("host", "job", "rate", "attacks")
-
-Link = tuple[str, str]
-"""One direction: from a node to a neighbour."""
-
-
-@dataclass(frozen=True)
-class Moment:
-    """When something happens: after some seconds, or, without them, when an iteration of the job at `job` begins."""
-
-    seconds: float | None = None
-    iteration: int = 0
-    job: int = 0
-
-    def has_come(self, loop: Loop, now: float) -> bool:
-        """Whether it has, in a run that is at `now`."""
-        if self.seconds is None:
-            return (self.job, self.iteration) in loop.begun
-        return now - loop.started_at >= self.seconds
-
-
-@dataclass(frozen=True)
-class Event:
-    """What is to happen (a kind of `KINDS`) to a node or to a link; it is over after `lasting_s`, if ever."""
-
-    at: Moment
-    kind: str
-    nodes: tuple[str, ...]
-    lasting_s: float | None = None
-
-    def __str__(self) -> str:
-        ends = "" if self.lasting_s is None else f" for {self.lasting_s:g} s"
-        return f"{self.kind} {'-'.join(self.nodes)}{ends}"
-
-
-@dataclass(frozen=True)
-class FaultPlan:
-    """Everything that a faults file asks for; `document` is what it says, word by word."""
-
-    document: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    links: Faults = field(default_factory=dict)
-    events: tuple[Event, ...] = ()
-    stragglers: Stragglers | None = None
-    background: tuple[Flow, ...] = ()
-    hostile: tuple[Attack, ...] = ()
 
 
 def load_faults(path: Path, problem: Problem) -> FaultPlan:
@@ -121,101 +86,8 @@ def load_faults(path: Path, problem: Problem) -> FaultPlan:
     )
 
 
-def check_faults(faults: FaultPlan, mode: str) -> None:
-    """Raise `InakitError` unless a run in this mode can have these faults on this machine."""
-    if mode != "reliable":
-        raise InputError(f"faults in mode '{mode}': nothing would be sent again; choose --mode reliable")
-    if faults.background or faults.hostile:
-        check_tcpreplay()
-
-
-# ---- values ------------------------------------------------------------------------------------
-
-
-def version(value: object) -> int:
-    """The version of the format, which is 1. Raises `ValueError`."""
-    if value != 1 or isinstance(value, bool):
-        raise ValueError
-    return 1
-
-
-def whole(value: object) -> int:
-    """A whole number that is not negative. Raises `ValueError`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError
-    return value
-
-
-def share(value: object) -> float:
-    """0.05 and '5%' alike."""
-    percent = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", value) if isinstance(value, str) else None
-    found = float(percent[1]) / 100 if percent else value
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
-        raise ValueError
-    return float(found)
-
-
-def names(value: object) -> list[str]:
-    """A list of texts. Raises `ValueError`."""
-    return [of_type(str)(name) for name in of_type(list)(value)]
-
-
-def mean(value: object) -> float:
-    """A share greater than 0. Raises `ValueError`."""
-    found = share(value)
-    if not found:
-        raise ValueError
-    return found
-
-
-def not_negative(value: object) -> float:
-    """A duration in seconds that is not negative. Raises `ValueError`."""
-    found = duration(value)
-    if found < 0:
-        raise ValueError
-    return found
-
-
-def frame_bytes(value: object) -> int:
-    """A size of frames that the network carries, in bytes. Raises `ValueError`."""
-    if whole(value) not in FRAME:
-        raise ValueError
-    return whole(value)
-
-
-def choice(what: str, known: Iterable[str]) -> Callable[[object], str]:
-    """One of the names of something; for another the nearest is offered."""
-    names = list(known)
-
-    def convert(value: object) -> str:
-        name = of_type(str)(value)
-        if name not in names:
-            raise unknown_name(what, name, names)
-        return name
-
-    return convert
-
-
-def link_of(problem: Problem) -> Callable[[object], Link]:
-    """A link by two nodes, or by a switch and a port of it."""
-    fabric = problem.fabric
-    peers: dict[tuple[str, Any], str] = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
-
-    def convert(value: object) -> Link:
-        node, other = of_type(list)(value)
-        peer = peers[node, other] if (node, other) in peers else of_type(str)(other)
-        if (node, peer) not in fabric.capacities_bps:
-            raise InputError(f"{node}-{other} is no link of fabric '{fabric.name}': expected {LINK}")
-        return node, peer
-
-    return convert
-
-
-# ---- links -------------------------------------------------------------------------------------
-
-
 def link_faults(reader: Section, problem: Problem) -> Faults:
-    """What befalls each direction; a later line overrides what an earlier one says of it."""
+    """The faults of each direction of each link. A later line overrides the shares that it names of an earlier one."""
     found: dict[Link, LinkFaults] = {}
     for line in reader.each("links", LINK_KEYS):
         shares = {name: line.take(name, share, SHARE) for name in ("drop", "reorder", "duplicate") if name in line}
@@ -229,7 +101,7 @@ def link_faults(reader: Section, problem: Problem) -> Faults:
 
 
 def directions(line: Section, problem: Problem) -> tuple[Link, ...]:
-    """All directions, or one or both of a link."""
+    """The directions that a line is about: all of the fabric, or one or both of a link."""
     one_way = line.get("one_way", of_type(bool), "true or false", default=False)
     if line.document.get("link") == "all":
         return tuple(problem.fabric.capacities_bps)
@@ -238,7 +110,10 @@ def directions(line: Section, problem: Problem) -> tuple[Link, ...]:
 
 
 def possible(line: Section, link: Link, problem: Problem) -> dict[str, float]:
-    """No overtaking on the way to a host: `all` leaves it out, and so does a line of both directions."""
+    """A share `reorder` of 0 if a line asks for reordering on the way to a host, where none is possible; else nothing.
+
+    So a line of all links, or of both directions, leaves such a direction out. Raises `InputError` if it is `one_way`.
+    """
     if "reorder" not in line or link[1] not in problem.fabric.host_names:
         return {}
     if line.get("one_way", of_type(bool), "", default=False):
@@ -246,12 +121,12 @@ def possible(line: Section, link: Link, problem: Problem) -> dict[str, float]:
     return {"reorder": 0.0}
 
 
-# ---- events ------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Kind:
-    """A kind of event: whom it may befall, in words and as a check, and whether it `must` or `may` have an end."""
+    """A kind of event. `whom` makes the check of its target for a problem; `expected` says in words what that may be.
+
+    `ends`: whether the event `must`, `may` or `never` can have an end (key `for`).
+    """
 
     whom: Callable[[Problem], Callable[[object], str | Link]]
     expected: str
@@ -288,11 +163,11 @@ def event_of(line: Section, problem: Problem) -> Event:
     if len(named) != 1:
         raise line.error("", f"{len(named)} kinds of event: expected exactly one of {', '.join(KINDS)}")
     name, kind = named[0], KINDS[named[0]]
-    befallen = line.take(name, kind.whom(problem), kind.expected)
+    event_counts = line.take(name, kind.whom(problem), kind.expected)
     if "for" in line and kind.ends == "never":
         raise line.error("for", f"'{name}' has no end: leave the key out")
     lasting_s = line.take("for", not_negative, TIME) if "for" in line or kind.ends == "must" else None
-    nodes = (befallen,) if isinstance(befallen, str) else befallen
+    nodes = (event_counts,) if isinstance(event_counts, str) else event_counts
     return Event(moment_of(line, problem), name, nodes, lasting_s)
 
 
@@ -306,9 +181,6 @@ def moment_of(line: Section, problem: Problem) -> Moment:
     if job not in numbers:
         raise place.error("job", f"{job}: expected one of {', '.join(map(str, numbers))}")
     return Moment(None, place.take("iteration", whole, WHOLE), numbers.index(job))
-
-
-# ---- the rest ----------------------------------------------------------------------------------
 
 
 def stragglers_of(part: Section) -> Stragglers:

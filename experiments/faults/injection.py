@@ -1,4 +1,4 @@
-"""Carries out a fault plan on a running network, and says what of it happened."""
+"""Carries out a fault plan on a running network, and records what has happened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from math import inf
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.faults.faults_file import Event, FaultPlan, Link
+from experiments.faults.fault_plan import Event, FaultPlan, Link
 from experiments.worlds.world import Beside, LiveNetwork
 from planner.core.plan import Plan
 from planner.core.problem import Problem
@@ -33,13 +33,13 @@ from traffic.wire.packet_format import Event as PacketEvent
 
 
 def faulty_entries(problem: Problem, plan: Plan, installed: Entries, faults: FaultPlan) -> Entries:
-    """A plan's entries, and what the faults and other traffic need besides."""
+    """The `installed` entries of a plan, and those that the faults and the background traffic need."""
     routed = with_background(problem, installed, background_routes(problem, plan, flows_of(problem, faults)))
     return with_faults(problem.fabric, routed, faults.links, faults.seed)
 
 
 def flows_of(problem: Problem, faults: FaultPlan) -> tuple[Flow, ...]:
-    """What crosses the network as other IPv4: background traffic, and hostile packets disguised as such."""
+    """The flows of IPv4 packets that are not INA: background traffic, and hostile packets disguised as such."""
     servers = {job.number: job.servers for job in problem.jobs}
     disguised = (Flow(each.host, server, each.rate_bps) for each in faults.hostile for server in servers[each.job])
     return (*faults.background, *disguised)
@@ -47,7 +47,7 @@ def flows_of(problem: Problem, faults: FaultPlan) -> tuple[Flow, ...]:
 
 @dataclass(frozen=True)
 class Scene:
-    """What is interfered with: a network in which `installed`, made by `faulty_entries`, is in the switches."""
+    """The run to interfere with. `installed` are the entries in the network's switches, made by `faulty_entries`."""
 
     network: LiveNetwork
     problem: Problem
@@ -56,7 +56,7 @@ class Scene:
 
 
 class Injection:
-    """The faults of one run, as `Interference` of the closed loop. A context manager: its traffic ends with it."""
+    """The faults of one run, as `Interference` of the closed loop. A context manager: leaving it ends its traffic."""
 
     def __init__(self, scene: Scene, faults: FaultPlan) -> None:
         self.scene, self.faults = scene, faults
@@ -65,7 +65,7 @@ class Injection:
         self.ports: FaultyPorts
         self.beside: Beside
         self._work: list[Future[None]] = []
-        # Events of one switch may overlap; its control plane hears one at a time.
+        # Events of one switch may overlap, but its control plane handles one at a time.
         self._turns = {name: threading.Lock() for name in scene.network.switches}
         self._keepers: Counter[Link] = Counter()
         self._changing = threading.Lock()
@@ -93,7 +93,7 @@ class Injection:
     # -- as `Interference`
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """Slower workers; and ports at which hosts can be silent and send twice."""
+        """The layout with the stragglers' rates, and ports at which hosts can fall silent and send packets twice."""
         if self.faults.stragglers is not None:
             layout = with_shares(layout, self.faults.stragglers.shares(layout.problem))
         doubled = doubled_by_hosts(self.scene.problem.fabric, self.faults.links)
@@ -109,20 +109,20 @@ class Injection:
             ACTIONS[event.kind](self, event, loop, now)
 
     def check(self, *, all_work: bool = False) -> None:
-        """Raise what went wrong with an event."""
+        """Raise the error of an event that failed. With `all_work`, wait until all events are done."""
         for work in self._work:
             if all_work or work.done():
                 work.result()
 
-    # -- what happens
+    # -- what the events do
 
     def take_down(self, event: Event, _loop: Loop, _now: float) -> None:
-        """A link, at an end that is a switch's."""
+        """Take a link down, at an end that is a switch."""
         near, far = event.nodes if event.nodes[0] in self.scene.network.switches else event.nodes[::-1]
         self.without_links(near, [far], event.lasting_s, lambda: None)
 
     def restart(self, event: Event, loop: Loop, now: float) -> None:
-        """A switch loses its registers, a parameter server its sums."""
+        """Restart a switch, which loses its registers, or a parameter server, which loses its sums."""
         name, lasting_s = event.nodes[0], event.lasting_s or 0.0
         if name in self.scene.network.switches:
             peers = self.scene.problem.fabric.neighbors[name]
@@ -136,7 +136,10 @@ class Injection:
         self.ports.silence(event.nodes[0], now + (inf if event.lasting_s is None else event.lasting_s))
 
     def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:
-        """Take links of a switch down, `act`, and take them up again in the end, beside the run."""
+        """Take links of a switch down, call `act`, and take the links up again, while the run goes on.
+
+        They are up again after `lasting_s` seconds; for None, after the run.
+        """
 
         def begin() -> None:
             with self._turns[node]:
@@ -146,7 +149,7 @@ class Injection:
         self._work.append(self.beside.during(begin, lasting_s, lambda: self.keep_down(node, peers, -1)))
 
     def keep_down(self, node: str, peers: Sequence[str], more: int) -> None:
-        """So many more events than before keep these links down; without any a link is up."""
+        """Add `more` to the number of events that keep these links down. A link is up when no event keeps it down."""
         with self._changing:
             for peer in peers:
                 link = min((node, peer), (peer, node))
@@ -156,9 +159,10 @@ class Injection:
                     self.set_link(link, up=before > 0)
 
     def set_link(self, link: Link, *, up: bool) -> None:
-        """A link that is down would refuse what its host sends, and no host learns of a loss so soon: it is cut off.
+        """Take a link up or down. A host at a link that is down is silent: it neither sends nor receives.
 
-        It is so before its link goes down, and until it is up.
+        Otherwise the link would refuse what the host sends, and the host would learn of the loss at once. The host
+        falls silent before the link goes down, and stays so until the link is up.
         """
         hosts = set(link) & self.scene.problem.fabric.host_names
         for host in () if up else hosts:
@@ -168,21 +172,21 @@ class Injection:
             self.ports.cut(host, off=False)
 
     def wipe(self, name: str) -> None:
-        """A switch's registers as they were at first, once it has nothing more to do: its ports are down."""
+        """Reset the registers of a switch whose links are down, once it has processed its last packet."""
         self.scene.network.settle(name)
         switch = self.scene.network.switches[name]
         switch.wipe()
         switch.install(SwitchEntries(name, registers=self.scene.installed.of(name).registers))
 
-    # -- what it means
+    # -- what the faults mean for the verdict and the record
 
     def excuses(self) -> Excuses:
-        """What these faults account for."""
+        """What these faults explain, so that it does not count against the run's verdict."""
         fabric = self.scene.problem.fabric
         flows = flows_of(self.scene.problem, self.faults)
         routes = background_routes(self.scene.problem, self.scene.plan, flows)
         links: list[Link] = [link for flow in flows for link in flow_links(self.scene.problem, routes, flow)]
-        # Besides the switch there is its machine, which knows nothing to do with a frame of no protocol.
+        # The kernel also sees what arrives at a switch's port, and drops its copy of a frame of an unknown protocol.
         links += [(fabric.tor_of(attack.host), attack.host) for attack in self.faults.hostile]
         for event in self.faults.events:
             if event.kind == "down":
@@ -190,7 +194,7 @@ class Injection:
             elif event.nodes[0] in fabric.switch_by_name:
                 links += [link for link in fabric.capacities_bps if event.nodes[0] in link]
         hosts = {event.nodes[0] for event in self.faults.events if event.kind in ("pause", "kill")}
-        if flows or self.faults.stragglers:  # less of a link is left than was planned with, or all wait for the slowest
+        if flows or self.faults.stragglers:  # a link has less room than planned, or all wait for the slowest
             hosts |= {worker for job in self.scene.problem.jobs for worker in job.workers}
         return Excuses(
             frozenset(self.scene.network.interface_name(*link) for link in links),
@@ -200,7 +204,7 @@ class Injection:
         )
 
     def as_json(self, monitor: Monitor) -> dict[str, Any]:
-        """What was injected, as it was counted."""
+        """The injected faults for `run.json`: counts of packets, the events that happened, and those that did not."""
         counts = dict(injected(monitor))
         counts["doubled_by_hosts"] = int(self.ports.doubled.sum())
         counts["lost_at_silent_hosts"] = int(self.ports.unheard.sum())
@@ -222,7 +226,7 @@ ACTIONS: Mapping[str, Callable[[Injection, Event, Loop, float], None]] = {
 
 
 def injected(monitor: Monitor) -> Iterator[tuple[str, int]]:
-    """How many packets all switches received, and with how many of them they dealt as with a fault."""
+    """How many packets all switches received, and how many of them each kind of fault happened to."""
     changes = [(monitor.before.switches[name], after) for name, after in monitor.after.switches.items()]
     events = [difference(before.events, after.events) for before, after in changes]
     yield "received", sum(sum(difference(before.received, after.received).values()) for before, after in changes)

@@ -1,7 +1,7 @@
 """Packets of switch ports as pcap files, taken by tcpdump: what arrives and what leaves, as it is on the wire.
 
-tcpdump runs on the processors of switches, so that the endpoints keep theirs. Its kernel buffer is emptied
-before it is stopped: a file that lacks a packet says so.
+tcpdump runs on the processors of switches, so that the endpoints keep theirs. It writes what its kernel buffer holds
+before it is stopped, and reports packets that are missing in the file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COUNTS = re.compile(r"(\d+) packets? (captured|received|dropped)")
 
 @dataclass(frozen=True)
 class Counts:
-    """What tcpdump says of a capture. `received` is all that the kernel offered, `dropped` what had no room."""
+    """tcpdump's counts of packets: `captured` in the file, `received` by the kernel, `dropped` for want of buffer."""
 
     captured: int = 0
     received: int = 0
@@ -48,7 +48,7 @@ class Counts:
 
     @property
     def offered(self) -> int:
-        """Packets that are in the file, or will be."""
+        """How many packets are in the file, or are still to be written to it."""
         return self.received - self.dropped
 
 
@@ -64,7 +64,7 @@ class Capture:
             file.parent.mkdir(parents=True, exist_ok=True)
         limit = [] if packets is None else ["-c", str(packets)]
         command = ["tcpdump", "-i", interface, "-w", str(file), "-p", "-n", "-Z", "root", "-B", str(BUFFER_KIB), *limit]
-        # In a session of its own, so that Ctrl-C reaches only the kit, which then ends it in order.
+        # tcpdump has a session of its own, so that Ctrl-C reaches only the kit, which then stops it in order.
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
         )
@@ -88,7 +88,7 @@ class Capture:
         return self.process.poll() is not None
 
     def stop(self) -> Counts:
-        """Write what has come until now, of which the kernel may still hold some, and end.
+        """Write the packets that have arrived, also those that the kernel still holds; end, and return the counts.
 
         Raises `RunError` if tcpdump failed before, as on a full disk.
         """
@@ -102,7 +102,7 @@ class Capture:
         return counts(self.said)
 
     def _counts_now(self) -> Counts:
-        """tcpdump answers SIGUSR1 with a line of its counts."""
+        """The counts up to now, which tcpdump prints when it receives SIGUSR1; zeros if it has ended."""
         if self.ended:
             return Counts()
         self.said = ""
@@ -116,7 +116,7 @@ class Capture:
             raise RunError(f"tcpdump does not capture at interface '{interface}': {self.said.strip() or 'no answer'}")
 
     def _listen(self, seconds: float, until: str) -> None:
-        """Take in what tcpdump says, until it has said `until` or nothing more."""
+        """Read what tcpdump prints into `said`, until that has `until`, tcpdump has ended, or the seconds are over."""
         assert self.process.stderr
         deadline = time.monotonic() + seconds
         while until not in self.said and (left := deadline - time.monotonic()) > 0:
@@ -128,7 +128,7 @@ class Capture:
             self.said += heard.decode(errors="replace")
 
     def _end(self) -> None:
-        """End tcpdump, and take in its last words. A second time does nothing."""
+        """End tcpdump, and read the rest of what it prints. A second call does nothing."""
         assert self.process.stderr
         if self.process.stderr.closed:
             return
@@ -143,14 +143,11 @@ def counts(said: str) -> Counts:
 
 
 def check_tcpdump() -> None:
-    """Raise `MachineError` where nothing can capture."""
+    """Raise `MachineError` without tcpdump or without root."""
     if shutil.which("tcpdump") is None:
         raise MachineError("tcpdump is not installed, and captures are made with it: apt install tcpdump")
     if os.geteuid() != 0:
         raise MachineError("capturing packets needs root: run the same command with sudo")
-
-
-# ---- of a network of another process -----------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -186,9 +183,6 @@ def describe_capture(name: str, found: Counts) -> str:
     return f"{name}: {found.captured} packets{lost}"
 
 
-# ---- of a run -----------------------------------------------------------------------------------
-
-
 def capture_places(fabric: Fabric, asked: str) -> tuple[Place, ...]:
     """What "s1,s2:3" means: all ports of s1 that have a link, and port 3 of s2. Raises `InputError`."""
     found: dict[Place, None] = {}
@@ -218,13 +212,13 @@ class Capturable(Protocol):
         ...
 
     def facts(self) -> RunningNetwork:
-        """What it says of itself."""
+        """What the network tells other processes about itself."""
         ...
 
 
 @contextmanager
 def capturing(network: Capturable, places: Sequence[Place], folder: Path) -> Iterator[dict[str, Counts]]:
-    """Capture at `places` during the block, to `folder/<switch>-<port>.pcap`; gives the counts when it is over."""
+    """Capture at `places` during the block, to `folder/<switch>-<port>.pcap`; the dict gets the counts at its end."""
     found: dict[str, Counts] = {}
     running: dict[str, Capture] = {}
     facts = network.facts()

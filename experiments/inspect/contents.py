@@ -1,4 +1,4 @@
-"""What a switch of a running network holds: which parts of it, how they are read, and as JSON."""
+"""The contents of a switch in a running network: selected by name, read, and turned into JSON."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Selection:
 
     @classmethod
     def of(cls, program: Program, table: str | None, register: str | None, counter: str | None) -> Selection:
-        """What was asked for; everything if nothing was. The name may leave out that of the control.
+        """The parts with these names; everything if all are None. A name may be without that of its P4 control.
 
-        Raises `InputError` for a name that the program has not.
+        Raises `InputError` for a name that the program does not have.
         """
         every = cls(
             tuple(name for name, found in program.tables.items() if found.key),
@@ -53,7 +53,7 @@ class Selection:
 
 
 def chosen(what: str, name: str | None, known: Sequence[str]) -> tuple[str, ...]:
-    """The full name of `name`; none for None."""
+    """The full names that `name` stands for, none for None. Raises `InputError`."""
     if name is None:
         return ()
     found = [full for full in known if name in (full, short(full))]
@@ -63,13 +63,13 @@ def chosen(what: str, name: str | None, known: Sequence[str]) -> tuple[str, ...]
 
 
 def short(name: str) -> str:
-    """A P4 name without what it stands in."""
+    """The last part of a P4 name, such as `events` of `InaIngress.events`."""
     return name.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What was read of a switch, by full name."""
+    """What was read of a switch, by full P4 names. A counter has two arrays: packets and bytes."""
 
     program: Program
     tables: Mapping[str, Sequence[TableEntry]]
@@ -79,7 +79,7 @@ class Contents:
 
 
 def attach(facts: SwitchFacts) -> tuple[SwitchView, Program]:
-    """A switch of a running network, for reading, and what it runs. Raises `InakitError`."""
+    """A view for reading a switch of a running network, and the program that it runs. Raises `InakitError`."""
     if os.geteuid() != 0:
         raise MachineError("looking into a running switch needs root: run the same command with sudo")
     program = program_of(facts.handle)
@@ -87,7 +87,7 @@ def attach(facts: SwitchFacts) -> tuple[SwitchView, Program]:
 
 
 def read(view: SwitchView, program: Program, selection: Selection) -> Contents:
-    """What `selection` says, of a switch that goes on working meanwhile."""
+    """Read the selected parts of a switch, which goes on working meanwhile."""
     return Contents(
         program,
         {name: view.read_table(name) for name in selection.tables},
@@ -98,7 +98,7 @@ def read(view: SwitchView, program: Program, selection: Selection) -> Contents:
 
 
 def as_document(contents: Contents) -> dict[str, Any]:
-    """Everything that was read; of registers and counters, the elements that are not 0."""
+    """Everything that was read, ready for JSON; of registers and counters only the elements that are not 0."""
     return {
         "tables": {name: [entry_document(e) for e in entries] for name, entries in contents.tables.items()},
         "groups": {group.group: list(group.ports) for group in contents.groups},
@@ -115,5 +115,5 @@ def as_document(contents: Contents) -> dict[str, Any]:
 
 
 def entry_document(entry: TableEntry) -> dict[str, Any]:
-    """A table entry as JSON has it."""
+    """A table entry, ready for JSON."""
     return {"key": list(entry.key), "action": entry.action, "params": list(entry.params)}

@@ -1,4 +1,4 @@
-"""A switch of a running network as text: entries as calls, registers by what is not 0, counters by name."""
+"""A switch of a running network as text: entries as calls, registers and counters by their elements that are not 0."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from topo.live.running import RunningNetwork, SwitchFacts
 from traffic.wire.packet_format import Event
 
 ROWS = 20
-"""Elements that are shown of several registers together."""
+"""The most elements that are shown of several registers together."""
 ADDRESSES = ("hdr.ipv4.src", "hdr.ipv4.dst")
 LARGE = 1 << 32
 """Numbers from here on are shown in hexadecimal: they are bitmaps."""
@@ -35,7 +35,7 @@ Section = tuple[str, Iterable[str]]
 def dump(
     console: Console, network: RunningNetwork, switch: str, asked: Mapping[str, str | None], *, as_json: bool
 ) -> None:
-    """Show what `asked` (table, register, counter) says of a switch, or all of it. Raises `InakitError`."""
+    """Show the parts of a switch that `asked` names (table, register, counter), or all of it. Raises `InakitError`."""
     facts = network.switch(switch)
     view, program = attach(facts)
     contents = read(view, program, Selection.of(program, **asked))
@@ -105,7 +105,7 @@ def number(value: int) -> str:
 def register_section(registers: Mapping[str, Values], length: int, shown: int | None) -> Section:
     """A line per index at which a register is not 0, a column per register or family of registers.
 
-    Where registers are slots of aggregation, those come first that hold a fragment.
+    If the registers are those of slots, the slots that hold a fragment come first.
     """
     used = np.flatnonzero(np.any([values != 0 for values in registers.values()], axis=0))
     title = f"{heading(registers)}: {len(used)} of {length} elements not 0"
@@ -117,12 +117,15 @@ def register_section(registers: Mapping[str, Values], length: int, shown: int | 
 
 
 def heading(registers: Mapping[str, Values]) -> str:
-    """What a table of registers is called."""
+    """The heading of a table of registers."""
     return f"register {next(iter(registers))}" if len(registers) == 1 else f"{len(registers)} registers"
 
 
 def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
-    """Registers whose names differ in the number at the end, one below the other; sums as signed numbers."""
+    """Registers by family: those whose names differ only in the number at the end, as an array (registers, elements).
+
+    Sums become signed numbers.
+    """
     found: dict[str, NDArray[Any]] = {}
     for family, members in groupby(registers, key=lambda name: short(name).rstrip("0123456789")):
         names = list(members)
@@ -135,7 +138,7 @@ def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
 
 
 def element_lines(columns: Mapping[str, NDArray[Any]], used: NDArray[np.int64], shown: int | None) -> list[str]:
-    """The elements at the indices `used`, of which at most `shown` are."""
+    """A line for each element at the indices `used`; only the first `shown` of them, or all for None."""
     rows = [[str(index), *(first_values(values[:, index]) for values in columns.values())] for index in used[:shown]]
     lines = aligned([["index", *columns], *rows])
     if len(used) > len(rows):
@@ -144,13 +147,13 @@ def element_lines(columns: Mapping[str, NDArray[Any]], used: NDArray[np.int64], 
 
 
 def first_values(values: NDArray[Any]) -> str:
-    """One number, or the first ones of a family's."""
+    """One number, or the first three of the numbers that a family of registers has at an index."""
     first = " ".join(number(int(value)) for value in values[:3])
     return first if len(values) <= 3 else f"{first} ..."
 
 
 def element_name(counter: str, facts: SwitchFacts) -> Callable[[int], str]:
-    """What the elements of a counter are called."""
+    """A function from the index of a counter's element to its name."""
     if counter == EVENTS:
         return lambda index: Event(index).name.lower()
     if counter in PORT_COUNTERS:
@@ -171,7 +174,7 @@ def counter_lines(packets: Values, octets: Values, name: Callable[[int], str]) -
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns of equal width with numbers to the right, the last one to the left."""
+    """A line for each row. All columns are aligned to the right, except the last one."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     formats = [f"{{:>{width}}}" for width in widths[:-1]]
     template = "  ".join([*formats, "{}"])

@@ -1,7 +1,7 @@
-"""What a running network does, from two samples of counters that the kernel keeps anyway: rates, loads, drops.
+"""Rates, loads and drops of a running network, from two samples of counters that the kernel keeps anyway.
 
-A sample is two small files and one netlink dump of the root namespace and of each host: nothing is asked of
-the switches or of the process that runs the network.
+A sample reads three small files, and makes one netlink dump of the root namespace and one of each host. It asks
+nothing of the switches or of the process that runs the network.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from traffic.sockets.backlog import backlog_drops
 
 @dataclass(frozen=True)
 class Sample:
-    """The counters of one moment. `host_queues` are the drops of a host's queue, by host.
+    """The counters at one moment, `at_s` of the monotonic clock.
 
-    `backlog`: what the input queue of each processor dropped since the sampler began.
+    `queues`: drops of the queue of each interface in the root namespace. `host_queues`: drops of each host's queues.
+    `backlog`: what the input queue of each processor has dropped since the sampler began.
     """
 
     at_s: float
@@ -115,7 +116,7 @@ def rates(network: RunningNetwork, before: Sample, after: Sample) -> Rates:
 
 
 def link_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterator[LinkRate]:
-    """Each direction once: what a switch sends, and what it receives from a host."""
+    """The rate of every direction of every link, once: what each switch sends, and what it receives from a host."""
     seconds = after.at_s - before.at_s
     for switch, port, then, now in ports(network, before, after):
         sent_bps = 8 * (now.sent_bytes - then.sent_bytes) / seconds
@@ -128,7 +129,7 @@ def link_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterat
 
 
 def switch_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterator[SwitchRate]:
-    """Packets per second in and out of every switch, and what its ports dropped between two samples."""
+    """Packets per second in and out of every switch between two samples, and what its ports have dropped so far."""
     seconds = after.at_s - before.at_s
     received, sent, drops = (dict.fromkeys(network.switches, 0) for _ in range(3))
     for switch, port, then, now in ports(network, before, after):
@@ -152,7 +153,7 @@ def ports(
 
 def processor_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterator[ProcessorRate]:
     """How idle each processor was between two samples, and what it works on."""
-    # A row of /proc/net/softnet_stat is a processor that is online, as is a row of /proc/stat.
+    # Both /proc/net/softnet_stat and /proc/stat have a row for each processor that is online, in the same order.
     dropped = dict(zip(after.processors, after.backlog, strict=False))
     for number, now in after.processors.items():
         then = before.processors[number]

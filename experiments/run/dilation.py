@@ -1,7 +1,7 @@
-"""A run slowed down so that this machine carries it: every rate times a scale, every time over it, bytes as they are.
+"""A run slowed down so that this machine carries it: rates are multiplied by a scale, times divided by it, bytes stay.
 
-What such a run measures is told as if nothing had been slowed down (Gupta et al., "To Infinity and Beyond: Time-Warped
-Network Emulation", NSDI 2006).
+The figures of such a run are reported as if nothing had been slowed down (Gupta et al., "To Infinity and Beyond:
+Time-Warped Network Emulation", NSDI 2006).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from traffic.runs.closed_loop import ReliableOptions
 
 
 def slowed_problem(problem: Problem, scale: float) -> Problem:
-    """The problem with links, arrivals and computing that are slower."""
+    """The problem with rates multiplied by `scale`, and arrival and computing times divided by it."""
 
     def slowed(job: Job) -> Job:
         return replace(job, arrival_s=job.arrival_s / scale, compute_s=job.compute_s / scale)
@@ -24,11 +24,11 @@ def slowed_problem(problem: Problem, scale: float) -> Problem:
 
 
 TIMEOUTS = ("first_timeout_s", "min_timeout_s", "max_timeout_s", "retry_s", "direct_after_s", "credit_s")
-"""The endpoints' options that are times of the network, not of this machine."""
+"""The options of workers that are times of the network, not of this machine."""
 
 
 def slowed_options(options: ReliableOptions | None, scale: float) -> ReliableOptions:
-    """The endpoints' options with longer times; without any, those that they have by default."""
+    """The endpoints' options with all times of the network divided by `scale`; None stands for the default options."""
     options = options or ReliableOptions()
     times = {name: getattr(options.worker, name) for name in TIMEOUTS}
     slower = {name: time_s / scale for name, time_s in times.items() if time_s is not None}
@@ -36,17 +36,17 @@ def slowed_options(options: ReliableOptions | None, scale: float) -> ReliableOpt
 
 
 QUICK_BPS = 1e6
-"""On links as fast as this and faster, a packet and its result cross the network in well under a time-out."""
+"""On links of this rate and faster, a packet and its result cross the network in well under a timeout."""
 
 
 def options_for(problem: Problem) -> ReliableOptions:
-    """The endpoints' options for links of these rates: on slow ones a result is on its way for longer."""
+    """The endpoints' options for the problem's links: on links below `QUICK_BPS` they wait longer for results."""
     slowest_bps = min(problem.fabric.capacities_bps.values())
     return slowed_options(None, min(1.0, slowest_bps / QUICK_BPS))
 
 
 def as_described(measured: Measured, scale: float) -> Measured:
-    """What a slowed run measured, in the times and rates of what was described."""
+    """The figures of a run at `scale`, in the times and rates of the problem before it was slowed down."""
 
     def quickened(one: Iteration) -> Iteration:
         return replace(

@@ -1,4 +1,4 @@
-"""What came of one planner in a run: figures planned and measured, the verdict, and the series behind them."""
+"""The outcome of running one planner's plan: figures planned and measured, the verdict, and the series behind them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ from traffic.wire.packet_format import Event
 
 @dataclass(frozen=True)
 class Outcome:
-    """One planner's run: what traffic measured, what the monitor saw, what was captured by pcap file, and injected.
+    """The outcome of one planner's run: what the endpoints measured, and what the monitor saw.
 
-    `pairs`: by job and in total, what was planned beside what was measured.
+    `reasons`: why the run is not VALID, in words. `captured`: the packet counts of every pcap file. `setup_s`: how long
+    the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
+    figures, for every job and in total.
     """
 
     measured: Measured
@@ -43,14 +45,17 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """WRONG for sums that nothing excuses, else OVERLOADED where there is a reason, else VALID."""
+        """WRONG for wrong sums, else OVERLOADED where there is a reason, else VALID.
+
+        A replay without reasons whose sums are not complete is WRONG, too.
+        """
         measured = self.measured
         if measured.wrong or (measured.exact is False and (measured.mode == "reliable" or not self.reasons)):
             return Verdict.WRONG
         return Verdict.OVERLOADED if self.reasons else Verdict.VALID
 
     def as_json(self) -> dict[str, Any]:
-        """What `run.json` says of a run."""
+        """The entry of this planner in `run.json`."""
         return {
             "setup_s": self.setup_s,
             "collisions": collisions(self.monitor),
@@ -64,7 +69,7 @@ class Outcome:
         } | ({} if self.faults is None else {"faults": self.faults})
 
     def write(self, folder: RunFolder, planner: str) -> None:
-        """The series as CSV: planned and measured by job, iterations by host, links by second, events by switch."""
+        """Write CSV files: planned and measured by job, iterations by host, links by second, events by switch."""
         write_table(folder, f"{planner}/jobs.csv", [pair.row() for pair in self.pairs])
         write_table(folder, f"{planner}/iterations.csv", list(self.measured.rows()))
         write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links)))
@@ -80,11 +85,11 @@ def watch(
     excuses: Excuses | None = None,
     pace: Pace | None = None,
 ) -> Outcome:
-    """Send under the monitor's eyes, and judge what was sent by the plan for the problem.
+    """Call `send` while the monitor watches the network, and judge the run by its plan.
 
-    The reasons begin with what is wrong with the sums and end with the jobs that are off their plan. Raises `RunError`
-    when a switch has died and, with a `pace`, which `send` tells its progress, `TooSlowError` when the run is clearly
-    overloaded.
+    The reasons begin with what is wrong with the sums and end with the jobs that are off their plan. `pace`, if it is
+    given, learns of the monitor; it is the one to which `send` reports its progress. Raises `RunError` when a switch
+    has died, and what `send` raises, such as the `TooSlowError` of the pace.
     """
     with network.monitor() as monitor:
         if pace is not None:
@@ -102,10 +107,10 @@ def watch(
 
 
 def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: Excuses | None) -> Excuses | None:
-    """What is excused of a run in which fragments found a shared slot taken.
+    """The run's excuses, and one more if fragments found a shared slot taken: its workers may be slower than planned.
 
-    They went on unaggregated over links that the plan fills without them, and windows shrank, as the policy has it:
-    that workers are slower than planned is then no sign of an overload.
+    Depending on the policy such fragments go on unaggregated, over links that the plan fills without them, and windows
+    shrink. So slow workers are then no sign of an overload.
     """
     jobs = plan.jobs_sharing_slots
     if not jobs or not collisions(monitor):
@@ -116,16 +121,16 @@ def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: E
 
 
 def collisions(monitor: Monitor) -> int:
-    """Packets of gradients that found their slot taken, or that took it from a fragment of lower priority."""
+    """How many gradient packets found their slot taken, or took it from a fragment of lower priority."""
     return sum(events[Event.COLLISION] + events[Event.EVICTED] for _, events in switch_events(monitor))
 
 
 def planned_figures(prediction: Prediction) -> dict[str, Any]:
-    """What the evaluator expects, per iteration of every job.
+    """The planned figures in `run.json`, as the evaluator predicts them for one iteration of every job.
 
-    Of several jobs the sending rate and the time are those of the slowest; `jobs` has the figures of each, `total`
-    those of all together. `aggregated_bytes`: what workers send less what PSs receive; `overhead_bytes`: gradients
-    summed over links (GOAT).
+    With several jobs the sending rate and the time are those of the slowest job; `jobs` has the figures of each job,
+    `total` those of all jobs together. `aggregated_bytes`: what workers send less what PSs receive; `overhead_bytes`:
+    gradients summed over all links that they pass (both from GOAT).
     """
     return {
         "sending_rate_bps": prediction.sending_rate_bps,
@@ -139,9 +144,10 @@ def planned_figures(prediction: Prediction) -> dict[str, Any]:
 
 
 def measured_figures(measured: Measured, monitor: Monitor) -> dict[str, Any]:
-    """The same, measured: means over the iterations of each job.
+    """The measured figures in `run.json`, named as the planned ones: means over the iterations of each job.
 
-    Switches do not count gradients by job: `overhead_bytes` is None where jobs have other numbers of iterations.
+    `overhead_bytes` is None if jobs differ in their number of iterations, because switches do not count gradients by
+    job.
     """
     counts = {len(iterations) for iterations in measured.jobs.values()}
     switches = [measured_aggregation(events) for _, events in switch_events(monitor)]
@@ -172,13 +178,13 @@ def ratio(sent: float, received: float) -> float | None:
 
 
 def switch_events(monitor: Monitor) -> Iterator[tuple[str, Mapping[int, int]]]:
-    """By switch, how often each event of the P4 program happened during the run."""
+    """For each switch, how often each event of the P4 program happened during the run."""
     for name, after in monitor.after.switches.items():
         yield name, difference(monitor.before.switches[name].events, after.events)
 
 
 def switch_figures(monitor: Monitor) -> Iterator[tuple[str, dict[str, Any]]]:
-    """By switch, its events by name, and gradient packets in for each one out; None for a switch that sends none."""
+    """For each switch, its events by name, and gradient packets received for each one sent (None if it sent none)."""
     for name, events in switch_events(monitor):
         gradients = measured_aggregation(events)
         found = ratio(gradients.packets_in, gradients.packets_out)
@@ -186,6 +192,6 @@ def switch_figures(monitor: Monitor) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def write_table(folder: RunFolder, name: str, rows: list[dict[str, Any]]) -> None:
-    """Rows that have the same keys, as CSV; nothing when there is no row."""
+    """Write rows that have the same keys as CSV; write no file if there is no row."""
     if rows:
         folder.write_rows(name, list(rows[0]), [list(row.values()) for row in rows])

@@ -1,4 +1,4 @@
-"""The pace of a run against its plan: a run that clearly cannot keep it, or that had to wait, is ended early."""
+"""The pace of a run against its plan: a run that clearly falls behind, or is clearly overloaded, is ended early."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from traffic.measure.verdict import Cause
 from traffic.runs.closed_loop import Progress
 
 WINDOW_S = 6.0
-"""So many seconds have to be clearly too slow: a machine that is taken away for a moment comes back sooner."""
+"""A run must be too slow over so many seconds: other work that takes the machine for a moment is over sooner."""
 CLEAR = 0.75
-"""A run is clearly too slow if it does less than this share of what its plan does meanwhile. Runs that are within
-their limits, 5 % of the planned rates, stay above it; one at 1.5 times what the machine carries is at 0.67."""
+"""A run is clearly too slow if it does less than this share of what is planned for a window.
+
+Runs that are within 5 % of the planned rates, the limit of a VALID run, stay above it; one at 1.5 times what the
+machine carries is at 0.67."""
 PAUSES = 5
-"""A window holds so many iterations, so that where it begins and ends between two pauses does not matter."""
+"""A window spans at least so many iterations if jobs compute, so that one pause more or less in it hardly matters."""
 
 
 class TooSlowError(InakitError):
-    """A run that was ended because it fell behind its plan.
+    """A run that was ended because it fell behind its plan, or because it was overloaded.
 
-    `share` is what it did of what was planned; `causes` are what the monitor saw until then, in words.
+    `share`: the part of the work planned for the last window that it did, 1 if that is not known. `causes`: why the
+    monitor found it overloaded, in words.
     """
 
     def __init__(self, message: str, share: float, causes: tuple[str, ...] = ()) -> None:
@@ -35,11 +38,11 @@ class TooSlowError(InakitError):
 
 
 @dataclass(frozen=True)
-class Course:
-    """When the gradients of one job should be exchanged: from `arrival_s` on, evenly over `duration_s`.
+class PlannedProgress:
+    """The planned progress of one job: from `arrival_s` on, even over `duration_s`.
 
-    `weight` is the job's part of the whole run's results. `cycle_s` is the time of an iteration with its computing,
-    and 0 where nothing is computed between iterations.
+    `weight` is the job's part of all results of the run, 0 to 1. `cycle_s` is the time of an iteration with its
+    computing, and 0 for a job that does not compute between iterations.
     """
 
     arrival_s: float
@@ -48,42 +51,44 @@ class Course:
     cycle_s: float = 0.0
 
     def done(self, after_s: float) -> float:
-        """The fraction of the job that should be done."""
+        """The fraction of the job that should be done after so many seconds of the run."""
         return min(1.0, max(0.0, (after_s - self.arrival_s) / self.duration_s))
 
 
-def courses(problem: Problem, prediction: Prediction) -> tuple[Course, ...]:
+def planned_progress(problem: Problem, prediction: Prediction) -> tuple[PlannedProgress, ...]:
     """The course of every job as the evaluator predicts it."""
     results = {job.number: len(job.workers) * job.gradient_bytes * job.iterations for job in problem.jobs}
     total = sum(results.values())
-    return tuple(course(job, prediction, results[job.number] / total) for job in problem.jobs)
+    return tuple(of_job(job, prediction, results[job.number] / total) for job in problem.jobs)
 
 
-def course(job: Job, prediction: Prediction, weight: float) -> Course:
-    """One job: its iterations' gradients and, between them, its computing."""
+def of_job(job: Job, prediction: Prediction, weight: float) -> PlannedProgress:
+    """The course of one job: its iterations' communication and, between them, its computing."""
     iteration_s = prediction.jobs[job.number].communication_time_s + job.compute_s
-    return Course(job.arrival_s, iteration_s * job.iterations, weight, iteration_s if job.compute_s else 0.0)
+    return PlannedProgress(job.arrival_s, iteration_s * job.iterations, weight, iteration_s if job.compute_s else 0.0)
 
 
 class Watching(Protocol):
-    """What sees during a run whether it is overloaded (`traffic.measure.monitor.Monitor`)."""
+    """What can tell during a run whether it is overloaded, as `traffic.measure.monitor.Monitor` can."""
 
     def overloaded_so_far(self) -> tuple[Cause, ...]:
-        """Why the run is clearly overloaded already; nothing as long as it is not clear."""
+        """Why the run is clearly overloaded already; empty as long as that is not clear."""
         ...
 
 
 class Pace:
     """Takes the fraction done of a run, as `Progress` does, and raises `TooSlowError` when it is clearly too slow.
 
-    Set `monitor` once the run is watched: then a run whose endpoints or switches had to wait is ended as well.
+    Once `monitor` is set, a run that it finds clearly overloaded is ended as well.
     """
 
     def __init__(
-        self, planned: tuple[Course, ...], told: Progress, clock: Callable[[], float] = time.monotonic
+        self, planned: tuple[PlannedProgress, ...], told: Progress, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`told` is told the fractions too; `clock` gives seconds. `planned` is empty for a run with faults on demand,
-        which anything may slow down."""
+        """Every fraction is passed on to `told`. `clock` gives seconds.
+
+        `planned` is empty for a run that something else than an overload may slow down, such as faults on demand.
+        """
         self.planned, self.told, self.clock = planned, told, clock
         self.monitor: Watching | None = None
         self.window_s = max(WINDOW_S, PAUSES * max((each.cycle_s for each in planned), default=0.0))
@@ -99,7 +104,7 @@ class Pace:
             self.check()
 
     def check(self) -> None:
-        """Raise `TooSlowError` if there is no doubt."""
+        """Raise `TooSlowError` if the run is clearly too slow, or clearly overloaded."""
         share = self.share()
         slow = share is not None and share < CLEAR
         causes = tuple(cause.text for cause in self.monitor.overloaded_so_far()) if self.monitor else ()
@@ -110,7 +115,7 @@ class Pace:
             raise TooSlowError(said, min(1.0, done), causes)
 
     def share(self) -> float | None:
-        """What was done over the last window, of what was planned for it; None before a whole window is over."""
+        """How much of the work planned for the last window was done; None before that is over, or if it has no work."""
         while len(self.seen) > 1 and self.seen[-1][0] - self.seen[1][0] >= self.window_s:
             self.seen.popleft()
         (earlier_s, before), (later_s, after) = self.seen[0], self.seen[-1]
@@ -120,5 +125,5 @@ class Pace:
         return (after - before) / planned
 
     def expected(self, after_s: float) -> float:
-        """The fraction of the whole run that should be done."""
+        """The fraction of the whole run that should be done after so many seconds."""
         return sum(each.weight * each.done(after_s) for each in self.planned)

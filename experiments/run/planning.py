@@ -1,4 +1,4 @@
-"""What can be done with a plan without running it: show it, write it, draw it, check it."""
+"""What can be done with a plan without running it: make it, print it, write it, draw it, check it."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from topo.picture.draw import draw
 from traffic.wire.frames import FRAGMENT
 
 BUSIEST_LINKS = 5
-ALL_JOBS = "of all jobs: the slowest worker's rate, PS ingress of all together, the slowest job's time"
+ALL_JOBS = "several jobs: the slowest worker's rate, PS ingress of all together, the slowest job's time"
 
 
 def make_plan(problem: Problem, planner: str, seed: int) -> Plan:
-    """The plan of the method of that name, checked."""
+    """The plan that the method called `planner` makes, checked."""
     return find_method(planner).plan(problem, Options(seed=seed))
 
 
 def plan_to_run(problem: Problem, planner: str, seed: int, mode: str = "reliable") -> AsRun:
-    """The same, with the rates at which a run of this mode takes it."""
+    """The plan that the method called `planner` makes, with the rates at which it runs in this mode."""
     return as_run(problem, make_plan(problem, planner, seed), mode)
 
 
-def tell_room(console: Console, name: str, run: AsRun) -> None:
-    """A line about a plan whose rates are lowered to leave room for results; none about others."""
+def print_headroom(console: Console, name: str, run: AsRun) -> None:
+    """Print a line about a plan whose rates are lowered to leave room for results; print nothing about others."""
     if run.said:
         console.print(f"{name}: {run.said}", highlight=False, markup=False, soft_wrap=True)
 
 
 def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
-    """The trees, the busiest links, and what to expect of each job."""
+    """Print a plan's trees, its busiest links, and the predicted figures of each job."""
     plan, prediction = run.plan, evaluate(problem, run.plan)
     console.print(f"{plan.method} on {problem.fabric.name}: {describe(plan.outcome)}", highlight=False)
     console.print(trees_table(plan))
@@ -62,14 +62,15 @@ def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
             soft_wrap=True,
         )
     if len(prediction.jobs) > 1:
-        console.print("(for all jobs sending at once; a job that is alone keeps its pace)", highlight=False)
-    tell_room(console, plan.method, run)
+        console.print("(for all jobs sending at once; a job that is alone is no faster)", highlight=False)
+    print_headroom(console, plan.method, run)
 
 
 def print_comparison(console: Console, problem: Problem, runs: Mapping[str, AsRun]) -> None:
-    """What to expect of several planners' plans for one problem, a row for each.
+    """Print the predicted figures of several planners' plans for one problem, a row for each.
 
-    Of several jobs that is the rate of the slowest worker, the PS ingress of all, and the time of the slowest job.
+    With several jobs these are the rate of the slowest worker, the PS ingress of all jobs together, and the time of the
+    slowest job.
     """
     table = Table(caption=ALL_JOBS if len(problem.jobs) > 1 else None)
     table.add_column("planner", no_wrap=True)
@@ -88,11 +89,11 @@ def print_comparison(console: Console, problem: Problem, runs: Mapping[str, AsRu
         )
     console.print(NamedTable(table))
     for name, run in runs.items():
-        tell_room(console, name, run)
+        print_headroom(console, name, run)
 
 
 def describe(outcome: SolverOutcome) -> str:
-    """The status in words; a gap is never left out."""
+    """How a plan was found, in words: the status, the gap unless it is 0, the solver and the seconds."""
     gap = f", gap {outcome.gap:.2%}" if outcome.gap else ""
     solver = f" ({outcome.solver})" if outcome.solver else ""
     return f"{outcome.status}{gap}{solver} in {outcome.seconds:.2f} s"
@@ -119,7 +120,7 @@ def sender_name(tree: AggregationTree, label: int) -> str:
 
 
 def links_table(problem: Problem, prediction: Prediction, *, with_results: bool) -> Table:
-    """The links that gradients, and `with_results` what comes back beside them, fill the most."""
+    """The links of which gradients, and `with_results` also results, fill the greatest share of the capacity."""
     table = Table("busiest links", "gradients (Mbit/s)", "results (Mbit/s)", "of capacity")
     capacities, gradients = problem.fabric.capacities_bps, prediction.link_loads_bps
     results = {link: prediction.result_loads_bps.get(link, 0.0) if with_results else 0.0 for link in gradients}
@@ -131,9 +132,9 @@ def links_table(problem: Problem, prediction: Prediction, *, with_results: bool)
 
 
 def write_plan(folder: Path, problem: Problem, plan: Plan, installed: Entries | None = None) -> None:
-    """`plan.json`, `fabric.yml`, `jobs.yml`, and the entries: one command file per switch, and `entries.json`.
+    """Write `plan.json`, `fabric.yml`, `jobs.yml`, and the entries: a command file per switch, and `entries.json`.
 
-    The entries are made of the plan unless they are there already.
+    The entries are made from the plan unless `installed` gives them.
     """
     installed = installed or entries(problem, plan)
     with writing(folder):
@@ -145,7 +146,7 @@ def write_plan(folder: Path, problem: Problem, plan: Plan, installed: Entries | 
 
 
 def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, output: Path) -> list[Path]:
-    """The picture as PNG and SVG and the fabric as YAML; with a plan, its trees and link loads."""
+    """Draw the fabric as PNG and SVG, with a plan also trees and link loads, and save it as YAML; returns the paths."""
     paths = [output.with_suffix(suffix) for suffix in (".png", ".svg")]
     with writing(output.parent):
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +162,7 @@ def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, outp
 
 
 def roles(problem: Problem) -> dict[str, str]:
-    """What every host is to the jobs."""
+    """The role of every host in the jobs: `worker` or `ps`."""
     servers = {host: "ps" for job in problem.jobs for host in job.servers}
     return {host: "worker" for job in problem.jobs for host in job.workers} | servers
 

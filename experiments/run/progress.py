@@ -24,13 +24,13 @@ Stage = Callable[[str], AbstractContextManager[Report]]
 
 
 def unseen(part: str) -> AbstractContextManager[Report]:  # noqa: ARG001, it shows nothing
-    """A stage that nobody watches."""
+    """A stage that shows nothing."""
     return nullcontext(lambda _: None)
 
 
 @contextmanager
 def bar(console: Console, title: str) -> Iterator[Report]:
-    """Show how far the work in the block is; yields what takes the fraction done."""
+    """Show the progress of the work in the block; yields the function that takes the fraction done."""
     if not console.is_terminal:
         with Lines(console, title) as lines:
             yield lines.report
@@ -48,7 +48,7 @@ def bar(console: Console, title: str) -> Iterator[Report]:
 
 @contextmanager
 def working(console: Console, title: str) -> Iterator[None]:
-    """Show that work goes on whose end is not known."""
+    """Show that the work in the block goes on, if its duration is not known."""
     if console.is_terminal:
         with console.status(title):
             yield
@@ -78,7 +78,7 @@ class Lines:
         self._thread.join()
 
     def report(self, fraction: float) -> None:
-        """Note the fraction done; the next line says it."""
+        """Note the fraction done, for the next line."""
         self.fraction = fraction
 
     def _tell(self) -> None:

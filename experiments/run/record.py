@@ -1,8 +1,8 @@
 """The folder of one run: everything needed to repeat and to judge it.
 
-`run.json` is written before the run starts, with the verdict INCOMPLETE, and completed after it; a
-run that dies leaves the record of what it was about to do. On a full disk it is still completed: the folder
-holds back some room for that.
+`run.json` is written before the run starts, with the verdict INCOMPLETE, and completed after it. So a run that dies
+leaves the record of what it was about to do. Even on a full disk the file is completed, because the folder reserves
+some room for that.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from traffic.measure.verdict import Verdict
 RECORD_VERSION = 1
 LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2")
 UNFINISHED = (Verdict.FAILED, Verdict.INTERRUPTED)
-"""Verdicts of runs that an error or a signal ended, which is what a person hears of, not of their record."""
+"""Verdicts of runs that an error or a signal ended. That is what is reported, even if the record cannot be written."""
 RESERVE = ".reserve"
 RESERVE_BYTES = 64 << 10
-"""Room of the disk for what is measured, beside twice the record as it stands before the run."""
+"""How many bytes are reserved on the disk for what is measured, besides twice the size of the record before the run."""
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of Python, of the libraries and of the programs a run may use; None when absent."""
+    """The versions of Python, the kernel, and the libraries and programs that a run may use; None for a missing one."""
     found: dict[str, str | None] = {"python": platform.python_version(), "kernel": platform.release()}
     for library in LIBRARIES:
         try:
@@ -60,7 +60,7 @@ def program_version(program: str, flag: str) -> str | None:
 
 
 def machine() -> dict[str, Any]:
-    """What the run had to live with."""
+    """The machine of a run: its processors, memory, load before the run, and operating system."""
     return {
         "processors": psutil.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
@@ -87,7 +87,7 @@ class RunRecord:
     finished: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What `run.json` says of all runs."""
+        """The contents of `run.json`."""
         return {
             "version": RECORD_VERSION,
             "verdict": self.verdict,
@@ -112,10 +112,10 @@ class RunRecord:
 
 
 class RunFolder:
-    """`results/<time>-<name>/`, made new for each run; `results/latest` points to the newest."""
+    """The folder `results/<time>-<name>/`, which is new for each run; `results/latest` points to the newest."""
 
     def __init__(self, results: Path, name: str) -> None:
-        """Raises `OutputError` where the folder cannot be written."""
+        """Make the folder. Raises `OutputError` where it cannot be written."""
         with writing(results):
             self.path = make_new_folder(results, f"{stamp()}-{name}")
             point_latest(results / "latest", self.path)
@@ -150,9 +150,9 @@ class RunFolder:
 
     @contextmanager
     def completing(self, record: RunRecord) -> Iterator[None]:
-        """Whatever happens in the block, `run.json` says how the run ended, with what was measured until then.
+        """Complete `run.json` however the block ends: with the verdict, and with what was measured until then.
 
-        An error gets a note of where that is.
+        An error that leaves the block gets a note that names the folder.
         """
         self.hold_room(record)
         try:
@@ -168,27 +168,27 @@ class RunFolder:
                     self.write_record(record)
 
     def hold_room(self, record: RunRecord) -> None:
-        """Take room on the disk for the completed record. Raises `OutputError` where there is none."""
+        """Reserve room on the disk for the completed record. Raises `OutputError` where there is none."""
         size = RESERVE_BYTES + 2 * len(json.dumps(record.as_json(), indent=2))
         with writing(self.path), (self.path / RESERVE).open("wb") as file:
             file.write(bytes(size))
 
 
 def ending(error: BaseException) -> tuple[str, list[str]]:
-    """The verdict of a run that ended by `error`, and the reason."""
+    """The verdict of a run that `error` ended, and the reasons."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return Verdict.INTERRUPTED, ["a signal ended the run: its figures are those of what it had measured by then"]
     return Verdict.FAILED, [f"{type(error).__name__}: {error}"]
 
 
 def measured_so_far(record: RunRecord) -> str:
-    """What `run.json` of a run that did not end well is good for."""
+    """What the record of a run that did not end well contains, in words."""
     measured = [name for name, entry in record.planners.items() if "measured" in entry]
     return f"kept what was measured ({', '.join(measured)})" if measured else "kept what was planned"
 
 
 def check_results(results: Path) -> None:
-    """Raise `OutputError` unless a run folder can be made in `results`; nothing is left of trying."""
+    """Raise `OutputError` unless a run folder can be made in `results`. The attempt leaves nothing behind."""
     with writing(results):
         made = [folder for folder in (results, *results.parents) if not folder.exists()]
         try:
@@ -202,12 +202,12 @@ def check_results(results: Path) -> None:
 
 
 def stamp() -> str:
-    """The time, as folders' names begin."""
+    """The time now (UTC), as the names of run folders begin: `YYYYmmdd-HHMMSS`."""
     return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
 
 
 def make_new_folder(results: Path, name: str) -> Path:
-    """A folder that did not exist; runs of the same second are numbered."""
+    """Make a folder that did not exist, and return it; runs of the same second are numbered."""
     results.mkdir(parents=True, exist_ok=True)
     number = 1
     while True:
@@ -221,7 +221,7 @@ def make_new_folder(results: Path, name: str) -> Path:
 
 
 def point_latest(link: Path, target: Path) -> None:
-    """Move the symbolic link in one step, so that it always points somewhere."""
+    """Point the symbolic link at `target`, beside it, in one step, so that it always points somewhere."""
     draft = link.with_name(f".latest-{os.getpid()}")
     draft.unlink(missing_ok=True)
     draft.symlink_to(target.name)

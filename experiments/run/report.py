@@ -1,4 +1,4 @@
-"""What a person reads at the end of a run: planned against measured, and the verdict."""
+"""The report printed at the end of a run: planned against measured figures, and the verdict."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ from traffic.measure.verdict import OVERLOADED, VALID
 
 OF_JOBS = (
     ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "
-    "and the PS ingress is that of all jobs. Planned is for all jobs sending at once; alone a job keeps its pace."
+    "and the PS ingress is that of all jobs. Planned is for all jobs sending at once; a job that is alone is no faster."
 )
 OVERLOAD = "The figures of an overloaded run are not results: it is the emulation that was measured."
-NO_RESULTS = {
-    "WRONG": "A run with wrong sums is no overload: the P4 program, its entries, a switch or an endpoint has a fault."
-}
+NO_RESULTS = {"WRONG": "Wrong sums are no overload: the P4 program, its entries, a switch or an endpoint has a fault."}
 VERDICT_STYLES: dict[str, str] = {VALID: "green", OVERLOADED: "bold red"}
 
 
 def print_report(console: Console, record: Mapping[str, Any]) -> None:
-    """Print the table of a completed `run.json`, then the verdict and why."""
+    """Print the table of a completed `run.json`, then the verdict and its reasons."""
     console.print(planners_report(record))
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
     if fabric_scale(record) != 1:
@@ -42,7 +40,7 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
 
 
 def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """What was injected into each planner's run, as it was counted."""
+    """Lines about the faults that were injected into each planner's run, with their counts."""
     for name, entry in record["planners"].items():
         if "faults" in entry:
             counts = entry["faults"]["counts"]
@@ -57,7 +55,7 @@ def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def collision_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """How often fragments met in shared slots, which no plan foresees."""
+    """Lines about collisions of fragments in shared slots, which no plan takes into account."""
     for name, entry in record["planners"].items():
         if entry.get("collisions"):
             yield (
@@ -67,7 +65,7 @@ def collision_lines(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def stranger_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """Who sent packets that switches turned away, and what got as far as an endpoint and was nothing to it."""
+    """Lines about packets that switches turned away or dropped as malformed, and packets that endpoints ignored."""
     for name, entry in record["planners"].items():
         for away in entry.get("turned_away", ()):
             yield (
@@ -78,11 +76,11 @@ def stranger_lines(record: Mapping[str, Any]) -> Iterator[str]:
             if figures["malformed"]:
                 yield f"{name}: {switch} dropped {figures['malformed']:,} packets that are neither INA nor IPv4"
         if entry.get("ignored_by_endpoints"):
-            yield f"{name}: workers and servers ignored {entry['ignored_by_endpoints']:,} packets of trees not theirs"
+            yield f"{name}: workers and servers ignored {entry['ignored_by_endpoints']:,} packets of other trees"
 
 
 def shortened(reasons: Sequence[str]) -> Iterator[str]:
-    """The first reason of each kind, and how many more there are; kinds differ in more than names and numbers."""
+    """The first reason of each kind, and how many more there are; a kind's reasons differ in names and numbers only."""
     kinds: dict[str, list[str]] = {}
     for reason in reasons:
         kinds.setdefault(without_names(reason), []).append(reason)
@@ -91,13 +89,13 @@ def shortened(reasons: Sequence[str]) -> Iterator[str]:
 
 
 def without_names(reason: str) -> str:
-    """The kind of a reason: what is left of it without names and numbers."""
+    """The kind of a reason, which is its text without names and numbers."""
     return " ".join(re.sub(r"'[^']*'|\S*\d\S*", "", reason).split())
 
 
 @dataclass(frozen=True)
 class Column:
-    """A figure of `run.json`: `factor` takes its unit to the heading's."""
+    """A column of the table: the figure of `run.json` called `key`, times `factor` to get the unit of the heading."""
 
     key: str
     heading: str
@@ -105,12 +103,12 @@ class Column:
     digits: int
 
     def text(self, figures: Mapping[str, Any]) -> str:
-        """A figure in the column's unit; a dash where there is none."""
+        """The column's figure in the unit of the heading; a dash where there is none."""
         value = figures.get(self.key)
         return "-" if value is None else f"{value * self.factor:.{self.digits}f}"
 
     def difference(self, planned: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
-        """Relative to the planned figure."""
+        """The difference of the measured from the planned figure, relative to the planned one; "" without both."""
         left, right = planned.get(self.key), measured.get(self.key)
         return f"{(right - left) / left:+.1%}" if left and right is not None else ""
 
@@ -124,12 +122,12 @@ COLUMNS = (
 
 
 def planners_report(record: Mapping[str, Any]) -> NamedTable:
-    """The table, with planners' names whole at any width."""
+    """The table of planners, whose names stay whole at any width."""
     return NamedTable(planners_table(record))
 
 
 def planners_table(record: Mapping[str, Any]) -> Table:
-    """Three rows per planner: planned, measured, and the difference between them; of several jobs, so many of each."""
+    """Three rows per planner: planned, measured, and their difference; with several jobs, for each job and in total."""
     fabric, several = record["fabric"], len(jobs_of(record)) > 1
     table = Table(
         title=f"{fabric['name']}: {fabric['switches']} switches, {fabric['hosts']} hosts, {fabric['workers']} workers; "
@@ -159,7 +157,7 @@ def planners_table(record: Mapping[str, Any]) -> Table:
 def add_rows(
     table: Table, words: Sequence[str], job: Sequence[str], planned: Mapping[str, Any], measured: Mapping[str, Any]
 ) -> None:
-    """Three rows; `words` are the planner's name, its verdict and what is said of its sums."""
+    """Add three rows; `words` are the planner's name, its verdict and whether its sums are exact."""
     name, verdict, exactness = words
     none = ("",) * len(job)
     table.add_row(name, *job, "planned", *(column.text(planned) for column in COLUMNS), verdict)
@@ -168,12 +166,12 @@ def add_rows(
 
 
 def jobs_of(record: Mapping[str, Any]) -> set[str]:
-    """The jobs of a run, as its planned figures name them."""
+    """The numbers of a run's jobs, as its planned figures have them."""
     return {job for entry in record["planners"].values() for job in entry["planned"].get("jobs", ())}
 
 
 def compared(entry: Mapping[str, Any], *, several: bool) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-    """A planner's planned figures and the measured ones beside them: of every job and in total, or of its only job."""
+    """A planner's planned figures with the measured ones: for every job and in total, or once for its only job."""
     planned, measured = entry["planned"], entry.get("measured") or {}
     if not several:
         yield "", planned, measured
@@ -184,13 +182,13 @@ def compared(entry: Mapping[str, Any], *, several: bool) -> Iterator[tuple[str, 
 
 
 def fabric_scale(record: Mapping[str, Any]) -> float:
-    """The scale at which the fabric was emulated."""
+    """The scale at which the fabric was emulated: emulated rates divided by described ones."""
     scale: float = record["fabric"]["scale"]
     return scale
 
 
 def scale_line(record: Mapping[str, Any]) -> str:
-    """The measured rates again, at the scale of the fabric that was described."""
+    """A line with the measured rates converted to the rates of the described fabric."""
     scale = fabric_scale(record)
     rates = {name: (entry.get("measured") or {}).get("sending_rate_bps") for name, entry in record["planners"].items()}
     of = " (of several jobs: the slowest's)" if len(jobs_of(record)) > 1 else ""

@@ -1,10 +1,10 @@
-"""The one place where a plan is run: what is run, in which world, and what came of it.
+"""The one place where a plan is run: it takes a `Run` and a world, and gives an `Outcome`.
 
     run = Run(problem, plan, faults=faults)
     outcome = run_plan(run, find_world("fast"))
 
-Everything that runs a plan says what is run (`Run`) and where (`experiments.worlds`), and gets an `Outcome`: emulate,
-train, exactness, calibrate, schedules of circuits and the figures of the papers.
+Every command that runs a plan does it here: emulate, train, exactness, calibrate, schedules of circuits and the figures
+of the papers. The worlds are those of `experiments.worlds`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiments.faults.faults_file import FaultPlan
+from experiments.faults.fault_plan import FaultPlan
 from experiments.faults.injection import Injection, Scene, faulty_entries
 from experiments.inspect.capture import Place
 from experiments.run.dilation import options_for
@@ -39,19 +39,23 @@ from traffic.runs.replay import run_replay
 from traffic.sockets.tcpreplay import check_tcpreplay
 
 Leader = Callable[[LiveNetwork], AbstractContextManager[Interference]]
-"""Makes what interferes with a run in a network. Its context begins with the run and ends with it."""
+"""Makes the `Interference` of a run in a network. Its context begins with the run and ends with it."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is run: a plan for a problem, and what befalls it. Where it is run is said apart.
+    """What is run: a plan for a problem, and what happens to it. A run does not say in which world it is run.
 
-    `mode` is one of `MODES`. `gradients` are random unless they are given. `options` are those of the closed loop; by
-    default endpoints wait as long as links of these rates need. `faults` happen on demand. `captures` are the switch
-    ports whose packets are kept as pcap files, in `folder`, as the switches' logs are. With an `interconnect` optical
-    links exist only as its circuits. `queue_packets` is the length of the queue before every link. `led_by` makes
-    what interferes with the run in place of `faults`, and `excuses` is what that accounts for. `given` are table
-    entries in place of those of the plan.
+    - `mode`: one of `MODES`
+    - `gradients`: random unless they are given
+    - `options`: those of the closed loop; by default the endpoints' timeouts fit the links' rates
+    - `faults`: faults on demand
+    - `captures`: the switch ports whose packets are kept as pcap files
+    - `folder`: where pcap files and the logs of switches go
+    - `interconnect`: optical links exist only as its circuits
+    - `queue_packets`: the length of the queue before every link; None is the world's own
+    - `led_by`: makes the interference of a run without `faults`; `excuses`: what that interference explains
+    - `given`: the table entries to install instead of the plan's
     """
 
     problem: Problem
@@ -70,19 +74,19 @@ class Run:
 
     @cached_property
     def entries(self) -> Entries:
-        """The table entries of the plan, made once. Raises `PlanError` for an invalid plan."""
+        """The table entries of the plan, made once, unless they are given. Raises `PlanError` for an invalid plan."""
         return self.given or entries(self.problem, self.plan)
 
     @cached_property
     def installed(self) -> Entries:
-        """What the switches get: the entries of the plan, and those of its faults."""
+        """The entries that are installed in the switches: those of the plan, and those that the faults need."""
         if self.faults is None:
             return self.entries
         return faulty_entries(self.problem, self.plan, self.entries, self.faults)
 
     @property
     def needs(self) -> Iterator[Feature]:
-        """What the run needs and not every world has."""
+        """The features that the run needs of its world, of those that not every world has."""
         if self.mode == "replay":
             yield Feature.REPLAY
         if self.captures:
@@ -95,14 +99,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Mode:
-    """A way of sending gradients, and what raises `MachineError` where this machine cannot."""
+    """A way of sending gradients. `check_machine` raises `MachineError` where this machine cannot send so."""
 
     send: Callable[[Run, LiveNetwork, Report, Interference | None], Measured]
     check_machine: Callable[[], None]
 
 
 def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference: Interference | None) -> Measured:
-    """The closed loop, whose endpoints wait as long as links of these rates need."""
+    """Run the closed loop, by default with timeouts that fit the links' rates."""
     return run_reliable(
         network.hosts,
         run.problem,
@@ -116,7 +120,7 @@ def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference
 
 
 def send_replayed(run: Run, network: LiveNetwork, progress: Report, _: Interference | None) -> Measured:
-    """Pcaps at the planned rates."""
+    """Replay the gradients from pcap files at the planned rates."""
     return run_replay(network.hosts, run.problem, run.plan, gradients=run.gradients, progress=progress)
 
 
@@ -128,9 +132,10 @@ def run_plan(
 ) -> Outcome:
     """Run a plan on a network of its own in a world.
 
-    `stage` shows the parts of the run; `paced` makes, of what shows the progress, what ends a run that is too slow.
-    Raises `InputError` for what the world does not have, `PlanError` for an invalid plan, `TooSlowError` when the
-    machine clearly does not keep up, `RunError` when a switch dies or traffic stalls.
+    `stage` shows the progress of each part of the run. `paced` is given the function that takes the progress, and
+    returns the `Pace` that ends a run which is too slow, or None. Raises `InputError` for what the world does not have,
+    `PlanError` for an invalid plan, `TooSlowError` when the machine clearly does not keep up, `RunError` when a switch
+    dies or traffic stalls.
     """
     check_world(run, world)
     installed, started = run.installed, time.monotonic()
@@ -173,10 +178,10 @@ def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | Non
 
 
 def always(interference: Interference) -> Leader:
-    """The same interference in whichever network."""
+    """A leader that gives the same interference in every network."""
     return lambda _: nullcontext(interference)
 
 
 def nobody(_: LiveNetwork) -> AbstractContextManager[Any]:
-    """Nothing interferes."""
+    """The leader of a run without interference."""
     return nullcontext()

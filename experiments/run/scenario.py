@@ -1,4 +1,4 @@
-"""From what a person typed to a `Problem`: which fabric, and which jobs train on it."""
+"""Turns the options of the command line into a `Problem`: which fabric, and which jobs train on it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULT_GRADIENT_BYTES = 548_000
 """VGG19's 548 MB, scaled down a thousand times as InArt does (section 5.3.1)."""
 
 MODEL_SCALE = 1000
-"""How many times smaller the gradient of a named model is, if nothing is said of its size."""
+"""The gradient of a named model is so many times smaller than the real one, unless its size is given."""
 
 DEFAULT_WORKERS = 16
 
@@ -42,9 +42,9 @@ FABRIC_FILES = (".yml", ".yaml", ".graphml")
 
 @dataclass(frozen=True)
 class FabricChoice:
-    """What the command line says of the fabric. `topo` is a file, or a name of the registry.
+    """What the command line says of the fabric. `topo` is a file, or a name in `FABRICS`.
 
-    Such a name may bring the fabric's own options: `units:units=6,servers=8,ports=2,port_bps=40M`.
+    A name may be followed by the fabric's own options: `units:units=6,servers=8,ports=2,port_bps=40M`.
     """
 
     topo: str = "fattree"
@@ -60,7 +60,7 @@ class FabricChoice:
     aggregation_rate_bps: float | None = None
 
     def build(self) -> Fabric:
-        """The fabric, with everything that was said applied to it. Raises `InputError`."""
+        """The fabric with all options applied to it. Raises `InputError`."""
         fabric = self.base()
         if self.capacity is not None:
             fabric = self.with_chosen_capacity(fabric, self.capacity)
@@ -74,7 +74,7 @@ class FabricChoice:
 
     @property
     def gives_rates(self) -> bool:
-        """Whether it says how fast links are: by a file, an option, or a scale."""
+        """Whether the user said how fast links are: by a file, an option, or a scale."""
         options = own_options(self.topo.partition(":")[2]) if not self.topo.endswith(FABRIC_FILES) else {}
         named = any(name.endswith("_bps") for name in options)
         return self.topo.endswith(FABRIC_FILES) or self.capacity is not None or parse_scale(self.scale) != 1 or named
@@ -93,14 +93,14 @@ class FabricChoice:
         return named_fabric(topo, **given | own_options(options))
 
     def with_chosen_capacity(self, fabric: Fabric, capacity: str) -> Fabric:
-        """One rate for every link ("20M"), or two between which each is drawn ("10M:30M")."""
+        """The fabric with one rate for every link ("20M"), or with each link's drawn between two rates ("10M:30M")."""
         low, colon, high = capacity.partition(":")
         if colon:
             return with_capacities(fabric, parse_rate(low), parse_rate(high), self.seed)
         return with_capacity(fabric, parse_rate(low))
 
     def with_chosen_ina(self, fabric: Fabric, ina: str) -> Fabric:
-        """A share of the switches ("0.2"), or their names ("leaf1,spine1")."""
+        """The fabric with INA on a share of the switches ("0.2"), or on those that are named ("leaf1,spine1")."""
         try:
             share = float(ina)
         except ValueError:
@@ -110,12 +110,12 @@ class FabricChoice:
 
 @cache
 def tell_once(line: str) -> None:
-    """Say on standard error what was assumed of a file, however often it is read."""
+    """Print on standard error what was assumed of a file: once, however often the file is read."""
     print(line, file=sys.stderr)
 
 
 def own_options(text: str) -> dict[str, float]:
-    """Options of a fabric, as in `servers=8,port_bps=40M`: whole numbers and rates. Raises `InputError`."""
+    """Options of a fabric, such as `servers=8,port_bps=40M`: whole numbers, and rates in bit/s. Raises `InputError`."""
     found: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         name, equals, value = part.partition("=")
@@ -127,10 +127,11 @@ def own_options(text: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class JobChoice:
-    """What the command line says of the jobs. A file describes any; without one it is a single job.
+    """What the command line says of the jobs. A file describes any jobs; without one there is a single job.
 
-    The hosts whose names begin with "ps" are the parameter servers, if there are any; else `servers` hosts are
-    drawn. Of the rest `workers` are drawn. `model` is one of `planner.core.models`.
+    The parameter servers are the first `servers` hosts whose names begin with "ps"; on a fabric without such names
+    `servers` hosts are drawn by the seed. Of the other hosts `workers` are drawn. `model` is one of
+    `planner.core.models`.
     """
 
     file: Path | None = None
@@ -143,7 +144,7 @@ class JobChoice:
 
     @property
     def gives_size(self) -> bool:
-        """Whether it says how large gradients are."""
+        """Whether the user said how large gradients are."""
         return self.file is not None or self.gradient_bytes is not None
 
     def build(self, fabric: Fabric) -> tuple[Job, ...]:
@@ -163,7 +164,7 @@ class JobChoice:
         return (Job(1, workers, servers, self.chosen_bytes(), iterations=self.iterations, model=self.model),)
 
     def chosen_bytes(self) -> int:
-        """What is said of the gradient's size; else its model's, scaled down in whole parameters."""
+        """The gradient's size in bytes: as given, else its model's, scaled down in whole parameters, else a default."""
         if self.gradient_bytes is not None:
             return self.gradient_bytes
         if self.model:
@@ -171,7 +172,7 @@ class JobChoice:
         return DEFAULT_GRADIENT_BYTES
 
     def choose_servers(self, fabric: Fabric) -> tuple[str, ...]:
-        """The parameter servers: hosts whose names begin with "ps", else some that the seed draws."""
+        """The parameter servers: hosts whose names begin with "ps", else hosts that the seed draws."""
         hosts = [host.name for host in fabric.hosts]
         named = [host for host in hosts if host.startswith("ps")]
         if not 1 <= self.servers < len(hosts):

@@ -1,8 +1,8 @@
-"""Carries out a schedule of P4INC-AOI on a running network: in each slot its circuits, its rates, and who begins.
+"""Carries out a schedule of P4INC-AOI on a running network: each time slot sets circuits and rates, and starts jobs.
 
-When circuits change, the units' entries follow at once, and what is new is dark for the time of a reconfiguration:
-what is sent meanwhile is lost, and sent again. A slot does not begin before all are done who should be, so that no
-circuit is taken from a job that is late.
+When circuits change, the units' table entries change at once, and new circuits are dark for the time of a
+reconfiguration: packets sent over them meanwhile are lost, and sent again. A slot does not begin before all jobs that
+the schedule ends by then have ended, so that no circuit is taken from a job that is late.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from traffic.sockets.ports import Ports
 from traffic.wire.frames import FRAGMENT
 
 EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
-"""Rates are those of the slots, not of the plan. What waits before a circuit that changes comes to another unit."""
+"""Workers send at the slots' rates, not the plan's. Packets that wait at a changing circuit reach another unit."""
 
 
 TICK_S = 0.002
-"""An iteration may take no more than some hundredths of a second."""
+"""How often the endpoints act, in seconds: often, since an iteration may take only some hundredths of a second."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """A schedule and what it becomes on a network."""
+    """A schedule, and the problem and the plan that it becomes on a network."""
 
     scheduling: Scheduling
     schedule: Schedule
@@ -57,7 +57,7 @@ class Course:
 
     @staticmethod
     def of(scheduling: Scheduling, schedule: Schedule) -> Course:
-        """Raises `InakitError` for a schedule that cannot be emulated."""
+        """The course of a schedule. Raises `InakitError` for a schedule that cannot be emulated."""
         problem = problem_of(scheduling, schedule, FRAGMENT)
         return Course(scheduling, schedule, problem, plan_of(scheduling, schedule, problem))
 
@@ -67,7 +67,7 @@ class Course:
         return {shard.job: len(shard.trees) for shard in self.plan.shards}
 
     def label_rates(self, slot: Slot) -> dict[tuple[int, ...], float]:
-        """What each label sends between units in a slot (bit/s)."""
+        """By (job, tree, label), the rate in a slot (bit/s) of every label whose branch leads to another unit."""
         switches = self.problem.fabric.switch_by_name
         return {
             (shard.job, tree.number, branch.label): slot.rates_bps.get(shard.job, 0.0) / len(shard.trees)
@@ -79,18 +79,23 @@ class Course:
 
     @property
     def options(self) -> ReliableOptions:
-        """What is lost in the dark is sent again soon after; a PS to which there is no circuit is of no help."""
+        """The endpoints' options: their timeouts let lost packets be sent again soon after a reconfiguration.
+
+        Nothing is sent directly to the PS, because there may be no circuit to it.
+        """
         patience_s = max(WorkerOptions().min_timeout_s, self.scheduling.center.reconfiguration_s)
         worker = WorkerOptions(first_timeout_s=patience_s, min_timeout_s=patience_s, direct_after_s=inf)
         return ReliableOptions(worker, tick_s=TICK_S)
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What came of a course. `jct_s` by job, as `planner.methods.p4inc_aoi.problem.schedule.Figures` has it, measured.
+class CourseOutcome:
+    """What was measured of a course.
 
-    `connections` were set up anew; `lost` packets came to the circuit switch in the dark. `behind_s`: slots began so
-    much later, in all.
+    - `jct_s`: completion times by job, as `planner.methods.p4inc_aoi.problem.schedule.Figures` defines them
+    - `connections`: how many connections were set up anew
+    - `lost`: how many packets came to a dark port of the circuit switch
+    - `behind_s`: how many seconds slots waited for late jobs, in all
     """
 
     outcome: Outcome
@@ -101,7 +106,7 @@ class Ran:
 
 
 class Conductor:
-    """As `traffic.faults.endpoint_faults.Interference`: leads a run through the slots of a course."""
+    """Leads a run through the slots of a course, as its `traffic.runs.closed_loop.Interference`."""
 
     def __init__(self, course: Course, network: EmulatedNetwork, tables: CircuitEntries) -> None:
         assert network.circuits is not None
@@ -117,14 +122,14 @@ class Conductor:
 
     @contextmanager
     def leading(self) -> Iterator[None]:
-        """In the end, what went wrong with a reconfiguration is raised."""
+        """Lead the run in the block. Then raise the error of a failed reconfiguration, or count the lost packets."""
         with self._executor:
             yield
         self.raise_failures()
         self.lost = sum(each.lost for each in self.circuits.carried().values())
 
     def raise_failures(self) -> None:
-        """Raise what went wrong with a reconfiguration that is over."""
+        """Raise the error of a reconfiguration that has failed; those under way are left alone."""
         for work in self._work:
             if work.done():
                 work.result()
@@ -132,7 +137,7 @@ class Conductor:
     # -- as `Interference`
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """As many fragments on their way as the highest rate of each job needs."""
+        """Give every stream its job's highest rate of all slots, and as many fragments in flight as that rate needs."""
         rate_fps = np.zeros(len(layout.streams.host))
         for slot in self.slots:
             for index, fps in self.rates_fps(slot):
@@ -143,7 +148,7 @@ class Conductor:
         return replace(layout, streams=replace(layout.streams, rate_fps=rate_fps, in_flight=most)), ports
 
     def act(self, loop: Loop, now: float) -> None:
-        """Begin the next slot when it is time and all are done who should be."""
+        """Begin the next slot when its time has come and no job is late; otherwise delay it."""
         self.raise_failures()
         if self.slot < 0:
             self.next_at = now
@@ -162,7 +167,7 @@ class Conductor:
     # -- slots
 
     def awaited(self, loop: Loop) -> bool:
-        """Whether somebody is late who should be done by the end of this slot."""
+        """Whether a job is late: it should have ended by the end of this slot, and has not ended its last iteration."""
         due = (number for number, (_, last) in self.course.schedule.spans.items() if last <= self.slot)
         return any((self.index[number], self.iterations(number) - 1) not in loop.iterations for number in due)
 
@@ -171,7 +176,7 @@ class Conductor:
         return self.course.problem.jobs[self.index[number]].iterations
 
     def begin(self, loop: Loop, slot: Slot) -> None:
-        """Begin a slot: set its rates at once, and its circuits and the units' entries beside the run."""
+        """Begin a slot: set its rates at once, and the units' entries and its circuits in a thread beside the run."""
         self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
         entered = self._executor.submit(self.enter, self.wanted, self.course.label_rates(slot))
         self._work += [entered, self._executor.submit(self.connect, self.wanted)]
@@ -181,29 +186,29 @@ class Conductor:
         self._starts += [(entered, loop.jobs[self.index[job]]) for job, (first, _) in spans if first == self.slot]
 
     def start(self, now: float) -> None:
-        """Let the slot's new jobs begin as soon as the units know where to send: the circuits may still be dark."""
+        """Let the slot's new jobs begin once the units have their entries, although the circuits may still be dark."""
         for each in [each for each in self._starts if each[0].done()]:
             self._starts.remove(each)
             each[1].start_at = now
 
     def enter(self, wanted: frozenset[Circuit], rates: Rates) -> None:
-        """Install in the units what the slot's circuits and rates change."""
+        """Install in the units the groups and entries that the slot's circuits and rates change."""
         for unit in self.tables.changes(wanted, rates):
             switch = self.network.switches[unit.switch]
             switch.install(SwitchEntries(unit.switch, groups=unit.groups))
             switch.change(unit.tables)
 
     def connect(self, wanted: frozenset[Circuit]) -> None:
-        """Set the circuits, and count those that are new."""
+        """Set up the wanted circuits, and count those that are new."""
         self.connections += self.circuits.connect(wanted)
 
     def rates_fps(self, slot: Slot) -> Iterator[tuple[int, float]]:
-        """What each worker of a job sends along each of its trees, in frames a second."""
+        """For each job of a slot, its index and the rate of a worker along each of the job's trees, in frames/s."""
         for number, rate_bps in slot.rates_bps.items():
             yield self.index[number], rate_bps / self.course.trees[number] / (8 * FRAGMENT.wire_bytes)
 
 
-def run_course(course: Course, world: World, folder: Path, progress: Progress) -> Ran:
+def run_course(course: Course, world: World, folder: Path, progress: Progress) -> CourseOutcome:
     """Run a course on a network of its own in a world with circuit switches. Raises `InakitError`."""
     fabric = course.problem.fabric
     panel = first_circuits(interconnect_of(course.scheduling.center, fabric), course.schedule)
@@ -228,19 +233,21 @@ def run_course(course: Course, world: World, folder: Path, progress: Progress) -
     )
     outcome = run_plan(run, world, stage=lambda _: nullcontext(progress))
     (conductor,) = conductors
-    return Ran(outcome, jct_s(course, outcome.measured), conductor.connections, conductor.lost, conductor.behind_s)
+    return CourseOutcome(
+        outcome, jct_s(course, outcome.measured), conductor.connections, conductor.lost, conductor.behind_s
+    )
 
 
 def first_circuits(panel: Interconnect, schedule: Schedule) -> Interconnect:
-    """With the circuits of the first slot, which stand before it begins."""
+    """The interconnect with the circuits of the first slot, which exist before the slot begins."""
     return replace(panel, circuits=panel.between(pairs_of(schedule.slots[0])))
 
 
 def jct_s(course: Course, measured: Measured) -> dict[int, float]:
-    """From each job's arrival to its very end.
+    """The completion time of each job, in seconds from its arrival to its very end.
 
-    A job begins with a transfer, which may meet the dark: what it computes before its first is added in the end, as
-    its last update is.
+    In the run a job begins with a transfer, which may meet a dark circuit, and ends with one. So the time that it
+    computes before its first transfer is added here, as is its last update.
     """
     found = {}
     for job in course.scheduling.jobs:

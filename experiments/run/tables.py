@@ -1,4 +1,4 @@
-"""Tables that begin with names, such as planners': whole at any width, also where there is no terminal (80 columns)."""
+"""Tables whose first columns are names that stay whole at any width, also without a terminal (80 columns)."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class NamedTable:
             yield self.table.caption
 
     def fits(self, console: Console, options: ConsoleOptions) -> bool:
-        """Whether nothing is cut."""
+        """Whether the table fits the console, so that no cell is cut and no name is broken."""
         lines = console.render_lines(self.table, options, pad=False)
         text = "\n".join("".join(segment.text for segment in line) for line in lines)
         names = (plain(str(cell)) for column in self.table.columns[: self.names] for cell in column.cells)
         return CUT not in text and all(name in text for name in names)
 
     def groups(self) -> list[tuple[str, list[int]]]:
-        """The rows that belong to each name."""
+        """Every name with the numbers of the rows that belong to it, in order."""
         found: list[tuple[str, list[int]]] = []
         for number, cells in enumerate(
             zip(*(column.cells for column in self.table.columns[: self.names]), strict=True)
@@ -56,7 +56,7 @@ class NamedTable:
         return found
 
     def part(self, rows: list[int], *, show_header: bool) -> Table:
-        """Some rows without their names, in columns as wide as those of all rows."""
+        """A table of some rows without their names, whose columns are as wide as those of the whole table."""
         whole = self.table
         part = Table(
             title=whole.title if show_header else None, box=whole.box, show_header=show_header,
@@ -78,5 +78,5 @@ def plain(cell: str) -> str:
 
 
 def width_of(cell: str) -> int:
-    """The columns that a cell takes without being wrapped."""
+    """How many columns of the terminal a cell takes without being wrapped."""
     return max((cell_len(line) for line in plain(cell).splitlines()), default=0)

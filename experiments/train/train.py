@@ -1,6 +1,6 @@
 """`inakit train`: a small model is trained through the emulated switches, with one planner after another.
 
-Whatever the plan, its losses are those of training in one process, bit for bit; what a plan changes is the time.
+Under every plan the losses are those of training in one process, bit for bit. A plan changes only the time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from experiments.run.pace import TooSlowError
 from experiments.run.progress import working
 from experiments.run.record import RunFolder, RunRecord
 from experiments.run.report import print_report
-from experiments.train.training_report import Curve, curve_of, training_table, write_curves
+from experiments.train.training_curves import Curve, curve_of
+from experiments.train.training_report import training_table, write_curves
 from planner.core.problem import Problem
 from topo.errors import InputError, unknown_name
 from traffic.endpoints.gradient import Learner
@@ -39,11 +40,13 @@ from traffic.training.training_task import History, Recipe, TrainingTask
 
 ALONE = "one process"
 TICKS_S = 0.016
-"""Four ticks of the endpoints' loop: one until it sees that it is time, one until it sends, and two to spare."""
+"""By how many seconds a pause for computing may exceed its plan: four ticks of the endpoints' loop.
+
+The loop may need one tick to see that the pause is over and one to send; two are to spare."""
 
 
 class Learning(Learner, Protocol):
-    """Training under way, and what it leaves to be looked at."""
+    """Training under way, which keeps its history."""
 
     @property
     def history(self) -> History:
@@ -53,7 +56,7 @@ class Learning(Learner, Protocol):
 
 @dataclass(frozen=True)
 class Framework:
-    """What computes the gradients. `learn`: of a job whose sums come from elsewhere; `alone`: all in one process."""
+    """What computes the gradients. `learn`: for a job whose sums come from the network; `alone`: all in one process."""
 
     learn: Callable[[TrainingTask], AbstractContextManager[Learning]]
     alone: Callable[[TrainingTask, Mean], History]
@@ -75,17 +78,18 @@ FRAMEWORKS = {"numpy": numpy_framework, "torch": torch_framework}
 
 
 def find_framework(name: str) -> Framework:
-    """Raises `InputError` for an unknown name, `MachineError` for one that is not installed."""
+    """The framework of that name. Raises `InputError` for an unknown name, `MachineError` if it is not installed."""
     if name not in FRAMEWORKS:
         raise unknown_name("framework", name, FRAMEWORKS)
     return FRAMEWORKS[name]()
 
 
 def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tuple[Problem, TrainingTask]:
-    """The problem whose one job trains by `recipe`: its gradient is the model's, and its time begins with computing.
+    """The problem with its one job changed so that it trains by `recipe`, and the training task.
 
-    `compute_s` is how long emulated workers compute in each iteration. 0: as long as it takes here, where one
-    processor computes for all of them; then time begins with the first gradient sent.
+    The job has the size of the model's gradient, and begins to compute at time 0. `compute_s`: how many seconds the
+    emulated workers compute in each iteration. With 0 they take as long as it takes here, where one processor computes
+    for all of them, and time 0 is when the first gradient is sent. Raises `InputError` for several jobs.
     """
     if len(problem.jobs) != 1:
         raise InputError(f"{len(problem.jobs)} jobs: one job is trained at a time")
@@ -103,7 +107,7 @@ def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tupl
 
 @dataclass(frozen=True)
 class References:
-    """The same training in one process: rounded as in the network, and not at all."""
+    """The same training in one process: with gradients rounded as in the network, and with gradients not rounded."""
 
     rounded: History
     floats: History
@@ -112,8 +116,8 @@ class References:
 def run_training(emulation: Emulation, task: TrainingTask, framework: str, console: Console) -> RunRecord:
     """Train with every planner, print epochs and report, and return the record with its verdict. Raises `InakitError`.
 
-    The emulation's problem is one of `training_problem`. As in `emulate`, what can be known to be wrong is found
-    before a file or an interface is made.
+    The emulation's problem is one of `training_problem`. As in `emulate`, the request is checked before a file or an
+    interface is made.
     """
     used = find_framework(framework)
     world = check(emulation)
@@ -149,7 +153,7 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
 
 
 def judged(outcome: Outcome, compute_s: float, history: History, alone: History) -> dict[str, Any]:
-    """The verdict and its reasons, those of training among them: sums may be exact and training wrong all the same."""
+    """The verdict and the reasons, with those of the training: it may be wrong although all sums are exact."""
     reasons = [*outcome.reasons, *slow_computing(outcome.measured, compute_s)]
     if outcome.measured.exact and not history.equals(alone):
         return {"verdict": Verdict.WRONG, "reasons": [*reasons, f"losses or parameters are not those of {ALONE}"]}
@@ -157,7 +161,7 @@ def judged(outcome: Outcome, compute_s: float, history: History, alone: History)
 
 
 def slow_computing(measured: Measured, compute_s: float) -> Iterator[str]:
-    """Whether computing took longer here than the emulated workers are said to take."""
+    """The reason, in words, if computing took longer here than the `compute_s` of the emulated workers."""
     ends = [i.started_s + i.communication_time_s for i in measured.iterations]
     pauses = [i.started_s - end for i, end in zip(measured.iterations[1:], ends, strict=False)]
     longest = max(pauses, default=0.0)
@@ -166,7 +170,7 @@ def slow_computing(measured: Measured, compute_s: float) -> Iterator[str]:
 
 
 def training_figures(curve: Curve, history: History, alone: References) -> dict[str, Any]:
-    """What `run.json` says of a planner's training. `loss_off_floats`: the most that rounding has changed any loss."""
+    """The planner's entry `training` in `run.json`. `loss_off_floats`: the most that rounding has changed any loss."""
     return {
         "epochs": [asdict(epoch) for epoch in curve.epochs],
         "loss": curve.loss.tolist(),

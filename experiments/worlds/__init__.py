@@ -1,1 +1,1 @@
-"""Worlds: where a plan runs. An emulated network on a switch target, or a network inside this process."""
+"""Worlds, in which plans run: emulated networks on a switch target, or a network inside this process."""

@@ -24,9 +24,9 @@ from traffic.runs.closed_loop import on_sockets
 from traffic.sockets.ports import HostPort, host_ports
 
 BUILDING = 0.9
-"""About this share of the time of a set-up goes into nodes and links, the rest into entries."""
+"""About this share of the set-up time goes into nodes and links, the rest into table entries."""
 QUIET_S = 0.02
-"""A switch that received nothing for so long has nothing left to work on."""
+"""A switch that has received nothing for so many seconds has nothing left to work on."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class EmulatedWorld:
 
 
 def emulated_world(switch: str) -> EmulatedWorld:
-    """The world of networks whose switches are of a target, which runs here; `auto` is bmv2 where it is installed.
+    """The world whose switches are of the named target, checked to run here; `auto` is bmv2 where it is installed.
 
     Raises `InputError` for an unknown target or a stale P4 program, `MachineError` where this machine cannot run it.
     """
@@ -79,7 +79,7 @@ def emulated_world(switch: str) -> EmulatedWorld:
 
 
 class EmulatedNetwork:
-    """A Mininet network that is up. `circuits` runs the cross-connects of its interconnect, if it has one."""
+    """A Mininet network that is up. `circuits` sets the circuits of its interconnect; None if it has none."""
 
     def __init__(self, network: Network, circuits: CircuitSwitch | None) -> None:
         self.network, self.circuits = network, circuits
@@ -92,7 +92,7 @@ class EmulatedNetwork:
         return self.network.fabric
 
     def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
-        """Give every link the capacity that it has in `fabric`, and those of the interconnect theirs."""
+        """Give every link the capacity that it has in `fabric`, and every optical port its rate in `interconnect`."""
         self.network.set_capacities(fabric, interconnect)
 
     def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
@@ -100,11 +100,11 @@ class EmulatedNetwork:
         return on_sockets(hosts)
 
     def monitor(self) -> Monitor:
-        """Watches every interface, queue and processor."""
+        """A monitor of every interface, queue and processor."""
         return Monitor(self.watched())
 
     def watched(self) -> Watched:
-        """Every host's and every switch port's interface."""
+        """The interfaces of all hosts and of all switch ports."""
         network = self.network
         cables = {name: network.ports(name) for name in network.switches}
         ports = {
@@ -123,21 +123,21 @@ class EmulatedNetwork:
             yield captured
 
     def beside(self) -> AbstractContextManager[Threads]:
-        """Threads, which set links while the run goes on."""
+        """Threads that act on the network while a run goes on."""
         return Threads.running()
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
-        """Set the interfaces of the link up or down."""
+        """Let the link carry packets, or drop whatever is sent over it, in both directions."""
         self.network.set_link(a, b, up=up)
 
     def settle(self, switch: str) -> None:
-        """Wait until the program has received nothing more for `QUIET_S`."""
+        """Wait until the switch's program has received nothing for `QUIET_S` seconds."""
         before = -1
         while (received := int(self.switches[switch].read_counter(RECEIVED)[0].sum())) != before:
             before = received
             time.sleep(QUIET_S)
 
     def interface_name(self, node: str, peer: str) -> str:
-        """The interface's name; that of a host begins with the host's."""
+        """The name of the node's interface to `peer`; the names of hosts' interfaces are `host:interface`."""
         name = self.network.interface(node, peer).name
         return f"{node}:{name}" if node in self.network.hosts else name

@@ -1,8 +1,8 @@
 """The world inside this process: the endpoints of a run, real switches running `p4/ina.p4`, and a clock of its own.
 
-A packet takes one round of `ROUND_S` for a link, however long it is: rates and times mean nothing here, sums and
-counts do. What is lost, doubled or overtaken is so by the switches' own fault tables, as in an emulated network, and
-all of it is decided by one seed, so that a run can be had again. It needs no root.
+A packet crosses a link in one round of `ROUND_S` seconds, whatever its length: rates and times mean nothing here, sums
+and counts do. The switches' own fault tables lose, double and hold back packets, as in an emulated network. One seed
+decides all of that, so that a run can be repeated. No root is needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from traffic.wire.frames import BARE_FRAME, FRAME
 
 ROUND_S = 0.0005
 AT_ONCE = 512
-"""Packets that one call takes through a switch, so that their copies have room."""
+"""How many packets at most one call takes through a switch, so that the packets that leave fit its buffer."""
 
 End = tuple[str, int]
 """A node and one of its ports; a host's is 0."""
@@ -48,7 +48,7 @@ End = tuple[str, int]
 
 @dataclass(frozen=True)
 class InProcessWorld:
-    """Networks inside this process, whose switches are the compiled P4 program."""
+    """Networks inside this process, whose switches run the compiled P4 program."""
 
     name: str = "process"
     features: frozenset[Feature] = frozenset()
@@ -61,7 +61,7 @@ class InProcessWorld:
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[InProcessNetwork]:
-        """The network. It has queues without end, and nothing of `wiring` means anything to it."""
+        """The network. Its queues have no limit, and it ignores `wiring`."""
         _ = wiring
         network = InProcessNetwork(fabric, installed)
         progress(1.0)
@@ -69,7 +69,7 @@ class InProcessWorld:
 
 
 class InProcessNetwork:
-    """A network in memory. It is its hosts' `Ports` itself, and what is done beside a run is done in its own time."""
+    """A network in memory. It is also its hosts' `Ports` and the `Beside` of a run, with a clock that counts rounds."""
 
     def __init__(self, fabric: Fabric, installed: Entries) -> None:
         self.fabric = fabric
@@ -91,33 +91,33 @@ class InProcessNetwork:
     # -- as `LiveNetwork`
 
     def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
-        """The network itself; what may take long is done at once."""
+        """The network itself as the hosts' ports, and an executor that does all work at once."""
         self.listening = hosts
         return nullcontext((self, Inline()))
 
     def monitor(self) -> Monitor:
-        """Watches the counters of links and switches."""
+        """A monitor of the counters of links and switches only."""
         return CountingMonitor(CountedNetwork.of(self))
 
     def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
-        """None are taken: `InProcessWorld.features` says so."""
+        """Capture nothing: captures are not among the features of `InProcessWorld`."""
         _ = places, folder
         return nullcontext({})
 
     def beside(self) -> AbstractContextManager[InProcessNetwork]:
-        """The network itself. At the end of the block what lasts until then ends."""
+        """The network itself. Leaving the block ends everything that still lasts."""
         return self.ending_all()
 
     @contextmanager
     def ending_all(self) -> Iterator[InProcessNetwork]:
-        """End everything that lasts when the block ends."""
+        """Yield the network; in the end, end everything that still lasts."""
         try:
             yield self
         finally:
             self.end_due(inf)
 
     def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
-        """Call `begin` now and `end` in the round that is `lasting_s` seconds away, at once for 0."""
+        """Call `begin` now, and `end` `lasting_s` seconds of rounds later: at once for 0, after the run for None."""
         begin()
         future: Future[None] = Future()
         last = inf if lasting_s is None else self.round + round(lasting_s / ROUND_S)
@@ -126,7 +126,7 @@ class InProcessNetwork:
         return future
 
     def end_due(self, now: float) -> None:
-        """End what lasts until this round or an earlier one."""
+        """End everything that lasts until round `now` or an earlier one."""
         due = [each for each in self.lasting if each.until <= now]
         for each in due:
             self.lasting.remove(each)
@@ -134,15 +134,15 @@ class InProcessNetwork:
             each.over.set_result(None)
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
-        """A link that is down takes no packets, and what comes to its end is lost."""
+        """Set a link up or down. A link that is down takes no packets, and packets that reach its end are lost."""
         change = self.down.difference_update if up else self.down.update
         change({(a, b), (b, a)})
 
     def settle(self, switch: str) -> None:
-        """A switch works on nothing between two rounds."""
+        """Do nothing: between two rounds a switch has nothing to work on."""
 
     def interface_name(self, node: str, peer: str) -> str:
-        """The node and its port."""
+        """The monitor's name for the port by which `node` sends to `peer`."""
         return name_of((node, self.fabric.port_numbers.get((node, peer), 0)))
 
     # -- as `Ports`
@@ -152,16 +152,16 @@ class InProcessNetwork:
         return self.round * ROUND_S
 
     def sleep(self, seconds: float) -> None:
-        """Let packets move for as many rounds, one at least."""
+        """Let packets move for as many rounds as that is, for at least one."""
         for _ in range(max(1, round(seconds / ROUND_S))):
             self.advance()
 
     def problems(self) -> Mapping[str, int]:
-        """Nothing can go wrong here."""
+        """Empty: nothing can go wrong with ports in memory."""
         return {}
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
-        """Put all packets on their hosts' links."""
+        """Accept all packets, and put them on their hosts' links."""
         for batch in batches:
             sender = np.repeat(np.arange(len(batch.counts)), batch.counts)
             for host, row in zip(sender.tolist(), batch.rows.tolist(), strict=True):
@@ -170,7 +170,7 @@ class InProcessNetwork:
         return [batch.counts.copy() for batch in batches]
 
     def receive(self) -> Packets:
-        """What has come to hosts since the last call."""
+        """The packets that have come to the listening hosts since the last call."""
         numbers = {host.name: number for number, host in enumerate(self.listening)}
         arrived = [(numbers[host], packet) for host, packet in self.arrived if host in numbers]
         self.arrived.clear()
@@ -182,11 +182,11 @@ class InProcessNetwork:
     # -- the network
 
     def leave(self, host: str, packet: bytes) -> None:
-        """A host sends a packet."""
+        """Put a packet on the link from a host to its ToR."""
         self.cross(host, self.fabric.tor_of(host), packet)
 
     def cross(self, node: str, peer: str, packet: bytes) -> None:
-        """Put a packet on a link."""
+        """Put a packet on the link from `node` to `peer`; a link that is down drops it."""
         if (node, peer) in self.down:
             return
         ports = self.fabric.port_numbers
@@ -194,7 +194,7 @@ class InProcessNetwork:
         self.flights[self.round + 1].append(((peer, ports.get((peer, node), 0)), packet))
 
     def advance(self) -> None:
-        """One round: what has crossed a link comes to its end, and through the switch there."""
+        """Play one round: packets reach the ends of the links that they are on, and pass through the switches there."""
         self.round += 1
         self.end_due(self.round)
         by_switch: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
@@ -212,7 +212,7 @@ class InProcessNetwork:
                     self.cross(switch, self.peer_of[switch, port], packet)
 
     def peer_at(self, node: str, port: int) -> str:
-        """The node at the other end of a link."""
+        """The node at the other end of the link at a node's port."""
         return self.peer_of[node, port] if node in self.switches else self.fabric.tor_of(node)
 
     def events(self, switch: str) -> list[int]:
@@ -222,7 +222,7 @@ class InProcessNetwork:
 
 @dataclass(frozen=True)
 class Lasting:
-    """What lasts until a round, and the future of its end."""
+    """Something that lasts until a round: `end` ends it, and `over` is then resolved."""
 
     until: float
     end: Callable[[], None]
@@ -230,10 +230,10 @@ class Lasting:
 
 
 class Inline(Executor):
-    """Runs what is submitted at once, so that a run is the same every time."""
+    """Does work at once when it is submitted, so that a run is the same every time."""
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        """Do the work; the future has its result."""
+        """Do the work now, and return a future that already has its result."""
         future: Future[Any] = Future()
         future.set_result(work(*args, **named))
         return future
@@ -241,13 +241,13 @@ class Inline(Executor):
 
 @dataclass(frozen=True)
 class CountedNetwork(Watched):
-    """The counters of a network in memory, named by node and port. Nothing is dropped there."""
+    """The counters of a network in memory, named by node and port. It counts no bytes, and its queues drop nothing."""
 
     network: InProcessNetwork = field(kw_only=True)
 
     @classmethod
     def of(cls, network: InProcessNetwork) -> CountedNetwork:
-        """All of its hosts and switches."""
+        """The counters of all hosts and switches of a network."""
         ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
         peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}
         for (node, port), peer in network.peer_of.items():
@@ -285,7 +285,7 @@ class CountedNetwork(Watched):
 
 
 class CountingMonitor(Monitor):
-    """Counters before and after a run in a network that shares no processor with anybody."""
+    """Takes the counters before and after a run. It watches no processors, because they do not affect such a run."""
 
     def __enter__(self) -> Self:
         self.before = self.watched.snapshot()
@@ -299,22 +299,22 @@ class CountingMonitor(Monitor):
 
     @property
     def seconds(self) -> Sequence[Second]:
-        """None: no second of this machine matters."""
+        """Empty: the processors of this machine are not watched."""
         return ()
 
     def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
-        """Nothing overloads a network that makes its own time."""
+        """Empty: a network with a clock of its own is never overloaded."""
         _ = planned_s, limits
         return ()
 
 
 def name_of(end: End) -> str:
-    """How a port is called by the monitor."""
+    """The monitor's name for a port, such as "s1-2"."""
     return f"{end[0]}-{end[1]}"
 
 
 def host_ports_of(fabric: Fabric) -> list[HostPort]:
-    """The hosts of the fabric, as `lay_out` takes them."""
+    """The ports of the fabric's hosts, as `lay_out` takes them; there are no processes or interfaces behind them."""
     found = addresses(fabric)
     names = [host.name for host in fabric.hosts]
     return [HostPort(name, 0, "eth0", found[name].mac_text, found[name].ipv4_text) for name in names]

@@ -26,9 +26,9 @@ WORLDS: dict[str, Callable[[], World]] = {
 
 
 def find_world(name: str) -> World:
-    """The world of that name, which this machine has; `auto` is the switch target that is taken by default.
+    """The world of that name, checked to run here; `auto` stands for the default switch target.
 
-    Raises `InputError` for an unknown name, `MachineError` for a world that this machine lacks.
+    Raises `InputError` for an unknown name, `MachineError` for a world that cannot run on this machine.
     """
     name = choose_target(name).name if name == "auto" else name
     if name not in WORLDS:

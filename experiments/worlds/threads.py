@@ -1,4 +1,4 @@
-"""Things that are done beside a run in real time: a thread begins each, and waits for its end."""
+"""Actions beside a run in real time, such as a link that is down for a while: a thread begins and ends each."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 AT_ONCE = 16
-"""So many things are done beside a run at once."""
+"""So many actions can last at the same time; further ones wait for their turn."""
 
 
 class Threads:
-    """What lasts for a time in a network that runs in real time: a thread waits for its end."""
+    """Actions on a network that last for a time: a thread begins each, waits, and ends it (a `Beside`)."""
 
     def __init__(self, executor: ThreadPoolExecutor, over: threading.Event) -> None:
         self._executor, self._over = executor, over
@@ -20,7 +20,7 @@ class Threads:
     @classmethod
     @contextmanager
     def running(cls) -> Iterator[Threads]:
-        """Leaving the block ends what lasts, and waits for it."""
+        """Yield the threads. Leaving the block ends every action that still lasts, and waits until all have ended."""
         over = threading.Event()
         with ThreadPoolExecutor(AT_ONCE) as executor:
             try:
@@ -29,7 +29,7 @@ class Threads:
                 over.set()
 
     def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
-        """Call `begin` and, after `lasting_s` seconds or when the run is over, `end`."""
+        """Call `begin`, and `end` after `lasting_s` seconds or when the run is over; for None, when the run is over."""
 
         def work() -> None:
             begin()

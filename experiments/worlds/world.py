@@ -23,7 +23,7 @@ from traffic.measure.monitor import Monitor
 from traffic.sockets.ports import HostPort, Ports
 
 Endpoints = AbstractContextManager[tuple[Ports, Executor]]
-"""While it is entered, the hosts send and receive; the executor runs what may take long beside them."""
+"""A context in which the ports of hosts are open; the executor runs what may take long beside them."""
 
 
 class Feature(StrEnum):
@@ -37,10 +37,10 @@ class Feature(StrEnum):
 
 @dataclass(frozen=True)
 class Wiring:
-    """How a fabric is wired up, apart from itself.
+    """How a network is built, apart from what its fabric says.
 
     With an `interconnect` its optical links exist only as circuits. `queue_packets` is the length of the queue before
-    every link; None is the world's own. `folder` takes the logs of switches that write some.
+    every link; None is the world's own. Switches that write logs write them to `folder`.
     """
 
     interconnect: Interconnect | None = None
@@ -49,7 +49,7 @@ class Wiring:
 
 
 class Beside(Protocol):
-    """Does things to a network while a run goes on in it."""
+    """Carries out actions on a network while a run goes on in it."""
 
     def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
         """Call `begin` soon, and `end` after `lasting_s` seconds of the network's time; for None, after the run.
@@ -90,11 +90,11 @@ class LiveNetwork(Protocol):
         ...
 
     def beside(self) -> AbstractContextManager[Beside]:
-        """What is done beside a run. Leaving the block ends all that lasts until the end of the run."""
+        """A context for actions beside a run. Leaving the block ends all that lasts until the end of the run."""
         ...
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
-        """Take the link between two nodes down or up. What is on its way there is lost."""
+        """Take the link between two nodes down or up. A link that is down loses what is sent over it either way."""
         ...
 
     def settle(self, switch: str) -> None:
@@ -107,7 +107,7 @@ class LiveNetwork(Protocol):
 
 
 class World(Protocol):
-    """Where a plan runs. `features` are what it has of those that not every world has."""
+    """A kind of network in which a plan can be run."""
 
     @property
     def name(self) -> str:
@@ -116,7 +116,7 @@ class World(Protocol):
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What the world has of those that not every world has."""
+        """The features that the world has, of those that not every world has."""
         ...
 
     def check(self) -> None:

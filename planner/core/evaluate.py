@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
+from planner.core.fragment_ranges import fragment_ranges
 from planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from planner.core.problem import Problem
-from planner.core.shares import fragment_ranges
 
 DirectedLink = tuple[str, str]
 

@@ -1,10 +1,10 @@
-"""The matrix on emulated networks, in short: exact sums, and proof that what should befall the packets did."""
+"""The exactness matrix on emulated networks, in short: sums are exact, and counters prove that the faults happened."""
 
 from __future__ import annotations
 
 import pytest
 
-from experiments.exactness.matrix import Cell, attempt
+from experiments.exactness.attempt import Cell, attempt
 
 pytestmark = pytest.mark.root
 
@@ -17,7 +17,7 @@ CASES = [
     ("shadow-copy", 2, "all at once", 400, ("lost", "doubled", "overtaken", "answered")),
     ("goat", 1, "worker paused", 400, ("unheard",)),
 ]
-"""Policy, levels, condition, fragments, and what must have been counted."""
+"""Policy, levels, condition, fragments, and the events that must have been counted."""
 CASES_OF_BMV2 = [
     ("atp", 1, "1 % loss", 100, ("lost", "added", "completed")),
     ("switchml", 2, "duplicates", 100, ("doubled", "added", "sent_multicast")),

@@ -1,4 +1,4 @@
-"""The slot protocol, explored: whatever few faults do in small networks, every sum is right and comes to everyone."""
+"""Explores the slot protocol: whatever a few faults do in small networks, every worker gets every sum, exactly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from traffic.wire.packet_format import PROGRAM
 
 pytestmark = pytest.mark.compiler
 
-# The most faults with which a setting is explored, and in the long form.
+# The most faults with which each setting is explored, in the short form and in the long one.
 MOST_FAULTS = {
     "one slot": (2, 3),
     "two slots": (2, 4),
@@ -56,7 +56,7 @@ def program() -> Program:
 
 
 def explored(program: Program, name: str, faults: int, kinds: tuple[str, ...] = NETWORK_FAULTS) -> str:
-    """What was found, in words; nothing if all is well."""
+    """What the exploration found wrong, in words; an empty text if nothing."""
     space = Space(program, SETTINGS[name](), kinds)
     found = Exploration(space).run(faults)
     return f"{found.what}:\n{story(space, found.events)}" if found else ""
@@ -82,8 +82,6 @@ def test_also_with_restarts_where_a_ps_can_ask(program: Program, name: str) -> N
 def test_the_same_with_more_faults(program: Program, name: str) -> None:
     assert not explored(program, name, MOST_FAULTS[name][1])
 
-
-# ---- the exploration finds mistakes ------------------------------------------------------------
 
 WRONG, STUCK, IN_VAIN = "a wrong sum", "no progress", "patience lost though nothing was"
 MUTANTS: dict[str, tuple[Mutation, str, str]] = {
@@ -123,7 +121,10 @@ def test_a_server_that_does_not_answer_again_is_noticed(program: Program, monkey
 def test_a_server_that_nobody_tells_what_a_sum_hides_is_noticed(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With ATP a slot keeps the sum of two workers, of whom the PS has one; it must ask the other, or be asked."""
+    """With ATP a slot may keep the sum of two workers although the PS has already added the gradient of one of them.
+
+    Then the PS must ask the other one, or that one must send directly after some timeouts. Here neither happens.
+    """
     monkeypatch.setattr("traffic.endpoints.retransmission.TIMEOUTS_BY_AGGREGATORS", np.inf)
     monkeypatch.setattr(Servers, "clashes", lambda _, row, __: np.zeros(len(row), np.bool_))
     assert explored(program, "atp", 1).startswith(IN_VAIN)
@@ -143,7 +144,7 @@ def test_the_command_prints_a_table_and_what_is_wrong(
 
 
 def test_what_is_found_takes_no_more_than_it_needs(tmp_path: Path) -> None:
-    """The shortest story of a partial sum that is not told to be one: a loss, a timeout, a flush, and it is taken."""
+    """The shortest story of a partial sum without its flag: loss, timeout, flush, and the PS takes it as whole."""
     space = Space(mutant(MUTANTS["a partial sum is not told"][0], tmp_path), SETTINGS["one slot"]())
     found = Exploration(space).run(2)
     assert found
@@ -155,13 +156,10 @@ def test_what_is_found_takes_no_more_than_it_needs(tmp_path: Path) -> None:
     assert len(found.events) < 12
 
 
-# ---- what it rests on --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["slots again", "overflow", "shared slot"])
 @pytest.mark.parametrize("seed", range(3))
 def test_tables_do_what_a_live_network_does(program: Program, name: str, seed: int) -> None:
-    """At random, with many faults: nodes that are never taken back send what the tables say."""
+    """In random runs with many faults, nodes that are never put back into a state send what the tables say."""
     space, choice = Space(program, SETTINGS[name](), LIVE_KINDS, ordered=False), random.Random(seed)
     live, states = LiveNetwork(program, space), space.first()
     assert live.contents_in(states) == live.contents
@@ -188,19 +186,20 @@ def test_tables_do_what_a_live_network_does(program: Program, name: str, seed: i
     ],
 )
 def test_all_orders_show_no_more_than_those_that_are_tried(program: Program, name: str, kinds: tuple[str, ...]) -> None:
-    """Every packet that any order brings to an endpoint in any state, and to any state of a slot.
+    """The orders that are tried bring the same packets to the same states of endpoints and slots as all orders.
 
-    What comes from above is one to all states of a switch, so it is not brought to all of them; nor is what comes for
-    one slot to all states of another, or of an endpoint that has several.
+    A packet from above makes no difference between states of a switch, and is not brought to all of them; the test
+    leaves it out. Nor is a packet of one slot brought to all states of other slots: the test compares the state of the
+    packet's own slot, and no state of an endpoint that has several.
     """
     tried, all_of_them = (steps_seen(program, name, kinds, ordered=ordered) for ordered in (True, False))
     assert tried == all_of_them
 
 
 def steps_seen(program: Program, name: str, kinds: tuple[str, ...], *, ordered: bool) -> set[tuple[str, bytes, bytes]]:
-    """Node, state and packet of these steps, with up to one fault."""
+    """The node, state and packet of every such step that an exploration with up to one fault takes."""
     space = Space(program, SETTINGS[name](), kinds, ordered=ordered)
-    space.check = lambda: None  # type: ignore[method-assign]  # it steps, too
+    space.check = lambda: None  # type: ignore[method-assign]  # the check would add steps of its own
     assert not Exploration(space).run(1)
     from_above = {channel for place in space.places if place.from_above for channel in place.channels}
     return {
@@ -212,7 +211,7 @@ def steps_seen(program: Program, name: str, kinds: tuple[str, ...], *, ordered: 
 
 
 def state_of_slot(automaton: Automaton, state: int, channel: int) -> bytes:
-    """What a switch has in the slot of a channel; an endpoint's state where there is one slot, else nothing."""
+    """For a switch what the channel's slot holds; for an endpoint its state if there is one slot, else nothing."""
     if isinstance(automaton.node, SwitchNode):
         size = automaton.node.packed.itemsize
         return automaton.states[state][size * automaton.channels[channel].slot :][:size]

@@ -62,7 +62,7 @@ def atp_tree() -> AggregationTree:
 
 
 def goat_tree(number: int, node: str) -> AggregationTree:
-    """One fragment, summed at one switch, to which all others pass it on."""
+    """The tree of one fragment, which is summed only at switch `node`; the other switches pass it on to there."""
     branches = [
         Branch(label, 5, (WORKERS[label], home(label)) if home(label) == node else (WORKERS[label], home(label), node))
         for label in WORKERS

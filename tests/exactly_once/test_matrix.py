@@ -1,4 +1,4 @@
-"""What the matrix says of runs that show nothing, or that are wrong, and how it shares fragments out."""
+"""The exactness matrix: what it says of runs that show nothing or are wrong, and how many fragments each cell gets."""
 
 from __future__ import annotations
 
@@ -12,21 +12,12 @@ import pytest
 from mutation import Mutation, mutant, one_more, unassigned
 from rich.console import Console
 
+from experiments.exactness.attempt import GRADIENTS, Cell, Tried, attempt, failure_of
 from experiments.exactness.conditions import CONDITIONS
-from experiments.exactness.matrix import (
-    GRADIENTS,
-    LONG,
-    Cell,
-    Tried,
-    attempt,
-    cells,
-    failure_of,
-    matrix_table,
-    shared_out,
-)
+from experiments.exactness.matrix import LONG, cells, matrix_table, shared_out
 from experiments.exactness.networks import case
 from experiments.exactness.scales import chosen_worlds
-from experiments.faults.faults_file import Event, FaultPlan, Moment
+from experiments.faults.fault_plan import Event, FaultPlan, Moment
 from experiments.run.run import Run, run_plan
 from experiments.worlds.in_process import InProcessWorld
 from planner.core.policies import POLICIES
@@ -37,7 +28,7 @@ ONE_VALUE_UNCHANGED = unassigned("add", "values", "v3")
 
 
 def attempt_with(mutate: Mutation, cell: Cell, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tried:
-    """A cell of few fragments on switches that run the P4 program with a mistake."""
+    """Run a cell with few fragments on switches whose P4 program has a mistake."""
     mutant(mutate, folder)
     monkeypatch.setattr("experiments.worlds.in_process.PROGRAM", folder / "mutant.json")
     return attempt(cell, 8)
@@ -76,7 +67,7 @@ def test_a_run_that_is_over_too_early_shows_nothing() -> None:
     problem, plan = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
     outcome = run_plan(Run(problem, plan, faults=late), InProcessWorld())
     assert outcome.measured.exact
-    assert "it ended before restart s1 could happen" in failure_of(outcome)
+    assert "the run ended before restart s1 could happen" in failure_of(outcome)
 
 
 @pytest.mark.compiler

@@ -1,4 +1,4 @@
-"""Everything a person can get wrong: one message with the value and the remedy, exit code 2, nothing left behind."""
+"""Every mistake of a user gets one message with the value and the remedy, ends in exit code 2, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -198,9 +198,6 @@ def test_unknown_option_is_refused(tmp_path: Path) -> None:
     answer = inakit("emulate", "--planer", "aro", at=tmp_path)
     assert answer.code == 2
     assert "--planers" in answer.error or "--planner" in answer.error
-
-
-# ---- what the machine lacks ---------------------------------------------------------------------
 
 
 def programs_without(missing: str, folder: Path) -> dict[str, str]:

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.bench.chain import FRAMES_PER_CALL, Bench
+from experiments.bench.lossless_rate import LOSS_LIMITS, STEP, highest_rates
 from experiments.bench.measure import Findings, Measurement, SetUp, installed_targets
-from experiments.bench.search import LOSS_LIMITS, STEP, highest_rates
 from experiments.bench.tables import rate_table, set_up_table
 from experiments.bench.trial import WORKLOADS, RunTrial, Sender, Trial, burst_of, run_trial
 from switch.targets import TARGETS

@@ -1,12 +1,13 @@
-"""Runs beside other work: VALID and right, or OVERLOADED with the others' names; and overload is caught all the same.
+"""Runs beside other processes: VALID and right, or OVERLOADED by processes that are named; overload is still caught.
 
-The long forms take about 9 minutes for each kind of other work, on a machine that is quiet but for that:
+The long forms take about 9 minutes for each kind of other processes. Nothing else may run on the machine:
 
     sudo .venv/bin/pytest -m long tests/experiments/test_beside_others.py -s
     sudo RUNS=3 .venv/bin/pytest -m long tests/experiments/test_beside_others.py -s -k 'emulate and 19'
 
 `RUNS` is how many runs they make of each kind: by default 20 emulations, and 30 trials at each multiple of the rate.
-`RATE` is that of the links: by default 20M, which takes two processors that are VALID at it when they are alone.
+`RATE` is that of the links, by default 20M. Without other processes, runs at it must be VALID, which takes two
+processors.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ RUN_TIMEOUT_S, CALIBRATE_TIMEOUT_S = 120, 1500
 RATES = ("sending_rate_bps", "ps_ingress_bytes")
 LOWEST, EQUAL = 19, 0
 NEAR = {LOWEST: 0.02, EQUAL: 0.05}
-"""How far the figures of a VALID run may be off beside work of that nice value."""
+"""How far the figures of a VALID run may be off, relative to the plan, beside processes of each nice value."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one emulation: the verdict with its reasons, and the figure that is farthest from what was planned.
+    """The result of one emulation: the verdict with its reasons, and the largest errors of its figures.
 
-    `rate_error` is that of sending rate and PS ingress, relatively; `time_error` that of the communication time.
+    `rate_error` is that of sending rate and PS ingress, `time_error` that of the communication time, both relative to
+    the planned figure.
     """
 
     verdict: str
@@ -48,7 +50,7 @@ class Run:
 
     @property
     def named(self) -> bool:
-        """Whether the others are named, these hogs or whoever else was there."""
+        """Whether a reason names processes of others, these hogs or any that ran as well."""
         return any("not of this run" in reason or "cannot be seen" in reason for reason in self.reasons)
 
     def __str__(self) -> str:
@@ -76,13 +78,13 @@ def emulated(at: Path, *planners: str) -> Run:
 
 
 def error(entry: dict[str, Any], figure: str) -> float:
-    """Of a measured figure, relative to the planned one."""
+    """The error of a measured figure, relative to the planned one."""
     planned: float = entry["planned"][figure]
     return abs(float(entry["measured"][figure]) - planned) / planned
 
 
 def faults(runs: list[Run], nice: int) -> Iterator[str]:
-    """What of the promise these runs break."""
+    """Each way in which these runs break the promise, in words; none if they keep it."""
     spoilt = [run for run in runs if run.verdict != "VALID"]
     if nice == LOWEST and len(spoilt) > len(runs) // 20:
         yield f"{len(spoilt)} of {len(runs)} runs were not VALID"

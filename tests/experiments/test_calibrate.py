@@ -1,4 +1,4 @@
-"""The cost model, the search and the kept file against machines that are made up; and one real calibration."""
+"""The cost model, the search and the kept file, tested on made-up machines; and one real calibration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.calibrate.cache import Machine, default_file, load_capacities, 
 from experiments.calibrate.capacity import Capacity, Load, Use, forecast, nearest, planned_load, rounded_down
 from experiments.calibrate.curve import QUANTITIES, curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit
-from experiments.calibrate.search import STEP, highest_rate
+from experiments.calibrate.rate_search import STEP, highest_rate
 from experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled
 from experiments.calibrate.verification import Verified, verification_table
 from experiments.cli.calibrate_fabric import parse_sizes
@@ -35,9 +35,6 @@ KNOWN = Capacity("fast", 16, Load(100_000, 200_000), Use(0.8, 0.5), "2026-11-21"
 
 def problem() -> Problem:
     return build_problem(FabricChoice("aro-figure1"), JobChoice())
-
-
-# ---- the cost model -----------------------------------------------------------------------------
 
 
 def test_the_load_of_a_plan_without_aggregation_is_counted_packet_by_packet() -> None:
@@ -77,7 +74,7 @@ def test_shares_are_proportional_to_the_load() -> None:
         (KNOWN.load, 1.0),
         (Load(50_000, 100_000), 2.0),
         (Load(200_000, 0), 0.5),  # the endpoints limit
-        (Load(0, 640_000), 0.5),  # the switches limit, though they were half idle when the endpoints did
+        (Load(0, 640_000), 0.5),  # the switches limit: they may become as busy as the endpoints were
     ],
 )
 def test_what_is_carried_keeps_the_busier_processors_no_busier_than_they_were(load: Load, share: float) -> None:
@@ -90,7 +87,7 @@ def test_a_forecast_says_what_is_needed_or_what_would_fit() -> None:
     assert not heavy.carried
     made = "(calibrated 2026-11-21 with 16 hosts)"
     assert light.text == f"needs 40% of the endpoint processor and 12% of the switches' {made}"
-    assert heavy.text == f"this machine carries about 0.67 of it: --scale 0.33 fits {made}"
+    assert heavy.text == f"this machine carries about 0.67 of the planned rates: --scale 0.33 fits {made}"
 
 
 @pytest.mark.parametrize(("number", "rounded"), [(0.3333, 0.33), (1.0, 1.0), (12.99, 12.0), (0.0002, 0.0002)])
@@ -105,11 +102,8 @@ def test_the_calibration_with_the_nearest_number_of_hosts_counts() -> None:
     assert nearest(sizes[:3], "bmv2", 16) is None
 
 
-# ---- the search ---------------------------------------------------------------------------------
-
-
 def machine(limit: float, noise: float = 0.0, seed: int = 0) -> Callable[[float], bool]:
-    """Carries what is below its limit, but for a share of trials that something else spoils."""
+    """A made-up machine that carries rates up to its limit. A share `noise` of its trials fails by chance."""
     chance = random.Random(seed)
     return lambda rate: rate <= limit and chance.random() >= noise
 
@@ -130,13 +124,10 @@ def test_a_machine_that_carries_everything_ends_the_search() -> None:
 
 
 def test_one_spoilt_trial_in_twenty_hardly_lowers_what_is_found() -> None:
-    """Two of three must agree on a rate: what is found stays above two thirds of the limit, 1.5 times is beyond."""
+    """Two of three trials must agree on a rate, so 1.5 times the rate found is nearly always beyond the limit."""
     found = [highest_rate(machine(3.0, noise=0.05, seed=seed), 1.0) or 0 for seed in range(200)]
     assert sum(rate > 3.0 / 1.5 for rate in found) >= 190
     assert max(found) <= 3.0
-
-
-# ---- trials -------------------------------------------------------------------------------------
 
 
 def test_a_trial_is_one_iteration_of_its_time_at_any_scale() -> None:
@@ -156,9 +147,6 @@ def test_a_run_that_takes_much_too_long_is_ended() -> None:
     sampler(0.0)
     with pytest.raises(RunError, match="30% done in"):
         sampler(0.3)
-
-
-# ---- what is kept -------------------------------------------------------------------------------
 
 
 def test_capacities_are_kept_one_for_each_target_and_size(tmp_path: Path) -> None:
@@ -220,10 +208,7 @@ def test_before_a_run_the_machine_is_judged_or_calibration_suggested(
     assert said().startswith("aro: needs 80% of the endpoint processor and 50% of the switches'")
     half = Load(load.endpoint_pps / 2, load.switch_pps / 2)
     save_capacity(default_file(), this_machine(), replace(KNOWN, load=half))
-    assert "carries about 0.50 of it: --scale 0.5 fits" in said()
-
-
-# ---- verification and curve ---------------------------------------------------------------------
+    assert "carries about 0.50 of the planned rates: --scale 0.5 fits" in said()
 
 
 def trial(verdict: str, *reasons: str) -> Trial:
@@ -272,9 +257,6 @@ def test_sizes_are_numbers() -> None:
     assert parse_sizes("4, 6,12") == [4, 6, 12]
     with pytest.raises(InputError, match="--curve 4;6: sizes"):
         parse_sizes("4;6")
-
-
-# ---- for real -----------------------------------------------------------------------------------
 
 
 @pytest.mark.root

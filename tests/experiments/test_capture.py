@@ -1,4 +1,4 @@
-"""Captures: what tcpdump says, which ports are meant, and what is said of losses. What they capture: test_inside."""
+"""Captures: tcpdump's counts, the ports that a user names, and reports of losses. `test_inside` tests the contents."""
 
 from __future__ import annotations
 

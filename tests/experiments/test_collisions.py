@@ -1,4 +1,4 @@
-"""Runs in which fragments meet in shared slots: slower than planned, and not for that reason overloaded."""
+"""Runs in which fragments collide in shared slots may be slower than planned, and are not OVERLOADED by that."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAN: Plan = plan_to_run(PROBLEM, "aro", 0).plan
 
 
 class Saw:
-    """A monitor that saw one switch count events."""
+    """Stands for a monitor that saw one switch count these events."""
 
     def __init__(self, **events: int) -> None:
         none = SwitchCounters({int(event): 0 for event in Event}, {}, {}, {})

@@ -1,4 +1,4 @@
-"""What nobody asks for is made to fit: rates, gradients, other traffic; and a run that cannot be saved ends early."""
+"""Rates, gradients and other traffic that the user leaves open are made to fit; a run that is too slow ends early."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import slow_switch
 from command import Answer, inakit, nothing_left
 
 from experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words, why
-from experiments.faults.faults_file import FaultPlan
+from experiments.faults.fault_plan import FaultPlan
 from experiments.run.planning import make_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from planner.core.check import check
@@ -23,9 +23,9 @@ from switch.targets import TARGETS
 from traffic.faults.hostile import Attack
 
 TRIES = 3
-"""A busy machine makes a run OVERLOADED, which is no failure of the kit: it is tried again."""
+"""How often a run is tried. A busy machine makes a run OVERLOADED, which is no failure of the kit."""
 SOONER = "import experiments.run.pace; experiments.run.pace.WINDOW_S = 1.5; "
-"""A run that clearly falls behind is ended after fewer seconds, for the sake of the test's time."""
+"""Python code that lets a run which clearly falls behind end after fewer seconds, to make the test shorter."""
 
 
 def problem(**size: Any) -> Problem:
@@ -71,7 +71,7 @@ def test_a_gradient_that_was_asked_for_stays() -> None:
 
 @pytest.mark.parametrize(("asked", "left"), [(10**6, LEAST_FRAGMENTS), (10 * 256, 10)])
 def test_a_gradient_is_never_made_so_small_that_its_time_means_nothing(asked: int, left: int) -> None:
-    """And one that is smaller as it is stays so."""
+    """A gradient that has fewer fragments from the start keeps its size."""
     (job,) = problem_at(problem(gradient_bytes=asked), 1e-4, gradients=True).jobs
     assert job.gradient_bytes == left * 256
 
@@ -93,7 +93,7 @@ def test_rates_in_words(rate_bps: float, words: str) -> None:
 
 
 def test_a_rate_to_try_leaves_room() -> None:
-    """A machine that carried half of 20 Mbit/s was full: 6 are advised, as a scale of what was described."""
+    """A machine that carried half of 20 Mbit/s was full, so 6 Mbit/s are advised, as a scale of the described rates."""
     assert rate_to_try(problem(), 1.0, 0.5).startswith("try links of 6 Mbit/s (--scale 0.3)")
     assert "(--scale 0.06)" in rate_to_try(problem(), 0.2, 0.5)
 

@@ -1,4 +1,4 @@
-"""`inakit design`: a network for a cluster, written so that the other commands take it, and measured."""
+"""`inakit design`: the network of a cluster is written as files for the other commands, and reaches its rate."""
 
 from __future__ import annotations
 

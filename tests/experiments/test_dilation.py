@@ -1,4 +1,4 @@
-"""A run that is slowed down as a whole: what is planned keeps its shape, and what is measured is told as described."""
+"""A run that is slowed down as a whole: the plan keeps its proportions, and results are told in the described time."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_on_slow_links_endpoints_wait_as_many_packets_as_on_quick_ones() -> None
 
 
 def test_every_time_of_a_worker_is_slowed() -> None:
-    """A new option of seconds has to be decided on."""
+    """`TIMEOUTS` has every option of `WorkerOptions` in seconds. A new option fails this test until it is added."""
     times = {name for name in WorkerOptions.__dataclass_fields__ if name.endswith("_s")}
     assert times == set(TIMEOUTS)

@@ -28,12 +28,9 @@ SMALL = ("--gradient-bytes", "25600", "--iterations", "2")
 pytestmark = pytest.mark.root
 
 
-# ---- figures ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("switch", TARGETS)
 def test_figures_of_aro_figure_1(switch: str, tmp_path: Path) -> None:
-    """Without INA a fifth of the link's rate, with the aggregator-aware plan all of it (ARO, Fig. 1)."""
+    """Workers have 1/5 of a link's rate without INA, and all of it with the aggregator-aware plan (ARO, Fig. 1)."""
     capacity, link_bps = {"fast": ("2M", 2e6), "bmv2": ("500k", 500e3)}[switch]
     run = valid_run(
         tmp_path, "--topo", "aro-figure1", "--switch", switch, "--planners", "aro,lbmm", "--capacity", capacity,
@@ -49,7 +46,7 @@ def test_figures_of_aro_figure_1(switch: str, tmp_path: Path) -> None:
 
 
 def test_a_plan_that_ignores_pipelines_is_worse_when_measured(tmp_path: Path) -> None:
-    """On the fabric built to show it: 4/5 of the link's rate against 1/3."""
+    """On a fabric made to show this, `aro` has 4/5 of the link's rate, and the plan that ignores pipelines 1/3."""
     run = valid_run(
         tmp_path, "--topo", "pipelines", "--switch", "fast", "--planners", "aro,aro-unaware", "--scale", "1/10",
         "--gradient-bytes", "51200", "--iterations", "1",
@@ -71,7 +68,7 @@ def test_every_worker_of_a_fat_tree_ends_with_the_exact_sum(switch: str, tmp_pat
 
 @pytest.mark.parametrize("switch", TARGETS)
 def test_a_plan_under_several_slot_policies(switch: str, tmp_path: Path) -> None:
-    """GOAT's and ESA's slots below a PS, SwitchML's with the root in the network: the PS then gets nothing."""
+    """With the policies of GOAT and ESA the PS is the root. With SwitchML's it is a switch; the PS receives nothing."""
     _, run = emulate(
         tmp_path, "--topo", "aro-figure3a", "--switch", switch, "--planners", "aro", "--policy", "goat,esa,switchml",
         "--capacity", "4M", *SMALL,
@@ -125,12 +122,12 @@ THREE_JOBS = (
     "--topo", str(CASES / "two-pods.yml"), "--jobs", str(CASES / "two-pods-jobs.yml"),
     "--switch", "fast", "--planners", "aggtree-balanced", "--capacity", "3M",
 )  # fmt: skip
-"""They arrive one after the other, and have 3, 3 and 2 iterations."""
+"""Options for a run of three jobs, which arrive one after the other, and have 3, 3 and 2 iterations."""
 
 
 @pytest.fixture(scope="module")
 def three_jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of them, VALID unless the machine is too busy."""
+    """The folder of a run of `THREE_JOBS`, which is VALID unless the machine is too busy."""
     folder = tmp_path_factory.mktemp("three-jobs")
     with suppress(pytest.skip.Exception):
         valid_run(folder, *THREE_JOBS)
@@ -138,7 +135,7 @@ def three_jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_three_jobs_have_their_own_figures_and_totals(three_jobs: Path) -> None:
-    """Planned and measured are the same quantities, whatever the verdict: what PSs receive does not depend on it."""
+    """Planned and measured figures are the same quantities. PS ingress does not depend on the run's verdict."""
     run = json.loads((three_jobs / "run.json").read_text())
     entry = run["planners"]["aggtree-balanced"]
     planned, measured = entry["planned"], entry["measured"]
@@ -175,11 +172,8 @@ def test_each_of_three_jobs_meets_its_own_plan(three_jobs: Path) -> None:
     assert_within(measured["total"]["sending_rate_bps"], 17 * 1e6, 0.05, "17 workers", "bit/s")
 
 
-# ---- ends ---------------------------------------------------------------------------------------
-
-
 def start(at: Path, switch: str = "fast") -> subprocess.Popen[str]:
-    """A run that takes long; returns when its traffic flows."""
+    """Start a run that takes long, and return when its packets flow."""
     arguments = (
         "--topo",
         "aro-figure1",
@@ -266,9 +260,6 @@ def test_a_switch_that_dies_is_named(tmp_path: Path) -> None:
         _, error = run.communicate(timeout=TIMEOUT_S)
     assert run.returncode == 2, error
     assert re.search(r"switch '[ls]\d'", error)
-
-
-# ---- the README ---------------------------------------------------------------------------------
 
 
 def test_the_main_command_of_the_readme_works(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.root
 
 
 def test_two_trees_reach_half_as_much_again_as_the_best_one(tmp_path: Path) -> None:
-    """One tree has 2/3 of a host's link on this leaf-spine; two, with a third and two thirds of the gradient, all."""
+    """One tree has 2/3 of a host's link on this leaf-spine. Two trees, for 1/3 and 2/3 of the gradient, have all."""
     run = valid_run(
         tmp_path, "--topo", "leafspine", "--leaves", "4", "--spines", "4", "--hosts-per-leaf", "4", "--ina", "0.6",
         "--pipelines", "4", "--workers", "12", "--seed", "3", "--switch", "fast", "--planners", "aro,forest",

@@ -30,11 +30,8 @@ def record() -> RunRecord:
     return RunRecord(fabric, "fast", "reliable", 7, {"planners": ["aro", "atp"]}, planners=planners, versions={})
 
 
-# ---- signals ------------------------------------------------------------------------------------
-
-
 def ended(body: str, *arguments: str, tmp_path: Path) -> Answer:
-    """What `inakit` says when its commands are `body`."""
+    """The answer of `inakit` when the Python code `body` runs in the place of its commands."""
     script = f"""
 import os, signal, sys, threading, time
 import experiments.cli.app, experiments.cli.main
@@ -54,7 +51,7 @@ def test_a_signal_is_one_line_and_its_exit_code(name: str, code: int, tmp_path: 
 
 
 def test_a_signal_in_a_real_command_is_one_line(tmp_path: Path) -> None:
-    """typer makes an exit of Ctrl-C, and says nothing."""
+    """typer turns Ctrl-C into an exit without a message, to which `inakit` adds its line."""
     patch = "import experiments.cli.commands.plan as c, os, signal, time\n"
     patch += "c.build_problem = lambda *_: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
     answer = inakit("plan", at=tmp_path, entry=patch + ENTRY)
@@ -86,7 +83,7 @@ def test_what_nohup_ignores_stays_ignored() -> None:
 
 
 def test_a_signal_that_comes_in_a_callback_of_c_is_not_lost() -> None:
-    """Python drops what a callback raises; the signal comes again."""
+    """Python drops an exception that a callback raises, so the signal is sent again."""
     callback = "import ctypes; call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT)); call()"
     script = (
         f"import os, signal, time\nfrom topo.live.signals import signals_unwind\nwith signals_unwind():\n  {callback}\n"
@@ -109,7 +106,7 @@ def test_signals_in_a_held_block_wait_for_its_end() -> None:
 
 
 def test_ctrl_c_ends_the_wait_for_a_solver_that_does_not_hear_it() -> None:
-    """The call goes on in its thread; nobody waits for it."""
+    """The solver goes on in its thread, and the program does not wait for it."""
     begun, release = threading.Event(), threading.Event()
 
     def solver() -> None:
@@ -137,9 +134,6 @@ interruptible(lambda: time.sleep(60))"""
     started = time.monotonic()
     assert ended(body, tmp_path=tmp_path).code == 130
     assert time.monotonic() - started < 50
-
-
-# ---- what cannot be written ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A faults file says all that it may, and each mistake in it gets one message with the way out."""
+"""A faults file is read with all that it may contain, and each mistake in it gets one message with the way out."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.faults.faults_file import Event, Moment, check_faults, load_faults
+from experiments.faults.fault_plan import Event, Moment, check_faults
 from experiments.faults.faults_file import __doc__ as manual
+from experiments.faults.faults_file import load_faults
 from planner.core.problem import FragmentFormat, Job, Problem
 from planner.install.background_entries import Flow
 from planner.install.fault_entries import LinkFaults

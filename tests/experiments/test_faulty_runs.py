@@ -1,4 +1,4 @@
-"""Runs in which packets are lost and things fail: the sums are exact, and what was injected is no overload."""
+"""Runs in which packets are lost and nodes fail: the sums are exact, and no injected fault counts as an overload."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import experiments.run.dilation
 experiments.run.dilation.ReliableOptions = partial(experiments.run.dilation.ReliableOptions, stall_s=2.0)
 {ENTRY}
 """
-"""The command, which gives a run up after 2 s without a result, not after 10."""
+"""Python code that runs the command, which gives up after 2 s without a result instead of 10 s."""
 
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
 BUSY = ("CPU:", "behind its pace", "input queue")
-"""Reasons that a busy machine gives, and no fault."""
+"""Words of reasons that come from a busy machine, and never from a fault."""
 
 
 def faulty_run(at: Path, faults: str, *arguments: str) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from threading import Event as Signal
 from typing import Any
 
 from experiments.exactness.networks import case
-from experiments.faults.faults_file import FaultPlan
+from experiments.faults.fault_plan import FaultPlan
 from experiments.faults.injection import Injection, Scene
 from experiments.worlds.threads import Threads
 from traffic.faults.endpoint_faults import FaultyPorts
 
 
 class Stage:
-    """A network of one switch; remembers what its links were told."""
+    """Stands for a network of one switch, and records which of its links were taken up or down."""
 
     def __init__(self) -> None:
         self.switches = {"s1": None}
@@ -27,7 +27,7 @@ class Stage:
 
 @contextmanager
 def injection_at(stage: Any) -> Iterator[Injection]:
-    """What is done beside a run on the stage; everything is over when the block ends."""
+    """An injection into the stage. All its events are over when the block ends."""
     problem, plan = case("goat", 1, fragments=2, slots=4, rate_bps=1e6)
     nothing: Any = None
     injection = Injection(Scene(stage, problem, plan, nothing), FaultPlan())

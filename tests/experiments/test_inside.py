@@ -51,7 +51,7 @@ pytestmark = pytest.mark.root
 REPOSITORY = Path(__file__).resolve().parents[2]
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
 SWITCH = "s1"
-"""It sums for three ports towards the parameter server (ARO, Fig. 1)."""
+"""The switch that sums what three of its ports receive, and sends the sums towards the PS (ARO, Fig. 1)."""
 FRAGMENTS = 100
 
 
@@ -71,7 +71,7 @@ class Lively:
         return self.network.ledger.id
 
     def send(self) -> None:
-        """One iteration: every worker's gradient, and the results; to the switches the next after that of before."""
+        """Run one iteration: all gradients and results. Its sequence numbers follow those of the last one."""
         options = ReliableOptions(WorkerOptions(first_seq=self.sent.total()))
         self.sent.update(fragments=FRAGMENTS)
         measured = run_reliable(host_ports(self.network.hosts.values()), self.problem, self.plan, options=options)
@@ -82,7 +82,7 @@ class Lively:
         return packets
 
     def invoke(self, *arguments: str) -> Result:
-        """A command in this process, which starts sooner than one of its own."""
+        """Run a command in this process, which takes less time than a process of its own."""
         return CliRunner().invoke(app, [*arguments, "--run", self.id])
 
 
@@ -106,9 +106,6 @@ def planned() -> tuple[Problem, Plan, Entries]:
 
 def a_network(target: str) -> Network:
     return Network(planned()[0].fabric, choose_target(target).node_class())
-
-
-# ---- dump ---------------------------------------------------------------------------------------
 
 
 def test_a_dump_is_what_was_installed_and_counted(lively: Lively, tmp_path: Path) -> None:
@@ -178,9 +175,6 @@ def test_bad_input_is_named_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-# ---- captures -----------------------------------------------------------------------------------
-
-
 def test_captures_have_every_packet_once_as_it_was_on_the_wire(lively: Lively, tmp_path: Path) -> None:
     ports = [port for switch, port in places(lively) if switch == SWITCH]
     before = {name: lively.counter(name) for name in ("InaIngress.received", "InaEgress.sent")}
@@ -212,7 +206,7 @@ def places(lively: Lively) -> list[tuple[str, int]]:
 
 
 def start_capture(network: Network, file: Path, *arguments: str) -> subprocess.Popen[str]:
-    """`inakit capture` at port 1, when it has begun."""
+    """Start `inakit capture` at port 1, and return when it captures."""
     command = ["capture", SWITCH, "1", "--output", str(file), "--run", network.ledger.id, *arguments]
     process = subprocess.Popen(
         [*TIED, sys.executable, "-u", "-c", ENTRY, *command], env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
@@ -245,9 +239,6 @@ def test_a_capture_ends_with_its_network(tmp_path: Path) -> None:
     assert (process.returncode, "packets, none lost" in output) == (0, True), error
 
 
-# ---- top ----------------------------------------------------------------------------------------
-
-
 def test_top_prints_one_interval_where_there_is_no_terminal(lively: Lively, tmp_path: Path) -> None:
     answer = inakit("top", "--run", lively.id, "--interval", "0.2", at=tmp_path)
     assert answer.code == 0, answer
@@ -275,7 +266,7 @@ def test_top_sees_what_is_sent(lively: Lively) -> None:
 
 
 def test_top_in_a_terminal_ends_with_its_network() -> None:
-    """Live, on a terminal of 80 by 24, until the network is gone."""
+    """`inakit top` updates a terminal of 80 by 24 characters until the network is gone."""
     with a_network("fast") as network:
         arguments = [sys.executable, "-c", ENTRY, "top", "--run", network.ledger.id, "--interval", "0.1"]
         process, terminal = in_a_terminal(arguments)

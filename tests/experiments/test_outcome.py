@@ -1,4 +1,4 @@
-"""What is wrong with sums, and jobs that are off their plan, are reasons of a run's verdict."""
+"""Wrong sums, and jobs that are off their plan, are reasons of a run's verdict."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def as_planned(problem: Problem, plan: Plan) -> Measured:
 
 
 def outcome_of(measured: Measured, excuses: Excuses | None = None) -> Outcome:
-    """What comes of a run on a network without a switch, whose endpoints measure this."""
+    """The outcome of a run on a network without switches, whose endpoints measure `measured`."""
     problem, plan = three_jobs()
     return watch(NO_NETWORK, problem, plan, lambda: measured, excuses)
 
@@ -61,7 +61,7 @@ def test_wrong_sums_are_the_first_reason_with_job_and_iteration() -> None:
 
 
 def test_in_a_replay_a_wrong_sum_is_no_loss() -> None:
-    """Fragments that never came are an overload's; a sum that is complete and wrong is not."""
+    """Fragments that never came make a replay OVERLOADED; a sum that is complete but wrong makes it WRONG."""
     measured = replace(as_planned(*three_jobs()), mode="replay", problems={"PS h24: incomplete fragments": 3})
     lossy = replace(measured.iterations[0], exact=False)
     assert outcome_of(replace(measured, iterations=(lossy, *measured.iterations[1:]))).verdict == "OVERLOADED"
@@ -87,7 +87,7 @@ def test_a_run_by_its_plan_has_pairs_of_all_jobs_and_totals_in_its_record() -> N
 
 
 def test_bytes_on_links_are_unknown_where_jobs_have_other_numbers_of_iterations() -> None:
-    """Switches count gradients of all jobs together."""
+    """Switches count the gradients of all jobs together, so that the counts of one iteration are unknown."""
     measured = as_planned(*three_jobs())
     assert outcome_of(measured).as_json()["measured"]["overhead_bytes"] is not None
     again = replace(measured, iterations=(*measured.iterations, replace(measured.iterations[0], number=1)))

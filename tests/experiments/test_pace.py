@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.run.pace import CLEAR, WINDOW_S, Course, Pace, TooSlowError, courses
+from experiments.run.pace import CLEAR, WINDOW_S, Pace, PlannedProgress, TooSlowError, planned_progress
 from experiments.run.planning import make_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from planner.core.evaluate import evaluate
@@ -17,8 +17,8 @@ TICK_S = 0.2
 """How often a run tells its progress."""
 
 
-def last_told(planned: tuple[Course, ...], fraction_at: Callable[[float], float], until_s: float) -> float:
-    """Runs with these fractions done over time; when it ended, in seconds."""
+def last_told(planned: tuple[PlannedProgress, ...], fraction_at: Callable[[float], float], until_s: float) -> float:
+    """Simulate a run of which `fraction_at(now)` is done at each time; when it was over, in seconds."""
     now = 0.0
     pace = Pace(planned, lambda _: None, lambda: now)
     while now < until_s:
@@ -27,7 +27,9 @@ def last_told(planned: tuple[Course, ...], fraction_at: Callable[[float], float]
     return now
 
 
-def ended_at(planned: tuple[Course, ...], fraction_at: Callable[[float], float], until_s: float) -> tuple[float, float]:
+def ended_at(
+    planned: tuple[PlannedProgress, ...], fraction_at: Callable[[float], float], until_s: float
+) -> tuple[float, float]:
     """When such a run was ended early, and the share of its plan that it is said to have done."""
     seen: list[float] = []
 
@@ -40,7 +42,7 @@ def ended_at(planned: tuple[Course, ...], fraction_at: Callable[[float], float],
     return seen[-1], ended.value.share
 
 
-ONE = (Course(arrival_s=0.0, duration_s=100.0, weight=1.0),)
+ONE = (PlannedProgress(arrival_s=0.0, duration_s=100.0, weight=1.0),)
 
 
 def test_a_run_at_half_its_pace_is_ended_after_one_window() -> None:
@@ -65,12 +67,12 @@ def test_a_hiccup_shorter_than_a_quarter_of_a_window_ends_nothing() -> None:
 
 
 def test_a_run_that_is_over_is_not_ended() -> None:
-    assert last_told((Course(0.0, 10.0, 1.0),), lambda now: min(1.0, now / 10), 40) >= 40
+    assert last_told((PlannedProgress(0.0, 10.0, 1.0),), lambda now: min(1.0, now / 10), 40) >= 40
 
 
 def test_a_job_that_is_still_to_come_is_not_missed() -> None:
     """The second of two equal jobs arrives when the first has ended."""
-    two = (Course(0.0, 20.0, 0.5), Course(20.0, 20.0, 0.5))
+    two = (PlannedProgress(0.0, 20.0, 0.5), PlannedProgress(20.0, 20.0, 0.5))
     assert last_told(two, lambda now: min(1.0, now / 40), 40) >= 40
     at_s, _ = ended_at(two, lambda now: min(now, 20.0) / 40, 60)
     assert at_s > 20
@@ -78,7 +80,7 @@ def test_a_job_that_is_still_to_come_is_not_missed() -> None:
 
 @pytest.mark.parametrize("exchange_s", [0.1, 1.0, 3.0])
 def test_workers_that_compute_are_not_taken_for_slow_ones(exchange_s: float) -> None:
-    """Iterations of 4 s of computing, in which nothing is exchanged."""
+    """In each iteration workers compute for 4 s, in which they send nothing."""
     cycle_s, iterations = 4.0 + exchange_s, 20
 
     def fraction(now: float) -> float:
@@ -86,18 +88,18 @@ def test_workers_that_compute_are_not_taken_for_slow_ones(exchange_s: float) -> 
         return min(1.0, (whole + min(1.0, rest / exchange_s)) / iterations)
 
     total_s = cycle_s * iterations
-    assert last_told((Course(0.0, total_s, 1.0, cycle_s),), fraction, total_s) >= total_s
+    assert last_told((PlannedProgress(0.0, total_s, 1.0, cycle_s),), fraction, total_s) >= total_s
 
 
 @pytest.fixture
-def planned() -> Iterator[tuple[Course, ...]]:
+def planned() -> Iterator[tuple[PlannedProgress, ...]]:
     problem = build_problem(FabricChoice("aro-figure1"), JobChoice(iterations=2))
     (job,) = problem.jobs
     problem = replace(problem, jobs=(replace(job, arrival_s=3.0, compute_s=0.5),))
-    yield courses(problem, evaluate(problem, make_plan(problem, "aro", 0)))
+    yield planned_progress(problem, evaluate(problem, make_plan(problem, "aro", 0)))
 
 
-def test_the_course_of_a_job_is_the_evaluators(planned: tuple[Course, ...]) -> None:
+def test_the_course_of_a_job_is_the_evaluators(planned: tuple[PlannedProgress, ...]) -> None:
     """Two iterations of 548 kB at 20 Mbit/s, and 0.5 s of computing after each."""
     (course,) = planned
     assert (course.arrival_s, course.weight) == (3.0, 1.0)
@@ -107,7 +109,7 @@ def test_the_course_of_a_job_is_the_evaluators(planned: tuple[Course, ...]) -> N
 
 
 class Monitor:
-    """Sees an overload once `after` looks are over."""
+    """Stands for a monitor that sees an overload after `after` looks."""
 
     def __init__(self, after: int) -> None:
         self.looks, self.after = 0, after

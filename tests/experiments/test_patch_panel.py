@@ -10,7 +10,7 @@ from experiments.run.run import Run, run_plan
 from experiments.worlds.registry import find_world
 from planner.core.problem import Job, Problem
 from planner.methods.atro.cluster import Cluster
-from planner.methods.atro.network import design
+from planner.methods.atro.method import design
 from topo.errors import FabricError
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.generators import leaf_spine
@@ -23,7 +23,7 @@ JOB = Job(1, (), (), 12_800)
 @pytest.mark.root
 @pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Path) -> None:
-    """ATRO's: also hosts hang from the circuit switch."""
+    """In ATRO's network hosts, too, are connected to the circuit switch."""
     from experiments.emulate.emulate import Emulation  # noqa: PLC0415, needs Mininet
 
     designed = design(Cluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)

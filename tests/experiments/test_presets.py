@@ -1,4 +1,4 @@
-"""Presets: the paper's constants are what runs, its own figures follow where we say so, and the table is readable."""
+"""Presets run with the paper's constants, reach its figures where we say so, and print a readable table."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def test_what_is_chosen_is_kept() -> None:
 
 
 def test_the_papers_atp_follows_from_racks_that_share_the_pss_links() -> None:
-    """4.44 Mbit/s: what the paper reports for 50 workers, and what breaks its own aggregation limit, by which
-    a ToR sums 11 of its 12 flows."""
+    """The paper reports 4.44 Mbit/s for 50 workers, which exceeds its own limit of what a switch can sum.
+
+    With the limit, a ToR sums 11 of its 12 flows.
+    """
     problem = find_preset("inart").problem(FATTREE, "LSTM", seed=0)
     unlimited = replace(problem, fabric=with_aggregators(problem.fabric, rate_bps=1e12))
     rates = {
@@ -65,7 +67,7 @@ def test_room_for_results_is_made_where_links_carry_both(planner: str) -> None:
 
 
 def test_the_comparison_fits_a_terminal_and_has_the_rates_of_the_paper() -> None:
-    """What is emulated at half the rates is compared with the paper at all of them."""
+    """A run at a scale of 0.5 is compared with the paper at a scale of 1."""
     figures = {"sending_rate_bps": 6.154e6, "communication_time_s": 2.694}
     entry = {"planned": figures, "measured": figures, "setup_s": 3.71, "verdict": "OVERLOADED"}
     preset = PRESETS["inart"]

@@ -14,7 +14,7 @@ from experiments.run.progress import bar, working
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, every_s: float, lasting_s: float) -> list[str]:
-    """The lines of some work that is half done when it begins."""
+    """The lines that are printed for work that says it is half done, and then lasts `lasting_s` seconds."""
     monkeypatch.setattr(progress, "LINE_EVERY_S", every_s)
     console = Console(file=StringIO(), force_terminal=False)
     with bar(console, "aro: reliable on bmv2") as report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from experiments.inspect.rates import Rates, Sample, rates
-from experiments.inspect.top import screen, widths_of, widths_within
+from experiments.inspect.screen import screen, widths_of, widths_within
 from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts
 from traffic.measure.kernel_counters import CpuTime, InterfaceCounters
 

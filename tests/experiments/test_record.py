@@ -55,9 +55,6 @@ def test_rows_are_csv(tmp_path: Path) -> None:
     assert (folder.path / "aro" / "series.csv").read_text() == "host,bytes\nh1,326\nh2,652\n"
 
 
-# ---- the report ---------------------------------------------------------------------------------
-
-
 FIGURES = {
     "sending_rate_bps": 20e6,
     "ps_ingress_bytes": 1000,

@@ -1,4 +1,4 @@
-"""From words to a problem."""
+"""The options of the command line become a problem: a fabric and jobs."""
 
 from __future__ import annotations
 

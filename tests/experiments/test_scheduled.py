@@ -1,4 +1,4 @@
-"""Schedules on a running network: circuits change under jobs, what is lost is sent again, every sum is exact."""
+"""Schedules on a running network: circuits change while jobs run, lost packets are sent again, every sum is exact."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCHEDULE = Schedule(
     ),
     SolverOutcome("heuristic", 0.0),
 )
-"""Job 1 gets a second connection on its way, job 3 begins with two in the dark, job 2 needs none."""
+"""Job 1 gets a second connection while it runs, job 3 begins while its two are being set, and job 2 needs none."""
 SCHEDULING = Scheduling(CENTER, JOBS)
 
 

@@ -31,7 +31,7 @@ def test_every_key_has_its_comment() -> None:
 
 
 def test_all_values_come_back(tmp_path: Path) -> None:
-    """Also names that YAML takes for something else."""
+    """Numbers such as 1e-7, which YAML may take for a text, come back, too."""
     problem = build_problem(FabricChoice("fattree"), JobChoice(workers=2, servers=2))
     one = replace(problem.jobs[0], weight=2.5, arrival_s=1e-7, iterations=9, compute_s=0.25, model="vgg16")
     several = Problem(problem.fabric, (one, replace(one, number=40000, gradient_bytes=4)), problem.fragment)

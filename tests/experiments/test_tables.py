@@ -52,7 +52,7 @@ def printed(what: RenderableType) -> str:
 
 
 def record(jobs: int, names: Sequence[str] = NAMES, figures: Mapping[str, float] = FIGURES) -> dict[str, Any]:
-    """What `run.json` has of a run with so many jobs, as far as the report reads it."""
+    """The part of a `run.json` that the report reads, for a run with this number of jobs."""
     numbers = [str(number + 1) for number in range(jobs)]
     of_jobs = {"jobs": dict.fromkeys(numbers, figures), "total": {**figures, "communication_time_s": None}}
     entry = ENTRY | {"planned": {**figures, **of_jobs}, "measured": {**figures, "exact": True, **of_jobs}}

@@ -14,7 +14,9 @@ from command import inakit, nothing_left
 from rich.console import Console
 
 from experiments.run.record import RunFolder
-from experiments.train.training_report import Curve, draw_training, epochs_of, training_table, write_curves
+from experiments.train.training_curves import Curve, epochs_of
+from experiments.train.training_plot import draw_training
+from experiments.train.training_report import training_table, write_curves
 from traffic.measure.measured import Iteration, Measured
 from traffic.training.training_task import Recipe, TrainingTask
 
@@ -23,7 +25,7 @@ COMPUTE_S = 0.5
 
 
 def measured(communication_s: float) -> Measured:
-    """Iterations that all take as long."""
+    """Iterations that all take equally long."""
     period = COMPUTE_S + communication_s
     one = Iteration(1, 0, COMPUTE_S, communication_s, {}, {}, {}, exact=True)
     iterations = (replace(one, number=n, started_s=COMPUTE_S + n * period) for n in range(TASK.iterations))
@@ -75,9 +77,6 @@ def test_accuracy_is_drawn_over_time_a_line_per_planner() -> None:
     assert len(loss.lines) == 3
     assert [bar.get_height() for bar in throughput.patches] == [12.0, 6.0]  # type: ignore[attr-defined]
     assert [bar.get_height() for bar in epoch_time.patches] == [8.0, 6.0, 16.0, 14.0]  # type: ignore[attr-defined]
-
-
-# ---- the command -------------------------------------------------------------------------------
 
 
 def train(at: Path, *arguments: str) -> dict[str, Any]:

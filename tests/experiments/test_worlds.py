@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from experiments.exactness.matrix import Cell, attempt
+from experiments.exactness.attempt import Cell, attempt
 from experiments.exactness.networks import case
 from experiments.exactness.scales import chosen_worlds
-from experiments.faults.faults_file import Event, FaultPlan, Moment
+from experiments.faults.fault_plan import Event, FaultPlan, Moment
 from experiments.run.run import Run, run_plan
 from experiments.worlds.in_process import InProcessNetwork, InProcessWorld
 from experiments.worlds.registry import WORLDS, find_world
@@ -31,7 +31,7 @@ def small(fragments: int = 200) -> tuple[Problem, Plan]:
     return case("goat", levels=1, fragments=fragments, slots=32, rate_bps=2e6)
 
 
-# A world of one's own: all of it.
+# All that a new world needs.
 
 
 class ForgetfulNetwork(InProcessNetwork):
@@ -76,7 +76,7 @@ def test_the_outcome_is_the_same_twice() -> None:
 
 
 def test_every_packet_is_accounted_for_in_this_process() -> None:
-    """Links and switches count alike: what no counter sees would be a reason to distrust the run."""
+    """Links and switches count the same packets; a packet that one of them misses would be a reason of the verdict."""
     problem, plan = small()
     outcome = run_plan(Run(problem, plan), find_world("process"))
     assert not [reason for reason in outcome.reasons if "packets" in reason]

@@ -107,9 +107,6 @@ def test_sums_beyond_32_bits_of_several_jobs(policy: str) -> None:
     assert exact_by_job(run(network, problem, plan, attacks, widest)) == ALL_EXACT
 
 
-# ---- what holds the attacks off is what these tests say it is -----------------------------------
-
-
 def breaks(network: AttackedNetwork, problem: Problem, plan: Plan, attack: Callable[[Knowledge], bytes]) -> bool:
     """Whether this attack on job 1 makes a sum wrong, or keeps a job from its end."""
     known = Knowledge(lay_out(problem, plan, network.hosts), "outsider", 1, Random(1))

@@ -26,7 +26,6 @@ from traffic.wire.packet_format import PROGRAM, Kind
 
 pytestmark = pytest.mark.compiler
 
-# ---- what switches and sockets take for INA -----------------------------------------------------
 
 PS_IPV4 = "10.0.0.9"
 HEADERS_END = offset_of("ina")
@@ -76,8 +75,6 @@ def test_the_filter_hears_what_the_endpoints_send() -> None:
     assert all(passes(INA_FILTER, on_wire(gradient(kind))) for kind in Kind)
     assert plain_router().inject(1, on_wire(gradient())) == []
 
-
-# ---- packets of strangers among those of two jobs -----------------------------------------------
 
 JOBS, TREES, KINDS = st.sampled_from((1, 2, 3)), st.sampled_from((1, 1, 1, 2)), st.sampled_from((1, 1, 2, 3, 4))
 LABELS = st.sampled_from((0, *range(1, 5), *SUMS.values()))

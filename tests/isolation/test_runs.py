@@ -10,7 +10,7 @@ from rich.console import Console
 from two_jobs import two_jobs
 
 from experiments.emulate.emulate import Emulation, run
-from experiments.faults.faults_file import FaultPlan
+from experiments.faults.fault_plan import FaultPlan
 from traffic.faults.hostile import Attack, possible_attacks
 
 pytestmark = pytest.mark.root

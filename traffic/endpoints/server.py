@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.core.policies import policy_of
-from traffic.endpoints.heads import AnswerHeads
 from traffic.endpoints.membership import Membership
+from traffic.endpoints.packet_heads import AnswerHeads
 from traffic.endpoints.streams import StreamLayout
 from traffic.endpoints.wrong_sums import Miscounts
 from traffic.sockets.batches import is_prefix, pick

@@ -14,10 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
+from planner.core.fragment_ranges import fragment_ranges
 from planner.core.plan import AggregationTree, Plan
 from planner.core.policies import policy_of
 from planner.core.problem import FragmentFormat, Job, Problem
-from planner.core.shares import fragment_ranges
 from topo.errors import PlanError
 from traffic.sockets.batches import before
 from traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray
@@ -137,9 +137,6 @@ def spread(key: IntArray, seq: IntArray) -> IntArray:
 def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
     """A number for a job number and a tree number, which sorts as these two do."""
     return np.asarray(job, np.int64) << 16 | np.asarray(tree, np.int64)
-
-
-# ---- from a plan -------------------------------------------------------------------------------
 
 
 def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> StreamLayout:

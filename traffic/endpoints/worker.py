@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.endpoints.heads import gradient_heads, set_sequence
+from traffic.endpoints.packet_heads import gradient_heads, set_sequence
 from traffic.endpoints.retransmission import Retransmission
 from traffic.endpoints.round_trips import RoundTrips
 from traffic.endpoints.sendings import Batch, Sendings

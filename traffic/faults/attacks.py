@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 
 from traffic.endpoints.gradient import RandomGradients
-from traffic.endpoints.heads import AnswerHeads, gradient_heads, set_sequence
+from traffic.endpoints.packet_heads import AnswerHeads, gradient_heads, set_sequence
 from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import pick
 from traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, mac_bytes, offset_of
@@ -90,9 +90,6 @@ def on_wire(frame: Frames) -> bytes:
     """A frame's bytes; a notice has no values."""
     is_notice = frame["ina"]["kind"][0] == Kind.NOTICE
     return frame.tobytes()[: BARE_FRAME.itemsize if is_notice else None]
-
-
-# ---- the attacks -------------------------------------------------------------------------------
 
 
 def replay(known: Knowledge) -> bytes:

@@ -18,7 +18,7 @@ from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from topo.live.priority import ahead_of_others
 from traffic.endpoints.gradient import Gradients, RandomGradients
-from traffic.endpoints.heads import gradient_heads, set_sequence
+from traffic.endpoints.packet_heads import gradient_heads, set_sequence
 from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.endpoints.worker_memory import WorkerMemory

@@ -33,9 +33,6 @@ def command(host: HostPort, pcap: Path, rate_fps: float, *options: str) -> list[
     ]  # fmt: skip
 
 
-# ---- once --------------------------------------------------------------------------------------
-
-
 class Senders:
     """One tcpreplay for each host, pcap and rate in frames per second; all wait at a barrier until `go`.
 
@@ -85,9 +82,6 @@ def start_waiting(host: HostPort, pcap: Path, rate_fps: float, barrier: int) -> 
             ["sh", "-c", 'read -r _; exec "$@"', "sh", *command(host, pcap, rate_fps)],
             stdin=barrier, stdout=DEVNULL, stderr=PIPE,
         )  # fmt: skip
-
-
-# ---- without end -------------------------------------------------------------------------------
 
 
 def repeat_without_end(source: HostPort, pcap: Path, rate_fps: float) -> Popen[bytes]:

@@ -40,9 +40,6 @@ END_S = 30.0
 """How long a process may take to end once it has the last sums."""
 
 
-# ---- the hook ----------------------------------------------------------------------------------
-
-
 class Buckets:
     """The buckets that DDP has handed over in an iteration so far.
 
@@ -71,9 +68,6 @@ def sum_in_network(state: Buckets, bucket: dist.GradBucket) -> torch.futures.Fut
     if bucket.is_last():
         state.sum_up()
     return future
-
-
-# ---- the model ---------------------------------------------------------------------------------
 
 
 def module_of(task: TrainingTask) -> torch.nn.Sequential:
@@ -108,9 +102,6 @@ def optimizer_of(module: Any, recipe: Recipe) -> torch.optim.Optimizer:
     return torch.optim.SGD(module.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum)
 
 
-# ---- in one process ----------------------------------------------------------------------------
-
-
 def train_alone_in_torch(task: TrainingTask, mean: Mean = rounded_mean) -> History:
     """The training of `traffic.training.parallel.train_alone`, in PyTorch."""
     torch.set_num_threads(1)  # as the workers: sums of floats depend on their order
@@ -135,9 +126,6 @@ def set_gradient(module: torch.nn.Sequential, gradient: FloatArray) -> None:
     pieces = torch.from_numpy(gradient).float().split([p.numel() for p in parameters])
     for parameter, piece in zip(parameters, pieces, strict=True):
         parameter.grad.copy_(piece.view_as(parameter))
-
-
-# ---- a process per worker ----------------------------------------------------------------------
 
 
 def train_rank(rank: int, recipe: Recipe, workers: int, address: str, folder: Path) -> None:

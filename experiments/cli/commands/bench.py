@@ -12,7 +12,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="with --planners: a few see
 
 
 def bench(planners: OfPlanners = False, quick: Quick = False) -> None:
-    """Packets per second without loss, of every installed switch target, side by side."""
+    """Measure the packets per second without loss of every installed switch target, side by side."""
     from experiments.bench.measure import installed_targets, run_bench  # noqa: PLC0415
     from experiments.bench.planners import bench_planners  # noqa: PLC0415
     from experiments.bench.several_tasks import bench_several  # noqa: PLC0415

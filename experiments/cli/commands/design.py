@@ -1,4 +1,4 @@
-"""`inakit design`: the network itself, with the highest rate for a cluster of optical links (ATRO)."""
+"""`inakit design`: design the network that gives a cluster of optical links the highest rate (ATRO)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from topo.files.quantities import parse_rate
 
 Aggregators = Annotated[int, typer.Option(help="switches that aggregate")]
 Common = Annotated[int, typer.Option(help="switches that do not")]
-Ports = Annotated[int, typer.Option(help="of every switch")]
-Workers = Annotated[int, typer.Option(help="beside the one parameter server")]
-Capacity = Annotated[str, typer.Option(help="of every link")]
+Ports = Annotated[int, typer.Option(help="ports of every switch")]
+Workers = Annotated[int, typer.Option(help="workers, beside the one parameter server")]
+Capacity = Annotated[str, typer.Option(help="capacity of every link")]
 Layers = Annotated[int, typer.Option(help="the most switches on a way to the parameter server")]
-TimeLimit = Annotated[float, typer.Option(help="for what only a solver can settle")]
+TimeLimit = Annotated[float, typer.Option(help="seconds for the solver, where only a solver can decide")]
 Output = Annotated[Path | None, typer.Option(help="folder for fabric, jobs, plan, entries, picture")]
 
 
@@ -37,7 +37,7 @@ def design(
     time_limit_s: TimeLimit = 60.0,
     output: Output = None,
 ) -> None:
-    """Find the network itself: topology and routes with the highest rate for a cluster of optical links (ATRO)."""
+    """Design a network: topology and routes with the highest rate for a cluster of optical links (ATRO)."""
     from experiments.cli.design_network import run_design  # noqa: PLC0415
     from planner.methods.atro.cluster import Cluster  # noqa: PLC0415
 

@@ -75,7 +75,7 @@ def emulate(
 
 
 def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]) -> None:
-    """Raise `InputError` for an option that a preset leaves no room for."""
+    """Raise `InputError` for an option that cannot be combined with a preset."""
     for option, value in {"faults": run.faults, "policy": run.policy, **others}.items():
         if value:
             why = "a preset has none; describe its jobs instead"
@@ -85,7 +85,7 @@ def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]
 def emulate_preset(
     preset: str, fabric: FabricOptions, run: RunOptions, planners: tuple[str, ...] | None, mode: str
 ) -> int:
-    """Run a paper's network and models; the exit code."""
+    """Run a paper's network and models, and return the exit code."""
     from experiments.emulate.presets import PresetRun, run_preset  # noqa: PLC0415, needs Mininet
 
     chosen = fabric.choice(run.seed)

@@ -1,4 +1,4 @@
-"""`inakit exactness`: whether all sums are exact, under every slot policy and fault."""
+"""`inakit exactness`: test whether all sums are exact, under every slot policy and every kind of fault."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def exactness(
     fragments: Fragments = None,
     long: Long = False,
 ) -> None:
-    """Whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
+    """Test whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
     from experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
     from experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out  # noqa: PLC0415
     from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`inakit jobs`: a file of jobs to begin with."""
+"""`inakit jobs`: write a file of jobs that a user can start from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`inakit plan`: what a method decides, what to expect, and the table entries; or several methods side by side."""
+"""`inakit plan`: plan without running, show the expected figures, write the table entries, or compare planners."""
 
 from __future__ import annotations
 

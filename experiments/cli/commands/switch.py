@@ -1,4 +1,4 @@
-"""`inakit switch`: one switch on its own, without a network: tests of packets, replays of pcaps."""
+"""`inakit switch`: run one switch without a network, to play packet tests, compare targets, or replay pcaps."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def compare(
 
 
 def parse_limit(text: str) -> tuple[str, int]:
-    """HEADER.FIELD=MOST."""
+    """The field's name and its largest value in a text `HEADER.FIELD=MOST`. Raises `InputError`."""
     name, _, most = text.partition("=")
     if not most.isdecimal():
         raise InputError(f"--limit {text}: expected HEADER.FIELD=MOST, such as --limit ina.slot=511")

@@ -25,14 +25,14 @@ def topo(
     output: Output = FABRIC,
 ) -> None:
     """Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."""
-    from experiments.run.planning import draw_fabric, plan_to_run, tell_room  # noqa: PLC0415
+    from experiments.run.planning import draw_fabric, plan_to_run, print_headroom  # noqa: PLC0415
 
     choice = fabric.choice(seed)
     problem = made = None
     if planner is not None:
         problem = build_problem(choice, job.choice(seed))
         run = plan_to_run(problem, planner, seed, mode)
-        tell_room(Console(), planner, run)
+        print_headroom(Console(), planner, run)
         made = run.plan
     for path in draw_fabric(choice.build(), problem, made, output):
         Console().print(f"wrote {path}", highlight=False)

@@ -9,7 +9,7 @@ from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.planned_measured import Planned, bytes_of, run_plans
 from planner.core.problem import Job
 from planner.methods.atro.cluster import Cluster
-from planner.methods.atro.network import design
+from planner.methods.atro.method import design
 from planner.registry import METHODS
 from traffic.wire.frames import FRAGMENT
 

@@ -33,7 +33,7 @@ from planner.methods.aro.single.flow import Demand, FlowTest
 from planner.methods.aro.single.one_task import best_flows
 from planner.methods.aro.task import tasks_of
 from planner.methods.atro.cluster import Cluster
-from planner.methods.atro.fast import optimise
+from planner.methods.atro.optimum import optimise
 from planner.methods.paring import ParingOptions
 from planner.registry import METHODS
 from planner.trees.overlay import OverlayOptions

@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.calibrate.fit import fit, packets
-from experiments.emulate.defaults import rate_words, tell_choice
+from experiments.calibrate.rate_probe import fit, packets
+from experiments.emulate.defaults import print_choice, rate_words
 from experiments.emulate.emulate import overall
 from experiments.papers.common.figure import Request
 from experiments.run.dilation import as_described, slowed_options, slowed_problem
@@ -73,7 +73,7 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
     """
     world = emulated_world(request.switch)
     check_results(request.results)
-    tell_choice(console, request.switch, world.name)
+    print_choice(console, request.switch, world.name)
     scale = scale_of(runs, world, console)
     folder = RunFolder(request.results, figure)
     record = new_record(runs, world, scale)

@@ -7,11 +7,12 @@ colours, markers and a hatch that no built-in method has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 
 from planner.registry import OWN
-from topo.errors import unknown_name
+from topo.errors import InputError, unknown_name
 
 RED, NAVY, SKY, MINT, MUSTARD, PLUM, INK = "#B61100", "#2C23A3", "#19ABF3", "#2CE0A2", "#D0B200", "#8D0A6C", "#302D11"
 BUILT_IN_COLORS = (RED, SKY, NAVY, MINT, MUSTARD, PLUM, INK)
@@ -101,6 +102,14 @@ def style_of(name: str) -> Style:
     return replace(style, marker=SECOND_MARKER[style.marker], dash=DOTTED) if VARIANTS[variant] else style
 
 
+def styles_of(names: Sequence[str]) -> dict[str, Style]:
+    """The style of each method or, where one of the names has none (such as "aro+atp"), styles by their order."""
+    try:
+        return {name: style_of(name) for name in names}
+    except InputError:
+        return categories(names)
+
+
 def paper_name(method: str) -> str:
     """A method as the papers' figures call it: "GOAT" for the planner `goat`; other names stay as they are."""
     return PAPER_NAMES.get(method, method)
@@ -116,6 +125,6 @@ CATEGORY_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def categories(names: Iterable[str]) -> dict[str, Style]:
-    """Styles for up to seven names that are no methods (models, readings, phases of a run), by their order."""
+    """Styles for names that are no methods (models, readings, phases of a run), by their order; seven differ."""
     styles = [Style(color, marker) for color, marker in zip(BUILT_IN_COLORS, CATEGORY_MARKERS, strict=True)]
-    return dict(zip(names, styles, strict=False))
+    return dict(zip(names, cycle(styles), strict=False))

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from experiments.emulate import emulate
 from experiments.emulate.emulate import Emulation
-from experiments.faults.faults_file import FaultPlan
+from experiments.faults.fault_plan import FaultPlan
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request

@@ -77,9 +77,9 @@ def deviation(result: Result) -> float:
 
 
 def verdict(results: Sequence[Result]) -> str:
-    """The worst verdict of the runs; OTHERWISE if all are valid but not all have their planned rates."""
+    """The worst verdict of the runs; DIFFERS if all are valid but not all have their planned rates."""
     near = all(is_near(float(r["sending_rate_bps"]), float(r[f"{FORESEEN}sending_rate_bps"])) for r in results)
-    return worst_of([*(str(result["verdict"]) for result in results), VALID if near else Verdict.OTHERWISE])
+    return worst_of([*(str(result["verdict"]) for result in results), VALID if near else Verdict.DIFFERS])
 
 
 def conclusion(results: Sequence[Result]) -> str:

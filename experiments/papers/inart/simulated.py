@@ -110,7 +110,7 @@ def run(name: str, console: Console, request: Request) -> str:
     console.print(statements.table_of(sentences))
     save(request.results / f"inart-{name}", *panels)
     rates = [averages.seen(scheme, figure.at).rate_bps for scheme in (INART, ATP, LBMM)]
-    return VALID if rates == sorted(rates, reverse=True) else Verdict.OTHERWISE
+    return VALID if rates == sorted(rates, reverse=True) else Verdict.DIFFERS
 
 
 def averages_of(figure: InartFigure, workers: Sequence[int], console: Console, request: Request) -> Averages:

@@ -15,7 +15,7 @@ from experiments.papers.common.panels import BARS, Panel
 from experiments.papers.p4inc_aoi.placements import SCENES
 from experiments.run.outcome import Outcome
 from experiments.run.report import VERDICT_STYLES
-from planner.core.shares import fragment_ranges
+from planner.core.fragment_ranges import fragment_ranges
 from topo.fabric.fabric import Fabric
 from traffic.measure.verdict import VALID
 

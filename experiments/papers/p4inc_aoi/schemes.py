@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from experiments.papers.common.sweep import Result, Trial
 from experiments.papers.p4inc_aoi.setting import PORT_BPS, drawn
+from planner.methods.p4inc_aoi.method import Scheduler, slot_by_slot
 from planner.methods.p4inc_aoi.online.slot_by_slot import Policy
 from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
 from planner.methods.p4inc_aoi.problem.schedule import figures
-from planner.methods.p4inc_aoi.schemes import SCHEMES, Scheme, online
+from planner.registry import SCHEDULERS
 
 
 def measure(trial: Trial) -> Result:
@@ -41,10 +42,10 @@ READINGS: dict[str, Mapping[str, Policy]] = {
 """Readings of what FCFS, or TW, may mean, each with the policies that it changes."""
 
 
-def scheme_of(trial: Trial) -> Scheme:
+def scheme_of(trial: Trial) -> Scheduler:
     """The scheme of a trial, with the policy that the trial's reading gives it."""
     name = str(trial["scheme"])
     policies = READINGS[str(trial["reading"])] if "reading" in trial else {}
     if name in policies:
-        return Scheme(str(trial["reading"]), online(name, policies[name]))
-    return SCHEMES[name]
+        return Scheduler(str(trial["reading"]), slot_by_slot(name, policies[name]))
+    return SCHEDULERS[name]

@@ -23,7 +23,7 @@ from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, cla
 from experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTBED, testbed_jobs
 from experiments.run.outcome import Outcome
 from experiments.run.record import RunFolder
-from experiments.run.scheduled import Course, Ran, run_course
+from experiments.run.scheduled import Course, CourseOutcome, run_course
 from experiments.worlds.emulated import EmulatedWorld
 from planner.core.files import save_plan
 from planner.methods.p4inc_aoi.network import scaled
@@ -52,7 +52,7 @@ class Testbed:
     scheduling: Scheduling
     models: Mapping[int, str]
     planned: dict[str, Figures] = field(default_factory=dict)
-    ran: dict[str, Ran] = field(default_factory=dict)
+    ran: dict[str, CourseOutcome] = field(default_factory=dict)
 
     @staticmethod
     def of(count: int, seed: int) -> Testbed:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil, inf
 
+from planner.core.fragment_ranges import split
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan, Shard
 from planner.core.problem import Problem
-from planner.core.shares import split
 from planner.core.slots import assign_slots
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOutcome
 from planner.methods.forest.packing import NEGLIGIBLE, Column, Ground, Resource, distinct_loads

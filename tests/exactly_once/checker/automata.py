@@ -32,7 +32,7 @@ CLOCK = "clock"
 
 @dataclass
 class Channel:
-    """From a node to a node. To each worker there is also one from the clock, which carries timeouts."""
+    """The queue of one slot's packets from a node to a node. Workers also have one from the clock, for timeouts."""
 
     source: str
     target: str
@@ -51,7 +51,7 @@ class Channel:
 
 
 def channels_of(setting: Setting, workers: Sequence[str]) -> list[Channel]:
-    """Both directions of every link, for each slot, and the clock's."""
+    """A channel per slot for both directions of every link, and one per slot from the clock to every worker."""
     fabric = setting.problem.fabric
     pairs = [pair for link in fabric.links for pair in ((link.a, link.b), (link.b, link.a))]
     links = [Channel(a, b, fabric.port_numbers[b, a], slot) for a, b in pairs for slot in range(setting.slots)]
@@ -68,15 +68,16 @@ def push(content: Words, burst: Words) -> Words:
     length = lengths(content)
     if (length + lengths(burst) > CAPACITY).any():
         raise OverflowError(f"a channel has more than {CAPACITY} packets: widen its word")
-    # A shift by all 64 bits is none, but then there is nothing to push.
+    # For a full channel the shift is by 64 bits, which is not defined; but then there is nothing to push.
     return content | np.where(burst != 0, burst << (BYTE * length), np.uint64(0))
 
 
 class Automaton:
     """One node as tables.
 
-    `outcome` gives rows of the arrays `following`, the number of the next state, and `bursts[channel]`, what the step
-    adds to an output channel. Of each state, `wrong`, `unfinished`, `awaiting` and `mute` say what `Node` says of it.
+    `outcome` gives the row of a step in the arrays `following`, the number of the next state, and `bursts[channel]`,
+    the packets that the step adds to an output channel. The arrays `wrong`, `unfinished`, `awaiting` and `mute` have a
+    row for each state: what the node's methods `wrong`, `unfinished`, `awaits` and `mute` say of it.
     """
 
     def __init__(self, name: str, node: Node, channels: Sequence[Channel], outputs: Mapping[int, list[int]]) -> None:
@@ -96,13 +97,13 @@ class Automaton:
         self.bursts = {number: np.zeros(0, np.uint64) for numbers in outputs.values() for number in numbers}
 
     def start(self) -> tuple[int, dict[int, int]]:
-        """The first state, and what each output channel carries then."""
+        """The number of the first state, and what each output channel carries then, as a word."""
         first = self.number(self.first.state), self.pack(self.first)
         self.refresh()
         return first
 
     def number(self, state: bytes) -> int:
-        """A state's number; a new state gets the next one, and the node is asked all about it."""
+        """A state's number. A new state gets the next one, and what the node says of it is stored."""
         if state not in self.numbers:
             self.numbers[state] = len(self.states)
             self.states.append(state)
@@ -114,7 +115,7 @@ class Automaton:
         return self.numbers[state]
 
     def pack(self, step: Step) -> dict[int, int]:
-        """What a step adds to each output channel."""
+        """What a step adds to each output channel, as a word."""
         bursts = dict.fromkeys(self.bursts, 0)
         for port, packet in step.sent:
             channel = self.output(port, packet)
@@ -123,12 +124,12 @@ class Automaton:
         return bursts
 
     def output(self, port: int, packet: bytes) -> int:
-        """The channel by which a packet leaves."""
+        """The number of the channel by which a packet leaves through a port."""
         of_slots = self.outputs[port]
         return of_slots[int(head_in(packet)["seq"]) % len(of_slots)]
 
     def outcome(self, channel: int, states: Words, packets: Words) -> Numbers:
-        """The outcomes, (states,), of `packets` that come by a channel to the node in `states`."""
+        """The numbers of the outcomes, (states,), when `packets[i]` comes by a channel to the node in `states[i]`."""
         table = self.table(channel)
         found = table[states, packets]
         if (found < 0).any():
@@ -148,7 +149,7 @@ class Automaton:
         return useless
 
     def table(self, channel: int) -> NDArray[np.int32]:
-        """`table[state, packet]`, -1 where it is not known yet."""
+        """The outcome's number by state and packet of a channel, (states, 256); -1 where it is not known yet."""
         table = self.tables.get(channel, np.full((0, 256), -1, np.int32))
         if len(table) < len(self.states):
             more = np.full((2 * len(self.states) - len(table), 256), -1, np.int32)
@@ -165,7 +166,7 @@ class Automaton:
             self.outcomes.append(outcome)
 
     def refresh(self) -> None:
-        """Make arrays of what the lists hold."""
+        """Make arrays of the lists of states and outcomes."""
         self.wrong = np.array([bool(complaint) for complaint in self.complaints])
         self.unfinished = np.array(self.lacks)
         self.awaiting = np.array(self.waits)

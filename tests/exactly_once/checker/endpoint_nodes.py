@@ -1,6 +1,6 @@
-"""Workers and PSs as automata: the classes that run on real sockets, one packet at a time, with their clock at rest.
+"""Workers and PSs as automata: the classes that run on real sockets, given one packet at a time, with a stopped clock.
 
-Their counts and times do not belong to their state.
+Their counts and times are not part of their state.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:
 
 
 class Stored:
-    """An object whose attributes make up a state: all but those that are `fixed`, and `counters`.
+    """An object whose attributes make up a state, except those that are `fixed` and the `counters`.
 
-    Counters are counts and times, which a state does not hold: before each step they are what they were at first.
+    Fixed attributes never change. Counters are counts and times: before each step they get their first values again.
     """
 
     def __init__(self, owner: object, *, fixed: Iterable[str] = (), counters: Sequence[str] = ()) -> None:
@@ -59,9 +59,10 @@ class Stored:
 
 
 class States:
-    """The states of several objects together, told apart by what their attributes hold.
+    """The states of several objects together, told apart by the content of their attributes.
 
-    Pickles cannot tell them apart: those of equal values differ where values share a part in one and not in the other.
+    The bytes of pickles cannot tell them apart: equal values have different pickles if parts of one value are the same
+    object and those of the other are not.
     """
 
     def __init__(self, stored: Sequence[Stored]) -> None:
@@ -93,17 +94,17 @@ def content(value: Any) -> bytes:
 
 
 PATIENT_TRIES = 3
-"""A fragment that a worker has sent so often goes to the PS directly when it times out again."""
+"""A worker that has sent a fragment this often sends it directly to the PS when it times out again."""
 NEVER = 1 << 40
-"""A fragment is sent again when so many others have overtaken it. As that never happens here, only a timeout makes a
-worker send again, and that may come at any time ("impatience")."""
+"""A worker sends a fragment again when this many others have overtaken it. That never happens here, so that only a
+timeout makes a worker send again, and with the fault "impatience" that may come at any time."""
 
 
 class WorkerNode(Node):
     """One worker, with what it sends for all of its jobs.
 
-    Its state is in `Workers`, in the parts that these are composed of, and in their memory. Of each part, FIXED are the
-    attributes that never change here.
+    Its state is in `Workers`, in the parts that these are composed of, and in their memory. FIXED names the attributes
+    of each part that never change here, COUNTERS those that get their first values again before each step.
     """
 
     FIXED: Mapping[str, tuple[str, ...]] = {
@@ -137,7 +138,7 @@ class WorkerNode(Node):
         self.progress, self.sendings = self.workers.progress, self.workers.sendings
         self.retransmission = self.workers.retransmission
         self.retransmission.gap[:] = NEVER
-        # Only where an aggregator may answer what is sent again does it matter how often that was.
+        # How often a fragment was sent matters only if an aggregator may answer a fragment that is sent again.
         answered = any(policy_of(tree.policy).keeps_sums for _, tree in setting.trees)
         self.tries_told_apart = PATIENT_TRIES if answered else 1
         for job in jobs:
@@ -172,7 +173,7 @@ class WorkerNode(Node):
 
     def snapshot(self) -> bytes:
         np.minimum(self.sendings.tries, self.tries_told_apart, out=self.sendings.tries)
-        self.workers.heads["ina"]["flags"] = 0  # they are written before a packet is sent again
+        self.workers.heads["ina"]["flags"] = 0  # a worker writes its flags before it sends a packet again
         return self.states.take()
 
     def restore(self, state: bytes) -> None:
@@ -189,14 +190,14 @@ class WorkerNode(Node):
         return set((self.workers.heads["ina"]["slot"][lacking] % self.slots).tolist())
 
     def mute(self, state: bytes) -> bool:
-        """Whether all is sent and no notice can come: sums fit into 32 bits, and no PS has a reason to ask."""
+        """Whether all is sent, and no notice can come, as sums fit into 32 bits and no PS has a reason to ask."""
         self.restore(state)
         return (
             self.fits and self.tries_told_apart == 1 and bool((self.progress.next == self.layout.streams.count).all())
         )
 
     def forgets(self, packet: bytes) -> bool:
-        """All but a notice by which a PS asks for a fragment, since that is sent even if its result is here."""
+        """True except for a notice by which a PS asks for a fragment: that is sent even if its result is here."""
         head = head_in(packet)
         return not (head["kind"] == Kind.NOTICE and head["flags"] & Flag.RETRANSMITTED)
 
@@ -212,7 +213,7 @@ class WorkerNode(Node):
 
 
 class ServerNode(Node):
-    """A PS, with all trees that end there."""
+    """A PS, with all trees whose root it is."""
 
     FIXED = ("layout", "members", "answer_heads", "hides", "start_seq", "at_once", "chosen", "later",
              "miscounts")  # fmt: skip
@@ -234,7 +235,7 @@ class ServerNode(Node):
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
         del port
-        self.servers.asked_at[:] = -np.inf  # time enough has passed since the last question
+        self.servers.asked_at[:] = -np.inf  # as if enough time had passed since the PS last asked
         self.servers.receive(arrived(self.layout, self.host, packet), 0.0)
         outgoing = self.servers.due()
         sent = frames_of(outgoing)
@@ -249,7 +250,7 @@ class ServerNode(Node):
         self.states.restore(state)
 
     def forgets(self, packet: bytes) -> bool:
-        """All but what was sent again, since that is answered as soon as the sum is complete."""
+        """True except for a packet that was sent again: the PS answers it as soon as the sum is complete."""
         return not head_in(packet)["flags"] & Flag.RETRANSMITTED
 
     def wrong(self, state: bytes) -> str:
@@ -257,9 +258,6 @@ class ServerNode(Node):
         for row in np.flatnonzero(self.servers.done & (self.servers.sums != self.expected).any(axis=1)):
             return wrong_sum(self.host, int(row), self.servers.sums[row], self.expected[row])
         return ""
-
-
-# ---- what they send, receive and must find -----------------------------------------------------
 
 
 def layout_of(setting: Setting) -> StreamLayout:

@@ -1,4 +1,4 @@
-"""What may happen in a network: packets arrive, workers lose patience, and faults, by their kind."""
+"""The events of a network: packets arrive, workers time out, and faults of several kinds happen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Act(Enum):
-    """What may happen; the values are the words of a story."""
+    """What may happen. The values are the words in which a story tells it."""
 
     ARRIVE = "arrives"
     LATE = "arrives late"
@@ -41,8 +41,8 @@ OF_LATE = (Act.LATE, Act.LATE_DUPLICATE)
 class Event(NamedTuple):
     """An act, and where it happens.
 
-    `at` is the number of a channel; for late packets it is the position in their word, for a wipe or a restart the
-    node's position, and for the end of all patience the slot.
+    `at` is the number of a channel. For late packets it is the position in their word, for a wipe or a restart the
+    node's position among all nodes, and for `EXPIRE` the slot.
     """
 
     act: Act

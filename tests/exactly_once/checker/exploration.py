@@ -1,8 +1,9 @@
-"""Visits all states of a network that so many faults can lead to, and looks for those that must not be.
+"""Visits all states to which up to a number of faults can lead a network, and looks for states that must not be.
 
-These are states with a wrong sum, states from which nothing leads on, and states in which nobody learns anything.
-States are visited in the order of the number of faults that lead to them, and then of the number of events, so that
-what is found first took the fewest faults. A state is visited once.
+These are states with a wrong sum, states from which nothing leads on, states in which no worker has learned a sum for
+several rounds of timeouts, and, without faults, states after a timeout. States are visited in the order of the number
+of faults that lead to them, and then of the number of events, so that what is found first took the fewest faults. A
+state is visited once.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ CHUNK = 1 << 17
 
 @dataclass
 class Layer:
-    """What was visited with so many faults and no fewer.
+    """Counts of the states that this number of faults leads to, and no smaller one.
 
-    `depth`: the most events after the last fault. `rounds`: the most rounds of timeouts in which nobody learned a sum.
+    `depth`: the most events after the last fault. `rounds`: the most rounds of timeouts in which no worker learned a
+    sum.
     """
 
     faults: int
@@ -46,7 +48,7 @@ class Found:
 
 
 class Exploration:
-    """A visit of the states of a space."""
+    """An exploration of the states of a space."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -72,7 +74,7 @@ class Exploration:
     def visit(self, layer: Layer, frontier: list[Batch], *, last: bool) -> list[Batch]:
         """Visit all states that the frontier leads to without a fault; returns those that one fault more leads to."""
         faulty: list[Batch] = []
-        known = Seen()  # what `faulty` has
+        known = Seen()  # the fingerprints of the states in `faulty`
         while frontier and not self.found:
             following: list[Batch] = []
             for batch in frontier:
@@ -118,7 +120,7 @@ class Exploration:
             self.found = Found("a dead end", self.events_to(int(numbers[np.flatnonzero(dead)[0]])))
 
     def check_progress(self, states: States, numbers: NDArray[np.int64], layer: Layer) -> None:
-        """Note a state in which nobody learns anything, or, without faults, in which somebody timed out."""
+        """Note a state in which no worker learns a sum any more or, without faults, in which one has timed out."""
         stuck = self.space.stuck(states)
         for slot in range(self.space.setting.slots):
             layer.rounds = max(layer.rounds, int(self.space.rounds_of(states, slot).max(initial=0)))
@@ -129,7 +131,7 @@ class Exploration:
             self.found = Found(what, self.events_to(int(numbers[np.flatnonzero(stuck)[0]])))
 
     def events_to(self, number: int) -> list[Event]:
-        """The events that lead to the state of a number."""
+        """The events that lead from the first state to the state with this number."""
         return [self.space.events[event] for event in self.history.events_to(number)]
 
 

@@ -1,4 +1,4 @@
-"""A network of nodes that run on and are never put back into a state, to compare the tables with."""
+"""A network of nodes that are never put back into a state, with which the tables are compared."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Successors(NamedTuple):
 
 
 def successors(space: Space, states: States, *, faults: bool) -> Iterator[Successors]:
-    """For each event, what it makes of those states in which it may happen and has to be tried."""
+    """For each event, the successors of those states in which it may happen and has to be tried."""
     chosen_place, chosen_slot = space.chosen(states)
     for event in space.events:
         if event.act not in FAULTS or faults:
@@ -44,7 +44,7 @@ def successors(space: Space, states: States, *, faults: bool) -> Iterator[Succes
 
 
 def where_possible(space: Space, event: Event, states: States) -> tuple[BoolArray, Numbers | int, Numbers | int]:
-    """In which states an event may happen, (states,), and at which place and in which slot; -1 is none or all."""
+    """In which states an event may happen, (states,), and its place and slot; -1 if it belongs to no single one."""
     at = event.at
     if event.act is Act.EXPIRE:
         return space.silent(states, at) & space.someone_waits(states, at), -1, at
@@ -69,9 +69,6 @@ def happen(space: Space, event: Event, states: States) -> BoolArray:
     if states[space.late].any():
         forget_useless(space, states)
     return wrong
-
-
-# ---- packets -----------------------------------------------------------------------------------
 
 
 def arrive(space: Space, channel: int, states: States) -> BoolArray:
@@ -103,9 +100,6 @@ def delay(space: Space, channel: int, states: States) -> BoolArray:
 def hold_back(space: Space, channel: int, states: States) -> None:
     """Add the oldest packet of a channel, which stays there, to those that are held back."""
     states[space.late] = with_entry(states[space.late], channel, states[channel] & FIRST)
-
-
-# ---- late packets ------------------------------------------------------------------------------
 
 
 def arrive_late(space: Space, position: int, states: States) -> BoolArray:
@@ -145,9 +139,6 @@ def forget_useless(space: Space, states: States) -> None:
     states[space.late] = words_of(entries)
 
 
-# ---- patience and switches ---------------------------------------------------------------------
-
-
 def hurry(space: Space, clock: int, states: States) -> BoolArray:
     """A worker times out in a slot, and sends again what it waits for there."""
     timeout = space.channels[clock].number(TIMEOUT)
@@ -164,13 +155,13 @@ def expire(space: Space, slot: int, states: States) -> BoolArray:
 
 
 def forget_all(space: Space, node: int, states: States) -> BoolArray:
-    """A switch, which keeps its entries, or a PS is as it was at first."""
+    """Put a PS, or a switch with its entries, back into its first state."""
     states[space.node_word[space.names[node]]] = 0
     return np.zeros(states.shape[1], np.bool_)
 
 
 def in_some(mask: BoolArray, states: States, change: Callable[[States], BoolArray]) -> BoolArray:
-    """Let something happen in the states under a mask; returns what a `Happening` does, for all states."""
+    """Apply `change` to the states under a mask; returns what a `Happening` does, for all states."""
     wrong = np.zeros(len(mask), np.bool_)
     some = states[:, mask]
     wrong[mask] = change(some)

@@ -19,8 +19,8 @@ from switch.program.program import Program
 from traffic.wire.packet_format import Event
 
 TIMEOUT = b"timeout"
-"""What comes to a worker in place of a packet when it has waited long enough for the fragment of a slot; the slot's
-number stands in place of the input port's."""
+"""What a worker is given instead of a packet when it has waited long enough for the fragment of a slot. The number of
+the slot is given instead of that of an input port."""
 
 Sent = tuple[int, bytes]
 """Output port and packet."""
@@ -102,7 +102,8 @@ class SwitchNode(Node):
         self.switch.install(setting.entries[name])
         state = self.switch.state
         self.slots = state.layout.view(state.memory, f"rows_{program.register(SLOT_BITMAP).size}")
-        self.packed = np.dtype([(field, self.slots.dtype[field]) for field in self.slots.dtype.names or ()])  # no gaps
+        # The same fields without padding between them.
+        self.packed = np.dtype([(field, self.slots.dtype[field]) for field in self.slots.dtype.names or ()])
         self.used = slots_of(setting, name)
         self.remembers = setting.remembers
 
@@ -130,6 +131,6 @@ class SwitchNode(Node):
 
 
 def slots_of(setting: Setting, switch: str) -> list[int]:
-    """The slots of a switch that the plan uses."""
+    """The slots of a switch that the plan uses, as indices of the switch's registers."""
     used = [each for _, tree in setting.trees for each in tree.aggregators if each.switch == switch]
     return sorted({512 * each.pipeline + each.first_slot + slot for each in used for slot in range(each.slots)})

@@ -8,13 +8,12 @@ If all channels into a place have a packet, it is enough to go on with what may 
 changes that, and it changes nothing elsewhere (a persistent set). An empty channel may be ignored if it is dry: if it
 stays empty until nothing is on its way anywhere, because all who could send by it have sent all that they have. Other
 empty channels may still get a packet that comes first, so then everything that may happen anywhere is tried. Every
-circle of states passes a moment in which nothing is on its way, and there everything is tried, so no event is put off
-for ever.
+cycle of states has a state in which nothing is on its way. There everything is tried, so no event is put off for ever.
 
-Once all workers have sent all fragments, slots have nothing to do with one another any more, and are gone through one
-after the other. Packets that were held back and that their endpoint has no use for any more are forgotten.
+Once all workers have sent all fragments, slots no longer depend on one another, and are explored one after the other.
+Packets that were held back and that their endpoint has no use for any more are forgotten.
 
-All of this rests on what nodes do. The functions `check_...` hold it against the nodes' tables.
+All of this rests on how nodes behave. The functions `check_...` check that behaviour in the nodes' tables.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def chosen_places(places: Sequence[Place], filled: BoolArray, dry: BoolArray) ->
 
 
 class Upwards:
-    """The channels towards the root, and `before` each the channels whose packets may lead to a packet in it."""
+    """The channels towards the root. `before[channel]` are the channels whose packets may lead to a packet in it."""
 
     def __init__(self, channels: Sequence[Channel], links: Iterable[int], places: Sequence[Place]) -> None:
         from_above = {number for place in places if place.from_above for number in place.channels}
@@ -168,7 +167,7 @@ def check_useless(node: Automaton, channel: int, packet: int, states: set[int], 
         return bool(node.useless(channel, np.array([state], np.uint64), np.array([packet], np.uint64))[0])
 
     reached = list(filter(useless, states))
-    for state in reached:  # grows while it is walked
+    for state in reached:  # the loop adds to the list
         for after in {after for before, after in edges if before == state} - set(reached):
             assert useless(after), f"{node.name} forgot packet {packet} of channel {channel}, which would have mattered"
             reached.append(after)

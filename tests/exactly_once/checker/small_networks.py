@@ -40,9 +40,9 @@ LARGE = 1 << 30
 
 @dataclass(frozen=True)
 class Contributions:
-    """What workers contribute: each fragment of each job is zero except in one value, which no other fragment uses.
+    """What workers contribute: each fragment of each job is zero except for one value, at a position of its own.
 
-    So it shows when different fragments are mixed. `last`: what each worker has in the last value of every fragment.
+    So a sum shows if different fragments are mixed. `last` is the last value of every fragment of each worker.
     """
 
     last: int = 0
@@ -78,7 +78,7 @@ class Setting:
 
     @property
     def slots(self) -> int:
-        """How many slots each aggregator has that do not depend on each other; fragment i is in slot i modulo that."""
+        """How many slots of each aggregator do not depend on each other. Fragment i uses slot i modulo this number."""
         return 1 if self.in_order else min(tree.slots or 1 for _, tree in self.trees)
 
     @property
@@ -151,17 +151,17 @@ def setting(
 
 
 def remembering(forgetful: Setting) -> Setting:
-    """The setting of a policy whose slots keep finished sums, with which switches may answer."""
+    """The setting, marked as one of a policy whose slots keep finished sums, with which switches may answer."""
     return replace(forgetful, remembers=True, both_ways=forgetful.plan.shards[0].trees[0].in_network_root)
 
 
 def again(once: Setting) -> Setting:
-    """The setting of more fragments than slots, so that the sum that a slot keeps gives way to another."""
+    """The setting, marked as one of more fragments than slots: the next sum replaces the one that a slot keeps."""
     return replace(once, in_order=True)
 
 
 def sharing(apart: Setting) -> Setting:
-    """The setting of a policy with which trees share slots; a slot may be freed when a result passes."""
+    """The setting, marked as one of a policy under which trees share slots, and results that pass may free a slot."""
     return replace(apart, collides=True, both_ways=policy_of(apart.trees[0][1].policy).until_result)
 
 
@@ -174,7 +174,7 @@ def with_shared_slots(apart: Setting) -> Setting:
 
 
 def in_first_slot(entry: TableEntry) -> TableEntry:
-    """An entry with which its tree's slots begin at slot 0."""
+    """The entry, changed so that its tree's slots begin at slot 0."""
     if entry.action != AGGREGATE:
         return entry
     child, full, _, *rest = entry.params

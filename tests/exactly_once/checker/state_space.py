@@ -32,7 +32,7 @@ PATIENCE = 6
 
 
 class Space:
-    """All states of one setting, with faults of some kinds. `ordered=False` tries every order of events."""
+    """The state space of one setting with faults of these kinds. `ordered=False` tries every order of events."""
 
     def __init__(
         self, program: Program, setting: Setting, kinds: Iterable[str] = NETWORK_FAULTS, *, ordered: bool = True

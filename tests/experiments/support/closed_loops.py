@@ -6,4 +6,4 @@ from traffic.endpoints.worker_options import WorkerOptions
 from traffic.runs.closed_loop import ReliableOptions
 
 NEVER_AGAIN = ReliableOptions(WorkerOptions(min_timeout_s=9.0, first_timeout_s=9.0, max_timeout_s=9.0), stall_s=30.0)
-"""However busy the machine, nobody takes a packet for lost that is only late."""
+"""Timeouts of 9 s, so that on a busy machine no worker takes a late packet for a lost one."""

@@ -1,4 +1,4 @@
-"""Runs the `inakit` command as a person would, and tells what it left behind."""
+"""Runs the `inakit` command as a user would, and checks that it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ import experiments.emulate.emulate
 from experiments.cli.main import main
 arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
 try:
-    main()  # loads what is loaded late, which nobody else may be allowed to read
+    main()  # loads modules that another user may not be allowed to read later
 except SystemExit:
     sys.argv[1:] = arguments
 os.setuid(65534)
@@ -39,7 +39,7 @@ PROCESSES.set_forkserver_preload(["pytest", "experiments.cli.app", "experiments.
 
 @dataclass(frozen=True)
 class Answer:
-    """What the command said, and its exit code."""
+    """The exit code of the command, and what it printed."""
 
     code: int
     output: str
@@ -58,7 +58,7 @@ def inakit(*arguments: str, at: Path, environment: dict[str, str] | None = None,
         process.start()
         process.join(TIMEOUT_S)
         if process.exitcode is None:
-            process.terminate()  # and it takes its network down, which would be in the way of the tests that follow
+            process.terminate()  # then it takes its network down, which would disturb the tests that follow
             process.join(PATIENCE_S)
             process.kill()
             raise TimeoutError(f"{arguments}: not over after {TIMEOUT_S} s: {error.read_text()}")
@@ -94,19 +94,19 @@ def become_command(
 
 
 def interfaces() -> set[str]:
-    """Names of the interfaces in this namespace, but for those of other runs that are under way."""
+    """The names of the interfaces in this namespace, except those of runs that are under way."""
     names = {path.name for path in Path("/sys/class/net").iterdir()}
     return {name for name in names if name.split("-")[0] not in runs(alive=True)}
 
 
 def children() -> set[int]:
-    """This process's descendants that live."""
+    """The process ids of this process's descendants that are alive."""
     alive = psutil.Process().children(recursive=True)
     return {child.pid for child in alive if child.status() != psutil.STATUS_ZOMBIE}
 
 
 def runs(*, alive: bool = False) -> set[str]:
-    """The ledgers of runs whose process is gone, or whose process lives."""
+    """The ids of the runs that have a ledger and whose process is gone or, with `alive`, lives."""
     owners = {path.parent.name: int(path.read_text().split()[0]) for path in Path("/run/inakit").glob("*/owner")}
     return {run for run, owner in owners.items() if psutil.pid_exists(owner) == alive}
 
@@ -114,7 +114,7 @@ def runs(*, alive: bool = False) -> set[str]:
 @contextmanager
 def nothing_left(at: Path | None = None) -> Iterator[None]:
     """Fails unless the block leaves interfaces, processes, ledgers and, if given, the folder as they were."""
-    forkserver.ensure_running()  # it stays
+    forkserver.ensure_running()  # the fork server runs on after the block
     before = state(at)
     yield
     changed = {kind: after ^ before[kind] for kind, after in state(at).items() if after != before[kind]}

@@ -1,4 +1,4 @@
-"""The planner of planner/README.md as a planner of one's own, in this process."""
+"""The planner of planner/README.md, registered in this process as one that a user has added."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A stand-in for BMv2 where it is not installed: the embedded switch, made to take as long for a packet as BMv2 does.
 
-It is BMv2 in the registry, so that whatever chooses, probes, judges or ends a run by what a slow target carries is
-tested on every machine.
+It takes BMv2's place in the registry, so that the code that chooses, probes, judges or ends a run by what a slow target
+carries is tested on every machine.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from switch.running_switch import PROGRAM
 from switch.targets import TARGETS, Target, missing_for_fast
 
 PACKETS_PER_S = 20_000
-"""About what `simple_switch` sums on one processor."""
+"""About as many packets per second as `simple_switch` sums on one processor."""
 TURNS, LOOKS = 500, 8
-"""The most looks at the clock for a packet, so many at a time: the kernel's verifier counts instructions and jumps."""
+"""The most turns of the waiting loop, and looks at the clock per turn: the kernel limits instructions and jumps."""
 SPIN = """
 static INLINE int after_a_while(PACKET *packet, u32 port) {{
     u64 end = clock_ns() + {nanoseconds};
@@ -38,14 +38,14 @@ PYTHONPATH = f"{Path(__file__).parent}:{Path(__file__).resolve().parents[3]}"
 
 
 class SlowSwitch(FastSwitch):
-    """Carries no more than `PACKETS_PER_S`, all switches on a processor together."""
+    """An embedded switch that waits before each packet: all switches on a processor carry at most `PACKETS_PER_S`."""
 
     def __init__(self, name: str, **params: Any) -> None:
         super().__init__(name, **params)
         self._path: Path = params.get("program", PROGRAM)
 
     def start(self, controllers: Any = None) -> None:  # noqa: ARG002
-        """As the embedded switch does, with a slower program."""
+        """Start as the embedded switch does, with the slowed program."""
         self._kernel = KernelSwitch(slowed(self._path), self.name, self._cpu)
         for port in self.fabric_switch.ports:
             if port in self.intfs:
@@ -62,5 +62,5 @@ def slowed(path: Path) -> Compiled:
 
 
 def register() -> None:
-    """Take BMv2's place."""
+    """Register this switch in the place of BMv2."""
     TARGETS["bmv2"] = Target("bmv2", "slow_switch:SlowSwitch", TARGETS["fast"].view, missing_for_fast)

@@ -1,4 +1,4 @@
-"""Runs of `inakit emulate`, and such as mean something also on a machine that is busy at times."""
+"""Runs `inakit emulate`, and repeats a run that a busy machine has spoiled."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pytest
 from command import Answer, inakit, nothing_left
 
 TRIES = 3
-"""A busy machine makes a run OVERLOADED, which is no failure of the kit: it is tried again."""
+"""How often a run is tried. A busy machine makes a run OVERLOADED, which is no failure of the kit."""
 
 
 def emulate(at: Path, *arguments: str) -> tuple[Answer, dict[str, Any]]:
-    """A run, and its `run.json`."""
+    """Run the command, and return its answer and its `run.json`."""
     with nothing_left():
         answer = inakit("emulate", "--keep-going", "--results", str(at), *arguments, at=at)
     return answer, json.loads((at / "latest" / "run.json").read_text())
 
 
 def valid_run(at: Path, *arguments: str) -> dict[str, Any]:
-    """A run whose figures mean something; skips where the machine is too busy for one."""
+    """The `run.json` of a VALID run. Skips the test if the machine is too busy for one."""
     for _ in range(TRIES):
         answer, run = emulate(at, *arguments)
         assert answer.code == (0 if run["verdict"] == "VALID" else 1), answer

@@ -9,11 +9,11 @@ import pytest
 from planner_cases import FRAGMENT, first_is_server, job, single
 
 from planner.core.evaluate import SwitchAggregation, evaluate
+from planner.core.fragment_ranges import fragment_ranges, split
 from planner.core.loads import equal_rate_bps
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import FragmentFormat, Problem
-from planner.core.shares import fragment_ranges, split
 from planner.core.slots import assign_slots
 from planner.registry import METHODS
 from planner.trees.from_paths import plan_from_paths

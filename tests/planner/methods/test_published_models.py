@@ -13,8 +13,8 @@ from planner_cases import FRAGMENT, job
 from planner.core.problem import Problem
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from planner.methods.aro.variants import LiteralOptions
-from planner.methods.atro import fast
 from planner.methods.atro import model as literal
+from planner.methods.atro import optimum
 from planner.methods.atro.cluster import Cluster
 from planner.registry import METHODS
 from topo.errors import SolverError
@@ -84,7 +84,7 @@ def best_plan(problem: Problem) -> float:
 LARGE: dict[str, tuple[Solve, Callable[[], float]]] = {
     name: (partial(aro, problem, "aro-raw"), partial(best_plan, problem))
     for name, problem in {"SJST": crowded(fat_tree(8), 1, 1), "SJMT": crowded(leaf_spine(8, 8, 8), 1, 2)}.items()
-} | {"ATRO": (partial(atro, Cluster(3, 6, 5, 16)), lambda: 1 / fast.optimise(Cluster(3, 6, 5, 16))[0].most_flows)}
+} | {"ATRO": (partial(atro, Cluster(3, 6, 5, 16)), lambda: 1 / optimum.optimise(Cluster(3, 6, 5, 16))[0].most_flows)}
 """Models that one second does not settle, with their optimum by the fast methods."""
 
 

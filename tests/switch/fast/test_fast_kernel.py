@@ -18,7 +18,8 @@ from veth_wires import Wires, in_kernel, remove
 
 from switch.entries import SwitchEntries
 from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel_switch import KernelSwitch, compile_program, steer
+from switch.fast.load.kernel_switch import KernelSwitch, compile_program
+from switch.fast.load.switch_cpu import steer
 from switch.program.read import read_program
 from switch.targets import choose_target
 from topo.errors import InputError, MachineError, RunError

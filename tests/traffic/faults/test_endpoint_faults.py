@@ -12,7 +12,7 @@ from traffic_cases import one_job, ports_of
 
 from planner.core.problem import FragmentFormat, Job, Problem
 from topo.fabric.generators import named_fabric
-from traffic.endpoints.heads import gradient_heads
+from traffic.endpoints.packet_heads import gradient_heads
 from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import lay_out
 from traffic.faults.endpoint_faults import SLOWEST, FaultyPorts, Stragglers
@@ -104,9 +104,6 @@ def test_only_what_was_sent_is_sent_twice() -> None:
     assert inner.sent == [(0, 100), (0, 101), (0, 102)] * 2
 
 
-# ---- stragglers --------------------------------------------------------------------------------
-
-
 def problem(workers: int) -> Problem:
     fabric = named_fabric("leafspine", leaves=8, spines=2, hosts_per_leaf=64)
     hosts = [host.name for host in fabric.hosts]
@@ -132,9 +129,6 @@ def test_shares_are_normally_distributed_and_cut_off() -> None:
 def test_the_seed_decides() -> None:
     assert (shares(spread=0.2, seed=1) == shares(spread=0.2, seed=1)).all()
     assert (shares(spread=0.2, seed=1) != shares(spread=0.2, seed=2)).any()
-
-
-# ---- servers -----------------------------------------------------------------------------------
 
 
 def test_a_server_that_restarts_forgets_its_own_sums_and_answers() -> None:

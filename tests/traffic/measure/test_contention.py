@@ -71,8 +71,6 @@ def test_a_quota_and_a_hypervisor_are_others(what: str) -> None:
     assert (cause.invariant, cause.by_others) == (Invariant.PROCESSORS, True)
 
 
-# ---- kernels that do not tell of waiting ---------------------------------------------------------
-
 UNTOLD = replace(RIGHT, endpoints=None, switches=None, free=0.0)
 NO_TIME_LEFT = (
     "the processors had no time left, and this kernel does not tell who waited: 1.0% at worst idle or with work of a "
@@ -92,9 +90,6 @@ def test_without_schedstat_pressure_can_acquit() -> None:
 def test_without_schedstat_and_pressure_idle_time_decides() -> None:
     assert texts(replace(UNTOLD, somebody_waited=None, spare=0.3)) == []
     assert texts(replace(UNTOLD, somebody_waited=None, spare=0.01)) == [NO_TIME_LEFT]
-
-
-# ---- who was to blame ----------------------------------------------------------------------------
 
 
 def accused(*seconds: Second) -> list[Cause]:
@@ -132,9 +127,6 @@ def test_little_work_is_not_named() -> None:
 def test_what_cannot_be_seen_is_said_so() -> None:
     (cause,) = accused(replace(RIGHT, endpoints=0.5, others=(Consumer(UNSEEN, 0, 0.5, low=False),)))
     assert cause.text.startswith("processes that cannot be seen from here (of other containers, or very short ones)")
-
-
-# ---- while a run goes on -------------------------------------------------------------------------
 
 
 def so_far(*seconds: Second, elapsed_s: float = 4.0, planned_s: float | None = None) -> list[Invariant]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.core.plan import ROOT_LABEL, Aggregator
-from traffic.endpoints.heads import RESULTS_IPV4
+from traffic.endpoints.packet_heads import RESULTS_IPV4
 from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import IntArray, Outgoing, Packets

@@ -38,9 +38,6 @@ def train(task: TrainingTask, faults: Faults = Faults(), servers: int = 1) -> tu
     return learner, loop.run(lambda _: None)
 
 
-# ---- one process -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("faults", "servers"), [(Faults(), 1), (Faults(lose=0.02, repeat=0.05, seed=3), 2)])
 def test_training_through_a_network_is_training_in_one_process(faults: Faults, servers: int) -> None:
     task = TrainingTask(SMALL, 4)
@@ -83,9 +80,6 @@ def test_rounding_does_not_show_in_the_losses() -> None:
     assert rounded.losses == pytest.approx(floats.losses, rel=1e-5)
 
 
-# ---- fixed point -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("workers", [1, 3, 15, 64])
 @pytest.mark.parametrize("clip", [0.01, 1.0, 7.3])
 def test_no_sum_leaves_32_bits_and_none_is_off_by_more_than_the_bound(workers: int, clip: float) -> None:
@@ -103,9 +97,6 @@ def test_no_sum_leaves_32_bits_and_none_is_off_by_more_than_the_bound(workers: i
 def test_training_that_diverges_says_so(value: float) -> None:
     with pytest.raises(InputError, match="smaller learning rate"):
         FixedPoint.clipping_at(1.0, 2).round(np.array([0.0, value]))
-
-
-# ---- model and data ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sizes", [(144, 10), (144, 7, 10), (144, 7, 5, 10)])

@@ -44,7 +44,7 @@ def test_rates_are_those_of_the_plans(network: str, tmp_path: Path) -> None:
 
 
 def test_the_trap_is_one_in_the_model() -> None:
-    """4/5 of a link's rate for those who mind pipelines, 1/3 for others, who expect all of it."""
+    """A plan that respects pipelines has 4/5 of a link's rate; one that ignores them has 1/3, and expects all."""
     problem, plans = NETWORKS[TRAP].plans(QUICK_GRADIENT_BYTES)
     rows = [
         RateRow(TRAP, name, plan.shards[0].rate_bps, plan.shards[0].rate_bps, True, "VALID")

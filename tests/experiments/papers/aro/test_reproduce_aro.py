@@ -1,4 +1,4 @@
-"""ARO's figures in the small: their settings, that they go on after an interruption, and that statements are judged."""
+"""ARO's figures on small networks: their settings, going on after an interruption, and the judging of statements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def printed(console: Console) -> str:
 
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Networks and time limits for tests; what is drawn and said stays the same."""
+    """Make networks and time limits small; what the figures draw and print stays the same."""
     from experiments.papers.aro import effectiveness as aro  # noqa: PLC0415
 
     for module, name in [
@@ -84,7 +84,7 @@ def test_tasks_have_servers_under_leaves_of_their_own_and_jobs_workers_of_their_
 
 
 class Counted:
-    """Measures by seed, and remembers which; breaks at `breaks_at`."""
+    """A measurement with made-up results, which records its seeds and is interrupted at the seed `breaks_at`."""
 
     def __init__(self, breaks_at: int | None = None) -> None:
         self.seeds: list[int] = []
@@ -130,7 +130,7 @@ def test_one_tasks_rate_is_rounded_down_to_a_level() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_fast_prunings_are_those_of_the_published_model(seed: int) -> None:
-    """APP leaves the same network to both; SRO may keep others of several optimal sets of aggregators."""
+    """With APP both plan on the same network. With SRO each may keep another optimal set of aggregators."""
     problem = LITTLE.problem(seed)
     (task,) = tasks_of(problem)
     assert recognise(problem.fabric, task) is not None

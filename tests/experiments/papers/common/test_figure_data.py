@@ -1,4 +1,4 @@
-"""Every figure of every paper leaves a CSV of exactly what it draws; sweeps are made up, drawing is real."""
+"""Every figure of every paper writes a CSV of exactly what it draws. Results are made up; the drawing is real."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure 
 
 @pytest.fixture
 def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
-    """Sweeps are made up; what is drawn is kept."""
+    """Make up the results of sweeps, and keep every drawn figure with its panels."""
     for module in SWEEPING:
         monkeypatch.setattr(module, "sweep", made_up_sweep)
     monkeypatch.setattr(inart_lp, "large_problem", lambda *_: drawn_problem(SETTINGS["homogeneous"], 6, 0))
@@ -46,7 +46,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
 
 
 def digits(value: object) -> float:
-    """Nine digits, which is what is compared."""
+    """A value rounded to the nine digits that are compared."""
     return float(f"{float(str(value)):.9g}")
 
 
@@ -55,7 +55,7 @@ def values(line: Line2D) -> list[float]:
 
 
 def heights(axes: Axes) -> Counter[float]:
-    """The values that lines, bars and violins show, without intervals, plans and the paper's."""
+    """The measured values that lines, bars and violins show: no intervals, no planned values, none of the paper's."""
     asides = {panel_kinds.PAPER, panel_kinds.INTERVAL_ID, panel_kinds.CUT_OFF, panel_kinds.PLANNED}
     lines = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() not in asides]
     bars = [bar for container in axes.containers for bar in container if isinstance(bar, Rectangle)]
@@ -78,7 +78,7 @@ def intervals(axes: Axes) -> Counter[tuple[float, ...]]:
 
 
 def plans(axes: Axes) -> Counter[float]:
-    """What plans promise."""
+    """The planned values."""
     found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == panel_kinds.PLANNED]
     return Counter(values(line)[0] for line in found)
 

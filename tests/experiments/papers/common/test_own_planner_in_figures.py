@@ -1,4 +1,4 @@
-"""A planner of one's own is in every figure that compares planners, and its rates are its own."""
+"""A planner that a user adds is in every figure that compares planners, with the rates of its own plans."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def racks_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(figure: str, at: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], str]:
-    """The methods in a figure's CSV files, and what it prints, with a sweep that is made up."""
+    """Run a figure with a made-up sweep; the methods in its CSV files, and what it prints."""
     for module in SWEEPING:
         monkeypatch.setattr(module, "sweep", made_up_sweep)
     paper, name = figure.split()
@@ -93,9 +93,6 @@ def test_its_results_are_of_its_own_plans() -> None:
     assert 0 < float(inart.measure(trials["inart"])["rate_bps"]) <= 4 * 20e6
 
 
-# ---- why racks-in-turn has RANDOM's rate in ARO's figures ----------------------------------------
-
-
 def rates_bps(setting: AroSetting, seed: int) -> dict[str, float]:
     return {name: float(measure(setting.trial(scheme=name, seed=seed))["least_bps"]) for name in ("RANDOM", NAME)}
 
@@ -111,10 +108,10 @@ def spines(found: Plan) -> set[str]:
 
 @pytest.mark.parametrize("setting", [SJST, replace(SJST, workers=400), replace(SJST, share=0.7)], ids=str)
 def test_it_has_randoms_rate_where_the_fullest_common_leaf_decides(setting: AroSetting) -> None:
-    """Both send all of a rack over one link of its leaf, unsummed if the leaf is a common switch.
+    """Both planners send all gradients of a rack over one link of its leaf, unsummed if the leaf is a common switch.
 
-    The fullest one's link is the bottleneck of either plan, though RANDOM takes one spine and racks-in-turn nearly all.
-    Section IV-B says so of RANDOM, on Figure 8b.
+    That link of the fullest such leaf is the bottleneck of either plan, though RANDOM uses one spine and racks-in-turn
+    nearly all spines. ARO says so of RANDOM in Section IV-B, on Figure 8b.
     """
     for seed in range(4):
         problem = setting.problem(seed)

@@ -1,4 +1,4 @@
-"""What holds and what differs: orders of curves, and GOAT's Figure 4 with the values that were measured."""
+"""Statements that hold or differ: orders of curves, and GOAT's Figures 4, 8 and 9 with values that were measured."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MEASURED: dict[str, dict[str, float]] = {
     "fig8": {"goat": 0.556, "esa": 1.69, "atp": 1.23, "geryon": 1.98},
     "fig9": {"goat": 45.2, "esa": 478, "atp": 434, "geryon": 715},
 }
-"""Our values in the notes on GOAT, at the place for which the text gives any."""
+"""Our values in the notes on GOAT, at the place for which the paper's text gives values."""
 DIFFERS = {"fig4": "ESA above ATP", "fig8": "ATP above ESA", "fig9": "ATP above ESA"}
 
 
@@ -82,9 +82,6 @@ def test_goats_figures_print_their_orders(name: str, tmp_path: Path) -> None:
     esa = next(line for line in shown.splitlines() if "ESA above ATP" in line or "ATP above ESA" in line)
     assert "differs" in esa
     assert "holds" in next(line for line in shown.splitlines() if "everywhere: GOAT is" in line)
-
-
-# ---- intervals -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

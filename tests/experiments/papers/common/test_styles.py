@@ -18,7 +18,7 @@ from experiments.papers.common.panels import LINES, Panel
 from experiments.papers.inart.setting import compared as inart_compared
 from topo.errors import InputError
 
-# Machado, Oliveira and Fernandes (2009), severity 1, in linear RGB.
+# How kinds of colour blindness change linear RGB: Machado, Oliveira and Fernandes (2009), severity 1.
 SIGHT = {
     "all colours": np.eye(3),
     "deuteranopia": np.array(
@@ -32,9 +32,9 @@ SIGHT = {
     ),
 }
 LEAST_DISTANCE = {"all colours": 40.0, "deuteranopia": 20.0, "protanopia": 20.0, "tritanopia": 17.0}
-"""In CIE Lab (1976), where 2.3 is what an eye just tells apart."""
+"""The least distance of two colours in CIE Lab (1976), where an eye just tells apart a distance of 2.3."""
 LEAST_LIGHTNESS = 6.0
-"""Of 100: what tells two colours apart in greyscale."""
+"""The least difference in lightness, of 100, that tells two colours apart in greyscale."""
 TO_XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
 )

@@ -1,4 +1,4 @@
-"""Sweeps over seeds go on where they were interrupted; ATRO's figures are sweeps."""
+"""Sweeps over seeds go on where they were interrupted; and figures of ATRO, which are sweeps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def silent() -> Console:
 
 
 class Doubling:
-    """Measures twice the seed, and remembers which; breaks at `breaks_at`."""
+    """A measurement whose result is twice the seed. It records its seeds, and is interrupted at seed `breaks_at`."""
 
     def __init__(self, breaks_at: int | None = None) -> None:
         self.measured: list[int] = []

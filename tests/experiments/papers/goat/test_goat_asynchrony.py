@@ -1,4 +1,4 @@
-"""GOAT's Figure 13 by real packets: planned as the paper says, and in the small what it claims."""
+"""GOAT's Figure 13 with real packets: plans are the paper's, and a few short runs show what the paper claims."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_figure_has_a_panel_for_windows_where_there_are_several() -> None:
 
 @pytest.mark.parametrize(("policy", "transfers"), [("atp", 11), ("esa", 11), ("shadow-copy", 11), ("goat", 14.375)])
 def test_plans_by_policy(policy: str, transfers: float) -> None:
-    """Without spread: 8 + 2 + 1 links where every switch sums; for GOAT 14 by s1 or s2, and 17 by s3 for an eighth."""
+    """Transfers per fragment: 8 + 2 + 1 if every switch sums; with GOAT 14 by s1 or s2, and 17 by s3 (an eighth)."""
     from experiments.papers.goat.asynchrony_runs import FRAGMENTS, PLANS, testbed  # noqa: PLC0415, needs Mininet
 
     problem = testbed()
@@ -66,7 +66,10 @@ def test_plans_by_policy(policy: str, transfers: float) -> None:
 
 
 def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
-    """As near as sixteen sub-models fill the slots. Every set of switches for every fragment."""
+    """GOAT's overhead is within 1 % of the optimum: sixteen sub-models cannot fill the slots exactly.
+
+    The optimum is that of an integer program that may choose any set of switches for every fragment.
+    """
     from experiments.papers.goat.asynchrony_runs import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415, needs Mininet
     from experiments.papers.goat.testbed import goat  # noqa: PLC0415
 
@@ -94,7 +97,7 @@ def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
 @pytest.mark.root
 @pytest.mark.parametrize("shared", ["atp", pytest.param("esa", marks=pytest.mark.long)])
 def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, tmp_path: Path) -> None:
-    """Counts, not times: on a busy machine equal rates are only nearly equal."""
+    """The test compares counts and no times: on a busy machine equal rates are only nearly equal."""
     from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
     from experiments.papers.goat import asynchrony as goat_asynchrony  # noqa: PLC0415, needs Mininet
     from experiments.papers.goat.asynchrony_runs import FRAGMENTS, AsynchronyRun  # noqa: PLC0415

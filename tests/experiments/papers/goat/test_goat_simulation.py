@@ -1,4 +1,4 @@
-"""GOAT's simulated figures: the fabrics, and what must hold of them whatever is drawn."""
+"""GOAT's simulated figures: the fabrics, and what must hold whatever workers and rates are drawn at random."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_worker_comes_to_the_ps(network: str, routing: str) -> None:
 
 
 def test_equal_rates_are_better_summed_near_by_and_spread_ones_by_goat() -> None:
-    """Section IV-C on Figure 13."""
+    """GOAT says so in Section IV-C, on Figure 13."""
     goat = result("GOAT")["overhead"]
     for scheme in ("ESA, by the nearest", "ATP, by the nearest"):
         assert result(scheme, 0.0)["overhead"] < goat < result(scheme, 0.4)["overhead"]

@@ -1,4 +1,4 @@
-"""GOAT's training figures: what comes to the PS, which runs are kept, and figures of what is kept."""
+"""GOAT's training figures: PS ingress, which runs are kept, and figures that are drawn from kept runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from traffic.wire.frames import FRAGMENT
 @pytest.mark.parametrize("workers", [4, 16])
 @pytest.mark.parametrize(("scheme", "models"), [("goat", 1), ("esa", 1), ("atp", 1), ("geryon", None)])
 def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: int | None, workers: int) -> None:
-    """One model where all is summed, as the text has it of GOAT; without sums every worker's."""
+    """The PS receives one model if all is summed, as the paper says of GOAT; without sums, one from every worker."""
     from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
     from experiments.papers.goat.training_runs import fragments, testbed  # noqa: PLC0415
 
     problem = testbed("resnet18", workers)
     plan = SCHEMES[scheme](problem)
     check(problem, plan)
-    assert fragments(problem) == 183  # 44.6 MiB of 44
+    assert fragments(problem) == 183  # a thousandth of 44.6 MiB; the paper has 44 MB
     # A small sub-model may be summed at two switches.
     assert 1 <= evaluate(problem, plan).ps_ingress_bytes / (models or workers) / 183 / FRAGMENT.wire_bytes < 1.02
 

@@ -1,4 +1,4 @@
-"""InArt by real packets: figures as views of runs that are kept, one real run, and plans made anew beside traffic."""
+"""InArt with real packets: figures drawn from kept runs, one real run, and new plans beside background traffic."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ VIEWS = [
     (inart_testbed, "fig2", "fig3"),
     (inart_testbed, "fig4", "fig5"),
 ]
-"""Figures, and others of the same runs."""
+"""A module, one of its figures, and another figure that is drawn from the same runs."""
 
 
 class MadeUp:
-    """Stands for the emulated network: `measured` is what it makes of the planned rate; `runs` are what it ran."""
+    """Stands for the emulated network. `measured`: the measured rate over the planned one. `runs`: what was run."""
 
     def __init__(self, measured: float = 0.99, verdict: str = "VALID") -> None:
         self.measured, self.verdict = measured, verdict
@@ -84,7 +84,7 @@ def test_the_papers_value_stands_beside_the_measured_one(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("network", "verdict"), [(MadeUp(0.94), "OTHERWISE"), (MadeUp(verdict="OVERLOADED"), "OVERLOADED")]
+    ("network", "verdict"), [(MadeUp(0.94), "DIFFERS"), (MadeUp(verdict="OVERLOADED"), "OVERLOADED")]
 )
 def test_a_rate_that_is_missed_and_an_overloaded_run_are_no_success(
     network: MadeUp, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -124,9 +124,6 @@ def test_the_background_is_what_hurts_the_plan_most() -> None:
     assert rate_left_bps(left, plan) < 0.7 * rate_bps(plan)
 
 
-# ---- on the network ----------------------------------------------------------------------------
-
-
 @pytest.mark.root
 def test_a_run_has_its_planned_rate_and_is_in_its_folder(tmp_path: Path) -> None:
     for _ in range(3):
@@ -144,7 +141,7 @@ def test_a_run_has_its_planned_rate_and_is_in_its_folder(tmp_path: Path) -> None
 
 @pytest.mark.root
 def test_new_routes_leave_a_link_to_other_traffic(tmp_path: Path) -> None:
-    """The sums and the traffic go by one spine, by chance; made anew, the plan takes the other."""
+    """The plan happens to use the same spine as the background traffic; the new plan takes the other spine."""
     (tmp_path / "faults.yml").write_text("version: 1\nbackground: [{from: h4, to: h6, rate: 3M}]")
     (tmp_path / "jobs.yml").write_text(
         "version: 1\njobs: [{number: 1, workers: [h1, h2, h3], servers: [h5], gradient_bytes: 204800}]"

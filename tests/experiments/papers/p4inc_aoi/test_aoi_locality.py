@@ -30,7 +30,7 @@ def test_by_plan_nothing_crosses_where_the_claim_says_so() -> None:
     from experiments.papers.p4inc_aoi.placements import SCENES, emulated_runs  # noqa: PLC0415, needs Mininet
 
     crossing = {run.name: planned_crossing(run) // FRAGMENT.wire_bytes for run in emulated_runs(SCENES, 256 * 10)}
-    # Of ten fragments: job 3's two sums and two copies of its results; without sums each worker's own.
+    # For ten fragments: two sums and two copies of the results of job 3; without sums each worker's own gradient.
     assert crossing == {
         "compact": 0,
         "fragmented": 10 * (2 + 2),
@@ -50,7 +50,7 @@ def test_what_the_bytes_say() -> None:
 @pytest.mark.root
 @pytest.mark.parametrize("switch", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def test_of_jobs_inside_units_not_a_byte_crosses(switch: str, tmp_path: Path) -> None:
-    """Of one over two units much does. Nobody turns to the PS only because the machine is busy."""
+    """Packets of a job over two units do cross. With long timeouts no worker sends again, even on a busy machine."""
     from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
     from experiments.papers.p4inc_aoi.crossings import crossing  # noqa: PLC0415, needs Mininet
     from experiments.papers.p4inc_aoi.placements import SCENES, emulated_runs  # noqa: PLC0415, needs Mininet

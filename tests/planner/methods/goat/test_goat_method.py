@@ -8,9 +8,9 @@ import pytest
 from planner_cases import single
 
 from planner.core.evaluate import evaluate
+from planner.core.fragment_ranges import fragment_ranges
 from planner.core.plan import ROOT_LABEL, Plan
 from planner.core.problem import Problem
-from planner.core.shares import fragment_ranges
 from planner.install.plan_entries import entries
 from planner.methods.goat.method import GoatOptions
 from planner.methods.goat.partition import partition

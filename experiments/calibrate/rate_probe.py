@@ -1,7 +1,7 @@
 """Link rates for a run whose user gives none: the highest round ones that this machine carries with room to spare.
 
-A probe of a few seconds finds them: the plan that asks most of the machine is run for a moment on its own network,
-at more than the rates in question. What was found is kept, and the next probe of the same network begins there.
+A probe of a few seconds finds them: it runs the plan with the most packets per second on a network of its own, at
+`MARGIN` times each candidate rate. The result is kept, and the next probe of the same network begins at it.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from topo.errors import MachineError, PlanError
 from traffic.measure.verdict import VALID
 
 MARGIN = 1.5
-"""A rate is taken if so many times that rate was carried: what else a machine does comes and goes."""
+"""A rate is taken if the machine carried so many times that rate: the load of other programs comes and goes."""
 PROBE_S = 1.2
-"""How long one trial sends."""
+"""How many seconds one trial sends."""
 ROUND = (1, 2, 5)
 """Round rates are these times powers of ten."""
 ROOMY = 0.7
-"""The next higher rate is worth a trial where the processors of this one were no busier."""
+"""The search tries the next higher rate only if the busier processors were in use for at most this share."""
 FLOOR_BPS = 20e3
-"""A packet takes more than a tenth of a second on a slower link: such an emulation shows nothing."""
+"""The lowest rate that is tried. A packet takes more than 0.1 s on a slower link: such an emulation shows nothing."""
 FIRST_SHARE = {"bmv2": 1 / 100, "fast": 1 / 2}
-"""Of the described rates, where the first probe of a target begins; a target that is not named begins with all."""
+"""By target, the share of the described rates at which its first probe begins; 1 for a target that is not listed."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,16 @@ class Fitted:
 
 
 FOUND: dict[tuple[str, str, int, float], tuple[float, Fitted]] = {}
-"""What this process has found, by target, fabric, hosts at work and described rate: packets/s asked for, the fit."""
+"""What this process has found: the packets per second of the plan that was probed, and the fit.
+
+The keys are target, fabric, hosts at work, and the fastest described rate in bit/s."""
 
 
 def fit(problem: Problem, plans: Mapping[str, Plan], world: EmulatedWorld, console: Console, *, panel: bool) -> Fitted:
-    """The scale for all these plans. With `panel` the optical links go through one circuit switch.
+    """The scale at which this machine carries all these plans, found by a probe.
 
-    What this process has found for a network holds for all plans of it that ask no more of the machine.
+    With `panel` the optical links go through one circuit switch. A fit that this process has found for the same
+    network is taken again, without a probe, for plans that need no more packets per second.
     Raises `MachineError` where this machine carries not even `FLOOR_BPS`.
     """
     rates = round_rates(fastest_bps(problem))
@@ -77,40 +80,40 @@ def fit(problem: Problem, plans: Mapping[str, Plan], world: EmulatedWorld, conso
 
 
 def fastest_bps(problem: Problem) -> float:
-    """The capacity of the fastest link."""
+    """The capacity of the fastest link, in bit/s."""
     return max(problem.fabric.capacities_bps.values())
 
 
 def round_rates(highest_bps: float) -> tuple[float, ...]:
-    """The rates that may be chosen, from the highest down: that one itself, then round ones."""
+    """The rates that may be chosen, in bit/s, from the highest down: `highest_bps` itself, then round ones."""
     decades = range(int(math.log10(FLOOR_BPS)), 1 + int(math.log10(highest_bps)))
     below = (float(digit * 10**decade) for decade in decades for digit in ROUND)
     return (highest_bps, *sorted((rate for rate in below if FLOOR_BPS <= rate < highest_bps), reverse=True))
 
 
 def heaviest(problem: Problem, plans: Mapping[str, Plan]) -> Plan:
-    """The plan that asks most of the machine."""
+    """The plan with the most packets per second."""
     return max(plans.values(), key=lambda plan: packets(problem, plan))
 
 
 def simplest(problem: Problem, plan: Plan) -> Plan:
-    """The plan as it is probed: without collisions in shared slots, and with room for the results that come back.
+    """The plan as it is probed: under the default slot policy, which shares no slots, and with room for results.
 
-    Then nothing but the machine keeps it from its rates.
+    Then no collision and no full link slows it down: only the machine can keep it from its rates.
     """
-    with suppress(PlanError):  # where a switch has not the slots for it
+    with suppress(PlanError):  # a plan keeps its own policy where a switch has too few slots for the default one
         plan = with_policy(problem, plan, DEFAULT_POLICY)
     return as_run(problem, plan).plan
 
 
 def packets(problem: Problem, plan: Plan) -> float:
-    """How many packets a second are sent, received or switched."""
+    """The packets per second that endpoints send or receive, plus those that pass through switches."""
     load = planned_load(problem, evaluate(problem, plan))
     return load.endpoint_pps + load.switch_pps
 
 
 def first_rung(problem: Problem, target: str, rates: Sequence[float]) -> int:
-    """Where to begin: what was kept of this network, else what the target is known for."""
+    """The rung where the search begins: the kept rate of this network, else `FIRST_SHARE` of the described rates."""
     kept = kept_rate(problem, target)
     begin_bps = rates[0] * FIRST_SHARE.get(target, 1.0) if kept is None else kept
     return next((rung for rung, rate in enumerate(rates) if rate <= begin_bps), len(rates) - 1)
@@ -126,8 +129,9 @@ def kept_rate(problem: Problem, target: str) -> float | None:
 def climb(trial: Callable[[int], Trial], first: int, rungs: int) -> int:
     """The rung of the highest rate that is carried, found from `first`; rung 0 is the highest rate.
 
-    From a rate that is carried it goes up only as long as the processors have room. A trial that fails on a machine
-    that is not to blame ends the search: the run itself is to tell. Raises `MachineError` where no rate is carried.
+    From a rate that is carried the search goes up only as long as the processors have room (`ROOMY`). A trial that
+    fails although the machine is not to blame counts as carried: the run itself will report its fault. Raises
+    `MachineError` where no rate is carried.
     """
     found = trial(first)
     if too_much(found):
@@ -142,17 +146,17 @@ def climb(trial: Callable[[int], Trial], first: int, rungs: int) -> int:
 
 
 def too_much(found: Trial) -> bool:
-    """Whether the machine did not carry a trial."""
+    """Whether a trial failed because the machine did not carry it."""
     return found.verdict != VALID and found.by_machine
 
 
 def descend(trial: Callable[[int], Trial], from_rung: int, rungs: int, found: Trial) -> int:
-    """The first rung below `from_rung`, where `found` was the trial, that is carried."""
+    """The first rung below `from_rung` that is carried; `found` is the failed trial of `from_rung`."""
     for rung in range(from_rung + 1, rungs):
         found = trial(rung)
         if not too_much(found):
             return rung
     raise MachineError(
         f"this machine carries the plan at no link rate down to {FLOOR_BPS / 1e3:g} kbit/s: {found.reasons[0]}. "
-        "End what else runs here, or take a smaller fabric"
+        "Stop other programs on this machine, or take a smaller fabric"
     )

@@ -17,8 +17,9 @@ STEPS = 85
 def highest_rates(trial: RunTrial, limits: Sequence[float] = LOSS_LIMITS) -> list[float]:
     """For each loss limit, loosest first, the highest rate in packets per second that keeps to it; 0 if none does.
 
-    Rates are flat out, and geometric steps below what that gave. Bisection with short trials finds where the
-    loosest limit holds; from there single steps lead down until a longer trial confirms, for each limit in turn.
+    The search tries flat out first, and then the flat-out rate times 1, `STEP`, `STEP`**2 and so on. Bisection with
+    short trials finds the highest of these rates that keeps to the loosest limit. From there the search goes down
+    step by step, with longer trials, until one of them keeps to each limit in turn.
     """
     flat_out = trial(TRIAL_S, None)
     rates = [None, *(flat_out.rate_pps * STEP**step for step in range(STEPS))]
@@ -32,13 +33,13 @@ def highest_rates(trial: RunTrial, limits: Sequence[float] = LOSS_LIMITS) -> lis
 
 
 def carried_at(trial: RunTrial, rate_pps: float | None) -> Trial:
-    """A longer trial, which cannot have carried more than was asked for."""
+    """Run a longer trial. A measured rate above `rate_pps` counts as `rate_pps`."""
     result = trial(CONFIRMATION_S, rate_pps)
     return Trial(min(rate_pps or result.rate_pps, result.rate_pps), result.loss)
 
 
 def bisect_rates(trial: RunTrial, rates: Sequence[float | None], limit: float) -> int:
-    """The first of the falling `rates` that keeps to the limit, or the last of all."""
+    """The index, from 1, of the first of the falling `rates` that keeps to the limit; that of the last if none does."""
     low, high = 1, len(rates) - 1
     while low < high:
         middle = (low + high) // 2

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.calibrate.cache import Fit, default_file, save_fit, this_machine
 from experiments.calibrate.capacity import Load, Use
-from experiments.calibrate.fit import FLOOR_BPS, climb, first_rung, heaviest, round_rates, simplest
+from experiments.calibrate.rate_probe import FLOOR_BPS, climb, first_rung, heaviest, round_rates, simplest
 from experiments.calibrate.trials import Trial
 from experiments.run.planning import make_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -52,7 +52,7 @@ def test_rates_are_the_described_one_and_round_ones_below_it() -> None:
 @pytest.mark.parametrize("limit_bps", [25e6, 20e6, 19e6, 4e6, 300e3, FLOOR_BPS])
 @pytest.mark.parametrize("first", [0, 4, len(RATES) - 1])
 def test_the_highest_rate_that_is_carried_is_found_from_anywhere(limit_bps: float, first: int) -> None:
-    """From above exactly; from below, where climbing stops at processors that are busy, within one step."""
+    """From above it is found exactly; from below, where busy processors end the search, perhaps one step too low."""
     machine = MadeUp(limit_bps)
     found = climb(machine.trial, first, len(RATES))
     best = next(rung for rung, rate in enumerate(RATES) if rate <= limit_bps)
@@ -68,12 +68,12 @@ def test_a_rate_that_is_known_takes_one_trial() -> None:
 
 
 def test_a_machine_that_carries_nothing_says_why_and_what_to_do() -> None:
-    with pytest.raises(MachineError, match=r"no link rate down to 20 kbit/s: CPU: 0% idle.*End what else runs"):
+    with pytest.raises(MachineError, match=r"no link rate down to 20 kbit/s: CPU: 0% idle.*Stop other programs"):
         climb(MadeUp(1.0).trial, 0, len(RATES))
 
 
 def test_a_program_that_fails_on_an_idle_machine_is_not_taken_for_a_slow_one() -> None:
-    """The sums of a mistaken program are wrong at every rate: the run itself is to say so."""
+    """The sums of a wrong program are wrong at every rate. The search ignores that, and the run itself reports it."""
 
     def wrong(rung: int) -> Trial:
         return replace(MadeUp(1e9).trial(rung), verdict="WRONG", reasons=("sums",), by_machine=False)
@@ -89,7 +89,7 @@ def test_the_plan_that_asks_most_is_the_one_probed() -> None:
 
 @pytest.mark.parametrize("planner", ["inart", "goat", "atp"])
 def test_a_plan_is_probed_without_what_else_may_slow_it_down(planner: str) -> None:
-    """No slot is shared, and no link carries more than it has, results included."""
+    """The plan that is probed shares no slots, and loads no link beyond its capacity, results included."""
     one = build_problem(FabricChoice("inart-testbed"), JobChoice(servers=2))
     probed = simplest(one, METHODS[planner].plan(one))
     check(one, probed)

@@ -11,8 +11,8 @@ from planner.core.design import Design
 from planner.core.method import Options
 from planner.core.problem import FragmentFormat, Job, Problem
 from planner.core.solving import SolverOutcome
-from planner.methods.atro import fast
 from planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring, check_wiring
+from planner.methods.atro.optimum import optimise
 from planner.trees.from_paths import plan_from_paths
 from planner.trees.unfolding import Path
 from topo.fabric.clos import Cable, wire
@@ -31,7 +31,7 @@ def design(
     `job` gives the gradient's size and so on. Raises `SolverError` for a cluster that cannot be wired.
     """
     options = options or Options()
-    wiring, outcome = fast.optimise(cluster, options.for_solver)
+    wiring, outcome = optimise(cluster, options.for_solver)
     return realise(cluster, wiring, outcome, fragment, options, job)
 
 

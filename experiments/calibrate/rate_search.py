@@ -7,18 +7,18 @@ from collections.abc import Callable
 from itertools import pairwise
 
 STEP = 1.1
-"""Between neighbouring rates of the search."""
+"""The ratio of two neighbouring rates of the search."""
 LEAPS = (0, 4, 12, 28, 60)
-"""Steps from the start, up or down, until a rate that is carried and one that is not are found."""
+"""How many steps above or below the start are tried in turn, until a rate is found on the other side of the limit."""
 AGREEING = 2
-"""So many trials must agree on a rate: something else on the machine can spoil one, and luck can save one."""
+"""So many trials must agree on a rate: other work on the machine can spoil one trial, and luck can save one."""
 
 
 def highest_rate(carried: Callable[[float], bool], start: float) -> float | None:
-    """The highest rate that `carried` says is carried while the one `STEP` above is not; None if none is.
+    """The highest rate that is carried, by what `carried` answers for each rate; None if none is.
 
-    Rates are `start` times powers of `STEP`: leaps from the start up or down to find two rates that differ,
-    bisection between them.
+    Rates are `start` times powers of `STEP`. Leaps up or down from the start find one rate that is carried and one
+    that is not; bisection between them ends at two neighbouring rates.
     """
 
     def settled(step: int) -> bool:
@@ -34,7 +34,10 @@ def highest_rate(carried: Callable[[float], bool], start: float) -> float | None
 
 
 def bracket(settled: Callable[[int], bool]) -> tuple[int | None, int]:
-    """A step that is carried, and one above it that is not."""
+    """A step that is carried, None if there is none, and a step above it that is not carried.
+
+    Where the highest of `LEAPS` is carried, the step above it is taken as not carried.
+    """
     if settled(0):
         higher = ((low, high) for low, high in pairwise(LEAPS) if not settled(high))
         return next(higher, (LEAPS[-1], LEAPS[-1] + 1))
@@ -43,7 +46,7 @@ def bracket(settled: Callable[[int], bool]) -> tuple[int | None, int]:
 
 
 def agreed(trial: Callable[[], bool]) -> bool:
-    """What the trials say of which `AGREEING` were the first to agree."""
+    """Repeat `trial` until `AGREEING` of its answers are the same, and return that answer."""
     answers: Counter[bool] = Counter()
     while True:
         answer = trial()
