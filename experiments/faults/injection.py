@@ -24,7 +24,7 @@ from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.faults.background import background
 from traffic.faults.endpoint_faults import FaultyPorts, with_shares
 from traffic.faults.hostile import hostile
-from traffic.measure.fidelity import Excuses
+from traffic.measure.fidelity import Excuses, dropped_by_queues
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import difference
 from traffic.runs.closed_loop import Loop
@@ -200,6 +200,7 @@ class Injection:
             frozenset(self.scene.network.interface_name(*link) for link in links),
             frozenset(hosts),
             rates=True,
+            congestion=bool(self.faults.links or self.faults.events),
             hostile=bool(self.faults.hostile),
         )
 
@@ -208,6 +209,7 @@ class Injection:
         counts = dict(injected(monitor))
         counts["doubled_by_hosts"] = int(self.ports.doubled.sum())
         counts["lost_at_silent_hosts"] = int(self.ports.unheard.sum())
+        counts["dropped_by_queues"] = dropped_by_queues(monitor)
         stragglers = self.faults.stragglers
         return {
             "counts": counts,

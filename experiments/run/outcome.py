@@ -107,17 +107,17 @@ def watch(
 
 
 def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: Excuses | None) -> Excuses | None:
-    """The run's excuses, and one more if fragments found a shared slot taken: its workers may be slower than planned.
+    """The run's excuses, and more if fragments found a shared slot taken: slow workers, and queues that overflow.
 
     Depending on the policy such fragments go on unaggregated, over links that the plan fills without them, and windows
-    shrink. So slow workers are then no sign of an overload.
+    shrink. Neither is then a sign of an overload.
     """
     jobs = plan.jobs_sharing_slots
     if not jobs or not collisions(monitor):
         return excuses
     before = excuses or Excuses()
     workers = frozenset(worker for job in problem.jobs if job.number in jobs for worker in job.workers)
-    return replace(before, hosts=before.hosts | workers, rates=True)
+    return replace(before, hosts=before.hosts | workers, rates=True, congestion=True)
 
 
 def collisions(monitor: Monitor) -> int:

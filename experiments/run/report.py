@@ -44,11 +44,13 @@ def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
     for name, entry in record["planners"].items():
         if "faults" in entry:
             counts = entry["faults"]["counts"]
+            queues = f"; queues dropped {counts['dropped_by_queues']:,}" if counts["dropped_by_queues"] else ""
             yield (
                 f"faults of {name}: of {counts['received']:,} packets that switches received "
                 f"{counts['lost_on_arrival']:,} lost, {counts['held'] + counts['overtaken']:,} held back, "
                 f"{counts['doubled']:,} doubled; on the last hop {counts['lost_on_departure']:,} lost; "
                 f"by hosts {counts['doubled_by_hosts']:,} doubled; {entry['measured']['retransmissions']:,} sent again"
+                f"{queues}"
             )
             yield from (f"  {event}" for event in entry["faults"]["events"])
             yield from (f"  not reached: {event}" for event in entry["faults"]["not_reached"])

@@ -41,7 +41,7 @@ def excused(policy: str, monitor: Any, before: Excuses | None = None) -> Excuses
 @pytest.mark.parametrize("policy", ["atp", "esa"])
 def test_workers_that_collide_in_shared_slots_may_be_slower_than_planned(policy: str) -> None:
     found = excused(policy, Saw(collision=3, evicted=2), Excuses(hosts=frozenset({"other"})))
-    assert found == Excuses(hosts=frozenset({"other", *PROBLEM.jobs[0].workers}), rates=True)
+    assert found == Excuses(hosts=frozenset({"other", *PROBLEM.jobs[0].workers}), rates=True, congestion=True)
     assert collisions(Saw(collision=3, evicted=2)) == 5  # type: ignore[arg-type]
 
 

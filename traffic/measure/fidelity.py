@@ -24,13 +24,15 @@ class Excuses:
     """What faults on demand explain, so that it does not count against a run.
 
     `interfaces` may drop packets, `hosts` may be late, and if `rates` is true sending rates may be other than planned.
-    If `hostile`, a host may have sent packets that no switch, or not every switch, has an entry for. So may nodes
-    `astray`.
+    If `congestion`, queues of switches may overflow: packets that are sent again, and fragments that are not summed
+    where the plan sums them, come on top of what the plan puts on a link. If `hostile`, a host may have sent packets
+    that no switch, or not every switch, has an entry for. So may nodes `astray`.
     """
 
     interfaces: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
     rates: bool = False
+    congestion: bool = False
     hostile: bool = False
     astray: frozenset[str] = frozenset()
 
@@ -45,7 +47,7 @@ def judge(
         *processor_causes(seconds, limits),
         *causes(Invariant.RATE, () if excuses.rates else slow_senders(measured, plan, limits.rate_error)),
         *causes(Invariant.PACE, late_senders(measured, limits.late, excuses.hosts)),
-        *causes(Invariant.DROPS, drops(monitor.before, monitor.after, excuses.interfaces)),
+        *causes(Invariant.DROPS, drops(monitor, excuses)),
         *causes(Invariant.ENDPOINTS, (f"{what}: {count}" for what, count in measured.problems.items())),
         *causes(Invariant.CONSERVATION, not_conserved(monitor, excuses)),
     )
@@ -90,21 +92,34 @@ def late_senders(measured: Measured, tolerance: float, excused: Collection[str] 
             yield f"worker '{host}' was {late_s:.3f} s behind its pace in {total_s:.3f} s"
 
 
-def drops(before: Snapshot, after: Snapshot, excused: Collection[str] = ()) -> Iterator[str]:
+def switch_interfaces(watched: Watched) -> Iterator[str]:
+    """The names of the interfaces of all switches' ports."""
+    return (name for ports in watched.ports.values() for name in ports.values())
+
+
+def dropped_by_queues(monitor: Monitor) -> int:
+    """How many packets the queues of the switches' interfaces dropped during the run."""
+    before, after = monitor.before.queues, monitor.after.queues
+    return sum(after.get(name, 0) - before.get(name, 0) for name in switch_interfaces(monitor.watched))
+
+
+def drops(monitor: Monitor, excuses: Excuses) -> Iterator[str]:
     """Reasons for packets that interfaces, queues and input queues of CPUs dropped.
 
     A run that keeps to its plan and its pace drops nothing anywhere.
     """
+    before, after = monitor.before, monitor.after
     for name, now in after.interfaces.items():
         then = before.interfaces[name]
         for what, count in (
             ("received", now.receive_drops - then.receive_drops),
             ("to be sent", now.send_drops - then.send_drops),
         ):
-            if count and name not in excused:
+            if count and name not in excuses.interfaces:
                 yield f"interface {name} dropped {count} packets {what}"
+    may_overflow = excuses.interfaces.union(switch_interfaces(monitor.watched) if excuses.congestion else ())
     for name, dropped in after.queues.items():
-        if dropped != before.queues[name] and name not in excused:
+        if dropped != before.queues[name] and name not in may_overflow:
             yield f"the queue of interface {name} dropped {dropped - before.queues[name]} packets"
     for cpu, (then_dropped, now_dropped) in enumerate(zip(before.backlog, after.backlog, strict=True)):
         if now_dropped != then_dropped:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from traffic_cases import one_job
 
-from traffic.measure.fidelity import Excuses, judge, turned_away
+from traffic.measure.fidelity import Excuses, dropped_by_queues, judge, turned_away
 from traffic.measure.kernel_counters import InterfaceCounters
 from traffic.measure.measured import Iteration, Measured
 from traffic.measure.processor_seconds import Consumer, Second
@@ -85,6 +85,15 @@ def with_switch(**counters: Any) -> Snapshot:
 )
 def test_each_counter_has_its_reason(after: Snapshot, reason: str) -> None:
     assert judged(after).reasons == (reason,)
+
+
+def test_queues_of_switches_may_overflow_where_congestion_is_excused_and_nothing_else_may() -> None:
+    after = replace(with_interface("s1-1", send_drops=1), queues={"s1-1": 8, "w0:eth0": 2})
+    found = judge(monitor_of(after), MEASURED, PLAN, excuses=Excuses(congestion=True)).reasons
+    assert found == (
+        "interface s1-1 dropped 1 packets to be sent", "the queue of interface w0:eth0 dropped 2 packets"
+    )  # fmt: skip
+    assert dropped_by_queues(monitor_of(after)) == 5
 
 
 def test_what_a_host_sends_and_nobody_admits_is_named_and_breaks_nothing() -> None:

@@ -18,7 +18,7 @@ from traffic.wire.frames import FRAGMENT
 pytestmark = pytest.mark.root
 
 TRIES = 2
-
+LONG_FORMS = ("fat-tree", "ATRO's")
 
 GRADIENT_BYTES = 100 * 4 * FRAGMENT.values
 
@@ -31,7 +31,7 @@ def planned(network: str) -> dict[str, Planned]:
     return {network: baselines.plans(GRADIENT_BYTES)}
 
 
-@pytest.mark.parametrize("network", ["leaf-spine", pytest.param("fat-tree", marks=pytest.mark.long), "ATRO's"])
+@pytest.mark.parametrize("network", ["leaf-spine", *(pytest.param(n, marks=pytest.mark.long) for n in LONG_FORMS)])
 def test_rates_are_those_of_the_plans(network: str, tmp_path: Path) -> None:
     for _ in range(TRIES):
         with nothing_left():
