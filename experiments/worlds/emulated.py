@@ -16,8 +16,8 @@ from switch.circuit_switch import CircuitSwitch, circuit_class
 from switch.entries import Entries
 from switch.targets import TARGETS, Target, choose_target
 from topo.fabric.circuits import Interconnect
-from topo.fabric.fabric import Fabric
-from topo.live.network import DEFAULT_QUEUE_PACKETS, Network, check_machine
+from topo.fabric.fabric import QUEUE_PACKETS, Fabric
+from topo.live.network import Network, check_machine
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import Watched
 from traffic.runs.closed_loop import on_sockets
@@ -55,7 +55,7 @@ class EmulatedWorld:
             fabric,
             self.target.node_class(),
             run_dir=wiring.folder,
-            queue_packets=wiring.queue_packets or DEFAULT_QUEUE_PACKETS,
+            queue_packets=wiring.queue_packets or QUEUE_PACKETS,
             interconnect=wiring.interconnect,
             circuit_class=circuit_class(self.target) if wiring.interconnect else None,
             progress=lambda done: progress(BUILDING * done),

@@ -8,18 +8,13 @@ decides all of that, so that a run can be repeated. No root is needed.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from math import inf
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 import numpy as np
 
-from experiments.inspect.capture import Counts, Place
+from experiments.worlds.in_memory import CountingMonitor, Inline, NetworkInMemory
 from experiments.worlds.world import Endpoints, Feature, Wiring
 from planner.install.program import EVENTS
 from switch.entries import Entries
@@ -27,13 +22,10 @@ from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from switch.program.source_hashes import check_sources
 from switch.running_switch import PROGRAM
-from topo.fabric.addresses import addresses
 from topo.fabric.fabric import Fabric
 from traffic.measure.kernel_counters import InterfaceCounters
 from traffic.measure.monitor import Monitor
-from traffic.measure.processor_seconds import Second
 from traffic.measure.snapshots import Snapshot, Watched, switch_counters
-from traffic.measure.verdict import Cause, Limits
 from traffic.sockets.batches import head_of
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
 from traffic.wire.frames import BARE_FRAME, FRAME
@@ -68,23 +60,20 @@ class InProcessWorld:
         yield network
 
 
-class InProcessNetwork:
-    """A network in memory. It is also its hosts' `Ports` and the `Beside` of a run, with a clock that counts rounds."""
+class InProcessNetwork(NetworkInMemory):
+    """A network in memory. It is also its hosts' `Ports`; its clock counts rounds."""
 
     def __init__(self, fabric: Fabric, installed: Entries) -> None:
-        self.fabric = fabric
+        super().__init__(fabric)
         program = read_program(PROGRAM)
         self.switches = {switch.switch: InProcessSwitch(program, switch.switch) for switch in installed.switches}
         for switch in installed.switches:
             self.switches[switch.switch].install(switch)
         self.peer_of = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
-        self.hosts = host_ports_of(fabric)
-        self.listening: Sequence[HostPort] = self.hosts
         self.round = 0
         self.flights: dict[int, list[tuple[End, bytes]]] = defaultdict(list)
         self.arrived: list[tuple[str, bytes]] = []
         self.down: set[tuple[str, str]] = set()
-        self.lasting: list[Lasting] = []
         self.sent: Counter[End] = Counter()
         self.received: Counter[End] = Counter()
 
@@ -99,53 +88,25 @@ class InProcessNetwork:
         """A monitor of the counters of links and switches only."""
         return CountingMonitor(CountedNetwork.of(self))
 
-    def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
-        """Capture nothing: captures are not among the features of `InProcessWorld`."""
-        _ = places, folder
-        return nullcontext({})
-
-    def beside(self) -> AbstractContextManager[InProcessNetwork]:
-        """The network itself. Leaving the block ends everything that still lasts."""
-        return self.ending_all()
-
-    @contextmanager
-    def ending_all(self) -> Iterator[InProcessNetwork]:
-        """Yield the network; in the end, end everything that still lasts."""
-        try:
-            yield self
-        finally:
-            self.end_due(inf)
-
-    def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
-        """Call `begin` now, and `end` `lasting_s` seconds of rounds later: at once for 0, after the run for None."""
-        begin()
-        future: Future[None] = Future()
-        last = inf if lasting_s is None else self.round + round(lasting_s / ROUND_S)
-        self.lasting.append(Lasting(last, end, future))
-        self.end_due(self.round)
-        return future
-
-    def end_due(self, now: float) -> None:
-        """End everything that lasts until round `now` or an earlier one."""
-        due = [each for each in self.lasting if each.until <= now]
-        for each in due:
-            self.lasting.remove(each)
-            each.end()
-            each.over.set_result(None)
-
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Set a link up or down. A link that is down takes no packets, and packets that reach its end are lost."""
         change = self.down.difference_update if up else self.down.update
         change({(a, b), (b, a)})
-
-    def settle(self, switch: str) -> None:
-        """Do nothing: between two rounds a switch has nothing to work on."""
 
     def interface_name(self, node: str, peer: str) -> str:
         """The monitor's name for the port by which `node` sends to `peer`."""
         return name_of((node, self.fabric.port_numbers.get((node, peer), 0)))
 
     # -- as `Ports`
+
+    @property
+    def moment(self) -> int:
+        """The number of the round."""
+        return self.round
+
+    def moments(self, seconds: float) -> int:
+        """How many rounds so many seconds are."""
+        return round(seconds / ROUND_S)
 
     def now(self) -> float:
         """Seconds since the network came up."""
@@ -155,10 +116,6 @@ class InProcessNetwork:
         """Let packets move for as many rounds as that is, for at least one."""
         for _ in range(max(1, round(seconds / ROUND_S))):
             self.advance()
-
-    def problems(self) -> Mapping[str, int]:
-        """Empty: nothing can go wrong with ports in memory."""
-        return {}
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
         """Accept all packets, and put them on their hosts' links."""
@@ -221,25 +178,6 @@ class InProcessNetwork:
 
 
 @dataclass(frozen=True)
-class Lasting:
-    """Something that lasts until a round: `end` ends it, and `over` is then resolved."""
-
-    until: float
-    end: Callable[[], None]
-    over: Future[None]
-
-
-class Inline(Executor):
-    """Does work at once when it is submitted, so that a run is the same every time."""
-
-    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        """Do the work now, and return a future that already has its result."""
-        future: Future[Any] = Future()
-        future.set_result(work(*args, **named))
-        return future
-
-
-@dataclass(frozen=True)
 class CountedNetwork(Watched):
     """The counters of a network in memory, named by node and port. It counts no bytes, and its queues drop nothing."""
 
@@ -284,37 +222,6 @@ class CountedNetwork(Watched):
         )
 
 
-class CountingMonitor(Monitor):
-    """Takes the counters before and after a run. It watches no processors, because they do not affect such a run."""
-
-    def __enter__(self) -> Self:
-        self.before = self.watched.snapshot()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            self.after = self.watched.snapshot()
-
-    @property
-    def seconds(self) -> Sequence[Second]:
-        """Empty: the processors of this machine are not watched."""
-        return ()
-
-    def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
-        """Empty: a network with a clock of its own is never overloaded."""
-        _ = planned_s, limits
-        return ()
-
-
 def name_of(end: End) -> str:
     """The monitor's name for a port, such as "s1-2"."""
     return f"{end[0]}-{end[1]}"
-
-
-def host_ports_of(fabric: Fabric) -> list[HostPort]:
-    """The ports of the fabric's hosts, as `lay_out` takes them; there are no processes or interfaces behind them."""
-    found = addresses(fabric)
-    names = [host.name for host in fabric.hosts]
-    return [HostPort(name, 0, "eth0", found[name].mac_text, found[name].ipv4_text) for name in names]

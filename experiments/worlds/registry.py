@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from experiments.worlds.in_process import InProcessWorld
+from experiments.worlds.virtual import VirtualWorld
 from experiments.worlds.world import World
 from switch.targets import choose_target
 from topo.errors import unknown_name
@@ -20,6 +21,7 @@ def emulated(name: str) -> World:
 
 WORLDS: dict[str, Callable[[], World]] = {
     "process": InProcessWorld,
+    "virtual": VirtualWorld,
     "fast": partial(emulated, "fast"),
     "bmv2": partial(emulated, "bmv2"),
 }

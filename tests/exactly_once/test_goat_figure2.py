@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import pytest
 
-from experiments.worlds.in_process import InProcessNetwork, host_ports_of
+from experiments.worlds.in_memory import host_ports_of
+from experiments.worlds.in_process import InProcessNetwork
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome

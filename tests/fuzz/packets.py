@@ -20,7 +20,7 @@ import numpy as np
 
 from switch.control.simple_switch_cli import read_commands
 from switch.fast.compile.generate import GeneratedC, generate
-from switch.fast.load.build import C_FOLDER, include_options
+from switch.fast.load.build import LIBRARY
 from switch.fast.load.shared_state import SwitchState
 from switch.program.read import read_program
 from switch.testing.random_packets import Draw
@@ -55,7 +55,7 @@ def compile_fuzzer(generated: GeneratedC, tables: Recorded, memory: bytes, scrat
     state.write_bytes(memory + b"".join(records))
     named = "".join(f"&{symbol}, " for symbol in symbols)
     defined = [f'-DPROGRAM="{source}"', f'-DSTATE="{state}"', f"-DTABLES={named}"]
-    headers = ["-I", str(C_FOLDER), *include_options()]
+    headers = LIBRARY.include_options
     subprocess.run([*CLANG, *defined, *headers, "-o", str(result), str(HERE / "packets.c")], check=True)
     return result
 

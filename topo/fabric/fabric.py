@@ -15,6 +15,8 @@ from itertools import pairwise
 from topo.errors import FabricError
 
 MAX_PIPELINES = 8
+QUEUE_PACKETS = 400
+"""How many packets may wait before a link, unless whoever builds a network says otherwise."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 

@@ -33,7 +33,7 @@ from typing import Any, Self
 from topo.errors import MachineError
 from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
 from topo.fabric.circuits import INTERCONNECT, Interconnect
-from topo.fabric.fabric import Fabric, Link, Switch
+from topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, Switch
 from topo.fabric.optical_links import cables, with_ports
 from topo.live.ledger import Ledger, clean_dead_runs
 from topo.live.netlink import add_neighbors, index_of, inside, set_up
@@ -49,7 +49,6 @@ try:
 except ImportError as missing:
     raise MachineError("Mininet is not installed: install the package 'mininet' of your distribution") from missing
 
-DEFAULT_QUEUE_PACKETS = 400
 """Some 50 ms at 20 Mbit/s. A real switch's buffer is as deep when rates are scaled down thousands of times."""
 NAME_LIMIT = 15
 """Characters of an interface's name (IFNAMSIZ without its terminator)."""
@@ -90,7 +89,7 @@ class Network:
         switch_class: Callable[..., Any],
         *,
         run_dir: Path | None = None,
-        queue_packets: int = DEFAULT_QUEUE_PACKETS,
+        queue_packets: int = QUEUE_PACKETS,
         interconnect: Interconnect | None = None,
         circuit_class: Callable[..., Any] | None = None,
         progress: Callable[[float], None] = lambda _: None,

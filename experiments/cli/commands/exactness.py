@@ -12,7 +12,7 @@ from planner.core.policies import POLICIES
 from topo.errors import InputError
 
 Switches = Annotated[
-    str, typer.Option(help="process (here, without root), fast or bmv2 (a Mininet network each), auto: both")
+    str, typer.Option(help="process or virtual (here, without root), fast or bmv2 (a Mininet network each), auto: both")
 ]
 Policies = Annotated[str, typer.Option(help="slot policies, separated by commas; all without it")]
 Levels = Annotated[str, typer.Option(help="levels of aggregation")]

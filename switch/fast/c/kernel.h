@@ -21,7 +21,8 @@ static long (*bpf_skb_store_bytes)(struct __sk_buff *skb, u32 to, const void *fr
     (void *)BPF_FUNC_skb_store_bytes;
 
 #define PACKET struct __sk_buff
-#define MEMORY SEC(".bss.memory")
+#define DECLARE_MEMORY SEC(".bss.memory") struct memory memory;
+#define own (&memory) /* the state of the switch at work: here there is one */
 
 /* Entries are allocated as they come: tables are large in the P4 program and mostly empty. */
 #define TABLE(symbol, key_type, entry_type, size) \
@@ -33,6 +34,7 @@ static long (*bpf_skb_store_bytes)(struct __sk_buff *skb, u32 to, const void *fr
         __type(value, entry_type); \
     } symbol SEC(".maps");
 
+#define TABLE_OF(symbol) (&symbol)
 #define table_find(table, key) bpf_map_lookup_elem(table, key)
 
 static INLINE u8 *packet_data(PACKET *packet) { return (u8 *)(long)packet->data; }
@@ -47,7 +49,7 @@ static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) {
 
 static INLINE int drop(PACKET *packet) { return TC_ACT_SHOT; }
 
-#define ifindex_of(port) ((port) < sizeof memory.ports / sizeof *memory.ports ? memory.ports[port].ifindex : 0)
+#define ifindex_of(port) ((port) < sizeof own->ports / sizeof *own->ports ? own->ports[port].ifindex : 0)
 #define send(packet, port) send_by(packet, ifindex_of(port))
 #define send_copy(packet, port) send_copy_by(packet, ifindex_of(port))
 
@@ -156,7 +158,7 @@ struct {
 } port_of_ifindex SEC(".maps");
 
 /* The port's number, or PORTS; interfaces whose indexes share a place are in the map as well. */
-#define port_of(index) port_of_arrival(index, &memory.arrivals[(index) % (sizeof memory.arrivals / 8)].ifindex)
+#define port_of(index) port_of_arrival(index, &own->arrivals[(index) % (sizeof own->arrivals / 8)].ifindex)
 static INLINE u32 port_of_arrival(u32 ifindex, const u32 *arrival) {
     if (arrival[0] == ifindex)
         return arrival[1];

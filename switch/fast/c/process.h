@@ -5,13 +5,20 @@
 #include <string.h>
 #include <time.h>
 
+/* The time in nanoseconds of whoever hands packets to the switch; -1: the machine's. */
+static s64 given_ns = -1;
+
 static u64 clock_ns(void) {
     struct timespec now;
+    if (given_ns >= 0)
+        return given_ns;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-#define MEMORY
+/* The state of the switch at work; `process` is told which that is. Code is shared by all switches of a program. */
+#define DECLARE_MEMORY static struct memory *own;
+static struct table *tables;
 
 /* ---- packets ---- */
 
@@ -19,11 +26,10 @@ struct packet {
     u8 *data, *end;
 };
 
-/* What has left the switch: u32 port, u32 length, and the bytes, again and again. */
-static struct {
-    u8 *bytes;
-    u32 used, room, lost;
-} leaving;
+/* Who takes the packets that leave the switch, and what it is told beside them. */
+typedef void emit_fn(void *context, u32 port, const u8 *bytes, u32 length);
+static emit_fn *emit;
+static void *emit_context;
 
 #define PACKET struct packet
 
@@ -35,15 +41,8 @@ static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) { mem
 
 static INLINE int drop(PACKET *packet) { return (void)packet, 0; }
 
-static void send_copy(PACKET *packet, u32 port) {
-    u32 head[2] = {port, packet_length(packet)};
-    if (leaving.room - leaving.used < sizeof head + head[1]) {
-        leaving.lost++;
-        return;
-    }
-    memcpy(leaving.bytes + leaving.used, head, sizeof head);
-    memcpy(leaving.bytes + leaving.used + sizeof head, packet->data, head[1]);
-    leaving.used += sizeof head + head[1];
+static INLINE void send_copy(PACKET *packet, u32 port) {
+    emit(emit_context, port, packet->data, packet_length(packet));
 }
 static INLINE int send(PACKET *packet, u32 port) { return send_copy(packet, port), 0; }
 
@@ -82,7 +81,11 @@ struct table {
     u8 *bytes; /* per slot: u64 used, key, entry */
 };
 
-#define TABLE(symbol, key_type, entry_type, size) struct table symbol = {sizeof(key_type), sizeof(entry_type), 0, 0, 0};
+/* The number of a table, by which Python finds it, and the sizes that its entries have. */
+#define TABLE(symbol, key_type, entry_type, size) \
+    enum { number_of_##symbol = __COUNTER__ }; \
+    const u32 sizes_of_##symbol[] = {number_of_##symbol, sizeof(key_type), sizeof(entry_type)};
+#define TABLE_OF(symbol) (&tables[number_of_##symbol])
 
 static u64 hash_of(const u8 *key, u32 length) {
     u64 hash = 0xcbf29ce484222325ull;
@@ -135,14 +138,50 @@ int table_put(struct table *table, const void *key, const void *entry) {
     return 0;
 }
 
-/* Process `count` packets that stand one after the other in `bytes`. What leaves is written to `out`; returns
- * how many bytes of it are used, or -1 if `room` was too small. */
+void table_free(struct table *table) { free(table->bytes); }
+
+/* ---- what Python calls ---- */
+
+struct switch_state {
+    struct memory *memory;
+    struct table *tables;
+};
+
+/* What has left the switch: u32 port, u32 length, and the bytes, again and again. */
+struct record {
+    u8 *bytes;
+    u32 used, room, lost;
+};
+
+static void write_record(void *context, u32 port, const u8 *bytes, u32 length) {
+    struct record *record = context;
+    u32 head[2] = {port, length};
+    if (record->room - record->used < sizeof head + length) {
+        record->lost++;
+        return;
+    }
+    memcpy(record->bytes + record->used, head, sizeof head);
+    memcpy(record->bytes + record->used + sizeof head, bytes, length);
+    record->used += sizeof head + length;
+}
+
+/* `process`: take `count` packets that stand one after the other in `bytes`. What leaves is written to `out`; returns
+ * how many bytes of it are used, or -1 if `room` was too small.
+ * `take_packet`: take one packet at a time in picoseconds, and hand what leaves to `to`. */
 #define ENTRY(parsed_bytes) \
-    s64 process(u32 count, const u32 *ports, const u32 *lengths, u8 *bytes, u8 *out, u32 room) { \
-        leaving.bytes = out, leaving.room = room, leaving.used = leaving.lost = 0; \
+    s64 process(const struct switch_state *self, u32 count, const u32 *ports, const u32 *lengths, u8 *bytes, u8 *out, \
+                u32 room) { \
+        struct record record = {out, 0, room, 0}; \
+        own = self->memory, tables = self->tables, given_ns = -1, emit = write_record, emit_context = &record; \
         for (u32 i = 0; i < count; bytes += lengths[i++]) { \
             struct packet packet = {bytes, bytes + lengths[i]}; \
             receive(&packet, ports[i]); \
         } \
-        return leaving.lost ? -1 : leaving.used; \
+        return record.lost ? -1 : record.used; \
+    } \
+    void take_packet(const struct switch_state *self, s64 now_ps, u32 port, u8 *bytes, u32 length, emit_fn *to, \
+                     void *context) { \
+        struct packet packet = {bytes, bytes + length}; \
+        own = self->memory, tables = self->tables, given_ns = now_ps / 1000, emit = to, emit_context = context; \
+        receive(&packet, port); \
     }

@@ -143,10 +143,10 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
 
 #define FIND(symbol, bits) \
     static INLINE const struct entry_##symbol *find_##symbol(const struct key_##symbol *key) { \
-        const struct front_##symbol *front = &memory.front_##symbol[place_of(key->words, sizeof *key / 8, bits)]; \
+        const struct front_##symbol *front = &own->front_##symbol[place_of(key->words, sizeof *key / 8, bits)]; \
         if (front->filled && same_words(front->key.words, key->words, sizeof *key / 8)) \
             return &front->entry; \
-        return front->behind ? table_find(&symbol, key) : 0; \
+        return front->behind ? table_find(TABLE_OF(symbol), key) : 0; \
     }
 
 #ifdef HASHED_BYTES

@@ -28,7 +28,7 @@ def set_clock(context: Context, name: str) -> None:
     """Assign the microseconds since the switch started. No packet waits in a queue: its depths and times are 0."""
     if context.layout.timed(name):
         started = context.layout.arrays[STARTED]
-        set_standard(context, name, f"(clock_ns() - memory.{started.symbol}[0].ns) / 1000")
+        set_standard(context, name, f"(clock_ns() - own->{started.symbol}[0].ns) / 1000")
 
 
 def standard(context: Context, name: str) -> str:
@@ -60,7 +60,7 @@ def emit_egress(context: Context) -> None:
     out = context.out
     if context.layout.rebuilt:
         lost = context.layout.arrays[LOST]
-        out.line(f"static INLINE int lose(void) {{ return memory.{lost.symbol}[0].packets++, 0; }}")
+        out.line(f"static INLINE int lose(void) {{ return own->{lost.symbol}[0].packets++, 0; }}")
     out.comment("egress_spec becomes the drop port plus one, as in simple_switch.")
     with out.block("FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy)"):
         set_standard(context, "egress_port", "port")

@@ -99,7 +99,7 @@ def declare_types(context: Context) -> None:
         if not record.name.startswith(("entry_", "front_", "listed_")):
             record.declare(out)
     declare_memory(layout, out)
-    out.line("MEMORY struct memory memory;")
+    out.line("DECLARE_MEMORY")
     for table in layout.tables.values():
         if table.rule is not None:
             emit_search(context, table)

@@ -90,7 +90,7 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
     if layout.direct:
         array = context.layout.arrays[layout.table.name]
         out.line(f"u32 index = {parts[0]};")
-        out.line(f"{entry} = index < {array.length} ? (void *)&memory.{array.symbol}[index] : 0;")
+        out.line(f"{entry} = index < {array.length} ? (void *)&own->{array.symbol}[index] : 0;")
         out.line("if (entry && !entry->present) entry = 0;")
         return
     if layout.rule is not None:
@@ -204,8 +204,8 @@ def emit_search(context: Context, layout: TableLayout) -> None:
         with out.block("for (u32 i = 0; i < LIST_BLOCK; i++, place++)"):
             out.line(f"if (place >= {end}) return {end};")
             out.line("CHECKED(place);")
-            out.line(f"if (!memory.{symbol}[place].entry.present) return {end};")
-            out.line(f"const struct {layout.rule.name} *rule = &memory.{symbol}[place].rule;")
+            out.line(f"if (!own->{symbol}[place].entry.present) return {end};")
+            out.line(f"const struct {layout.rule.name} *rule = &own->{symbol}[place].rule;")
             out.line(f"if ({' && '.join(tests)}) return place;")
         out.line(f"return {end + 1};")
     with out.block(f"static INLINE const struct entry_{symbol} *find_{symbol}(void)"):
@@ -215,7 +215,7 @@ def emit_search(context: Context, layout: TableLayout) -> None:
         )
         out.line(f"if (place >= {end}) return 0;")
         out.line("CHECKED(place);")
-        out.line(f"return &memory.{symbol}[place].entry;")
+        out.line(f"return &own->{symbol}[place].entry;")
 
 
 def declare_given(context: Context, record: MemoryRecord) -> None:

@@ -214,11 +214,11 @@ class ProgramLayout:
     def register(self, register: Register, index: str) -> str:
         """The C expression of one element of a register array."""
         array = self.arrays[f"rows_{register.size}"]
-        return f"memory.{array.symbol}[{index}].{array.record.symbols[register.name]}"
+        return f"own->{array.symbol}[{index}].{array.record.symbols[register.name]}"
 
     def counter(self, counter: Counter, index: str) -> str:
         """The C expression of one element of a counter."""
-        return f"memory.{self.arrays[counter.name].symbol}[{index}]"
+        return f"own->{self.arrays[counter.name].symbol}[{index}]"
 
     def view(self, memory: np.ndarray, name: str) -> np.ndarray:
         """The array `name` inside the switch's memory (bytes), as an array of its records; nothing is copied."""

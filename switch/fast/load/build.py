@@ -1,90 +1,20 @@
-"""Compiles generated C to a library for this process, or to an eBPF object; each text once per machine.
-
-Results are kept under the user's cache directory by the hash of everything that goes into them. They are put there by
-a rename, so that any number of processes may build at once.
-"""
+"""How generated C is compiled: to a library for this process, and to an eBPF object."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
-from topo.errors import MachineError, RunError, writing
+from topo import c_library
+from topo.c_library import Compiler
 
 C_FOLDER = Path(__file__).parents[1] / "c"
 """Where the headers are that the generated C includes."""
 
-HEADERS = ("runtime.h", "hashes.h", "kernel.h", "process.h")
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """How to make one kind of output. Of `programs`, the first one that is installed is used."""
-
-    suffix: str
-    programs: tuple[str, ...]
-    options: tuple[str, ...]
-
-
-LIBRARY = Compiler(".so", ("cc", "gcc", "clang"), ("-O2", "-g0", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"))
-EBPF = Compiler(".o", ("clang",), ("-O2", "-g", "-w", "-target", "bpf", "-mcpu=v3", "-c", "-fno-strict-aliasing"))
-
-
-def build(source: str, compiler: Compiler) -> Path:
-    """The file that `compiler` makes of `source`; an earlier one from the cache, if there is one."""
-    if sys.byteorder != "little":
-        raise MachineError("target 'fast' needs a little-endian machine: run on BMv2 (SWITCH=bmv2)")
-    wanted = cache_directory() / f"{fingerprint(source, compiler)}{compiler.suffix}"
-    if not wanted.exists():
-        compile_to(wanted, source, compiler)
-    return wanted
-
-
-def fingerprint(source: str, compiler: Compiler) -> str:
-    """A hash of the text, of the headers that it includes, and of how they are compiled."""
-    parts = [source, *((C_FOLDER / header).read_text() for header in HEADERS), *include_options(), repr(compiler)]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-
-
-def cache_directory() -> Path:
-    """Where compiled programs are kept: `$XDG_CACHE_HOME/inakit`, by default `~/.cache/inakit`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    directory = (Path(base) if base else Path.home() / ".cache") / "inakit"
-    with writing(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-    return directory
-
-
-def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
-    """Compile `source` to the file `wanted`; `RunError` quotes the compiler's first 20 lines."""
-    with writing(wanted.parent), tempfile.TemporaryDirectory(dir=wanted.parent) as scratch:
-        text, result = Path(scratch) / "program.c", Path(scratch) / f"program{compiler.suffix}"
-        text.write_text(source)
-        options = [*compiler.options, *include_options(), "-I", str(C_FOLDER)]
-        command = [find(compiler), *options, "-o", str(result), str(text)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            complaint = "\n".join(done.stderr.splitlines()[:20])
-            raise RunError(f"{command[0]} does not compile the generated C, a fault of target 'fast':\n{complaint}")
-        result.replace(wanted)
-
-
-def find(compiler: Compiler) -> str:
-    """The first of the compiler's programs that is installed; `MachineError` if none is."""
-    for program in compiler.programs:
-        if shutil.which(program):
-            return program
-    names = " or ".join(compiler.programs)
-    raise MachineError(f"{names} is not installed, and target 'fast' compiles P4 with it: apt install clang")
-
-
-def include_options() -> list[str]:
-    """Options for the folder of <asm/types.h> on Debian, which clang does not look into for eBPF."""
-    found = sorted(Path("/usr/include").glob("*-linux-gnu/asm"))
-    return [part for directory in found for part in ("-I", str(directory.parent))]
+LIBRARY = replace(c_library.LIBRARY, headers=C_FOLDER)
+EBPF = Compiler(
+    ".o",
+    ("clang",),
+    ("-O2", "-g", "-w", "-target", "bpf", "-mcpu=v3", "-c", "-fno-strict-aliasing"),
+    C_FOLDER,
+)

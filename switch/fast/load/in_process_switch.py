@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.fast.compile.generate import generate
-from switch.fast.load.build import LIBRARY, build
+from switch.fast.compile.generate import GeneratedC, generate
+from switch.fast.layout.layout import GROUPS
+from switch.fast.load.build import LIBRARY
 from switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from switch.program.program import Program
+from topo.c_library import build
 from topo.errors import RunError
 
 OUT_BYTES = 1 << 20
+ALIGNMENT = 64
+"""Bytes to whose multiples the memory of a switch is aligned, as the C compiler expects it."""
+KEPT = "_library"
 
 
 class TableHead(ctypes.Structure):
@@ -32,23 +35,55 @@ class TableHead(ctypes.Structure):
     ]
 
 
-class ProcessTables:
-    """The hash tables that are globals of a loaded library, by their symbols."""
+class Library:
+    """The compiled C of one program, which all of its switches share, and the sizes of its tables."""
 
-    def __init__(self, library: ctypes.CDLL) -> None:
+    def __init__(self, generated: GeneratedC) -> None:
+        self.source, self.layout = generated.source, generated.layout
+        self.c = ctypes.CDLL(str(build(generated.source, LIBRARY)))
+        self.c.table_put.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+        self.c.table_free.argtypes = [ctypes.c_void_p]
+        self.c.process.restype = ctypes.c_int64
+        self.c.process.argtypes = [ctypes.c_void_p, ctypes.c_uint32, *[ctypes.c_void_p] * 4, ctypes.c_uint32]
+        symbols = [GROUPS, *(table.symbol for table in self.layout.tables.values() if table.hashed)]
+        self.sizes = {name: tuple((ctypes.c_uint32 * 3).in_dll(self.c, f"sizes_of_{name}")) for name in symbols}
+
+    @property
+    def take_packet(self) -> int:
+        """The address of the C function that takes one packet."""
+        address = ctypes.cast(self.c.take_packet, ctypes.c_void_p).value
+        assert address is not None
+        return address
+
+
+class ProcessTables:
+    """The hash tables of one switch in this process, by their symbols."""
+
+    def __init__(self, library: Library) -> None:
         self.library = library
-        self.library.table_put.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+        self.tables = (TableHead * len(library.sizes))()
+        for number, key_bytes, entry_bytes in library.sizes.values():
+            self.tables[number].key_bytes, self.tables[number].entry_bytes = key_bytes, entry_bytes
+
+    def __del__(self) -> None:
+        for table in self.tables:
+            self.library.c.table_free(ctypes.addressof(table))
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Add (key, entry) pairs to a table; an entry with the same key is replaced."""
-        table = ctypes.addressof(ctypes.c_char.in_dll(self.library, symbol))
+        table = ctypes.addressof(self.table(symbol))
         for key, entry in entries:
-            if self.library.table_put(table, key, entry):
+            if self.library.c.table_put(table, key, entry):
                 raise RunError(f"no memory for an entry of table '{symbol}'")
+
+    def table(self, symbol: str) -> TableHead:
+        """The table of that symbol."""
+        found: TableHead = self.tables[self.library.sizes[symbol][0]]
+        return found
 
     def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
         """All (key, entry) pairs of a table, in the order of its slots."""
-        table = TableHead.in_dll(self.library, symbol)
+        table = self.table(symbol)
         key_room = -(-table.key_bytes // 8) * 8
         stride = 8 + key_room + table.entry_bytes
         for slot in range(table.slots):
@@ -57,20 +92,37 @@ class ProcessTables:
                 yield data[8 : 8 + table.key_bytes], data[8 + key_room :]
 
 
+class Pointers(ctypes.Structure):
+    """`struct switch_state` of process.h."""
+
+    _fields_ = [("memory", ctypes.c_void_p), ("tables", ctypes.c_void_p)]
+
+
 class InProcessSwitch(StatefulSwitch):
-    """A switch that runs `program`, compiled, in this process. It has all port numbers."""
+    """A switch that runs `program`, compiled, in this process. It has all port numbers.
+
+    Switches of one program share its code; only one of them may be at work at a time.
+    """
 
     def __init__(self, program: Program, name: str = "switch") -> None:
         self.name = name
-        generated = generate(program)
-        self.source = generated.source
-        self.library = load_own_copy(build(generated.source, LIBRARY))
-        self.library.process.restype = ctypes.c_int64
-        self.library.process.argtypes = [ctypes.c_uint32, *[ctypes.c_void_p] * 4, ctypes.c_uint32]
-        size = generated.layout.memory_bytes
-        memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).in_dll(self.library, "memory"))
-        self.state = SwitchState(generated.layout, memory, ProcessTables(self.library))
+        self.library = library_of(program)
+        self.source = self.library.source
+        layout = self.library.layout
+        memory, tables = aligned_zeros(layout.memory_bytes), ProcessTables(self.library)
+        self.pointers = Pointers(memory.ctypes.data, ctypes.addressof(tables.tables))
+        self.state = SwitchState(layout, memory, tables)
         self.out = np.zeros(OUT_BYTES, np.uint8)
+
+    @property
+    def take_packet(self) -> int:
+        """The address of the C function that takes one packet: of `process.h`, the same for all of the program."""
+        return self.library.take_packet
+
+    @property
+    def address(self) -> int:
+        """The address of the switch's state, the first argument of `take_packet`."""
+        return ctypes.addressof(self.pointers)
 
     def check(self) -> None:
         """Do nothing: a switch in this process runs as long as the process does."""
@@ -94,9 +146,9 @@ class InProcessSwitch(StatefulSwitch):
         `ports` and `lengths` have a number for each packet; `data` is overwritten. The record has, for each packet that
         leaves, its port, its length (32 bits each) and its bytes; it is valid until the next call.
         """
-        used = self.library.process(
-            len(ports), ports.ctypes.data, lengths.ctypes.data, data.ctypes.data, self.out.ctypes.data, len(self.out)
-        )
+        numbers = (ports.ctypes.data, lengths.ctypes.data)
+        room = (self.out.ctypes.data, len(self.out))
+        used = self.library.c.process(ctypes.byref(self.pointers), len(ports), *numbers, data.ctypes.data, *room)
         if used < 0:
             raise RunError(f"the packets that leave need more than {len(self.out)} bytes: process fewer at once")
         return self.out[:used]
@@ -112,8 +164,16 @@ def split(record: NDArray[np.uint8]) -> list[tuple[int, bytes]]:
     return packets
 
 
-def load_own_copy(library: Path) -> ctypes.CDLL:
-    """Load a copy of the library: its globals are the state of one switch, so each switch needs its own."""
-    with tempfile.TemporaryDirectory() as directory:
-        copy = shutil.copy(library, directory)
-        return ctypes.CDLL(str(copy))
+def library_of(program: Program) -> Library:
+    """The library of a program, loaded once; it is kept with the program."""
+    kept: dict[str, object] = vars(program)
+    if KEPT not in kept:
+        kept[KEPT] = Library(generate(program))
+    return cast(Library, kept[KEPT])
+
+
+def aligned_zeros(size: int) -> NDArray[np.uint8]:
+    """So many bytes of 0, aligned; they take up memory only where something is written."""
+    found = np.zeros(size + 2 * ALIGNMENT, np.uint8)
+    first = -found.ctypes.data % ALIGNMENT
+    return found[first : first + size]

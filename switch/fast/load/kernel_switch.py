@@ -19,13 +19,14 @@ import numpy as np
 from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.layout.layout import ARRIVALS, GROUPS
 from switch.fast.load.attach import IngressFilter
-from switch.fast.load.build import EBPF, build
+from switch.fast.load.build import EBPF
 from switch.fast.load.libbpf import BpfObject, failure, map_info, map_items, update_map, verified_instructions
 from switch.fast.load.needs import explanation, lacking, needs_of
 from switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from switch.fast.load.switch_cpu import next_cpu, steer
 from switch.program.program import Program
 from switch.program.v1model import DROP_PORT
+from topo.c_library import build
 from topo.errors import InputError, MachineError, RunError
 
 MEMORY_MAP = ".bss.memory"

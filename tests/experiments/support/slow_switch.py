@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from switch.fast.compile.generate import generate
-from switch.fast.load.build import EBPF, build
+from switch.fast.load.build import EBPF
 from switch.fast.load.fast_switch import FastSwitch
 from switch.fast.load.kernel_switch import Compiled, KernelSwitch
 from switch.program.read import read_program
 from switch.running_switch import PROGRAM
 from switch.targets import TARGETS, Target, missing_for_fast
+from topo.c_library import build
 
 PACKETS_PER_S = 20_000
 """About as many packets per second as `simple_switch` sums on one processor."""

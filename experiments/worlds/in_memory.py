@@ -1,0 +1,128 @@
+"""What networks in this process have in common: no threads, no processors to be judged, and clocks of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from experiments.inspect.capture import Counts, Place
+from topo.fabric.addresses import addresses
+from topo.fabric.fabric import Fabric
+from traffic.measure.monitor import Monitor
+from traffic.measure.processor_seconds import Second
+from traffic.measure.verdict import Cause, Limits
+from traffic.sockets.ports import HostPort
+
+
+class NetworkInMemory:
+    """A network without processes: the `Beside` of a run in it is the network itself.
+
+    Its time is a whole number, of which `moments` gives how many a second has.
+    """
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.hosts = host_ports_of(fabric)
+        self.listening: Sequence[HostPort] = self.hosts
+        self.lasting: list[Lasting] = []
+
+    @property
+    def moment(self) -> int:
+        """The time."""
+        raise NotImplementedError
+
+    def moments(self, seconds: float) -> int:
+        """How much of the network's time so many seconds are."""
+        raise NotImplementedError
+
+    def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
+        """Capture nothing: captures are not among the features of these worlds."""
+        _ = places, folder
+        return nullcontext({})
+
+    @contextmanager
+    def beside(self) -> Iterator[Self]:
+        """The network itself. Leaving the block ends everything that still lasts."""
+        try:
+            yield self
+        finally:
+            self.end_due(inf)
+
+    def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
+        """Call `begin` now, and `end` `lasting_s` seconds later: at once for 0, after the run for None."""
+        begin()
+        future: Future[None] = Future()
+        until = inf if lasting_s is None else self.moment + self.moments(lasting_s)
+        self.lasting.append(Lasting(until, end, future))
+        self.end_due(self.moment)
+        return future
+
+    def end_due(self, now: float) -> None:
+        """End everything that lasts until the moment `now` or an earlier one."""
+        for each in [each for each in self.lasting if each.until <= now]:
+            self.lasting.remove(each)
+            each.end()
+            each.over.set_result(None)
+
+    def settle(self, switch: str) -> None:
+        """Do nothing: a switch takes no time."""
+
+    def problems(self) -> Mapping[str, int]:
+        """Empty: nothing can go wrong with ports in memory."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """Something that lasts until a moment: `end` ends it, and `over` is then resolved."""
+
+    until: float
+    end: Callable[[], None]
+    over: Future[None]
+
+
+class Inline(Executor):
+    """Does work at once when it is submitted, so that a run is the same every time."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        """Do the work now, and return a future that already has its result."""
+        future: Future[Any] = Future()
+        future.set_result(work(*args, **named))
+        return future
+
+
+class CountingMonitor(Monitor):
+    """Takes the counters before and after a run. It watches no processors, because they do not affect such a run."""
+
+    def __enter__(self) -> Self:
+        self.before = self.watched.snapshot()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.after = self.watched.snapshot()
+
+    @property
+    def seconds(self) -> Sequence[Second]:
+        """Empty: the processors of this machine are not watched."""
+        return ()
+
+    def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
+        """Empty: a network with a clock of its own is never overloaded."""
+        _ = planned_s, limits
+        return ()
+
+
+def host_ports_of(fabric: Fabric) -> list[HostPort]:
+    """The ports of the fabric's hosts, as `lay_out` takes them; there are no processes or interfaces behind them."""
+    found = addresses(fabric)
+    names = [host.name for host in fabric.hosts]
+    return [HostPort(name, 0, "eth0", found[name].mac_text, found[name].ipv4_text) for name in names]

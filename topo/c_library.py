@@ -1,0 +1,91 @@
+"""Compiles C to a library for this process, or to an eBPF object; each text once per machine.
+
+Results are kept under the user's cache directory by the hash of everything that goes into them. They are put there by
+a rename, so that any number of processes may build at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from topo.errors import MachineError, RunError, writing
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """How to make one kind of output. Of `programs`, the first one that is installed is used.
+
+    `headers`: a folder of headers that the text may include.
+    """
+
+    suffix: str
+    programs: tuple[str, ...]
+    options: tuple[str, ...]
+    headers: Path | None = None
+
+    @property
+    def include_options(self) -> list[str]:
+        """The options for the folders of headers. <asm/types.h> of Debian is where clang does not look for eBPF."""
+        found = sorted(Path("/usr/include").glob("*-linux-gnu/asm"))
+        folders = [directory.parent for directory in found] + ([self.headers] if self.headers else [])
+        return [part for folder in folders for part in ("-I", str(folder))]
+
+
+LIBRARY = Compiler(".so", ("cc", "gcc", "clang"), ("-O2", "-g0", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"))
+
+
+def build(source: str, compiler: Compiler) -> Path:
+    """The file that `compiler` makes of `source`; an earlier one from the cache, if there is one."""
+    if sys.byteorder != "little":
+        raise MachineError("compiled P4 needs a little-endian machine: run on BMv2 (SWITCH=bmv2)")
+    wanted = cache_directory() / f"{fingerprint(source, compiler)}{compiler.suffix}"
+    if not wanted.exists():
+        compile_to(wanted, source, compiler)
+    return wanted
+
+
+def fingerprint(source: str, compiler: Compiler) -> str:
+    """A hash of the text, of the headers that it includes, and of how they are compiled."""
+    headers = sorted(compiler.headers.glob("*.h")) if compiler.headers else []
+    texts = [source, *(header.read_text() for header in headers)]
+    parts = [*texts, compiler.suffix, *compiler.programs, *compiler.options]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def cache_directory() -> Path:
+    """Where compiled programs are kept: `$XDG_CACHE_HOME/inakit`, by default `~/.cache/inakit`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    directory = (Path(base) if base else Path.home() / ".cache") / "inakit"
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
+    """Compile `source` to the file `wanted`; `RunError` quotes the compiler's first 20 lines."""
+    with writing(wanted.parent), tempfile.TemporaryDirectory(dir=wanted.parent) as scratch:
+        text, result = Path(scratch) / "program.c", Path(scratch) / f"program{compiler.suffix}"
+        text.write_text(source)
+        options = [*compiler.options, *compiler.include_options]
+        command = [find(compiler), *options, "-o", str(result), str(text)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            complaint = "\n".join(done.stderr.splitlines()[:20])
+            raise RunError(f"{command[0]} does not compile C of the kit, a fault of it:\n{complaint}")
+        result.replace(wanted)
+
+
+def find(compiler: Compiler) -> str:
+    """The first of the compiler's programs that is installed; `MachineError` if none is."""
+    for program in compiler.programs:
+        if shutil.which(program):
+            return program
+    names = " or ".join(compiler.programs)
+    raise MachineError(f"{names} is not installed, and P4 programs are compiled with it: apt install clang")
