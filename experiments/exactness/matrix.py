@@ -1,8 +1,8 @@
 """`inakit exactness`: every slot policy, over several levels of aggregation, under every condition, on real switches.
 
 On the switch `process`, switches run `p4/ina.p4` in this process, as target `fast` runs it in the kernel, and time is
-virtual. That needs no root, and every run gives the same result again. On `virtual` links have rates and queues, too. On
-a switch target each cell has a Mininet network of its own.
+virtual. That needs no root, and every run gives the same result again. On `virtual`, links have rates and queues, too.
+On a switch target each cell has a Mininet network of its own.
 """
 
 from __future__ import annotations
