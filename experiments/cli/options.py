@@ -35,7 +35,7 @@ Gradient = Annotated[
 ]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="the seed of everything random")]
-Switch = Annotated[str, typer.Option(help="auto, bmv2 or fast")]
+Switch = Annotated[str, typer.Option(help="auto, bmv2, fast; or virtual: without root, in a time of its own")]
 PlanMode = Annotated[
     str,
     typer.Option(

@@ -27,8 +27,9 @@ from experiments.run.planning import make_plan, print_headroom, write_plan
 from experiments.run.progress import Report, bar, working
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import print_report
-from experiments.run.run import MODES, Run, run_plan
-from experiments.worlds.emulated import EmulatedWorld, emulated_world
+from experiments.run.run import MODES, Run, check_features, run_plan
+from experiments.worlds.emulated import EmulatedWorld
+from experiments.worlds.registry import timed_world
 from experiments.worlds.world import World
 from planner.core.evaluate import evaluate
 from planner.core.method import Options
@@ -151,12 +152,16 @@ def runs_of(emulation: Emulation, plans: Mapping[str, Plan], folder: RunFolder) 
 
 
 def settled(
-    emulation: Emulation, plans: Mapping[str, Plan], world: EmulatedWorld, console: Console
+    emulation: Emulation, plans: Mapping[str, Plan], world: World, console: Console
 ) -> tuple[Emulation, Mapping[str, Plan]]:
     """The emulation and its plans at the given rates or, if rates are free, at those that this machine carries.
 
-    Prints what it chose or, for given rates in mode `reliable`, whether this machine can carry them.
+    Prints what it chose or, for given rates in mode `reliable`, whether this machine can carry them. Where time is not
+    this machine's, it carries any rates.
     """
+    if not isinstance(world, EmulatedWorld):
+        console.print(f"{world.name}: time is the network's own, and links have the described rates", highlight=False)
+        return emulation, plans
     if not emulation.free.rates:
         print_choice(console, emulation.switch, world.name)
         if emulation.mode == "reliable":
@@ -172,7 +177,7 @@ def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
     return {"measured": {}, "verdict": OVERLOADED, "reasons": [str(slow), *slow.causes, try_next]}
 
 
-def check(emulation: Emulation, *, planned: bool = False) -> EmulatedWorld:
+def check(emulation: Emulation, *, planned: bool = False) -> World:
     """The world to run in. Raises `InakitError` for a request that is wrong or that this machine cannot run.
 
     If the emulation is already `planned`, its planners need not be known methods.
@@ -184,9 +189,9 @@ def check(emulation: Emulation, *, planned: bool = False) -> EmulatedWorld:
         raise InputError("no planner: name at least one, such as --planners aro")
     for name in () if planned else emulation.planners:
         find_method(name)
-    world = emulated_world(emulation.switch)
+    world = timed_world(emulation.switch)
+    check_features(world, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
     MODES[emulation.mode].check_machine()
-    _ = emulation.interconnect
     if emulation.captures:
         check_tcpdump()
     if emulation.faults is not None:
@@ -234,7 +239,7 @@ def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[s
         yield f"{name}+{policy}" if len(policies) > 1 else name, with_policy(problem, plan, policy)
 
 
-def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: EmulatedWorld) -> RunRecord:
+def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: World) -> RunRecord:
     """The record as it stands before anything runs, with the planned figures of every plan."""
     problem = emulation.problem
     hosts = {host for job in problem.jobs for host in job.workers}
@@ -268,7 +273,7 @@ def measure(
         replace(run, gradients=gradients),
         world,
         stage=lambda part: bar(console, f"{name}: {part}"),
-        paced=lambda progress: emulation.pace(run.plan, progress),
+        paced=lambda progress: emulation.pace(run.plan, progress) if world.real_time else None,
     )
 
 

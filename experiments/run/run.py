@@ -10,7 +10,7 @@ of the papers. The worlds are those of `experiments.worlds`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ from typing import Any
 from experiments.faults.fault_plan import FaultPlan
 from experiments.faults.injection import Injection, Scene, faulty_entries
 from experiments.inspect.capture import Place
-from experiments.run.dilation import options_for
+from experiments.run.dilation import in_fine_steps, options_for
 from experiments.run.outcome import Outcome, watch
 from experiments.run.pace import Pace
 from experiments.run.progress import Report, Stage, unseen
@@ -84,17 +84,24 @@ class Run:
             return self.entries
         return faulty_entries(self.problem, self.plan, self.entries, self.faults)
 
-    @property
-    def needs(self) -> Iterator[Feature]:
-        """The features that the run needs of its world, of those that not every world has."""
-        if self.mode == "replay":
-            yield Feature.REPLAY
-        if self.captures:
-            yield Feature.CAPTURES
-        if self.faults is not None and (self.faults.background or self.faults.hostile):
-            yield Feature.TRAFFIC
-        if self.interconnect is not None:
-            yield Feature.CIRCUITS
+
+def check_features(
+    world: World,
+    mode: str,
+    captures: Sequence[Place],
+    faults: FaultPlan | None,
+    interconnect: Interconnect | None,
+) -> None:
+    """Raise `InputError` for what such a run needs and the world does not have."""
+    needs = {
+        Feature.REPLAY: mode == "replay",
+        Feature.CAPTURES: bool(captures),
+        Feature.TRAFFIC: faults is not None and bool(faults.background or faults.hostile),
+        Feature.CIRCUITS: interconnect is not None,
+    }
+    missing = [feature for feature, needed in needs.items() if needed and feature not in world.features]
+    if missing:
+        raise InputError(f"switch '{world.name}' has no {' and no '.join(missing)}: choose fast or bmv2")
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,10 @@ def run_plan(
     `PlanError` for an invalid plan, `TooSlowError` when the machine clearly does not keep up, `RunError` when a switch
     dies or traffic stalls.
     """
-    check_world(run, world)
+    check_features(world, run.mode, run.captures, run.faults, run.interconnect)
+    if not world.real_time:
+        options = run.options or options_for(run.problem)
+        run = replace(run, options=in_fine_steps(options, run.problem, run.plan))
     installed, started = run.installed, time.monotonic()
     fabric = run.problem.fabric
     wiring = Wiring(run.interconnect, run.queue_packets, run.folder and run.folder / "switches")
@@ -147,13 +157,6 @@ def run_plan(
         setup_s = time.monotonic() - started
         progress = stack.enter_context(stage(f"{run.mode} on {world.name}"))
         return replace(carry_out(run, network, progress, paced(progress)), setup_s=setup_s)
-
-
-def check_world(run: Run, world: World) -> None:
-    """Raise `InputError` for what the run needs and the world does not have."""
-    missing = [need for need in run.needs if need not in world.features]
-    if missing:
-        raise InputError(f"switch '{world.name}' has no {' and no '.join(missing)}: choose fast or bmv2")
 
 
 def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | None = None) -> Outcome:

@@ -35,6 +35,7 @@ class EmulatedWorld:
 
     name: str
     features: frozenset[Feature] = frozenset(Feature)
+    real_time: bool = True
 
     @property
     def target(self) -> Target:

@@ -44,6 +44,7 @@ class InProcessWorld:
 
     name: str = "process"
     features: frozenset[Feature] = frozenset()
+    real_time: bool = False
 
     def check(self) -> None:
         """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""

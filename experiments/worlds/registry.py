@@ -27,6 +27,13 @@ WORLDS: dict[str, Callable[[], World]] = {
 }
 
 
+def timed_world(name: str) -> World:
+    """The world of that name, whose rates and times are those of a network. Raises what `find_world` raises."""
+    if name == InProcessWorld.name:
+        raise unknown_name("switch", name, [*(each for each in WORLDS if each != name), "auto"])
+    return find_world(name)
+
+
 def find_world(name: str) -> World:
     """The world of that name, checked to run here; `auto` stands for the default switch target.
 

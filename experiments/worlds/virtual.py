@@ -37,6 +37,7 @@ class VirtualWorld:
 
     name: str = "virtual"
     features: frozenset[Feature] = frozenset()
+    real_time: bool = False
 
     def check(self) -> None:
         """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""

@@ -119,6 +119,11 @@ class World(Protocol):
         """The features that the world has, of those that not every world has."""
         ...
 
+    @property
+    def real_time(self) -> bool:
+        """Whether its time is this machine's, whose processors then limit what can be run."""
+        ...
+
     def check(self) -> None:
         """Raise `MachineError` where this machine lacks what the world needs."""
         ...

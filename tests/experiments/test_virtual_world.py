@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from command import inakit
 from tolerance import assert_within
 
 from experiments.faults.fault_plan import Event, FaultPlan, Moment
@@ -61,3 +64,33 @@ def test_losses_and_a_link_that_fails_cost_time_and_no_sum() -> None:
     assert outcome.faults is not None
     assert outcome.faults["counts"]["lost_on_arrival"] > 0
     assert outcome.faults["not_reached"] == []
+
+
+def test_the_main_command_runs_at_the_described_rates_without_a_probe(tmp_path: Path) -> None:
+    answer = inakit(
+        "emulate", "--topo", "aro-figure1", "--planners", "aro,lbmm", "--switch", "virtual", "--iterations", "1",
+        at=tmp_path,
+    )  # fmt: skip
+    assert answer.code == 0, answer
+    assert answer.output.startswith("virtual: time is the network's own, and links have the described rates\n")
+    record = json.loads(next(tmp_path.glob("results/2*/run.json")).read_text())
+    assert (record["switch"], record["verdict"], record["fabric"]["scale"]) == ("virtual", "VALID", 1.0)
+    assert_within(record["planners"]["aro"]["measured"]["sending_rate_bps"], 20e6, 0.01, "sending rate", "bit/s")
+
+
+@pytest.mark.parametrize(
+    ("asked", "missing"),
+    [(("--mode", "replay"), "mode replay"), (("--pcap", "l1:1"), "captures of packets")],
+)
+def test_what_the_world_does_not_have_is_refused(asked: tuple[str, str], missing: str, tmp_path: Path) -> None:
+    answer = inakit("emulate", "--topo", "aro-figure1", "--switch", "virtual", *asked, at=tmp_path)
+    assert answer.code == 2
+    assert f"switch 'virtual' has no {missing}: choose fast or bmv2" in answer.error
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_world_without_rates_is_no_switch_to_emulate_on(tmp_path: Path) -> None:
+    answer = inakit("emulate", "--switch", "process", at=tmp_path)
+    assert answer.code == 2
+    assert "unknown switch 'process'" in answer.error
+    assert not (tmp_path / "results").exists()

@@ -19,7 +19,9 @@ from experiments.run.progress import bar
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import VERDICT_STYLES, shortened
 from experiments.run.run import Run, always, run_plan
-from experiments.worlds.emulated import EmulatedWorld, emulated_world
+from experiments.worlds.emulated import EmulatedWorld
+from experiments.worlds.registry import timed_world
+from experiments.worlds.world import World
 from planner.core.evaluate import evaluate
 from planner.core.files import save_plan
 from planner.core.plan import Plan
@@ -45,7 +47,7 @@ class EmulatedRun:
     interference: Interference | None = None
     excuses: Excuses | None = None
     queue_packets: int | None = None
-    emulate: Callable[[EmulatedRun, EmulatedWorld, RunFolder, Progress], Outcome] | None = None
+    emulate: Callable[[EmulatedRun, World, RunFolder, Progress], Outcome] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
     Where this machine does not carry the rates, all runs are slowed down by the same factor; outcomes are given at the
     rates that were asked for.
     """
-    world = emulated_world(request.switch)
+    world = timed_world(request.switch)
     check_results(request.results)
     print_choice(console, request.switch, world.name)
     scale = scale_of(runs, world, console)
@@ -91,12 +93,12 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
     return EmulatedRuns(folder, tuple(outcomes), record.verdict, tuple(record.reasons))
 
 
-def scale_of(runs: Sequence[EmulatedRun], world: EmulatedWorld, console: Console) -> float:
+def scale_of(runs: Sequence[EmulatedRun], world: World, console: Console) -> float:
     """The factor by which all runs have to be slowed down so that this machine carries them; it is printed unless 1.
 
-    It is 1 where a run has an `emulate` of its own.
+    It is 1 where a run has an `emulate` of its own, and in a world whose time is not this machine's.
     """
-    if any(run.emulate for run in runs):
+    if not isinstance(world, EmulatedWorld) or any(run.emulate for run in runs):
         return 1.0
     heaviest = max(runs, key=lambda run: packets(run.problem, run.plan))
     found = fit(heaviest.problem, {heaviest.name: heaviest.plan}, world, console, panel=False)
@@ -125,7 +127,7 @@ def part_of(progress: Progress, number: int, count: int) -> Progress:
     return lambda share: progress((number + share) / count)
 
 
-def measure(run: EmulatedRun, world: EmulatedWorld, folder: RunFolder, progress: Progress) -> Outcome:
+def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
     """Emulate one run. Raises `RunError` when a switch dies or the traffic stalls."""
     own = folder.path / run.name
     own.mkdir()
@@ -142,7 +144,7 @@ def measure(run: EmulatedRun, world: EmulatedWorld, folder: RunFolder, progress:
     return run_plan(asked, world, stage=lambda _: nullcontext(progress))
 
 
-def new_record(runs: Sequence[EmulatedRun], world: EmulatedWorld, scale: float) -> RunRecord:
+def new_record(runs: Sequence[EmulatedRun], world: World, scale: float) -> RunRecord:
     """The record before anything runs; its fabric is the first run's, its scale the one to which all are slowed."""
     fabric = runs[0].problem.fabric
     return RunRecord(

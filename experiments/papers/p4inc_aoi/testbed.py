@@ -24,7 +24,7 @@ from experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTB
 from experiments.run.outcome import Outcome
 from experiments.run.record import RunFolder
 from experiments.run.scheduled import Course, CourseOutcome, run_course
-from experiments.worlds.emulated import EmulatedWorld
+from experiments.worlds.world import World
 from planner.core.files import save_plan
 from planner.methods.p4inc_aoi.network import scaled
 from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
@@ -77,9 +77,7 @@ class Testbed:
         setting = {"scale": SCALE, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
         return EmulatedRun(scenario, course.problem, course.plan, setting, emulate=partial(self.run, course))
 
-    def run(
-        self, course: Course, asked: EmulatedRun, world: EmulatedWorld, folder: RunFolder, progress: Progress
-    ) -> Outcome:
+    def run(self, course: Course, asked: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
         """Carry out the schedule of one run, and keep what was measured in `ran`."""
         own = folder.path / asked.name
         own.mkdir()
