@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import ENTRY, Answer, inakit
+from command import AS_NOBODY, ENTRY, Answer, inakit
 
 from experiments.run.record import RESERVE, RunFolder, RunRecord, check_results
 from planner.solvers.interruptible import interruptible
@@ -246,11 +246,10 @@ def test_the_record_of_a_run_is_completed_on_a_full_disk(disk: Path) -> None:
 
 @pytest.mark.root
 def test_a_folder_of_another_user_is_one_line(tmp_path: Path) -> None:
-    entry = "import os, experiments.run.planning, planner.methods.aro.method\nos.setuid(65534)\n" + ENTRY
     (tmp_path / "mine").mkdir(mode=0o700)
     tmp_path.chmod(0o755)
     for arguments in (("plan", "--output", "out/here"), ("topo", "--output", "fabric"), ("jobs", "--output", "j.yml")):
-        answer = inakit(*arguments, at=tmp_path, entry=entry)
+        answer = inakit(*arguments, at=tmp_path, entry=AS_NOBODY)
         assert answer.code == 2, answer
         assert "Permission denied: choose a folder of your own" in answer.error
         assert answer.error.count("\n") == 1

@@ -20,18 +20,19 @@ from orphans import end_with_parent
 TIMEOUT_S, PATIENCE_S = 120, 30
 ENTRY = "from experiments.cli.main import main; main()"
 AS_NOBODY = """
-import os, sys
-import experiments.emulate.emulate
+import contextlib, io, os, sys
+import experiments.cli.starter_jobs, experiments.emulate.emulate, experiments.faults.faults_file, topo.picture.draw
 from experiments.cli.main import main
 arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
-try:
+with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
     main()  # loads modules that another user may not be allowed to read later
-except SystemExit:
-    sys.argv[1:] = arguments
+sys.argv[1:] = arguments
 os.setuid(65534)
 main()
 """
 
+PRIVATE = not all(folder.stat().st_mode & 1 for folder in Path(__file__).resolve().parents)
+"""Whether another user may not read the project, as below /root."""
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["pytest", "experiments.cli.app", "experiments.emulate.emulate", "experiments.papers"])
