@@ -29,8 +29,9 @@ WORLDS: dict[str, Callable[[], World]] = {
 
 def timed_world(name: str) -> World:
     """The world of that name, whose rates and times are those of a network. Raises what `find_world` raises."""
-    if name == InProcessWorld.name:
-        raise unknown_name("switch", name, [*(each for each in WORLDS if each != name), "auto"])
+    timed = [each for each in (*WORLDS, "auto") if each != InProcessWorld.name]
+    if name not in timed:
+        raise unknown_name("switch", name, timed)
     return find_world(name)
 
 
