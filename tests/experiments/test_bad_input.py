@@ -44,9 +44,7 @@ MISTAKES = (
     Mistake("no planner", (*ON_FILES, "--planners", ","), ("no planner", "--planners aro")),
     Mistake("unknown fabric", ("--topo", "fatree"), ("unknown fabric 'fatree'", "did you mean 'fattree'?")),
     Mistake("unknown mode", (*ON_FILES, "--mode", "reply"), ("unknown mode 'reply'", "did you mean 'replay'?")),
-    Mistake(
-        "unknown switch", (*ON_FILES, "--switch", "bmv3"), ("unknown switch 'bmv3'", "did you mean 'bmv2'?")
-    ),
+    Mistake("unknown switch", (*ON_FILES, "--switch", "bmv3"), ("unknown switch 'bmv3'", "did you mean 'bmv2'?")),
     Mistake(
         "unknown slot policy", (*ON_FILES, "--policy", "atq"), ("unknown slot policy 'atq'", "did you mean 'atp'?")
     ),
