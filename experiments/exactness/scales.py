@@ -35,11 +35,12 @@ class Scale:
         return ReliableOptions(WorkerOptions(min_timeout_s=shortest, first_timeout_s=longest), stall_s=STALL_S)
 
 
+QUICK = Scale(rate_bps=16e6, slots=256, fragments=2000, timeouts=(0.04, 0.08))
 SLOW = Scale(rate_bps=0.5e6, slots=32, fragments=200, timeouts=(0.08, 0.25))
 SCALES = {
     "process": Scale(rate_bps=2e6, slots=32, fragments=400, timeouts=(0.08, 0.25)),
-    "fast": Scale(rate_bps=16e6, slots=256, fragments=2000, timeouts=(0.04, 0.08)),
-    "virtual": Scale(rate_bps=16e6, slots=256, fragments=2000, timeouts=(0.04, 0.08)),
+    "fast": QUICK,
+    "virtual": QUICK,
     "bmv2": SLOW,
 }
 

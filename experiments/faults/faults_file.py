@@ -28,7 +28,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from experiments.faults.fault_plan import Event, FaultPlan, Link, Moment
 from experiments.faults.fault_values import (
@@ -56,9 +55,6 @@ from topo.files.reader import FileKind, Section, of_type, read_file
 from traffic.faults.attacks import ATTACKS
 from traffic.faults.endpoint_faults import Stragglers
 from traffic.faults.hostile import Attack, possible_attacks
-
-if TYPE_CHECKING:
-    pass
 
 HOST = "the name of a host"
 

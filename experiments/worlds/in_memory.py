@@ -5,19 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+
 from experiments.inspect.capture import Counts, Place
+from experiments.worlds.world import Feature
+from switch.entries import Entries
+from switch.fast.load.in_process_switch import InProcessSwitch
+from switch.program.read import read_program
+from switch.program.source_hashes import check_sources
+from switch.running_switch import PROGRAM
 from topo.fabric.addresses import addresses
 from topo.fabric.fabric import Fabric
+from traffic.measure.kernel_counters import InterfaceCounters
 from traffic.measure.monitor import Monitor
 from traffic.measure.processor_seconds import Second
+from traffic.measure.snapshots import Snapshot, Watched, switch_counters
 from traffic.measure.verdict import Cause, Limits
-from traffic.sockets.ports import HostPort
+from traffic.sockets.batches import head_of
+from traffic.sockets.ports import HostPort, IntArray, Packets
+from traffic.wire.frames import BARE_FRAME, Frames
+
+
+@dataclass(frozen=True)
+class WorldInMemory:
+    """A world of networks in this process, whose switches run the compiled P4 program."""
+
+    name: str
+    features: frozenset[Feature] = frozenset()
+    real_time: bool = False
+
+    def check(self) -> None:
+        """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""
+        check_sources(PROGRAM)
 
 
 class NetworkInMemory:
@@ -26,8 +51,14 @@ class NetworkInMemory:
     Its time is a whole number, of which `moments` gives how many a second has.
     """
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, installed: Entries, progress: Callable[[float], None] = lambda _: None) -> None:
         self.fabric = fabric
+        self.switches: dict[str, InProcessSwitch] = {}
+        program = read_program(PROGRAM)
+        for number, switch in enumerate(installed.switches):
+            self.switches[switch.switch] = InProcessSwitch(program, switch.switch)
+            self.switches[switch.switch].install(switch)
+            progress(number / len(installed.switches))
         self.hosts = host_ports_of(fabric)
         self.listening: Sequence[HostPort] = self.hosts
         self.lasting: list[Lasting] = []
@@ -40,6 +71,26 @@ class NetworkInMemory:
     def moments(self, seconds: float) -> int:
         """How much of the network's time so many seconds are."""
         raise NotImplementedError
+
+    def now(self) -> float:
+        """Seconds since the network came up."""
+        raise NotImplementedError
+
+    def interfaces(self) -> dict[str, InterfaceCounters]:
+        """The counters of every port, by the monitor's name for it."""
+        raise NotImplementedError
+
+    def queue_drops(self) -> dict[str, int]:
+        """How many packets the queue of every port dropped, by the monitor's name for the port."""
+        raise NotImplementedError
+
+    def interface_name(self, node: str, peer: str) -> str:
+        """The monitor's name for the port by which `node` sends to `peer`, such as "s1-2"."""
+        return f"{node}-{self.fabric.port_numbers.get((node, peer), 0)}"
+
+    def monitor(self) -> Monitor:
+        """A monitor of the counters of links and switches only."""
+        return CountingMonitor(CountedNetwork.of(self))
 
     def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
         """Capture nothing: captures are not among the features of these worlds."""
@@ -97,6 +148,37 @@ class Inline(Executor):
         return future
 
 
+@dataclass(frozen=True)
+class CountedNetwork(Watched):
+    """The counters of a network in memory, named by node and port."""
+
+    network: NetworkInMemory = field(kw_only=True)
+
+    @classmethod
+    def of(cls, network: NetworkInMemory) -> CountedNetwork:
+        """The counters of all hosts and switches of a network."""
+        ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
+        peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}
+        for (node, peer), port in network.fabric.port_numbers.items():
+            if node in ports:
+                ports[node][port], peers[node][port] = network.interface_name(node, peer), peer
+        return cls(network.hosts, network.switches, ports, peers, network=network)
+
+    def links(self) -> dict[str, InterfaceCounters]:
+        """The counters of every port."""
+        return self.network.interfaces()
+
+    def snapshot(self) -> Snapshot:
+        """All counters of the network now, in its own time."""
+        return Snapshot(
+            at_s=self.network.now(),
+            backlog=(),
+            interfaces=self.links(),
+            queues=self.network.queue_drops(),
+            switches={name: switch_counters(switch, self.ports[name]) for name, switch in self.switches.items()},
+        )
+
+
 class CountingMonitor(Monitor):
     """Takes the counters before and after a run. It watches no processors, because they do not affect such a run."""
 
@@ -126,3 +208,9 @@ def host_ports_of(fabric: Fabric) -> list[HostPort]:
     found = addresses(fabric)
     names = [host.name for host in fabric.hosts]
     return [HostPort(name, 0, "eth0", found[name].mac_text, found[name].ipv4_text) for name in names]
+
+
+def packets_of(frames: Frames, hosts: IntArray) -> Packets:
+    """Frames that have come to `hosts`, both (frames,), as the endpoints take them."""
+    heads = head_of(frames) if len(frames) else np.zeros(0, BARE_FRAME)
+    return Packets(heads, frames["values"].astype(np.int32), hosts)

@@ -10,25 +10,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.worlds.in_memory import CountingMonitor, Inline, NetworkInMemory
-from experiments.worlds.world import Endpoints, Feature, Wiring
+from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory, packets_of
+from experiments.worlds.world import Endpoints, Wiring
 from planner.install.program import EVENTS
 from switch.entries import Entries
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from switch.program.source_hashes import check_sources
-from switch.running_switch import PROGRAM
 from topo.fabric.fabric import Fabric
 from traffic.measure.kernel_counters import InterfaceCounters
-from traffic.measure.monitor import Monitor
-from traffic.measure.snapshots import Snapshot, Watched, switch_counters
-from traffic.sockets.batches import head_of
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
-from traffic.wire.frames import BARE_FRAME, FRAME
+from traffic.wire.frames import FRAME
 
 ROUND_S = 0.0005
 AT_ONCE = 512
@@ -39,16 +32,10 @@ End = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class InProcessWorld:
-    """Networks inside this process, whose switches run the compiled P4 program."""
+class InProcessWorld(WorldInMemory):
+    """Networks whose links take one round for every packet."""
 
     name: str = "process"
-    features: frozenset[Feature] = frozenset()
-    real_time: bool = False
-
-    def check(self) -> None:
-        """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""
-        check_sources(PROGRAM)
 
     @contextmanager
     def up(
@@ -65,11 +52,7 @@ class InProcessNetwork(NetworkInMemory):
     """A network in memory. It is also its hosts' `Ports`; its clock counts rounds."""
 
     def __init__(self, fabric: Fabric, installed: Entries) -> None:
-        super().__init__(fabric)
-        program = read_program(PROGRAM)
-        self.switches = {switch.switch: InProcessSwitch(program, switch.switch) for switch in installed.switches}
-        for switch in installed.switches:
-            self.switches[switch.switch].install(switch)
+        super().__init__(fabric, installed)
         self.peer_of = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
         self.round = 0
         self.flights: dict[int, list[tuple[End, bytes]]] = defaultdict(list)
@@ -85,18 +68,30 @@ class InProcessNetwork(NetworkInMemory):
         self.listening = hosts
         return nullcontext((self, Inline()))
 
-    def monitor(self) -> Monitor:
-        """A monitor of the counters of links and switches only."""
-        return CountingMonitor(CountedNetwork.of(self))
-
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Set a link up or down. A link that is down takes no packets, and packets that reach its end are lost."""
         change = self.down.difference_update if up else self.down.update
         change({(a, b), (b, a)})
 
-    def interface_name(self, node: str, peer: str) -> str:
-        """The monitor's name for the port by which `node` sends to `peer`."""
-        return name_of((node, self.fabric.port_numbers.get((node, peer), 0)))
+    def interfaces(self) -> dict[str, InterfaceCounters]:
+        """What every port has sent and received, in packets: bytes are not counted."""
+        hosts = [(host.name, self.fabric.tor_of(host.name)) for host in self.hosts]
+        found = {}
+        for node, peer in [*self.fabric.port_numbers, *hosts]:
+            end = node, self.fabric.port_numbers.get((node, peer), 0)
+            found[self.interface_name(node, peer)] = InterfaceCounters(
+                received_bytes=0,
+                received_packets=self.received[end],
+                receive_drops=0,
+                sent_bytes=0,
+                sent_packets=self.sent[end],
+                send_drops=0,
+            )
+        return found
+
+    def queue_drops(self) -> dict[str, int]:
+        """Nothing: queues have no limit."""
+        return dict.fromkeys(self.interfaces(), 0)
 
     # -- as `Ports`
 
@@ -115,7 +110,7 @@ class InProcessNetwork(NetworkInMemory):
 
     def sleep(self, seconds: float) -> None:
         """Let packets move for as many rounds as that is, for at least one."""
-        for _ in range(max(1, round(seconds / ROUND_S))):
+        for _ in range(max(1, self.moments(seconds))):
             self.advance()
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
@@ -134,8 +129,7 @@ class InProcessNetwork(NetworkInMemory):
         self.arrived.clear()
         whole = [packet.ljust(FRAME.itemsize, b"\0") for _, packet in arrived]
         frames = np.frombuffer(b"".join(whole), FRAME)
-        heads = head_of(frames) if len(frames) else np.zeros(0, BARE_FRAME)
-        return Packets(heads, frames["values"].astype(np.int32), np.array([host for host, _ in arrived], np.int64))
+        return packets_of(frames, np.array([host for host, _ in arrived], np.int64))
 
     # -- the network
 
@@ -176,53 +170,3 @@ class InProcessNetwork(NetworkInMemory):
     def events(self, switch: str) -> list[int]:
         """How often each event of the P4 program happened at a switch, by its number."""
         return [int(count) for count in self.switches[switch].read_counter(EVENTS)[0]]
-
-
-@dataclass(frozen=True)
-class CountedNetwork(Watched):
-    """The counters of a network in memory, named by node and port. It counts no bytes, and its queues drop nothing."""
-
-    network: InProcessNetwork = field(kw_only=True)
-
-    @classmethod
-    def of(cls, network: InProcessNetwork) -> CountedNetwork:
-        """The counters of all hosts and switches of a network."""
-        ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
-        peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}
-        for (node, port), peer in network.peer_of.items():
-            if node in ports:
-                ports[node][port], peers[node][port] = name_of((node, port)), peer
-        return cls(network.hosts, network.switches, ports, peers, network=network)
-
-    def links(self) -> dict[str, InterfaceCounters]:
-        """What every port has sent and received, in packets."""
-        network = self.network
-        ends = [(name, port) for name, ports in self.ports.items() for port in ports]
-        ends += [(host.name, 0) for host in self.hosts]
-        return {
-            name_of(end): InterfaceCounters(
-                received_bytes=0,
-                received_packets=network.received[end],
-                receive_drops=0,
-                sent_bytes=0,
-                sent_packets=network.sent[end],
-                send_drops=0,
-            )
-            for end in ends
-        }
-
-    def snapshot(self) -> Snapshot:
-        """All counters of the network now, in its own time."""
-        links = self.links()
-        return Snapshot(
-            at_s=self.network.now(),
-            backlog=(),
-            interfaces=links,
-            queues=dict.fromkeys(links, 0),
-            switches={name: switch_counters(switch, self.ports[name]) for name, switch in self.switches.items()},
-        )
-
-
-def name_of(end: End) -> str:
-    """The monitor's name for a port, such as "s1-2"."""
-    return f"{end[0]}-{end[1]}"

@@ -8,40 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.worlds.in_memory import CountingMonitor, Inline, NetworkInMemory
-from experiments.worlds.world import Endpoints, Feature, Wiring
+from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory, packets_of
+from experiments.worlds.world import Endpoints, Wiring
 from switch.entries import Entries
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from switch.program.source_hashes import check_sources
-from switch.running_switch import PROGRAM
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.virtual.engine import PS_PER_S
 from topo.virtual.network import VirtualNetwork
 from traffic.measure.kernel_counters import InterfaceCounters
-from traffic.measure.monitor import Monitor
-from traffic.measure.snapshots import Snapshot, Watched, switch_counters
-from traffic.sockets.batches import head_of
+from traffic.sockets.batches import pick
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
 from traffic.wire.frames import BARE_FRAME, FRAME
 from traffic.wire.packet_format import UDP_PORT, Kind
 
 
 @dataclass(frozen=True)
-class VirtualWorld:
-    """Networks in virtual time, whose switches run the compiled P4 program."""
+class VirtualWorld(WorldInMemory):
+    """Networks in virtual time."""
 
     name: str = "virtual"
-    features: frozenset[Feature] = frozenset()
-    real_time: bool = False
-
-    def check(self) -> None:
-        """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""
-        check_sources(PROGRAM)
 
     @contextmanager
     def up(
@@ -65,13 +53,7 @@ class LiveVirtualNetwork(NetworkInMemory):
     def __init__(
         self, fabric: Fabric, installed: Entries, queue_packets: int, progress: Callable[[float], None]
     ) -> None:
-        super().__init__(fabric)
-        program = read_program(PROGRAM)
-        self.switches = {}
-        for number, switch in enumerate(installed.switches):
-            self.switches[switch.switch] = InProcessSwitch(program, switch.switch)
-            self.switches[switch.switch].install(switch)
-            progress(number / len(installed.switches))
+        super().__init__(fabric, installed, progress)
         self.network = VirtualNetwork(fabric, self.switches, FRAME, queue_packets)
         self.engine = self.network.engine
         self.uplinks = np.zeros(0, np.uint32)
@@ -89,17 +71,29 @@ class LiveVirtualNetwork(NetworkInMemory):
             self.place[self.network.number_of[host.name]] = place
         return nullcontext((self, Inline()))
 
-    def monitor(self) -> Monitor:
-        """A monitor of the counters of links and switches only."""
-        return CountingMonitor(VirtuallyWatched.of(self))
-
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take a link down or up; what is on its way over a link that is down is lost."""
         self.network.set_link(a, b, up=up)
 
-    def interface_name(self, node: str, peer: str) -> str:
-        """The monitor's name for the port by which `node` sends to `peer`."""
-        return f"{node}-{self.fabric.port_numbers.get((node, peer), 0)}"
+    def interfaces(self) -> dict[str, InterfaceCounters]:
+        """The counters of every port."""
+        links, found = self.engine.links, {}
+        for (node, peer), out in self.network.link_of.items():
+            back = self.network.link_of[peer, node]
+            found[self.interface_name(node, peer)] = InterfaceCounters(
+                received_bytes=int(links["received_bytes"][back]),
+                received_packets=int(links["received_packets"][back]),
+                receive_drops=0,
+                sent_bytes=int(links["sent_bytes"][out]),
+                sent_packets=int(links["sent_packets"][out]),
+                send_drops=0,
+            )
+        return found
+
+    def queue_drops(self) -> dict[str, int]:
+        """What the queue of every port dropped."""
+        dropped = self.engine.links["dropped"]
+        return {self.interface_name(*ends): int(dropped[link]) for ends, link in self.network.link_of.items()}
 
     # -- as `Ports`
 
@@ -127,12 +121,11 @@ class LiveVirtualNetwork(NetworkInMemory):
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
         """Accept all packets, and put them on their hosts' links."""
         for batch in batches:
-            frames = np.zeros(len(batch.rows), FRAME)
+            frames, heads = np.empty(len(batch.rows), FRAME), pick(batch.heads, batch.rows)
             whole = frames.view((np.uint8, FRAME.itemsize))
-            heads = batch.heads.view((np.uint8, BARE_FRAME.itemsize))
-            whole[:, : BARE_FRAME.itemsize] = heads[batch.rows]
+            whole[:, : BARE_FRAME.itemsize] = heads.view((np.uint8, BARE_FRAME.itemsize))
             frames["values"] = batch.values[batch.rows]
-            notice = frames["ina"]["kind"] == Kind.NOTICE
+            notice = heads["ina"]["kind"] == Kind.NOTICE
             lengths = np.where(notice, BARE_FRAME.itemsize, FRAME.itemsize).astype(np.uint32)
             self.engine.send(np.repeat(self.uplinks, batch.counts), lengths, frames)
         return [batch.counts.copy() for batch in batches]
@@ -143,55 +136,4 @@ class LiveVirtualNetwork(NetworkInMemory):
         hosts = self.place[arrived["node"]]
         frames = arrived["frame"]
         mine = (hosts >= 0) & (frames["udp"]["dst_port"] == UDP_PORT)
-        frames = np.ascontiguousarray(frames[mine])
-        heads = head_of(frames) if len(frames) else np.zeros(0, BARE_FRAME)
-        return Packets(heads, frames["values"].astype(np.int32), hosts[mine])
-
-
-@dataclass(frozen=True)
-class VirtuallyWatched(Watched):
-    """The counters of a network in virtual time, named by node and port."""
-
-    network: LiveVirtualNetwork = field(kw_only=True)
-
-    @classmethod
-    def of(cls, network: LiveVirtualNetwork) -> VirtuallyWatched:
-        """The counters of all hosts and switches of a network."""
-        ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
-        peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}
-        for (node, peer), port in network.fabric.port_numbers.items():
-            if node in ports:
-                ports[node][port], peers[node][port] = network.interface_name(node, peer), peer
-        return cls(network.hosts, network.switches, ports, peers, network=network)
-
-    def links(self) -> dict[str, InterfaceCounters]:
-        """The counters of every port."""
-        network, links = self.network, self.network.engine.links
-        found = {}
-        for (node, peer), out in network.network.link_of.items():
-            back = network.network.link_of[peer, node]
-            found[network.interface_name(node, peer)] = InterfaceCounters(
-                received_bytes=int(links["received_bytes"][back]),
-                received_packets=int(links["received_packets"][back]),
-                receive_drops=0,
-                sent_bytes=int(links["sent_bytes"][out]),
-                sent_packets=int(links["sent_packets"][out]),
-                send_drops=0,
-            )
-        return found
-
-    def queues(self) -> dict[str, int]:
-        """What the queue of every port dropped."""
-        network = self.network
-        dropped = network.engine.links["dropped"]
-        return {network.interface_name(*ends): int(dropped[link]) for ends, link in network.network.link_of.items()}
-
-    def snapshot(self) -> Snapshot:
-        """All counters of the network now, in its own time."""
-        return Snapshot(
-            at_s=self.network.now(),
-            backlog=(),
-            interfaces=self.links(),
-            queues=self.queues(),
-            switches={name: switch_counters(switch, self.ports[name]) for name, switch in self.switches.items()},
-        )
+        return packets_of(np.ascontiguousarray(frames[mine]), hosts[mine])

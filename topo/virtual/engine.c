@@ -9,7 +9,6 @@
 #include <string.h>
 
 typedef uint8_t u8;
-typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
@@ -51,10 +50,9 @@ struct engine {
     struct link *links;
     struct node *nodes;
     const u32 *link_at; /* by a node's first port and port: the link by which it sends there, or NONE */
-    u32 *heap, *place;  /* links that hold packets, by when the first one arrives; where each link is, or NONE */
+    u32 *heap;          /* links that hold packets, by when the first one arrives */
     u32 heap_length;
-    u32 node;     /* which node is at work */
-    u32 no_port;  /* packets that a node sent to a port without a link */
+    u32 node; /* which node is at work */
     s64 now;
     u64 hops;
     struct packet *free_small, *free_large;
@@ -102,16 +100,11 @@ static int sooner(const struct engine *engine, u32 one, u32 other) {
     return a < b || (a == b && one < other);
 }
 
-static void put(struct engine *engine, u32 at, u32 link) {
-    engine->heap[at] = link;
-    engine->place[link] = at;
-}
-
 static void rise(struct engine *engine, u32 at) {
     u32 link = engine->heap[at];
     for (; at && sooner(engine, link, engine->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        put(engine, at, engine->heap[(at - 1) / 2]);
-    put(engine, at, link);
+        engine->heap[at] = engine->heap[(at - 1) / 2];
+    engine->heap[at] = link;
 }
 
 static void sink(struct engine *engine, u32 at) {
@@ -120,9 +113,9 @@ static void sink(struct engine *engine, u32 at) {
         child += child + 1 < length && sooner(engine, engine->heap[child + 1], engine->heap[child]);
         if (!sooner(engine, engine->heap[child], link))
             break;
-        put(engine, at, engine->heap[child]);
+        engine->heap[at] = engine->heap[child];
     }
-    put(engine, at, link);
+    engine->heap[at] = link;
 }
 
 /* ---- links ---- */
@@ -176,10 +169,9 @@ static struct packet *take_first(struct engine *engine, u32 number) {
         sink(engine, 0);
         return packet;
     }
-    engine->place[number] = NONE;
     u32 moved = engine->heap[--engine->heap_length];
     if (engine->heap_length && moved != number) {
-        put(engine, 0, moved);
+        engine->heap[0] = moved;
         sink(engine, 0);
     }
     return packet;
@@ -191,9 +183,7 @@ static void emit(void *context, u32 port, const u8 *bytes, u32 length) {
     struct engine *engine = context;
     const struct node *node = &engine->nodes[engine->node];
     u32 link = port < node->ports ? engine->link_at[node->first_port + port] : NONE;
-    if (link == NONE)
-        engine->no_port++;
-    else
+    if (link != NONE) /* else it is lost, as in the kernel */
         give(engine, link, bytes, length);
 }
 
@@ -235,10 +225,9 @@ u32 record_sizes(u32 what) { return what ? sizeof(struct node) : sizeof(struct l
 
 struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes, const u32 *link_at, u32 arrival_bytes) {
     struct engine *engine = calloc(1, sizeof *engine);
-    if (!engine || !(engine->heap = calloc(2 * (u64)link_count + 1, sizeof(u32))))
+    if (!engine || !(engine->heap = calloc((u64)link_count + 1, sizeof(u32))))
         abort();
     engine->links = links, engine->nodes = nodes, engine->link_at = link_at, engine->arrival_bytes = arrival_bytes;
-    engine->place = engine->heap + link_count;
     return engine;
 }
 
@@ -264,7 +253,6 @@ s64 engine_next(const struct engine *engine) {
 
 s64 engine_now(const struct engine *engine) { return engine->now; }
 u64 engine_hops(const struct engine *engine) { return engine->hops; }
-u32 engine_without_port(const struct engine *engine) { return engine->no_port; }
 const u8 *engine_inbox(const struct engine *engine, u64 *used) { return *used = engine->inbox_used, engine->inbox; }
 void engine_empty_inbox(struct engine *engine) { engine->inbox_used = 0; }
 

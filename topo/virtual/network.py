@@ -7,11 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from topo.fabric.fabric import QUEUE_PACKETS, Fabric
+from topo.fabric.fabric import Fabric
 from topo.virtual.engine import PS_PER_S, Engine
-
-End = tuple[str, int]
-"""A node and one of its ports; a host's is 0."""
 
 
 class CompiledSwitch(Protocol):
@@ -39,9 +36,8 @@ class VirtualNetwork:
         fabric: Fabric,
         switches: Mapping[str, CompiledSwitch],
         frame: np.dtype[np.void],
-        queue_packets: int = QUEUE_PACKETS,
+        queue_packets: int,
     ) -> None:
-        self.fabric, self.frame = fabric, frame
         names = [*(host.name for host in fabric.hosts), *(switch.name for switch in fabric.switches)]
         self.number_of = {name: number for number, name in enumerate(names)}
         ports = [1 for _ in fabric.hosts] + [1 + max(switch.ports) for switch in fabric.switches]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from mininet.node import Switch as MininetSwitch
-from numpy.typing import NDArray
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.load.kernel_switch import Compiled, KernelSwitch, compile_program
+from switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from switch.handle import Handle, make_handle
 from switch.program.read import read_program
 from switch.running_switch import PROGRAM
@@ -26,7 +23,7 @@ def compiled_file(path: Path, _changed_ns: int) -> Compiled:
     return compile_program(read_program(path))
 
 
-class FastSwitch(MininetSwitch):  # type: ignore[misc]
+class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
     """A `KernelSwitch` as a node of Mininet: its ports are the node's interfaces, with the fabric's numbers."""
 
     def __init__(
@@ -61,37 +58,14 @@ class FastSwitch(MininetSwitch):  # type: ignore[misc]
             raise RunError(f"switch '{self.name}' is not running: start the network first")
         return self._kernel
 
+    @property
+    def state(self) -> SwitchState:  # type: ignore[override]
+        """The state of the running switch; `RunError` if it has not been started."""
+        return self.kernel.state
+
     def handle(self) -> Handle:
         """The data by which `switch.fast.load.kernel_view` finds this switch from another process."""
         return make_handle("fast", self._program, maps=self.kernel.map_ids(), cpu=self.kernel.cpu)
-
-    def install(self, entries: SwitchEntries) -> None:
-        """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
-        self.kernel.install(entries)
-
-    def change(self, entries: Sequence[TableEntry]) -> None:
-        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
-        self.kernel.change(entries)
-
-    def wipe(self) -> None:
-        """Set all registers to 0, as a restart does. No packet may pass meanwhile."""
-        self.kernel.wipe()
-
-    def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of a table, by its full name in the P4 program, ordered by key."""
-        return self.kernel.read_table(name)
-
-    def read_groups(self) -> list[MulticastGroup]:
-        """The multicast groups, ordered by number."""
-        return self.kernel.read_groups()
-
-    def read_register(self, name: str) -> NDArray[np.uint64]:
-        """All elements of a register array, by its full name in the P4 program."""
-        return self.kernel.read_register(name)
-
-    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
-        return self.kernel.read_counter(name, count)
 
     def check(self) -> None:
         """Raise `RunError` if the switch has stopped processing packets."""
