@@ -11,8 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
 from experiments.inspect.capture import Counts, Place
 from experiments.worlds.world import Feature
 from switch.entries import Entries
@@ -27,9 +25,7 @@ from traffic.measure.monitor import Monitor
 from traffic.measure.processor_seconds import Second
 from traffic.measure.snapshots import Snapshot, Watched, switch_counters
 from traffic.measure.verdict import Cause, Limits
-from traffic.sockets.batches import head_of
-from traffic.sockets.ports import HostPort, IntArray, Packets
-from traffic.wire.frames import BARE_FRAME, Frames
+from traffic.sockets.ports import HostPort
 
 
 @dataclass(frozen=True)
@@ -208,9 +204,3 @@ def host_ports_of(fabric: Fabric) -> list[HostPort]:
     found = addresses(fabric)
     names = [host.name for host in fabric.hosts]
     return [HostPort(name, 0, "eth0", found[name].mac_text, found[name].ipv4_text) for name in names]
-
-
-def packets_of(frames: Frames, hosts: IntArray) -> Packets:
-    """Frames that have come to `hosts`, both (frames,), as the endpoints take them."""
-    heads = head_of(frames) if len(frames) else np.zeros(0, BARE_FRAME)
-    return Packets(heads, frames["values"].astype(np.int32), hosts)

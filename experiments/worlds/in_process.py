@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory, packets_of
+from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory
 from experiments.worlds.world import Endpoints, Wiring
 from planner.install.program import EVENTS
 from switch.entries import Entries
 from topo.fabric.fabric import Fabric
 from traffic.measure.kernel_counters import InterfaceCounters
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
-from traffic.wire.frames import FRAME
+from traffic.wire.frames import FRAME, head_of
 
 ROUND_S = 0.0005
 AT_ONCE = 512
@@ -129,7 +129,8 @@ class InProcessNetwork(NetworkInMemory):
         self.arrived.clear()
         whole = [packet.ljust(FRAME.itemsize, b"\0") for _, packet in arrived]
         frames = np.frombuffer(b"".join(whole), FRAME)
-        return packets_of(frames, np.array([host for host, _ in arrived], np.int64))
+        hosts = np.array([host for host, _ in arrived], np.int64)
+        return Packets.all_of(head_of(frames), frames["values"], hosts)
 
     # -- the network
 

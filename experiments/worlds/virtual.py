@@ -12,16 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory, packets_of
+from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory
 from experiments.worlds.world import Endpoints, Wiring
 from switch.entries import Entries
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.virtual.engine import PS_PER_S
 from topo.virtual.network import VirtualNetwork
 from traffic.measure.kernel_counters import InterfaceCounters
-from traffic.sockets.batches import pick
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
-from traffic.wire.frames import BARE_FRAME, FRAME
+from traffic.wire.frames import BARE_FRAME, FRAME, head_of
 from traffic.wire.packet_format import UDP_PORT, Kind
 
 
@@ -121,19 +120,15 @@ class LiveVirtualNetwork(NetworkInMemory):
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
         """Accept all packets, and put them on their hosts' links."""
         for batch in batches:
-            frames, heads = np.empty(len(batch.rows), FRAME), pick(batch.heads, batch.rows)
-            whole = frames.view((np.uint8, FRAME.itemsize))
-            whole[:, : BARE_FRAME.itemsize] = heads.view((np.uint8, BARE_FRAME.itemsize))
-            frames["values"] = batch.values[batch.rows]
-            notice = heads["ina"]["kind"] == Kind.NOTICE
+            notice = batch.heads["ina"]["kind"][batch.rows] == Kind.NOTICE
             lengths = np.where(notice, BARE_FRAME.itemsize, FRAME.itemsize).astype(np.uint32)
-            self.engine.send(np.repeat(self.uplinks, batch.counts), lengths, frames)
+            links = np.repeat(self.uplinks, batch.counts)
+            self.engine.send(links, lengths, batch.rows, batch.heads, batch.values)
         return [batch.counts.copy() for batch in batches]
 
     def receive(self) -> Packets:
         """The INA packets that have come to the listening hosts since the last call."""
         arrived = self.engine.take()
-        hosts = self.place[arrived["node"]]
-        frames = arrived["frame"]
-        mine = (hosts >= 0) & (frames["udp"]["dst_port"] == UDP_PORT)
-        return packets_of(np.ascontiguousarray(frames[mine]), hosts[mine])
+        frames, hosts = arrived["frame"], self.place[arrived["node"]]
+        packets = Packets.all_of(head_of(frames), frames["values"], hosts)
+        return packets.where((hosts >= 0) & (packets.heads["udp"]["dst_port"] == UDP_PORT))

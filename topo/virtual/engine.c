@@ -130,15 +130,15 @@ static s64 time_to_send(const struct link *link, u32 bytes) {
     return (s64)((bits + link->rate_bps - 1) / link->rate_bps);
 }
 
-static void give(struct engine *engine, u32 number, const u8 *bytes, u32 length) {
+/* Give a link a packet of `length` bytes. Returns where the bytes go; 0 for a packet that the link does not take. */
+static u8 *give(struct engine *engine, u32 number, u32 length) {
     struct link *link = &engine->links[number];
     begin_sending(link, engine->now);
     if (!link->up || (link->limit && link->waiting >= link->limit)) {
         *(link->up ? &link->dropped : &link->lost) += 1;
-        return;
+        return 0;
     }
     struct packet *packet = take_buffer(engine, length);
-    memcpy(packet->bytes, bytes, length);
     packet->length = length, packet->next = 0;
     packet->starts = link->free_at > engine->now ? link->free_at : engine->now;
     link->free_at = packet->starts + time_to_send(link, length);
@@ -159,6 +159,7 @@ static void give(struct engine *engine, u32 number, const u8 *bytes, u32 length)
         engine->heap[engine->heap_length] = number;
         rise(engine, engine->heap_length++);
     }
+    return packet->bytes;
 }
 
 static struct packet *take_first(struct engine *engine, u32 number) {
@@ -183,8 +184,9 @@ static void emit(void *context, u32 port, const u8 *bytes, u32 length) {
     struct engine *engine = context;
     const struct node *node = &engine->nodes[engine->node];
     u32 link = port < node->ports ? engine->link_at[node->first_port + port] : NONE;
-    if (link != NONE) /* else it is lost, as in the kernel */
-        give(engine, link, bytes, length);
+    u8 *to = link == NONE ? 0 : give(engine, link, length); /* without a link it is lost, as in the kernel */
+    if (to)
+        memcpy(to, bytes, length);
 }
 
 static void keep(struct engine *engine, u32 node, const struct packet *packet) {
@@ -231,10 +233,23 @@ struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes
     return engine;
 }
 
-/* Give `count` packets to links, now: of each the first `lengths` bytes; they begin every `stride` bytes. */
-void engine_send(struct engine *engine, u32 count, const u32 *links, const u32 *lengths, const u8 *bytes, u32 stride) {
-    for (u32 i = 0; i < count; i++)
-        give(engine, links[i], bytes + (u64)stride * i, lengths[i]);
+/* Rows of bytes, each of which begins `stride` bytes behind the one before it and has `size` bytes. */
+struct rows {
+    const u8 *bytes;
+    u64 stride, size;
+};
+
+/* Give `count` packets to links, now: the first `lengths` bytes of a row of `heads` and the same row of `bodies`. */
+void engine_send(struct engine *engine, u32 count, const u32 *links, const u32 *lengths, const s64 *rows,
+                 const struct rows *heads, const struct rows *bodies) {
+    for (u32 i = 0; i < count; i++) {
+        u64 head = lengths[i] < heads->size ? lengths[i] : heads->size;
+        u8 *to = give(engine, links[i], lengths[i]);
+        if (!to)
+            continue;
+        memcpy(to, heads->bytes + heads->stride * rows[i], head);
+        memcpy(to + head, bodies->bytes + bodies->stride * rows[i], lengths[i] - head);
+    }
 }
 
 /* Let time pass up to and including `until`. */

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from ctypes import byref
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,19 @@ NODE = np.dtype(
 )
 """A node, `struct node` of engine.c."""
 
+
+class Rows(ctypes.Structure):
+    """`struct rows` of engine.c: where the rows of an array are."""
+
+    _fields_ = [("bytes", ctypes.c_void_p), ("stride", ctypes.c_uint64), ("size", ctypes.c_uint64)]
+
+    @classmethod
+    def of(cls, array: NDArray[np.generic]) -> Rows:
+        """The rows of an array, each of which is one piece of memory."""
+        assert array[:1].flags.c_contiguous
+        return cls(array.ctypes.data, array.strides[0], array[:1].nbytes)
+
+
 HEAD = [("at", np.int64), ("node", np.uint32), ("length", np.uint32)]
 """What the inbox holds of a packet before its bytes, `struct arrival` of engine.c."""
 
@@ -50,7 +64,7 @@ def engine_library() -> ctypes.CDLL:
     for name, result, arguments in (
         ("record_sizes", number, [number]),
         ("engine_new", pointer, [pointer, number, pointer, pointer, number]),
-        ("engine_send", None, [pointer, number, pointer, pointer, pointer, number]),
+        ("engine_send", None, [pointer, number, *[pointer] * 5]),
         ("engine_run", None, [pointer, time]),
         ("engine_next", time, [pointer]),
         ("engine_now", time, [pointer]),
@@ -125,25 +139,34 @@ class Engine:
         at = int(self.library.engine_next(self.handle))
         return None if at < 0 else at
 
-    def send(self, links: NDArray[np.uint32], lengths: NDArray[np.uint32], frames: NDArray[np.void]) -> None:
-        """Give `frames`, of which the first `lengths` bytes are sent, to `links`, now. All are (frames,)."""
-        self.library.engine_send(
-            self.handle, len(links), links.ctypes.data, lengths.ctypes.data, frames.ctypes.data, frames.itemsize
-        )
+    def send(
+        self,
+        links: NDArray[np.uint32],
+        lengths: NDArray[np.uint32],
+        rows: NDArray[np.int64],
+        heads: NDArray[np.generic],
+        bodies: NDArray[np.generic],
+    ) -> None:
+        """Give packets to `links`, now: packet i is row `rows[i]` of `heads`, then that of `bodies`.
+
+        Of each, the first `lengths[i]` bytes are sent. `links`, `lengths` and `rows` are (packets,).
+        """
+        pointers = (array.ctypes.data for array in (links, lengths, rows))
+        self.library.engine_send(self.handle, len(links), *pointers, byref(Rows.of(heads)), byref(Rows.of(bodies)))
 
     def run(self, until_ps: int) -> None:
         """Let everything happen that happens until then."""
         self.library.engine_run(self.handle, until_ps)
 
     def take(self) -> NDArray[np.void]:
-        """What has come to hosts since the last call, in its order, as records of `arrival`: a copy."""
+        """What has come to hosts since the last call, in its order, as records of `arrival`; valid until `run`."""
         used = ctypes.c_uint64()
-        inbox = self.library.engine_inbox(self.handle, ctypes.byref(used))
+        inbox = self.library.engine_inbox(self.handle, byref(used))
         if not used.value:
             return np.empty(0, self.arrival)
-        found = np.frombuffer(ctypes.string_at(inbox, used.value), self.arrival)
         self.library.engine_empty_inbox(self.handle)
-        return found
+        octets: Any = (ctypes.c_char * used.value).from_address(inbox)
+        return np.frombuffer(octets, self.arrival)
 
     def __enter__(self) -> Self:
         return self

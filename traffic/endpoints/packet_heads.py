@@ -6,9 +6,8 @@ import numpy as np
 
 from planner.core.plan import ROOT_LABEL
 from traffic.endpoints.streams import StreamLayout
-from traffic.sockets.batches import head_of
 from traffic.sockets.ports import IntArray
-from traffic.wire.frames import BARE_FRAME, FRAME, Frames, new_frames
+from traffic.wire.frames import BARE_FRAME, FRAME, Frames, head_of, new_frames
 from traffic.wire.packet_format import Flag, Kind
 
 RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"

@@ -19,9 +19,9 @@ from traffic.endpoints.membership import Membership
 from traffic.endpoints.packet_heads import AnswerHeads
 from traffic.endpoints.streams import StreamLayout
 from traffic.endpoints.wrong_sums import Miscounts
-from traffic.sockets.batches import is_prefix, pick
+from traffic.sockets.batches import is_prefix
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
-from traffic.wire.frames import Frames
+from traffic.wire.frames import Frames, pick
 from traffic.wire.packet_format import Flag, Kind
 
 COPIES_AT_ONCE = 4096

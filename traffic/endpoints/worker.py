@@ -19,8 +19,9 @@ from traffic.endpoints.window import Windows, fair_shares, least_windows, rules_
 from traffic.endpoints.worker_counts import WorkerCounts
 from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.batches import is_prefix, pick, ragged
+from traffic.sockets.batches import is_prefix, ragged
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
+from traffic.wire.frames import pick
 from traffic.wire.packet_format import Flag, Kind
 
 

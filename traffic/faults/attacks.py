@@ -14,8 +14,7 @@ import numpy as np
 from traffic.endpoints.gradient import RandomGradients
 from traffic.endpoints.packet_heads import AnswerHeads, gradient_heads, set_sequence
 from traffic.endpoints.streams import StreamLayout
-from traffic.sockets.batches import pick
-from traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, mac_bytes, offset_of
+from traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, mac_bytes, offset_of, pick
 from traffic.wire.packet_format import Flag, Kind
 
 DIFFERENT_FRAMES = 2000

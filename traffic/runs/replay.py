@@ -27,10 +27,11 @@ from traffic.measure.measured import Iteration, Measured
 from traffic.runs.closed_loop import Progress
 from traffic.runs.egress import Egress
 from traffic.runs.gradient_pcap import PACKET, write_pcap
-from traffic.sockets.batches import pick, ragged
+from traffic.sockets.batches import ragged
 from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import FloatArray, HostPort, IntArray
 from traffic.sockets.tcpreplay import Senders, check_tcpreplay
+from traffic.wire.frames import pick
 from traffic.wire.packet_format import Kind
 
 

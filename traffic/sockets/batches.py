@@ -1,11 +1,10 @@
-"""NumPy steps over whole batches of packets: runs of consecutive numbers, prefixes of groups, rows of many frames."""
+"""NumPy steps over whole batches of packets: runs of consecutive numbers, prefixes of groups."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from traffic.sockets.ports import BoolArray, IntArray
-from traffic.wire.frames import BARE_FRAME, Frames
 
 
 def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
@@ -27,16 +26,3 @@ def before(counts: IntArray) -> IntArray:
 def is_prefix(counts: IntArray, accepted: IntArray) -> BoolArray:
     """Which things of groups, `counts[i]` in group i, are among the first `accepted[i]` of theirs: (sum of counts,)."""
     return np.arange(int(counts.sum())) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)
-
-
-def pick(templates: Frames, index: IntArray) -> Frames:
-    """`templates[index]`, as whole rows: NumPy by itself would copy every field of every packet."""
-    whole: Frames = templates.view(np.dtype((np.void, templates.itemsize)))[index].view(templates.dtype)
-    return whole
-
-
-def head_of(frames: Frames) -> Frames:
-    """The heads (`BARE_FRAME`) of whole frames, (frames,)."""
-    return np.ascontiguousarray(frames.view((np.uint8, frames.itemsize))[:, : BARE_FRAME.itemsize]).view(BARE_FRAME)[
-        :, 0
-    ]

@@ -130,7 +130,7 @@ class SocketPorts:
 
     def receive(self) -> Packets:
         """What has arrived: at most about `BATCH` packets, and at most an equal share of these from each host."""
-        return Packets(*self.rings.take(BATCH))
+        return Packets.all_of(*self.rings.take(BATCH))
 
     def now(self) -> float:
         """Seconds of the monotonic clock."""

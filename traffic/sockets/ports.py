@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.wire.frames import Frames
+from traffic.wire.frames import Frames, pick
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -36,19 +36,35 @@ def host_ports(running: Iterable[Any]) -> list[HostPort]:
 class Packets:
     """Packets that have arrived: their heads (`BARE_FRAME`), their values, and the host that each has come to.
 
-    `heads` and `hosts` are (packets,), `values` are (packets, values of a fragment).
+    `heads` and `hosts` are (packets,). Values stay where they have arrived, in `bodies` (arrived, values of a
+    fragment) of any byte order, until `values` is read; `rows` (packets,) says where each packet's are.
     """
 
     heads: Frames
-    values: NDArray[np.int32]
+    bodies: NDArray[np.signedinteger]
     hosts: IntArray
+    rows: IntArray
+
+    @classmethod
+    def all_of(cls, heads: Frames, bodies: NDArray[np.signedinteger], hosts: IntArray) -> Packets:
+        """Packets of which each has the values of its row of `bodies`."""
+        return cls(heads, bodies, hosts, np.arange(len(heads)))
 
     def __len__(self) -> int:
         return len(self.heads)
 
+    @property
+    def values(self) -> NDArray[np.int32]:
+        """The values, (packets, values of a fragment), as numbers of this machine: a copy."""
+        return self.bodies[self.rows].astype(np.int32, copy=False)
+
     def where(self, mask: BoolArray) -> Packets:
         """The packets under a mask, (packets,); nothing is copied where that is all of them."""
-        return self if mask.all() else Packets(self.heads[mask], self.values[mask], self.hosts[mask])
+        return self if mask.all() else self.at(np.flatnonzero(mask))
+
+    def at(self, index: IntArray) -> Packets:
+        """The packets with these numbers, in that order."""
+        return Packets(pick(self.heads, index), self.bodies, self.hosts[index], self.rows[index])
 
 
 @dataclass(frozen=True)

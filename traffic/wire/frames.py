@@ -103,3 +103,16 @@ def ipv4_checksum(ip_header: bytes) -> int:
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
+
+
+def pick(templates: Frames, index: NDArray[np.int64]) -> Frames:
+    """`templates[index]`, as whole rows: NumPy by itself would copy every field of every packet."""
+    whole: Frames = templates.view(np.dtype((np.void, templates.itemsize)))[index].view(templates.dtype)
+    return whole
+
+
+def head_of(frames: Frames) -> Frames:
+    """The heads (`BARE_FRAME`) of whole frames, (frames,)."""
+    return np.ascontiguousarray(frames.view((np.uint8, frames.itemsize))[:, : BARE_FRAME.itemsize]).view(BARE_FRAME)[
+        :, 0
+    ]

@@ -22,9 +22,8 @@ from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.endpoints.worker import Workers
 from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.batches import head_of
 from traffic.sockets.ports import HostPort, Outgoing, Packets
-from traffic.wire.frames import BARE_FRAME, FRAME, Frames
+from traffic.wire.frames import BARE_FRAME, FRAME, Frames, head_of
 from traffic.wire.packet_format import Flag, Kind
 
 
@@ -291,7 +290,7 @@ def arrived(layout: StreamLayout, host: str, packet: bytes) -> Packets:
     """One packet that has come to a host, as sockets give it."""
     frame = np.frombuffer(packet.ljust(FRAME.itemsize, b"\0"), FRAME)
     number = next(index for index, port in enumerate(layout.hosts) if port.name == host)
-    return Packets(head_of(frame), frame["values"], np.array([number]))
+    return Packets.all_of(head_of(frame), frame["values"], np.array([number]))
 
 
 def frames_of(outgoing: Outgoing | None) -> list[Sent]:

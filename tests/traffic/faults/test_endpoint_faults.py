@@ -28,7 +28,7 @@ class Recorder:
     def __init__(self, room: int = 1000) -> None:
         self.room, self.time = room, 0.0
         self.sent: list[tuple[int, int]] = []
-        self.arrived = Packets(np.zeros(0, BARE_FRAME), np.zeros((0, 64), np.int32), np.zeros(0, np.int64))
+        self.arrived = Packets.all_of(np.zeros(0, BARE_FRAME), np.zeros((0, 64), np.int32), np.zeros(0, np.int64))
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
         found = []
@@ -60,7 +60,7 @@ def outgoing(*counts: int) -> Outgoing:
 
 
 def arrived(*hosts: int) -> Packets:
-    return Packets(np.zeros(len(hosts), BARE_FRAME), np.zeros((len(hosts), 64), np.int32), np.array(hosts))
+    return Packets.all_of(np.zeros(len(hosts), BARE_FRAME), np.zeros((len(hosts), 64), np.int32), np.array(hosts))
 
 
 def test_a_silent_host_sends_and_hears_nothing_until_it_is_over() -> None:
@@ -138,7 +138,7 @@ def test_a_server_that_restarts_forgets_its_own_sums_and_answers() -> None:
     servers.begin(0, 0)
     heads = gradient_heads(layout)  # fragment 0 of every stream: both servers have their whole sum
     values = np.full((len(heads), 64), 3, np.int32)
-    servers.receive(Packets(heads, values, layout.trees.server[layout.streams.tree]), now=1.0)
+    servers.receive(Packets.all_of(heads, values, layout.trees.server[layout.streams.tree]), now=1.0)
     assert servers.done.tolist() == [True, True]
     servers.restart(int(layout.trees.server[0]))
     assert servers.done.tolist() == [False, True]

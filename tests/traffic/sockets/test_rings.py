@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from topo.live.namespaces import network_namespace
-from traffic.sockets.batches import head_of
 from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import HostPort, Outgoing
 from traffic.sockets.rings import LEAST_SLOTS, MOST_SLOTS, SLOT, ReceiveRings, slots_per_ring
-from traffic.wire.frames import new_frames
+from traffic.wire.frames import head_of, new_frames
 from traffic.wire.packet_format import Kind
 
 MAC = "02:00:00:00:00:01"

@@ -20,10 +20,9 @@ from traffic.measure.kernel_counters import interfaces, queue_drops
 from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import ReliableOptions, run_reliable
 from traffic.runs.replay import run_replay
-from traffic.sockets.batches import head_of
 from traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES, SocketPorts
 from traffic.sockets.ports import HostPort, Outgoing, Packets
-from traffic.wire.frames import FRAGMENT, new_frames
+from traffic.wire.frames import FRAGMENT, head_of, new_frames
 from traffic.wire.packet_format import Kind
 
 pytestmark = pytest.mark.root

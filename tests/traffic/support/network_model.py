@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from planner.core.plan import ROOT_LABEL, Aggregator
 from traffic.endpoints.packet_heads import RESULTS_IPV4
 from traffic.endpoints.streams import StreamLayout
-from traffic.sockets.batches import head_of
 from traffic.sockets.ports import IntArray, Outgoing, Packets
-from traffic.wire.frames import FRAME, Frames
+from traffic.wire.frames import FRAME, Frames, head_of
 from traffic.wire.packet_format import Flag, Kind
 
 Key = tuple[str, int, int]
@@ -119,7 +118,7 @@ class ModelPorts:
             else:
                 self.at_node(arrival)
         arrived = np.concatenate(frames, dtype=FRAME)
-        return Packets(head_of(arrived), arrived["values"], np.array(hosts, np.int64))
+        return Packets.all_of(head_of(arrived), arrived["values"], np.array(hosts, np.int64))
 
     # -- packets on their way
 
