@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from topo.fabric.variations import with_scale
 from traffic.measure.measured import Iteration, Measured
@@ -24,7 +23,7 @@ def slowed_problem(problem: Problem, scale: float) -> Problem:
     return replace(problem, fabric=with_scale(problem.fabric, scale), jobs=tuple(map(slowed, problem.jobs)))
 
 
-TIMEOUTS = ("first_timeout_s", "min_timeout_s", "max_timeout_s", "retry_s", "direct_after_s", "credit_s")
+TIMEOUTS = ("first_timeout_s", "min_timeout_s", "max_timeout_s", "retry_s", "scan_s", "direct_after_s", "credit_s")
 """The options of workers that are times of the network, not of this machine."""
 
 
@@ -44,19 +43,6 @@ def options_for(problem: Problem) -> ReliableOptions:
     """The endpoints' options for the problem's links: on links below `QUICK_BPS` they wait longer for results."""
     slowest_bps = min(problem.fabric.capacities_bps.values())
     return slowed_options(None, min(1.0, slowest_bps / QUICK_BPS))
-
-
-PACKETS_PER_STEP = 4
-"""Where time is the network's own, endpoints act once in the time of so many packets of the fastest tree."""
-
-
-def in_fine_steps(options: ReliableOptions, problem: Problem, plan: Plan) -> ReliableOptions:
-    """The options with steps that are as fine as the plan's rates need, where acting often costs no processor."""
-    fastest_bps = max((shard.rate_bps / len(shard.trees) for shard in plan.shards if shard.trees), default=0.0)
-    if not fastest_bps:
-        return options
-    step_s = PACKETS_PER_STEP * 8 * problem.fragment.wire_bytes / fastest_bps
-    return replace(options, tick_s=min(options.tick_s, step_s))
 
 
 def as_described(measured: Measured, scale: float) -> Measured:

@@ -20,8 +20,9 @@ from typing import Any
 from experiments.faults.fault_plan import FaultPlan
 from experiments.faults.injection import Injection, Scene, faulty_entries
 from experiments.inspect.capture import Place
-from experiments.run.dilation import in_fine_steps, options_for
+from experiments.run.dilation import options_for
 from experiments.run.outcome import Outcome, watch
+from experiments.run.own_time import in_own_time
 from experiments.run.pace import Pace
 from experiments.run.progress import Report, Stage, unseen
 from experiments.worlds.world import Feature, LiveNetwork, Wiring, World
@@ -147,7 +148,8 @@ def run_plan(
     check_features(world, run.mode, run.captures, run.faults, run.interconnect)
     if not world.real_time:
         options = run.options or options_for(run.problem)
-        run = replace(run, options=in_fine_steps(options, run.problem, run.plan))
+        undisturbed = run.faults is None and run.led_by is None
+        run = replace(run, options=in_own_time(options, run.problem, run.plan, piecewise=undisturbed))
     installed, started = run.installed, time.monotonic()
     fabric = run.problem.fabric
     wiring = Wiring(run.interconnect, run.queue_packets, run.folder and run.folder / "switches")

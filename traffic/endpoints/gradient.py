@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
@@ -38,6 +39,36 @@ class Learner(Gradients, Protocol):
         """Hear the sums, (values,), that a worker holds after an iteration; called before `of` is, for the next one."""
 
 
+class Parts(Protocol):
+    """Gradients that are read in parts."""
+
+    def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
+        """`count` values of a worker's gradient, from value `first` on."""
+        ...
+
+
+@runtime_checkable
+class Piecewise(Gradients, Parts, Protocol):
+    """Gradients of which any part can be had without the rest, so that large ones need not be held in memory."""
+
+
+@dataclass(frozen=True)
+class HeldGradients:
+    """The whole gradients of a job's workers in one iteration, to be read in parts."""
+
+    wholes: Sequence[NDArray[np.int32]]
+
+    @classmethod
+    def of_all(cls, gradients: Gradients, job: Job, iteration: int) -> HeldGradients:
+        """The gradients of all workers; each is asked for once."""
+        return cls([gradients.of(job, worker, iteration) for worker in range(len(job.workers))])
+
+    def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
+        """`count` values of a worker's gradient, from value `first` on."""
+        _ = job, iteration
+        return self.wholes[worker][first : first + count]
+
+
 class RandomGradients:
     """Gradients uniform in [-magnitude, magnitude), different for each job, worker and iteration."""
 
@@ -49,8 +80,25 @@ class RandomGradients:
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
         """The values that follow from the seed, the job's number, the worker and the iteration."""
-        random = np.random.default_rng((self.seed, job.number, worker, iteration))
-        return random.integers(-self.magnitude, self.magnitude, job.gradient_bytes // 4, np.int32)
+        return self.part(job, worker, iteration, 0, job.gradient_bytes // 4)
+
+    def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
+        """`count` values of what `of` gives, from value `first` on."""
+        bits = self.bits((self.seed, job.number, worker, iteration), first, count)
+        if self.magnitude & (self.magnitude - 1):
+            bits = (bits * np.uint64(2 * self.magnitude) >> np.uint64(32)).astype(np.uint32)
+        else:
+            bits &= np.uint32(2 * self.magnitude - 1)
+        return (bits - np.uint32(self.magnitude)).view(np.int32)
+
+    @staticmethod
+    def bits(seed: Sequence[int], first: int, count: int) -> NDArray[np.uint32]:
+        """`count` random 32-bit numbers of the sequence that `seed` begins, from number `first` on."""
+        generator = np.random.PCG64(seed)
+        generator.advance(first // 2)
+        skipped = first % 2
+        pairs: NDArray[np.uint64] = generator.random_raw((skipped + count + 1) // 2)
+        return pairs.astype("<u8", copy=False).view("<u4")[skipped : skipped + count]
 
 
 class FileGradients:
@@ -71,14 +119,23 @@ class FileGradients:
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
         """The worker's row, as far as the job's gradient goes. Raises `InputError` if it is too short."""
+        return self.part(job, worker, iteration, 0, job.gradient_bytes // 4)
+
+    def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
+        """`count` values of what `of` gives, from value `first` on."""
         del iteration
-        row = self.values[worker % len(self.values)]
-        count = job.gradient_bytes // 4
-        if len(row) < count:
-            raise InputError(f"job {job.number} sends {count} values, the gradient file has {len(row)} per worker")
+        row, whole = self.values[worker % len(self.values)], job.gradient_bytes // 4
+        if len(row) < whole:
+            raise InputError(f"job {job.number} sends {whole} values, the gradient file has {len(row)} per worker")
+        part = row[first : first + count]
         if not np.issubdtype(row.dtype, np.floating):
-            return exact_int32(row[:count])
-        return to_fixed(row[:count], self.scale or scale_for(float(np.abs(self.values).max()), len(job.workers)))
+            return exact_int32(part)
+        return to_fixed(part, self.scale or scale_for(self.largest, len(job.workers)))
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest magnitude of all values in the file."""
+        return float(np.abs(self.values).max())
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from traffic.sockets.ports import BoolArray, FloatArray, IntArray
 TURNS = 4
 """Workers ask for a lost fragment in turn, so that what the first one gets spares others the question: each waits for
 one more result than the one before it, as long as that is no more than this part of its window."""
-SCAN_S = 0.015
-"""How often workers look for what is overdue."""
 TIMEOUTS_BY_AGGREGATORS = 3
 """After this many first timeouts a fragment goes directly to the PS: an aggregator may have forgotten its part."""
 NONE = np.empty(0, np.int64)
@@ -71,7 +69,7 @@ class Retransmission:
         """
         if now < self.scan_at:
             return NONE, NONE, credit
-        self.scan_at = now + SCAN_S
+        self.scan_at = now + self.options.scan_s
         stream, fragment = self.with_wanted(*self.overdue(now))
         counts = np.bincount(stream, minlength=len(credit))
         allowed = np.arange(len(stream)) - np.repeat(before(counts), counts) < credit[stream]
@@ -80,7 +78,7 @@ class Retransmission:
     def overdue(self, now: float) -> tuple[IntArray, IntArray]:
         """Stream and number of all overdue fragments, sorted; windows of streams that these show congested shrink."""
         stream, fragment = self.progress.on_the_way()
-        rows = self.layout.streams.first_row[stream] + fragment
+        rows = self.layout.rows(stream, fragment)
         timeouts = self.round_trips.timeouts()
         late = now - self.sendings.sent_at[rows] > self.patience(rows, timeouts[stream], self.max_backoff[stream])
         passed = self.sendings.newest_order[stream] - self.sendings.order[rows]
@@ -114,7 +112,7 @@ class Retransmission:
             return stream, fragment
         more = self.layout.stream_of_row[self.wanted]
         stream = np.concatenate((stream, more))
-        fragment = np.concatenate((fragment, self.wanted - self.layout.streams.first_row[more]))
+        fragment = np.concatenate((fragment, self.progress.fragments_of(self.wanted)))
         order = np.argsort(stream, kind="stable")
         return stream[order], fragment[order]
 

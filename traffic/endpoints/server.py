@@ -10,6 +10,7 @@ in the network, or that has been restarted, asks all workers for what it lacks.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,18 @@ from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import Frames, pick
 from traffic.wire.packet_format import Flag, Kind
 
-COPIES_AT_ONCE = 4096
-"""The most copies of results that one step puts into the network: every worker of a tree gets one."""
 
-ASK_AGAIN_S = 0.05
-"""A fragment is asked for at most once in this time, in seconds."""
+@dataclass(frozen=True)
+class ServerOptions:
+    """Options that hold for all PSs of a run.
+
+    `copies_at_once`: the most copies of results that one step puts into the network, of which every worker of a tree
+    gets one; None for any number. `ask_again_s`: a fragment is asked for at most once in this time, in seconds.
+    """
+
+    copies_at_once: int | None = 4096
+    ask_again_s: float = 0.05
+
 
 ANSWER = np.dtype([("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64)])
 """An answer to be sent: the fragment's row, its tree, the index of its head, and the words of the sum that it carries,
@@ -46,7 +54,8 @@ class Servers:
     tree's server.
     """
 
-    def __init__(self, layout: StreamLayout, first_seq: int = 0) -> None:
+    def __init__(self, layout: StreamLayout, first_seq: int = 0, options: ServerOptions | None = None) -> None:
+        self.options = options or ServerOptions()
         rows, trees = int(layout.trees.count.sum()), len(layout.parts)
         self.layout = layout
         self.start_seq = first_seq
@@ -60,7 +69,8 @@ class Servers:
         self.asked_at = np.full(rows, -np.inf)
         self.first_seq = np.full(trees, first_seq, np.int64)
         self.waiting: list[NDArray[np.void]] = []
-        self.at_once = max(1, COPIES_AT_ONCE // self.members.width)
+        copies = self.options.copies_at_once
+        self.at_once = None if copies is None else max(1, copies // self.members.width)
         self.ingress_frames = np.zeros(trees, np.int64)
         self.last_arrival_at = np.zeros(trees)
         self.discarded = np.zeros(trees, np.int64)
@@ -208,7 +218,7 @@ class Servers:
     def ask(self, row: IntArray, tree: IntArray, now: float) -> None:
         """Tell the workers that rows do not cover to send theirs directly, past all slots."""
         row, first = np.unique(row, return_index=True)
-        due = now - self.asked_at[row] > ASK_AGAIN_S
+        due = now - self.asked_at[row] > self.options.ask_again_s
         row, tree = row[due], tree[first][due]
         self.asked_at[row] = now
         which, stream = self.members.streams(tree, self.members.everyone[tree] & ~self.covered[row])
@@ -245,7 +255,8 @@ class Servers:
         if not self.waiting:
             return None
         waiting = np.concatenate(self.waiting)
-        now, self.later = waiting[: self.at_once], waiting[self.at_once :]
+        some = len(waiting) if self.at_once is None else self.at_once
+        now, self.later = waiting[:some], waiting[some:]
         host = self.layout.trees.server[now["tree"]]
         self.chosen = now[np.argsort(host, kind="stable")]
         counts = np.bincount(host, minlength=len(self.layout.hosts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.endpoints.streams import Streams
+from traffic.endpoints.streams import StreamLayout
 from traffic.endpoints.worker_memory import WHOLE
 from traffic.sockets.batches import ragged
 from traffic.sockets.ports import IntArray
@@ -17,14 +17,17 @@ LOOK_AHEAD = 64
 class StreamProgress:
     """Arrays over streams, (streams,). Fragments are counted from the first of the iteration.
 
-    `base`: the first fragment without a result. `next`: the first fragment that has not been sent yet. `newest`: the
-    last fragment with a result, -1 for none. `first_seq`: the sequence number of fragment 0. `active`: the iteration
-    goes on, so the gradients in memory are the stream's. An iteration that has not begun looks like one that is over.
+    `base`: the first fragment without a result. `next`: the first fragment that has not been sent yet. `held`: the
+    first fragment that is still in memory. `newest`: the last fragment with a result, -1 for none. `first_seq`: the
+    sequence number of fragment 0. `active`: the iteration goes on, so the gradients in memory are the stream's. An
+    iteration that has not begun looks like one that is over.
     """
 
-    def __init__(self, streams: Streams, start_seq: int) -> None:
+    def __init__(self, layout: StreamLayout, start_seq: int) -> None:
+        streams = layout.streams
         count = len(streams.host)
-        self.streams, self.start_seq = streams, start_seq
+        self.layout, self.streams, self.start_seq = layout, streams, start_seq
+        self.held = np.zeros(count, np.int64)
         self.base = streams.count.copy()
         self.next = streams.count.copy()
         self.newest = np.full(count, -1, np.int64)
@@ -33,7 +36,7 @@ class StreamProgress:
 
     def begin(self, streams: IntArray, iteration: int) -> None:
         """Put `streams` at the start of an iteration; sequence numbers go on from the last one."""
-        self.base[streams] = self.next[streams] = 0
+        self.held[streams] = self.base[streams] = self.next[streams] = 0
         self.newest[streams] = -1
         self.first_seq[streams] = self.start_seq + iteration * self.streams.count[streams]
         self.active[streams] = True
@@ -54,16 +57,21 @@ class StreamProgress:
         """Stream and number of every fragment from `base` to `next`, sorted; some have their result already."""
         return ragged(self.base, self.next - self.base)
 
+    def fragments_of(self, rows: IntArray) -> IntArray:
+        """The number, within its stream, of the fragment that each row holds."""
+        stream = self.layout.stream_of_row[rows]
+        held = self.held[stream]
+        return held + (rows - self.streams.first_row[stream] - held) % self.streams.room[stream]
+
     def advance(self, streams: IntArray, parts: NDArray[np.uint8]) -> None:
         """Move the base of `streams` to their first fragment without a result.
 
         `parts`: which parts of each row's result have come, as in `WorkerMemory`.
         """
-        first_row = self.streams.first_row
         while streams.size:
             ahead = self.base[streams, None] + np.arange(LOOK_AHEAD)
             inside = ahead < self.next[streams, None]
-            rows = first_row[streams, None] + np.where(inside, ahead, 0)
+            rows = self.layout.rows(streams[:, None], np.where(inside, ahead, 0))
             whole = inside & (parts[rows] == WHOLE)
             run = np.where(whole.all(axis=1), LOOK_AHEAD, np.argmin(whole, axis=1))
             self.base[streams] += run

@@ -2,7 +2,7 @@
 
 A stream is what one worker sends along one tree. Its fragments, and those of a tree, have
 consecutive rows in flat arrays, so that whole batches of packets of many hosts are one NumPy
-operation: fragment i of stream f has the row `streams.first_row[f] + i`.
+operation: fragment i of stream f has the row `streams.first_row[f] + i % streams.room[f]`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ from planner.core.plan import AggregationTree, Plan
 from planner.core.policies import policy_of
 from planner.core.problem import FragmentFormat, Job, Problem
 from topo.errors import PlanError
-from traffic.sockets.batches import before
+from traffic.sockets.batches import before, ragged
 from traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray
 
 IN_FLIGHT_S = 0.04
 """A stream may have the fragments of this much time, in seconds, on the way: those of many round trips, and still so
 few that all streams through one link never fill its queue with more than this time's worth."""
+PIECES = 3
+"""A stream whose gradient is held in pieces holds so many: one for what is on the way, one to go on with, and one that
+others may still ask for. A piece has at least a window of fragments, and at least `LEAST_PIECE`."""
+LEAST_PIECE = 1024
 MIN_IN_FLIGHT = 8
 """A stream may have at least so many fragments on the way, however slow it is."""
 
@@ -72,8 +76,9 @@ class Streams:
     """Arrays over streams, (streams,), sorted by host.
 
     `host`, `tree` and `job` are indices; `worker` counts within the job's workers. `label`: that of its packets.
-    `count`: its fragments, whose rows begin at `first_row`. `rate_fps`: the planned rate in fragments per second.
-    `in_flight`: how many fragments may await results at once.
+    `count`: its fragments. `room`: how many of them are held at once, in the rows from `first_row` on: all, or
+    `PIECES` times `piece`. `rate_fps`: the planned rate in fragments per second. `in_flight`: how many fragments may
+    await results at once.
     """
 
     host: IntArray
@@ -82,6 +87,8 @@ class Streams:
     worker: IntArray
     label: IntArray
     count: IntArray
+    piece: IntArray
+    room: IntArray
     first_row: IntArray
     rate_fps: FloatArray
     in_flight: IntArray
@@ -107,7 +114,20 @@ class StreamLayout:
     @cached_property
     def stream_of_row(self) -> IntArray:
         """The stream that each row of the flat arrays belongs to, (rows,)."""
-        return np.repeat(np.arange(len(self.streams.count)), self.streams.count)
+        return np.repeat(np.arange(len(self.streams.room)), self.streams.room)
+
+    def rows(self, stream: IntArray, fragment: IntArray) -> IntArray:
+        """The rows of fragments that are held, counted within their streams; all are (fragments,)."""
+        return self.streams.first_row[stream] + fragment % self.streams.room[stream]
+
+    def rows_from(self, stream: int, first: int, count: int) -> slice:
+        """The rows of `count` fragments of a stream, from `first` on, where a piece begins."""
+        begin = int(self.streams.first_row[stream]) + first % int(self.streams.room[stream])
+        return slice(begin, begin + count)
+
+    def held_rows(self, streams: IntArray) -> IntArray:
+        """All rows of `streams`."""
+        return ragged(self.streams.first_row[streams], self.streams.room[streams])[1]
 
     def streams_of(self, job_index: int) -> IntArray:
         """The streams of all workers of a job, in ascending order."""
@@ -139,8 +159,17 @@ def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
     return np.asarray(job, np.int64) << 16 | np.asarray(tree, np.int64)
 
 
-def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> StreamLayout:
+@dataclass(frozen=True)
+class Bounds:
+    """What a world lets streams do: `in_flight_s` as `IN_FLIGHT_S`; `piecewise`: gradients may be held in pieces."""
+
+    in_flight_s: float = IN_FLIGHT_S
+    piecewise: bool = False
+
+
+def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None) -> StreamLayout:
     """The arrays of a plan. Raises `PlanError` for a tree without a parameter server, or a host that `hosts` lacks."""
+    bounds = bounds or Bounds()
     used = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
     ports = tuple(host for host in hosts if host.name in used)
     missing = used - {host.name for host in ports}
@@ -148,7 +177,8 @@ def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort]) -> StreamLa
         raise PlanError(f"host '{min(missing)}' is not in the network: build it from the plan's fabric")
     parts = tuple(sorted(tree_parts(problem, plan), key=lambda part: int(tree_key(part.job.number, part.tree.number))))
     index = {host.name: number for number, host in enumerate(ports)}
-    return StreamLayout(problem, ports, parts, tree_arrays(parts, index), stream_arrays(problem.fragment, parts, index))
+    streams = stream_arrays(problem.fragment, parts, index, bounds)
+    return StreamLayout(problem, ports, parts, tree_arrays(parts, index), streams)
 
 
 def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:
@@ -201,7 +231,9 @@ def tree_arrays(parts: Sequence[TreePart], index: dict[str, int]) -> Trees:
     )
 
 
-def stream_arrays(fragment: FragmentFormat, parts: Sequence[TreePart], index: dict[str, int]) -> Streams:
+def stream_arrays(
+    fragment: FragmentFormat, parts: Sequence[TreePart], index: dict[str, int], bounds: Bounds
+) -> Streams:
     """The arrays over all streams; `index` has the number of each host, by its name."""
     # One row per stream: host, tree, label. Sorted, so that a host's frames lie side by side.
     rows = sorted(
@@ -211,6 +243,9 @@ def stream_arrays(fragment: FragmentFormat, parts: Sequence[TreePart], index: di
     of = [parts[number] for number in tree]
     count = np.array([part.count for part in of], np.int64)
     rate_fps = np.array([part.rate_bps / (8 * fragment.wire_bytes) for part in of])
+    at_once = [in_flight(part.tree, rate, bounds.in_flight_s) for part, rate in zip(of, rate_fps, strict=True)]
+    piece = np.maximum(at_once, LEAST_PIECE) if bounds.piecewise else count
+    room = np.where(PIECES * piece < count, PIECES * piece, count)
     return Streams(
         host=host,
         tree=tree,
@@ -220,13 +255,15 @@ def stream_arrays(fragment: FragmentFormat, parts: Sequence[TreePart], index: di
         ),
         label=label,
         count=count,
-        first_row=before(count),
+        piece=np.where(room < count, piece, count),
+        room=room,
+        first_row=before(room),
         rate_fps=rate_fps,
-        in_flight=np.array([in_flight(part.tree, rate) for part, rate in zip(of, rate_fps, strict=True)], np.int64),
+        in_flight=np.array(at_once, np.int64),
     )
 
 
-def in_flight(tree: AggregationTree, rate_fps: float) -> int:
+def in_flight(tree: AggregationTree, rate_fps: float, longest_s: float = IN_FLIGHT_S) -> int:
     """Fragments that a stream may have on the way: what its rate needs, and never more than its slots."""
-    needed = max(MIN_IN_FLIGHT, math.ceil(rate_fps * IN_FLIGHT_S))
+    needed = max(MIN_IN_FLIGHT, math.ceil(rate_fps * longest_s))
     return needed if tree.window is None else min(needed, tree.window)

@@ -37,7 +37,7 @@ class Workers:
         self.layout, self.memory, self.options = layout, memory, options
         self.heads = pick(gradient_heads(layout), layout.stream_of_row)
         self.tree_size = np.array([len(part.tree.workers) for part in layout.parts], np.int64)
-        self.progress = StreamProgress(streams, options.first_seq)
+        self.progress = StreamProgress(layout, options.first_seq)
         self.buckets = TokenBuckets(streams, options)
         least = least_windows(streams, fair_shares(streams, options.min_timeout_s))
         self.windows = Windows(streams.in_flight, least, rules_of(layout))
@@ -60,25 +60,34 @@ class Workers:
         """Start to send the gradients that the job's memory holds."""
         self.memory.begin(job_index)
         streams = self.layout.streams_of(job_index)
-        _, rows = ragged(self.layout.streams.first_row[streams], self.layout.streams.count[streams])
         self.progress.begin(streams, iteration)
         self.buckets.begin(streams)
-        self.sendings.begin(rows)
-        self.retransmission.begin(rows)
         self.counts.begin(streams)
-        self.complete_heads(rows)
+        self.begin_rows(self.layout.held_rows(streams))
 
     def end(self, job_index: int) -> None:
         """Send nothing more of the job's gradients: they may change from now on."""
         self.progress.end(self.layout.streams_of(job_index))
         self.retransmission.end()
 
-    def complete_heads(self, rows: IntArray) -> None:
-        """Write into the heads of `rows` what differs from iteration to iteration."""
+    def begin_rows(self, rows: IntArray) -> None:
+        """Note that `rows` hold fragments which nobody has sent, and complete their heads."""
+        self.sendings.begin(rows)
+        self.retransmission.begin(rows)
         stream = self.layout.stream_of_row[rows]
-        fragment = rows - self.layout.streams.first_row[stream]
-        set_sequence(self.layout, self.heads, rows, stream, self.progress.first_seq[stream] + fragment)
+        seq = self.progress.first_seq[stream] + self.progress.fragments_of(rows)
+        set_sequence(self.layout, self.heads, rows, stream, seq)
         self.heads["ina"]["flags"][rows] = 0
+
+    def turn(self) -> None:
+        """Where gradients are held in pieces, put new pieces in the place of those that nobody needs any more."""
+        due = self.progress.base >= self.memory.turn_at
+        while due.any():
+            for stream in np.flatnonzero(due).tolist():
+                rows = self.memory.turn(stream)
+                self.progress.held[stream] += self.layout.streams.piece[stream]
+                self.begin_rows(np.arange(rows.start, rows.stop))
+            due = self.progress.base >= self.memory.turn_at
 
     def finished(self, job_index: int) -> bool:
         """Whether every worker of the job has every result of the iteration."""
@@ -99,7 +108,7 @@ class Workers:
             self.buckets.ready = self.ready()
             return None
         counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
-        rows = self.layout.streams.first_row[batch.stream] + batch.fragment
+        rows = self.layout.rows(batch.stream, batch.fragment)
         self.flag(rows[batch.again], now)
         return Outgoing(self.heads, self.memory.gradients, rows, counts)
 
@@ -144,7 +153,7 @@ class Workers:
 
     def note_sent(self, batch: Batch, now: float) -> None:
         """Note that a batch has left at `now`."""
-        rows = self.layout.streams.first_row[batch.stream] + batch.fragment
+        rows = self.layout.rows(batch.stream, batch.fragment)
         sent = np.bincount(batch.stream, minlength=len(self.progress.next))
         again = np.bincount(batch.stream[batch.again], minlength=len(self.progress.next))
         self.sendings.note(batch, rows, sent, now)
@@ -162,8 +171,9 @@ class Workers:
         stream = np.where(tree >= 0, self.layout.stream_of[packets.hosts, tree], -1)
         self.counts.strangers += int((stream < 0).sum())
         fragment = (ina["seq"] - progress.first_seq[stream]) & 0xFFFFFFFF
-        mine = (stream >= 0) & progress.active[stream] & (fragment < progress.next[stream])
-        rows = self.layout.streams.first_row[stream] + np.where(mine, fragment, 0)
+        sent = (progress.held[stream] <= fragment) & (fragment < progress.next[stream])
+        mine = (stream >= 0) & progress.active[stream] & sent
+        rows = self.layout.rows(stream, np.where(mine, fragment, 0))
         notice = mine & (ina["kind"] == Kind.NOTICE)
         if notice.any():
             self.take_notices(ina["flags"][notice], stream[notice], rows[notice], now)
@@ -173,7 +183,7 @@ class Workers:
         if wrong.any():
             self.counts.miscounts.note(wrong, packets.heads, tree, fragment, self.tree_size[tree])
         if result.any():
-            self.take_results(packets.where(result), stream[result], rows[result], now)
+            self.take_results(packets.where(result), stream[result], fragment[result], rows[result], now)
 
     def take_notices(self, flags: IntArray, stream: IntArray, rows: IntArray, now: float) -> None:
         """Take in notices: with ECN they tell of congestion, others ask for fragments that a PS sums itself."""
@@ -183,15 +193,15 @@ class Workers:
         if not early.all():
             self.retransmission.take_notices(rows[~early], (flags[~early] & Flag.RETRANSMITTED) != 0)
 
-    def take_results(self, packets: Packets, stream: IntArray, rows: IntArray, now: float) -> None:
-        """Take in the results of `rows`, which are of the streams `stream`."""
+    def take_results(self, packets: Packets, stream: IntArray, fragment: IntArray, rows: IntArray, now: float) -> None:
+        """Take in the results of `rows`, which hold the fragments `fragment` of the streams `stream`."""
         ina, progress = packets.heads["ina"], self.progress
         wide = (ina["flags"] & Flag.OVERFLOW) != 0
         self.memory.store(rows, packets.values, ina["part"].astype(np.int64), wide)
         self.measure_round_trips(stream, rows, now)
         touched = np.unique(stream)
         self.counts.last_result_at[touched] = now
-        np.maximum.at(progress.newest, stream, rows - self.layout.streams.first_row[stream])
+        np.maximum.at(progress.newest, stream, fragment)
         progress.advance(touched, self.memory.parts)
         if (progress.newest[touched] > progress.base[touched]).any():
             self.retransmission.look_now()  # there is a gap

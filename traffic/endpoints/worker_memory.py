@@ -1,33 +1,52 @@
-"""What the workers hold: their gradients, cut into fragments, and the sums that came back."""
+"""What the workers hold: their gradients, cut into fragments, and the sums that came back.
+
+Large gradients are held and checked in pieces: when a worker has the sums of a piece, the next piece takes the place
+of an older one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from copy import deepcopy
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.core.problem import Job
-from traffic.endpoints.gradient import Gradients, exact_sum
+from traffic.endpoints.gradient import Gradients, HeldGradients, Parts, Piecewise
 from traffic.endpoints.streams import StreamLayout
-from traffic.endpoints.wrong_sums import Held, wrong_sums
+from traffic.endpoints.wrong_sums import Held, WrongSums
 from traffic.sockets.ports import BoolArray, IntArray
 
 WHOLE = 3
 """Both parts of a result are there: bit 0 for the low words, bit 1 for the high words."""
 
 
+NEVER = np.iinfo(np.int64).max
+"""A base that no stream reaches."""
+
+
+class Expected:
+    """The exact sums of a piece of a tree, (fragments, values), and how many streams are still to be compared."""
+
+    def __init__(self, shape: tuple[int, int], streams: int) -> None:
+        self.sums = np.zeros(shape, np.int64)
+        self.open = streams
+
+
 class WorkerMemory:
-    """Arrays over rows, the fragments of all streams.
+    """Arrays over rows, the fragments of all streams that are held at once.
 
     `gradients` (rows, values) are big-endian, as they are sent. Of results, `low` and `high` (rows, values) are the low
     and high 32 bits, `parts` says which of these have come (`WHOLE`: both), and `wide` whether a sum needs more than 32
-    bits. `expected[job_index]` is the exact sum of a job's gradients. Between two iterations of a job its gradients
-    belong to the thread that loads the next ones.
+    bits. By stream: `loaded`, how many of its fragments have been loaded in this iteration, and `checked`, how many of
+    its results have been compared with the exact sums; `turn_at`, at which base its oldest piece gives way to the next
+    one. Between two iterations of a job its gradients belong to the
+    thread that loads the next ones.
     """
 
     def __init__(self, layout: StreamLayout) -> None:
-        rows = int(layout.streams.count.sum())
+        rows = int(layout.streams.room.sum())
         values = layout.problem.fragment.values
         self.layout = layout
         self.gradients = np.zeros((rows, values), ">i4")
@@ -36,34 +55,77 @@ class WorkerMemory:
         self.high: NDArray[np.int32] | None = None
         self.parts = np.full(rows, WHOLE, np.uint8)
         self.wide = np.zeros(rows, np.bool_)
-        self.expected: dict[int, NDArray[np.int64]] = {}
+        self.loaded = np.zeros(len(layout.streams.host), np.int64)
+        self.checked = np.zeros(len(layout.streams.host), np.int64)
+        self.turn_at = np.full(len(layout.streams.host), NEVER)
+        self.crowd = np.bincount(layout.streams.tree, minlength=len(layout.parts))
+        self.sources: dict[int, tuple[Parts, int]] = {}
+        self.expected: dict[tuple[int, int], Expected] = {}
+        self.wrong_sums: defaultdict[int, WrongSums] = defaultdict(WrongSums)
+
+    # -- gradients
 
     def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
         """Take in the gradients of a job's next iteration. The results of the last one stay until `begin`."""
-        job, streams = self.layout.problem.jobs[job_index], self.layout.streams
-        of_workers = [gradients.of(job, worker, iteration) for worker in range(len(job.workers))]
-        for stream in self.layout.streams_of(job_index).tolist():
-            rows = self.rows(stream)
-            self.gradients[rows] = self.cut(of_workers[streams.worker[stream]], streams.tree[stream])
-        self.expected[job_index] = exact_sum(of_workers)
+        job, of = self.layout.problem.jobs[job_index], self.layout.streams_of(job_index)
+        source: Parts = (
+            gradients if isinstance(gradients, Piecewise) else HeldGradients.of_all(gradients, job, iteration)
+        )
+        self.sources[job_index] = source, iteration
+        self.wrong_sums[job_index] = WrongSums()
+        self.expected = {at: kept for at, kept in self.expected.items() if self.layout.trees.job[at[0]] != job_index}
+        self.loaded[of] = self.checked[of] = 0
+        streams = self.layout.streams
+        self.turn_at[of] = np.where(streams.room < streams.count, 2 * streams.piece, NEVER)[of]
+        for stream in of.tolist():
+            while self.loaded[stream] < streams.room[stream]:
+                self.load_piece(stream)
+
+    def load_piece(self, stream: int) -> slice:
+        """Load the next piece of a stream's gradient, and return the rows that it has."""
+        streams, first = self.layout.streams, int(self.loaded[stream])
+        tree = int(streams.tree[stream])
+        part, width = self.layout.parts[tree], self.gradients.shape[1]
+        count = min(int(streams.piece[stream]), part.count - first)
+        rows = self.layout.rows_from(stream, first, count)
+        source, iteration = self.sources[part.job_index]
+        begin, end = (part.start + first) * width, (part.start + first + count) * width
+        end = min(end, part.job.gradient_bytes // 4)
+        values = source.part(part.job, int(streams.worker[stream]), iteration, begin, end - begin)
+        whole = padded(values, count, width)
+        self.gradients[rows] = whole
+        key = tree, first
+        if key not in self.expected:
+            self.expected[key] = Expected(whole.shape, int(self.crowd[tree]))
+        self.expected[key].sums += whole
+        self.loaded[stream] += count
+        return rows
+
+    def turn(self, stream: int) -> slice:
+        """Check a stream's oldest piece, put the next one in its place, and return the rows of that."""
+        self.give_up_piece(stream)
+        rows = self.load_piece(stream)
+        self.parts[rows], self.wide[rows] = 0, False
+        more = self.loaded[stream] < self.layout.streams.count[stream]
+        self.turn_at[stream] = self.turn_at[stream] + self.layout.streams.piece[stream] if more else NEVER
+        return rows
+
+    def give_up_piece(self, stream: int) -> None:
+        """Compare the results of a stream's oldest piece, which are not needed any more."""
+        place = int(self.layout.streams.tree[stream]), int(self.checked[stream])
+        self.wrong_sums[int(self.layout.streams.job[stream])].note(self.held(stream, place[1]))
+        self.checked[stream] += self.layout.streams.piece[stream]
+        self.expected[place].open -= 1
+        if not self.expected[place].open:
+            del self.expected[place]
 
     def begin(self, job_index: int) -> None:
         """Forget the results of the job's last iteration."""
-        for stream in self.layout.streams_of(job_index).tolist():
-            self.parts[self.rows(stream)] = 0
-            self.wide[self.rows(stream)] = False
+        rows = self.layout.held_rows(self.layout.streams_of(job_index))
+        self.parts[rows] = 0
+        self.wide[rows] = False
 
-    def rows(self, stream: int) -> slice:
-        """The rows of a stream's fragments."""
-        first = int(self.layout.streams.first_row[stream])
-        return slice(first, first + int(self.layout.streams.count[stream]))
-
-    def cut(self, gradient: NDArray[np.integer], tree: int) -> NDArray[np.integer]:
-        """The fragments of a tree, (count, values), of a whole gradient; the last one of it is padded with zeros."""
-        part = self.layout.parts[tree]
-        values = self.gradients.shape[1]
-        piece = gradient[part.start * values : (part.start + part.count) * values]
-        return np.pad(piece, (0, part.count * values - len(piece))).reshape(-1, values)
+    # -- results
 
     def store(self, rows: IntArray, values: NDArray[np.int32], part: IntArray, wide: BoolArray) -> None:
         """Keep results, (rows, values), for `rows`.
@@ -94,26 +156,43 @@ class WorkerMemory:
             sums[wide] = (sums[wide] & 0xFFFFFFFF) | self.high[rows][wide].astype(np.int64) << 32
         return sums
 
+    def results(self, stream: int) -> NDArray[np.int64]:
+        """The results of all fragments of a stream that are held whole, (fragments, values)."""
+        return self.sums(self.layout.rows_from(stream, 0, int(self.layout.streams.count[stream])))
+
+    # -- are they exact?
+
     def wrong(self, job_index: int) -> str:
         """Which sums that workers of the job hold are not exact; empty where all are. All results must have come."""
-        return wrong_sums(self.held(job_index))
-
-    def held(self, job_index: int) -> Iterator[Held]:
-        """What every worker holds of every tree."""
+        found, streams = deepcopy(self.wrong_sums[job_index]), self.layout.streams
         for stream in self.layout.streams_of(job_index).tolist():
-            rows, tree = self.rows(stream), int(self.layout.streams.tree[stream])
-            assert (self.parts[rows] == WHOLE).all(), "an iteration ends when all results are there"
-            host = self.layout.hosts[self.layout.streams.host[stream]].name
-            yield Held(host, self.layout.parts[tree], self.sums(rows), self.expected_of(tree))
+            for first in range(self.checked[stream], streams.count[stream], streams.piece[stream]):
+                found.note(self.held(stream, first))
+        return found.text()
 
-    def expected_of(self, tree: int) -> NDArray[np.integer]:
-        """The exact sums of all fragments of a tree, (count, values)."""
-        return self.cut(self.expected[self.layout.parts[tree].job_index], tree)
+    def held(self, stream: int, first: int) -> Held:
+        """The results of the piece of a stream that begins with fragment `first`; all of them must have come."""
+        streams, tree = self.layout.streams, int(self.layout.streams.tree[stream])
+        rows = self.layout.rows_from(stream, first, min(int(streams.piece[stream]), int(streams.count[stream]) - first))
+        assert (self.parts[rows] == WHOLE).all(), "sums are compared when all results are there"
+        host = self.layout.hosts[streams.host[stream]].name
+        return Held(host, self.layout.parts[tree], self.sums(rows), self.expected[tree, first].sums, first)
+
+    def expected_of(self, tree: int) -> NDArray[np.int64]:
+        """The exact sums of all fragments of a tree that is held whole, (count, values)."""
+        return self.expected[tree, 0].sums
 
     def result(self, job: Job, worker: int) -> NDArray[np.int64]:
-        """The summed gradient that a worker, counted from 0 within its job, holds: (values,)."""
+        """The summed gradient that a worker, counted from 0 within its job, holds whole: (values,)."""
         streams = self.layout.streams
         job_index = self.layout.problem.jobs.index(job)
         mine = [stream for stream in self.layout.streams_of(job_index).tolist() if streams.worker[stream] == worker]
         mine.sort(key=lambda stream: self.layout.parts[streams.tree[stream]].start)
-        return np.concatenate([self.sums(self.rows(stream)).ravel() for stream in mine])[: job.gradient_bytes // 4]
+        return np.concatenate([self.results(stream).ravel() for stream in mine])[: job.gradient_bytes // 4]
+
+
+def padded(values: NDArray[np.integer], count: int, width: int) -> NDArray[np.integer]:
+    """Values as fragments, (count, width); the last one is filled up with zeros."""
+    if len(values) == count * width:
+        return values.reshape(count, width)
+    return np.pad(values, (0, count * width - len(values))).reshape(count, width)

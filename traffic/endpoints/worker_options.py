@@ -16,6 +16,7 @@ class WorkerOptions:
     also the longest that round trips make it wait; `min_timeout_s` and `max_timeout_s` bound every timeout.
     `retry_s`: the longest timeout of a fragment that has been sent again already. It is short, because that fragment is
     known to be lost and its stream may stand still until it has come.
+    `scan_s`: how often workers look for what is overdue.
     `first_seq`: the sequence number of a tree's first fragment in iteration 0.
     `direct_after_s`: a fragment that has no result this long after it was first sent goes directly to the PS, past all
     slots; None for `TIMEOUTS_BY_AGGREGATORS` first timeouts.
@@ -27,5 +28,6 @@ class WorkerOptions:
     min_timeout_s: float = 0.08
     max_timeout_s: float = 2.0
     retry_s: float = 0.03
+    scan_s: float = 0.015
     first_seq: int = 0
     direct_after_s: float | None = None

@@ -23,39 +23,63 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Held:
-    """The sums of a tree's fragments that a host holds, and what they should be; both (fragments, values)."""
+    """Sums of a tree's fragments, from fragment `first` of the tree on, that a host holds, and what they should be.
+
+    `sums` and `expected` are (fragments, values).
+    """
 
     host: str
     part: TreePart
     sums: NDArray[np.int64]
     expected: NDArray[np.integer]
+    first: int = 0
+
+    def first_wrong(self) -> str:
+        """The first wrong element, counted in the job's whole gradient."""
+        at, value = np.argwhere(self.sums != self.expected)[0].tolist()
+        fragment = self.first + at
+        element = (self.part.start + fragment) * self.sums.shape[1] + value
+        return (
+            f"element {element} (tree {self.part.tree.number}, fragment {fragment}) at {self.host}, "
+            f"expected {self.expected[at, value]}, got {self.sums[at, value]}"
+        )
+
+
+class WrongSums:
+    """What is wrong with a job's sums, piece by piece: `note` hears of each piece, `text` says it in words."""
+
+    def __init__(self) -> None:
+        self.wrong: dict[tuple[int, int], BoolArray] = {}
+        self.hosts: list[str] = []
+        self.first = ""
+
+    def note(self, held: Held) -> None:
+        """Compare what a host holds with what it should hold."""
+        if np.array_equal(held.sums, held.expected):
+            return
+        place = held.part.tree.number, held.first
+        self.wrong[place] = self.wrong.get(place, False) | (held.sums != held.expected)
+        self.hosts.append(held.host)
+        self.first = self.first or held.first_wrong()
+
+    def text(self) -> str:
+        """How many elements are wrong, where, and the first of them; empty where all are exact."""
+        if not self.wrong:
+            return ""
+        elements = sum(int(mask.sum()) for mask in self.wrong.values())
+        fragments = sum(int(mask.any(axis=1).sum()) for mask in self.wrong.values())
+        return (
+            f"{counted(elements, 'element')} in {counted(fragments, 'fragment')} {'is' if elements == 1 else 'are'} "
+            f"wrong at {at_hosts(self.hosts)}; the first: {self.first}"
+        )
 
 
 def wrong_sums(held: Iterable[Held]) -> str:
-    """How many elements of a job's sums are wrong, where, and the first of them; empty where all are exact."""
-    different = [each for each in held if not np.array_equal(each.sums, each.expected)]
-    if not different:
-        return ""
-    wrong: dict[int, BoolArray] = {}
-    for each in different:
-        number = each.part.tree.number
-        wrong[number] = wrong.get(number, False) | (each.sums != each.expected)
-    elements = sum(int(mask.sum()) for mask in wrong.values())
-    fragments = sum(int(mask.any(axis=1).sum()) for mask in wrong.values())
-    return (
-        f"{counted(elements, 'element')} in {counted(fragments, 'fragment')} {'is' if elements == 1 else 'are'} wrong "
-        f"at {at_hosts([each.host for each in different])}; the first: {first_wrong(different[0])}"
-    )
-
-
-def first_wrong(held: Held) -> str:
-    """The first wrong element of a host, counted in the job's whole gradient."""
-    fragment, value = np.argwhere(held.sums != held.expected)[0].tolist()
-    element = (held.part.start + fragment) * held.sums.shape[1] + value
-    return (
-        f"element {element} (tree {held.part.tree.number}, fragment {fragment}) at {held.host}, "
-        f"expected {held.expected[fragment, value]}, got {held.sums[fragment, value]}"
-    )
+    """What is wrong with all that hosts hold, in words; empty where all is exact."""
+    found = WrongSums()
+    for each in held:
+        found.note(each)
+    return found.text()
 
 
 def counted(number: int, noun: str) -> str:

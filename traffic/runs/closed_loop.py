@@ -21,8 +21,8 @@ from planner.core.problem import Job, Problem
 from topo.errors import RunError
 from topo.live.processors import on_endpoint_processor
 from traffic.endpoints.gradient import Gradients, Learner, RandomGradients
-from traffic.endpoints.server import Servers
-from traffic.endpoints.streams import StreamLayout, lay_out
+from traffic.endpoints.server import ServerOptions, Servers
+from traffic.endpoints.streams import Bounds, StreamLayout, lay_out
 from traffic.endpoints.worker import Workers
 from traffic.endpoints.worker_memory import WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
@@ -43,11 +43,16 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class ReliableOptions:
-    """`tick_s`: how often everybody acts, in seconds. `stall_s`: a run without a result for so long has failed."""
+    """`tick_s`: how often everybody acts, in seconds. `stall_s`: a run without a result for so long has failed.
+
+    `bounds`: what the world lets streams do.
+    """
 
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     tick_s: float = 0.004
     stall_s: float = 10.0
+    server: ServerOptions = field(default_factory=ServerOptions)
+    bounds: Bounds = field(default_factory=Bounds)
 
 
 class Interference(Protocol):
@@ -79,10 +84,11 @@ def run_reliable(
 
     Raises `PlanError` for a plan without a PS at a tree's root, `RunError` when a run stalls.
     """
-    layout = lay_out(problem, plan, hosts)
+    options = options or ReliableOptions()
+    layout = lay_out(problem, plan, hosts, options.bounds)
     with (endpoints or on_sockets)(layout.hosts) as (ports, executor):
         used: tuple[StreamLayout, Ports] = interference.prepare(layout, ports) if interference else (layout, ports)
-        loop = Loop(*used, gradients or RandomGradients(), options or ReliableOptions(), executor)
+        loop = Loop(*used, gradients or RandomGradients(), options, executor)
         loop.interference = interference
         return loop.run(progress or (lambda _: None))
 
@@ -139,7 +145,7 @@ class Loop:
         self.jobs: list[JobState] = []
         self.memory = WorkerMemory(layout)
         self.workers = Workers(layout, self.memory, options.worker)
-        self.servers = Servers(layout, options.worker.first_seq)
+        self.servers = Servers(layout, options.worker.first_seq, options.server)
         self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and number
         self.begun: set[tuple[int, int]] = set()  # of the same
         self.ingress_before = self.servers.ingress_frames.copy()
@@ -165,9 +171,16 @@ class Loop:
             if now >= tell_at:
                 progress(self.fraction_done())
                 tell_at = now + 0.2
-            self.ports.sleep(max(0.0, now + self.options.tick_s - self.ports.now()))
+            self.ports.sleep(max(0.0, self.next_step(jobs, now) - self.ports.now()))
         progress(1.0)
         return self.measured()
+
+    def next_step(self, jobs: Sequence[JobState], now: float) -> float:
+        """When there is something to do again: after a tick or, if all jobs compute, when the first of them is done."""
+        tick = now + self.options.tick_s
+        if self.interference or any(job.active or not job.loading.done() for job in jobs):
+            return tick
+        return max(tick, min((job.start_at for job in jobs), default=now))
 
     def step(self, now: float) -> None:
         """Everybody acts once on what has arrived."""
@@ -177,6 +190,7 @@ class Loop:
             self.servers.receive(packets.where(gradient), now)
         if not gradient.all():
             self.workers.receive(packets.where(~gradient), now)
+            self.workers.turn()
         self.send(now)
 
     def send(self, now: float) -> int:

@@ -109,8 +109,8 @@ class WorkerNode(Node):
     FIXED: Mapping[str, tuple[str, ...]] = {
         "workers": ("layout", "memory", "options", "chosen", "chosen_at", "progress", "buckets", "windows",
                     "round_trips", "sendings", "retransmission", "counts"),
-        "memory": ("layout", "gradients", "expected"),
-        "progress": ("streams", "start_seq", "active"),
+        "memory": ("layout", "gradients", "expected", "loaded", "checked", "turn_at", "crowd", "sources", "wrong_sums"),
+        "progress": ("layout", "streams", "start_seq", "active", "held"),
         "buckets": ("streams", "credit_s"),
         "round_trips": ("options",),
         "retransmission": ("layout", "options", "memory", "progress", "sendings", "round_trips", "windows", "gap",
@@ -132,7 +132,7 @@ class WorkerNode(Node):
         self.host, self.layout, self.slots = host, layout_of(setting), setting.slots
         streams, jobs = self.layout.streams, range(len(setting.problem.jobs))
         self.memory = loaded(setting, self.layout)
-        self.fits = all((np.abs(total) < 1 << 31).all() for total in self.memory.expected.values())
+        self.fits = all((np.abs(piece.sums) < 1 << 31).all() for piece in self.memory.expected.values())
         self.workers = Workers(self.layout, self.memory, WorkerOptions(paced=False, first_seq=setting.first_seq))
         self.progress, self.sendings = self.workers.progress, self.workers.sendings
         self.retransmission = self.workers.retransmission
@@ -203,9 +203,9 @@ class WorkerNode(Node):
     def wrong(self, state: bytes) -> str:
         self.restore(state)
         for stream in np.flatnonzero(self.mine):
-            rows, tree = self.memory.rows(int(stream)), int(self.layout.streams.tree[stream])
-            sums, expected = self.memory.sums(rows), expected_of(self.memory, tree)
-            whole = self.memory.parts[rows] == WHOLE
+            sums = self.memory.results(int(stream))
+            expected = self.memory.expected_of(int(self.layout.streams.tree[stream]))
+            whole = self.memory.parts[self.layout.held_rows(np.array([stream]))] == WHOLE
             for fragment in np.flatnonzero(whole & (sums != expected).any(axis=1)):
                 return wrong_sum(self.host, int(fragment), sums[fragment], expected[fragment])
         return ""
@@ -214,7 +214,7 @@ class WorkerNode(Node):
 class ServerNode(Node):
     """A PS, with all trees whose root it is."""
 
-    FIXED = ("layout", "members", "answer_heads", "hides", "start_seq", "at_once", "chosen", "later",
+    FIXED = ("layout", "options", "members", "answer_heads", "hides", "start_seq", "at_once", "chosen", "later",
              "miscounts")  # fmt: skip
     COUNTERS = ("ingress_frames", "last_arrival_at", "discarded", "notices", "strangers", "asked_at")
 
@@ -222,7 +222,7 @@ class ServerNode(Node):
         self.host, self.layout = host, layout_of(setting)
         self.servers = Servers(self.layout, setting.first_seq)
         memory = loaded(setting, self.layout)
-        self.expected = np.concatenate([expected_of(memory, tree) for tree in range(len(self.layout.parts))])
+        self.expected = np.concatenate([memory.expected_of(tree) for tree in range(len(self.layout.parts))])
         for job in range(len(setting.problem.jobs)):
             self.servers.begin(job, 0)
         self.states = States(
@@ -272,12 +272,6 @@ def loaded(setting: Setting, layout: StreamLayout) -> WorkerMemory:
     for job in range(len(setting.problem.jobs)):
         memory.load(job, setting.contributions, 0)
     return memory
-
-
-def expected_of(memory: WorkerMemory, tree: int) -> NDArray[np.int64]:
-    """The true sums of a tree's fragments."""
-    part = memory.layout.parts[tree]
-    return np.asarray(memory.cut(memory.expected[part.job_index], tree), np.int64)
 
 
 def wrong_sum(who: str, row: int, found: NDArray[np.int64], expected: NDArray[np.int64]) -> str:
