@@ -104,7 +104,7 @@ packages:
 	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@mkdir -p .make && touch $@
-	@[ "$$(id -u)" != 0 ] || chown -R --reference=. .make $(VENV) *.egg-info
+	@[ "$$(id -u)" != 0 ] || chown -R --reference=. .make $(VENV)
 
 clean:
 	rm -rf .make $(VENV) site *.egg-info
