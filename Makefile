@@ -1,4 +1,5 @@
-# Two commands: `sudo make emulate TOPO=fattree` and `sudo make test`. Each sets up what it needs first.
+# Two commands: `make emulate TOPO=fattree` and `make test`. Each sets up what it needs first. With sudo networks are
+# emulated in real time, without it time is virtual.
 
 TOPO ?= fattree
 K ?= 4
@@ -10,23 +11,26 @@ SECONDS ?= 300
 EXAMPLES ?=
 ARGS ?=
 
-# What the distribution provides, on Debian 12 and Ubuntu 24.04 alike.
-PACKAGES := python3-venv mininet iproute2 clang gcc libc6-dev libbpf-dev linux-libc-dev tcpreplay tcpdump
+# What the distribution provides, on Debian 12 and Ubuntu 24.04 alike. Virtual time needs the first line only.
+ALWAYS := python3-venv gcc libc6-dev
+EMULATION := mininet iproute2 clang libbpf-dev linux-libc-dev tcpreplay tcpdump
+missing = $$(for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done)
 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: emulate train test fuzz bench exactness calibrate curve lint docs p4 setup clean help
+.PHONY: emulate train test fuzz bench exactness calibrate curve lint docs p4 setup packages clean help
 .DEFAULT_GOAL := help
 
 help:
-	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm]"
+	@echo "Without sudo, emulate, train and exactness run in virtual time, and test runs what needs no network."
+	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast|virtual] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm]"
 	@echo "sudo make emulate TOPO=fattree K=6 PRESET=inart   InArt's network and models, the paper's figures beside ours"
-	@echo "sudo make train TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast] [PLANNERS=aro,atp]   a model, trained through the network"
+	@echo "sudo make train TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast|virtual] [PLANNERS=aro,atp]   a model, trained through the network"
 	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
 	@echo "sudo make fuzz      [SECONDS=300] [EXAMPLES=N]   new random examples for the tests that draw some; failing ones are kept as tests"
 	@echo "sudo make bench     packets per second of every installed switch target"
-	@echo "sudo make exactness [SWITCH=auto|process|fast|bmv2] [ARGS=--long]   slot policies x faults x levels: are all sums exact?"
+	@echo "sudo make exactness [SWITCH=auto|process|virtual|fast|bmv2] [ARGS=--long]   slot policies x faults x levels: are all sums exact?"
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
 	@echo "sudo make curve     the same of fat-trees with k = 4, 6, 8, 10, 12: table, CSV and plot"
 	@echo "     make lint      ruff, mypy, and how much is documented"
@@ -74,25 +78,33 @@ p4:
 	cd p4 && p4c-bm2-ss --std p4-16 -o build/circuit.json circuit.p4
 	cd p4 && sha256sum circuit.p4 build/circuit.json > build/circuit.sha256
 
-setup: .make/python
+setup: packages .make/python
 
-# The stamp names the packages, so that a new one in the list is installed.
-.make/packages: Makefile
-	@mkdir -p .make
-	@missing=$$(for p in $(PACKAGES); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
-	if [ -n "$$missing" ]; then \
-		if [ "$$(id -u)" != 0 ]; then echo "missing packages: $$missing. Run this once as root (sudo make setup)." >&2; exit 2; fi; \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing; \
+# Root installs what is missing. Other users are told once, and can do without what only emulation needs.
+packages:
+	@command -v dpkg-query >/dev/null || exit 0; \
+	always="$(call missing,$(ALWAYS))"; emulation="$(call missing,$(EMULATION))"; \
+	if [ "$$(id -u)" = 0 ]; then \
+		[ -z "$$always$$emulation" ] || { apt-get update -q && \
+			DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$always $$emulation; }; \
+	elif [ -n "$$always" ]; then \
+		echo "missing packages:" $$always"; run 'sudo make setup' once" >&2; exit 2; \
+	elif [ -n "$$emulation" ] && [ ! -e .make/python ]; then \
+		echo "not installed:" $$emulation"; only emulation in real time needs them (run 'sudo make setup' once)"; \
 	fi
-	@touch $@
 
 # Mininet is the distribution's, so the environment sees the system's packages; all else is the lock file's.
 # An environment that is there is kept: the virtual machine's is made with another Python than the system's.
-.make/python: .make/packages requirements.lock pyproject.toml
+# What root sets up is given to whom the folder belongs to, who can then set up again without root.
+.make/python: requirements.lock pyproject.toml | packages
+	@for made in . .make $(VENV); do \
+		[ ! -e $$made ] || [ -w $$made ] || { echo "$$(id -un) may not write to $$made; run 'sudo make setup' once" >&2; exit 2; }; \
+	done
 	@test -x $(BIN)/pip || /usr/bin/python3 -m venv --system-site-packages $(VENV)
 	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
-	@touch $@
+	@mkdir -p .make && touch $@
+	@[ "$$(id -u)" != 0 ] || chown -R --reference=. .make $(VENV)
 
 clean:
 	rm -rf .make $(VENV) site *.egg-info

@@ -22,9 +22,10 @@ PAGE = "commands.md"
 INTRODUCTION = """# Every command
 
 Made from the command line itself when this site was built. `inakit` is `.venv/bin/inakit`; `inakit COMMAND --help`
-prints the same in a terminal. Commands that build a network (`emulate`, `train`, `calibrate`, the emulated figures of
-`reproduce`), and those that look into one (`top`, `dump`, `capture`), need root; the others do not. What the options
-mean together, by examples: [What else it can do](recipes.md).
+prints the same in a terminal. Commands that run plans (`emulate`, `train`, `exactness`, the emulated figures of
+`reproduce`) build a network as root, and run in virtual time without it; `calibrate` and `bench`, and those that look
+into a network (`top`, `dump`, `capture`), need root; the others do not. What the options mean together, by examples:
+[What else it can do](recipes.md).
 
 Every command ends with exit code 0 if it did what was asked, 1 if a run is not VALID or a check failed, 2 with one line
 that names the mistake and the way out, and 128 plus a signal's number if a signal ended it.

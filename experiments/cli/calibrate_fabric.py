@@ -11,11 +11,11 @@ from experiments.calibrate.curve import curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit, print_calibration
 from experiments.calibrate.trials import TrialNetwork
 from experiments.calibrate.verification import verification_table, verify
-from experiments.emulate.defaults import print_choice
 from experiments.run.planning import plan_to_run, print_headroom
 from experiments.run.progress import working
 from experiments.run.record import check_results, make_new_folder, stamp
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
+from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import emulated_world
 from topo.errors import InputError
 

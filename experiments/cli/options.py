@@ -35,7 +35,13 @@ Gradient = Annotated[
 ]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="the seed of everything random")]
-Switch = Annotated[str, typer.Option(help="auto, bmv2, fast; or virtual: without root, in a time of its own")]
+Switch = Annotated[
+    str,
+    typer.Option(
+        help="bmv2 or fast, which need root; virtual, with a time of its own, which does not; auto: the first of these "
+        "that can run here"
+    ),
+]
 PlanMode = Annotated[
     str,
     typer.Option(

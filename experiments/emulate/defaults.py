@@ -10,6 +10,7 @@ from rich.console import Console
 from experiments.calibrate.capacity import rounded_down
 from experiments.calibrate.rate_probe import fastest_bps, fit, kept_rate
 from experiments.faults.fault_plan import FaultPlan
+from experiments.worlds.auto import AUTO
 from experiments.worlds.emulated import EmulatedWorld
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
@@ -20,7 +21,6 @@ LEAST_FRAGMENTS = 20
 """No gradient is cut below so many fragments: with fewer, latency and not the rate would decide the time."""
 TO_SPARE = 0.6
 """The rate to try next, as a share of what an overloaded machine carried, so that it has processor time to spare."""
-BMV2_SLOWER = "the reference, is 32 to 105 times slower (`inakit bench`)"
 
 
 @dataclass(frozen=True)
@@ -43,40 +43,17 @@ def choose_rates(
 ) -> float:
     """The factor for all rates at which this machine carries every plan in `world`; prints the chosen link rate.
 
-    `switch` is the target that the user asked for; with "auto" the line also says what the other target carries.
+    `switch` is the world that the user asked for; where "auto" took bmv2, the line also says what `fast` carries.
     """
     found = fit(problem, plans, world, console, panel=panel)
-    beside = other_target(problem, plans, world.name, console, panel=panel) if switch == "auto" else ""
-    line = f"{why(switch, world.name)}links of {rate_words(found.link_bps)}: what {world.name} carries here{beside}"
+    beside = beside_bmv2(problem, plans, console, panel=panel) if (switch, world.name) == (AUTO, "bmv2") else ""
+    line = f"links of {rate_words(found.link_bps)}: what {world.name} carries here{beside}"
     console.print(line, highlight=False, soft_wrap=True)
     return found.scale
 
 
-def print_choice(console: Console, switch: str, target: str) -> None:
-    """Print which target "auto" took, and why; print nothing if the user named a target."""
-    if switch == "auto":
-        console.print(why(switch, target) + other_words(target), highlight=False, soft_wrap=True)
-
-
-def why(switch: str, target: str) -> str:
-    """The beginning of a line that says why "auto" took this target; "" if the user named it."""
-    if switch != "auto":
-        return ""
-    reason = "which is installed" if target == "bmv2" else f"as bmv2 cannot run ({TARGETS['bmv2'].missing()})"
-    return f"switch auto took {target}, {reason}; "
-
-
-def other_words(target: str) -> str:
-    """How the speed of the target that was not taken compares, without figures of this machine."""
-    if target == "bmv2":
-        return "--switch fast gives the same packets, 32 to 105 times as many a second (`inakit bench`)"
-    return f"bmv2, {BMV2_SLOWER}"
-
-
-def other_target(problem: Problem, plans: Mapping[str, Plan], target: str, console: Console, *, panel: bool) -> str:
-    """What the target that "auto" did not take carries; the rate of `fast` is a kept one, or found by a probe now."""
-    if target != "bmv2":
-        return f"; bmv2, {BMV2_SLOWER}"
+def beside_bmv2(problem: Problem, plans: Mapping[str, Plan], console: Console, *, panel: bool) -> str:
+    """What `fast` carries, where "auto" took bmv2: a rate that was kept, or that a probe finds now."""
     if TARGETS["fast"].missing() is not None:
         return f"; fast cannot run ({TARGETS['fast'].missing()})"
     rate = kept_rate(problem, "fast") or fit(problem, plans, EmulatedWorld("fast"), console, panel=panel).link_bps

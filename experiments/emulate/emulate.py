@@ -15,7 +15,6 @@ from experiments.emulate.defaults import (
     Free,
     choose_rates,
     faults_at,
-    print_choice,
     problem_at,
     rate_to_try,
 )
@@ -28,6 +27,7 @@ from experiments.run.progress import Report, bar, working
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import print_report
 from experiments.run.run import MODES, Run, check_features, run_plan
+from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.registry import timed_world
 from experiments.worlds.world import World
@@ -112,7 +112,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     """
     world = check(emulation, planned=plans is not None)
     if plans is None:
-        emulation, plans = settled(emulation, make_plans(emulation, console), world, console)
+        emulation, plans = prepared(emulation, world, console)
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, world)
     runs = runs_of(emulation, plans, folder)
@@ -151,6 +151,12 @@ def runs_of(emulation: Emulation, plans: Mapping[str, Plan], folder: RunFolder) 
     return runs
 
 
+def prepared(emulation: Emulation, world: World, console: Console) -> tuple[Emulation, Mapping[str, Plan]]:
+    """The emulation and its plans as they are to run in `world`. Before it plans, it prints which world "auto" took."""
+    print_choice(console, emulation.switch, world.name)
+    return settled(emulation, make_plans(emulation, console), world, console)
+
+
 def settled(
     emulation: Emulation, plans: Mapping[str, Plan], world: World, console: Console
 ) -> tuple[Emulation, Mapping[str, Plan]]:
@@ -160,10 +166,8 @@ def settled(
     this machine's, it carries any rates.
     """
     if not isinstance(world, EmulatedWorld):
-        console.print(f"{world.name}: time is the network's own, and links have the described rates", highlight=False)
         return emulation, plans
     if not emulation.free.rates:
-        print_choice(console, emulation.switch, world.name)
         if emulation.mode == "reliable":
             announce(console, emulation.problem, plans, world.name, emulation.scale)
         return emulation, plans

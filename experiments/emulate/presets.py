@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.emulate.defaults import Free
-from experiments.emulate.emulate import Emulation, check, make_plans, run, settled
+from experiments.emulate.emulate import Emulation, check, prepared, run
 from experiments.run.report import verdict
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from experiments.run.tables import NamedTable
@@ -116,7 +116,7 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
     emulations = {model: chosen.emulation(preset, model) for model in preset.models}
     first = next(iter(emulations.values()))
     # Shares and rates do not depend on the gradient's size, so all models share their plans and their scale.
-    settled_first, plans = settled(first, make_plans(first, console), check(first), console)
+    settled_first, plans = prepared(first, check(first), console)
     scale = settled_first.scale / first.scale
     records: dict[str, Mapping[str, Any]] = {}
     for model, emulation in emulations.items():

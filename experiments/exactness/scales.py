@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from experiments.worlds.auto import AUTO, worlds_here
 from experiments.worlds.registry import find_world
-from switch.targets import TARGETS, choose_target
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.runs.closed_loop import ReliableOptions
 
@@ -51,12 +51,9 @@ def scale_of(world: str) -> Scale:
 
 
 def chosen_worlds(names: Iterable[str]) -> list[str]:
-    """The worlds of these names; `auto` is every switch target that this machine has. Raises `InakitError`."""
-    found = dict.fromkeys(each for name in names for each in (present_targets() if name == "auto" else [name]))
+    """The worlds of these names; `auto` is every world that this machine can emulate, or virtual time.
+
+    Raises `InakitError`.
+    """
+    found = dict.fromkeys(each for name in names for each in (worlds_here() if name == AUTO else [name]))
     return [find_world(name).name for name in found]
-
-
-def present_targets() -> list[str]:
-    """The switch targets that this machine can run. Raises `MachineError` if there is none."""
-    found = [name for name, target in TARGETS.items() if target.missing() is None]
-    return found or [choose_target().name]

@@ -17,7 +17,7 @@ from traffic.measure.verdict import worst_of
 
 
 def module(name: str, function: str = "run", *given: str) -> Callable[[Console, Request], str]:
-    """A function of a module in a paper's room, which is imported only when the figure is run: many need Mininet.
+    """A function of a module in a paper's room, which is imported only when the figure is run.
 
     `given` are arguments before the console, such as the name of the figure where the function draws several.
     """

@@ -16,12 +16,11 @@ from experiments.emulate.emulate import (
     Emulation,
     check,
     ended_early,
-    make_plans,
     measure,
     new_record,
     overall,
+    prepared,
     runs_of,
-    settled,
 )
 from experiments.run.outcome import Outcome
 from experiments.run.pace import TooSlowError
@@ -121,7 +120,7 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
     """
     used = find_framework(framework)
     world = check(emulation)
-    emulation, plans = settled(emulation, make_plans(emulation, console), world, console)
+    emulation, plans = prepared(emulation, world, console)
     with working(console, f"{ALONE}: training"):
         alone = References(used.alone(task, rounded_mean), used.alone(task, float_mean))
     folder = RunFolder(emulation.results, f"train-{emulation.problem.fabric.name}")

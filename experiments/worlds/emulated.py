@@ -17,7 +17,7 @@ from switch.entries import Entries
 from switch.targets import TARGETS, Target, choose_target
 from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
-from topo.live.network import Network, check_machine
+from topo.live.network import Network, check_machine, missing_for_networks
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import Watched
 from traffic.runs.closed_loop import on_sockets
@@ -41,6 +41,10 @@ class EmulatedWorld:
     def target(self) -> Target:
         """The switch target."""
         return TARGETS[self.name]
+
+    def missing(self) -> str | None:
+        """What this machine lacks to emulate such networks, in words, or None."""
+        return self.target.missing() or missing_for_networks()
 
     def check(self) -> None:
         """Raise `MachineError` where the target or Mininet cannot run, `InputError` for a stale P4 program."""

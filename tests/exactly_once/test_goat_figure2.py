@@ -113,7 +113,7 @@ def in_process(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]
 
 
 def in_kernel(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:
-    from switch.targets import choose_target  # noqa: PLC0415, needs Mininet
+    from switch.targets import choose_target  # noqa: PLC0415
     from topo.live.namespaces import network_namespace  # noqa: PLC0415
     from topo.live.network import Network  # noqa: PLC0415
     from traffic.sockets.packet_sockets import open_sink  # noqa: PLC0415

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 from command import children, inakit, nothing_left
-
-pytest.importorskip("mininet", reason="needs Mininet")
-
 from rich.console import Console
 from scapy.utils import rdpcap
 

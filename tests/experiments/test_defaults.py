@@ -1,17 +1,13 @@
-"""Rates, gradients and other traffic that the user leaves open are made to fit; a run that is too slow ends early."""
+"""Rates, gradients and other traffic that the user leaves open are made to fit, and a rate to try leaves room."""
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-import slow_switch
-from command import Answer, inakit, nothing_left
 
-from experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words, why
+from experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words
 from experiments.faults.fault_plan import FaultPlan
 from experiments.run.planning import make_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -19,13 +15,7 @@ from planner.core.check import check
 from planner.core.evaluate import evaluate
 from planner.core.problem import Problem
 from planner.install.background_entries import Flow
-from switch.targets import TARGETS
 from traffic.faults.hostile import Attack
-
-TRIES = 3
-"""How often a run is tried. A busy machine makes a run OVERLOADED, which is no failure of the kit."""
-SOONER = "import experiments.run.pace; experiments.run.pace.WINDOW_S = 1.5; "
-"""Python code that lets a run which clearly falls behind end after fewer seconds, to make the test shorter."""
 
 
 def problem(**size: Any) -> Problem:
@@ -96,65 +86,3 @@ def test_a_rate_to_try_leaves_room() -> None:
     """A machine that carried half of 20 Mbit/s was full, so 6 Mbit/s are advised, as a scale of the described rates."""
     assert rate_to_try(problem(), 1.0, 0.5).startswith("try links of 6 Mbit/s (--scale 0.3)")
     assert "(--scale 0.06)" in rate_to_try(problem(), 0.2, 0.5)
-
-
-def test_why_a_target_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert why("bmv2", "bmv2") == ""
-    assert why("auto", "bmv2") == "switch auto took bmv2, which is installed; "
-    monkeypatch.setitem(TARGETS, "bmv2", TARGETS["bmv2"].__class__("bmv2", "", "", lambda: "it is not installed"))
-    assert why("auto", "fast") == "switch auto took fast, as bmv2 cannot run (it is not installed); "
-
-
-def slow(at: Path, *arguments: str, entry: str = slow_switch.ENTRY) -> tuple[Answer, dict[str, Any]]:
-    """A run on a target as slow as BMv2, and its `run.json`."""
-    environment = {"PYTHONPATH": slow_switch.PYTHONPATH, "XDG_CACHE_HOME": str(at / "cache")}
-    with nothing_left():
-        answer = inakit(
-            "emulate", "--topo", "aro-figure1", "--planners", "aro", "--results", str(at), *arguments,
-            at=at, environment=environment, entry=entry,
-        )  # fmt: skip
-    assert answer.code in (0, 1), answer
-    return answer, json.loads((at / "latest" / "run.json").read_text())
-
-
-@pytest.mark.root
-def test_a_slow_target_gets_links_that_it_carries(tmp_path: Path) -> None:
-    for _ in range(TRIES):
-        answer, run = slow(tmp_path, "--iterations", "1")
-        said = re.search(
-            r"^switch auto took bmv2, which is installed; links of (\d+) (k|M)bit/s: what bmv2 carries here; "
-            r"--switch fast carries [\d.]+ [kM]bit/s\n",
-            answer.output,
-            re.MULTILINE,
-        )
-        assert said, answer
-        if run["verdict"] == "VALID":
-            break
-    else:
-        pytest.skip(f"this machine is too busy for a valid run: {run['reasons'][:3]}")
-    rates = {link["capacity"] for link in run["fabric"]["description"]["links"]}
-    assert rates == {f"{said[1]}{said[2]}"}
-    link_bps = float(said[1]) * {"k": 1e3, "M": 1e6}[said[2]]
-    assert link_bps <= 5e6, "20,000 packets/s on all switches together do not carry more"
-    assert run["planners"]["aro"]["measured"]["exact"]
-    assert run["configuration"]["jobs"][0]["gradient_bytes"] < 548_000
-
-
-@pytest.mark.root
-def test_a_run_that_cannot_be_saved_ends_early_with_a_rate_to_try(tmp_path: Path) -> None:
-    answer, run = slow(tmp_path, "--capacity", "20M", entry=SOONER + slow_switch.ENTRY)
-    entry = run["planners"]["aro"]
-    assert (answer.code, entry["verdict"], entry["measured"]) == (1, "OVERLOADED", {})
-    assert re.fullmatch(r"ended after \d+ s: it did \d+% of what is planned", entry["reasons"][0])
-    tried = re.match(r"try links of ([\d.]+) ([kM])bit/s \(--scale ([\d.]+)\)", entry["reasons"][-1])
-    assert tried
-    assert float(tried[1]) * {"k": 1e3, "M": 1e6}[tried[2]] <= 10e6
-    assert "ended after" in answer.output
-
-
-@pytest.mark.root
-def test_who_wants_the_whole_run_gets_it(tmp_path: Path) -> None:
-    _, run = slow(
-        tmp_path, "--capacity", "20M", "--keep-going", "--gradient-bytes", "400000", entry=SOONER + slow_switch.ENTRY
-    )
-    assert run["planners"]["aro"]["measured"]["exact"]

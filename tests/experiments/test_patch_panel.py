@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.emulate.emulate import Emulation
 from experiments.run.run import Run, run_plan
 from experiments.worlds.registry import find_world
 from planner.core.problem import Job, Problem
@@ -24,8 +25,6 @@ JOB = Job(1, (), (), 12_800)
 @pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Path) -> None:
     """In ATRO's network hosts, too, are connected to the circuit switch."""
-    from experiments.emulate.emulate import Emulation  # noqa: PLC0415, needs Mininet
-
     designed = design(Cluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)
     emulation = Emulation(designed.problem, ("atro",), patch_panel=True)
     assert emulation.interconnect == patch_panel(designed.fabric)
@@ -39,8 +38,6 @@ def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Pa
 
 
 def test_a_fabric_without_optical_links_has_no_use_for_one() -> None:
-    from experiments.emulate.emulate import Emulation  # noqa: PLC0415, needs Mininet
-
     problem = Problem(leaf_spine(2, 2, 2), (Job(1, ("h1",), ("h4",), 2560),), FRAGMENT)
     assert Emulation(problem, ("aro",)).interconnect is None
     with pytest.raises(FabricError, match="has no optical link: nothing would go through the circuit switch"):

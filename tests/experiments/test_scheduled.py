@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.run.scheduled import Course, run_course
 from planner.core.solving import SolverOutcome
 from planner.methods.p4inc_aoi.problem.check_schedule import check
 from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
@@ -41,7 +42,6 @@ SCHEDULING = Scheduling(CENTER, JOBS)
 @pytest.mark.root
 @pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
 def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: str, tmp_path: Path) -> None:
-    from experiments.run.scheduled import Course, run_course  # noqa: PLC0415, needs Mininet
     from experiments.worlds.registry import find_world  # noqa: PLC0415
 
     check(SCHEDULING, SCHEDULE)
@@ -57,8 +57,6 @@ def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: s
 
 
 def test_labels_carry_what_the_slot_grants_between_units_only() -> None:
-    from experiments.run.scheduled import Course  # noqa: PLC0415, needs Mininet
-
     course = Course.of(SCHEDULING, SCHEDULE)
     first, second, _ = (course.label_rates(slot) for slot in SCHEDULE.slots)
     assert {key[0] for key in first} == {1, 3}, "all of job 2's packets stay in their unit"

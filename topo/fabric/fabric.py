@@ -16,7 +16,9 @@ from topo.errors import FabricError
 
 MAX_PIPELINES = 8
 QUEUE_PACKETS = 400
-"""How many packets may wait before a link, unless whoever builds a network says otherwise."""
+"""How many packets may wait before a link, unless whoever builds a network says otherwise.
+
+They are some 50 ms at 20 Mbit/s. A real switch's buffer is as deep when rates are scaled down thousands of times."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 

@@ -12,10 +12,13 @@ With an interconnect (`topo.fabric.circuits`) optical ports are joined to one mo
 and which is not among `switches`; an optical link of the fabric then exists only while there is a circuit for it.
 
 Leaving the block, by whatever way, removes everything; see `topo.live.ledger` for what happens after `kill -9`.
+
+Mininet is imported when a network is built, so that this module can be imported without it.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import random
 import resource
@@ -28,7 +31,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from topo.errors import MachineError
 from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
@@ -42,14 +45,9 @@ from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts,
 from topo.live.shaping import set_rate
 from topo.live.signals import interrupts_held, signals_unwind
 
-try:
+if TYPE_CHECKING:
     from mininet.net import Mininet
 
-    from topo.live.wires import FabricHost, FabricLink
-except ImportError as missing:
-    raise MachineError("Mininet is not installed: install the package 'mininet' of your distribution") from missing
-
-"""Some 50 ms at 20 Mbit/s. A real switch's buffer is as deep when rates are scaled down thousands of times."""
 NAME_LIMIT = 15
 """Characters of an interface's name (IFNAMSIZ without its terminator)."""
 HOST_INTERFACE = "eth0"
@@ -331,21 +329,34 @@ def receive_on_endpoint_processor(host: RunningHost) -> None:
 
 def check_machine() -> None:
     """Raise `MachineError` unless this process can build a network."""
+    if (reason := missing_for_networks()) is not None:
+        raise MachineError(reason)
+
+
+def missing_for_networks() -> str | None:
+    """What this process lacks to build a network, in words, or None."""
     if os.geteuid() != 0:
-        raise MachineError("emulating a network needs root: run the same command with sudo")
+        return "emulating a network needs root: run the same command with sudo"
+    if importlib.util.find_spec("mininet") is None:
+        return "Mininet is not installed: install the package 'mininet' of your distribution"
     if shutil.which("mnexec") is None:
-        raise MachineError("mnexec is not installed: install the package 'mininet' of your distribution")
+        return "mnexec is not installed: install the package 'mininet' of your distribution"
     # Mininet would wait forever for the shell of a host that mnexec could not start.
     tried = subprocess.run(["mnexec", "-n", "true"], capture_output=True, text=True, check=False)
     if tried.returncode:
-        raise MachineError(
+        return (
             f"mnexec cannot make a network namespace here ({tried.stderr.strip()}): "
             "run on a machine, or in a container, that may make namespaces and mounts"
         )
+    return None
 
 
 def empty_mininet() -> Mininet:
     """A Mininet without nodes, made without its `init`, which would change limits of the whole machine."""
+    from mininet.net import Mininet  # noqa: PLC0415
+
+    from topo.live.wires import FabricHost, FabricLink  # noqa: PLC0415
+
     initialised, Mininet.inited = Mininet.inited, True
     try:
         return Mininet(host=FabricHost, link=FabricLink, intf=None, controller=None, build=False)

@@ -47,7 +47,7 @@ def emulate(
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from experiments.emulate.defaults import Free  # noqa: PLC0415
-    from experiments.emulate.emulate import Emulation  # noqa: PLC0415, the network needs Mininet; planning does not
+    from experiments.emulate.emulate import Emulation  # noqa: PLC0415
     from experiments.emulate.emulate import run as run_emulation  # noqa: PLC0415
     from experiments.inspect.capture import capture_places  # noqa: PLC0415
 
@@ -86,7 +86,7 @@ def emulate_preset(
     preset: str, fabric: FabricOptions, run: RunOptions, planners: tuple[str, ...] | None, mode: str
 ) -> int:
     """Run a paper's network and models, and return the exit code."""
-    from experiments.emulate.presets import PresetRun, run_preset  # noqa: PLC0415, needs Mininet
+    from experiments.emulate.presets import PresetRun, run_preset  # noqa: PLC0415
 
     chosen = fabric.choice(run.seed)
     asked = PresetRun(preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going)

@@ -12,7 +12,11 @@ from planner.core.policies import POLICIES
 from topo.errors import InputError
 
 Switches = Annotated[
-    str, typer.Option(help="process or virtual (here, without root), fast or bmv2 (a Mininet network each), auto: both")
+    str,
+    typer.Option(
+        help="process or virtual (here, without root), fast or bmv2 (a Mininet network each), auto: those of the last "
+        "two that can run here, else virtual"
+    ),
 ]
 Policies = Annotated[str, typer.Option(help="slot policies, separated by commas; all without it")]
 Levels = Annotated[str, typer.Option(help="levels of aggregation")]
@@ -35,14 +39,16 @@ def exactness(
     from experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
     from experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out  # noqa: PLC0415
     from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
+    from experiments.worlds.auto import AUTO, print_choice  # noqa: PLC0415
 
+    names, console = split_names(switch) or ("process",), Console()
+    worlds = chosen_worlds(names)
     chosen = cells(
-        split_names(policies) or [*POLICIES],
-        parse_levels(levels),
-        split_names(conditions) or [*CONDITIONS],
-        chosen_worlds(split_names(switch) or ["process"]),
+        split_names(policies) or [*POLICIES], parse_levels(levels), split_names(conditions) or [*CONDITIONS], worlds
     )
     if long and fragments:
         raise InputError(f"--long and --fragments {fragments}: choose one; --long shares 10^6 out by itself")
-    found = run_matrix(chosen, shared_out(LONG, chosen) if long else fragments, Console())
+    if names == (AUTO,) and len(worlds) == 1:
+        print_choice(console, AUTO, *worlds)
+    found = run_matrix(chosen, shared_out(LONG, chosen) if long else fragments, console)
     raise typer.Exit(0 if all(tried.exact for tried in found) else 1)

@@ -31,7 +31,7 @@ def train(
 ) -> None:
     """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
     from experiments.emulate.defaults import Free  # noqa: PLC0415
-    from experiments.emulate.emulate import Emulation  # noqa: PLC0415, the network needs Mininet; planning does not
+    from experiments.emulate.emulate import Emulation  # noqa: PLC0415
     from experiments.train.train import run_training, training_problem  # noqa: PLC0415
     from traffic.training.training_task import Recipe, parse_layers  # noqa: PLC0415
 

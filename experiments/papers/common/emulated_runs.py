@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from experiments.calibrate.rate_probe import fit, packets
-from experiments.emulate.defaults import print_choice, rate_words
+from experiments.emulate.defaults import rate_words
 from experiments.emulate.emulate import overall
 from experiments.papers.common.figure import Request
 from experiments.run.dilation import as_described, slowed_options, slowed_problem
@@ -19,6 +19,7 @@ from experiments.run.progress import bar
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import VERDICT_STYLES, shortened
 from experiments.run.run import Run, always, run_plan
+from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.registry import timed_world
 from experiments.worlds.world import World

@@ -19,6 +19,7 @@ import typer
 from pages import ROOT
 
 from experiments.cli.app import app
+from experiments.emulate.presets import find_preset
 from experiments.faults.faults_file import load_faults
 from experiments.papers.figures import figures_of, find_figure
 from experiments.run.scenario import FABRIC_FILES, FabricChoice, JobChoice, build_problem
@@ -26,7 +27,6 @@ from experiments.worlds.registry import WORLDS
 from planner.core.models import find_model
 from planner.core.policies import policy_of
 from planner.registry import find_method
-from topo.errors import MachineError
 
 OTHERS = ("vagrant", "pip", "pre-commit", "perf", "p4c-bm2-ss", "run")
 """Programs that pages name and that are not the project's (`.ci/run` is)."""
@@ -129,23 +129,14 @@ def check_names(given: Mapping[str, Any]) -> None:
     for name in names(given, "switch") if "topo" in given or "conditions" in given else []:
         if name not in (*WORLDS, "auto"):
             raise OutdatedError(f"there is no world '{name}'")
-    check_preset(given.get("preset"))
+    if given.get("preset"):
+        find_preset(given["preset"])
     if given.get("model") and not str(given["model"]).endswith(".csv"):
         find_model(given["model"])
     if given.get("figure"):
         find_figure(given["paper"], given["figure"])
     elif given.get("paper"):
         figures_of(given["paper"])
-
-
-def check_preset(name: str | None) -> None:
-    """The preset exists; where Mininet is missing nobody can say."""
-    try:
-        from experiments.emulate.presets import PRESETS  # noqa: PLC0415, needs Mininet
-    except MachineError:
-        return
-    if name and name not in PRESETS:
-        raise OutdatedError(f"there is no preset '{name}'")
 
 
 def names(given: Mapping[str, Any], key: str) -> Iterator[str]:

@@ -117,7 +117,7 @@ def saved_as(path: Path, panels: list[Panel], saved: list[tuple[Canvas, list[Pan
 
 @pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
     from experiments.papers.goat.training import CHARTS  # noqa: PLC0415
     from experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
 
@@ -132,7 +132,7 @@ def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[P
 def test_inarts_runs_leave_a_csv(
     name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from experiments.papers.inart import emulated, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.inart import emulated, testbed  # noqa: PLC0415
 
     for module in (emulated, testbed):
         monkeypatch.setattr(module, "sweep", made_up_sweep)
@@ -159,7 +159,7 @@ def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
 
 
 def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.common.planned_measured import RateRow, panel  # noqa: PLC0415, needs Mininet
+    from experiments.papers.common.planned_measured import RateRow, panel  # noqa: PLC0415
 
     names = ("aro", "random", "grid", "aggtree", "forest")
     rows = [RateRow("leaf-spine", name, 500e3, 490e3 + n, True, "VALID") for n, name in enumerate(names)]
@@ -182,7 +182,7 @@ def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, lis
 
 
 def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.p4inc_aoi.crossings import Crossing, panel  # noqa: PLC0415, needs Mininet
+    from experiments.papers.p4inc_aoi.crossings import Crossing, panel  # noqa: PLC0415
 
     found = [Crossing("compact", 0, 0, (), 0.1, "VALID"), Crossing("fragmented", 2000, 2100, ("u1-u4",), 0.1, "VALID")]
     saved_as(tmp_path / "figure", [panel(found)], saved)
@@ -191,7 +191,7 @@ def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[
 def test_new_routes_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
     from types import SimpleNamespace  # noqa: PLC0415
 
-    from experiments.papers.inart.replanned import panel  # noqa: PLC0415, needs Mininet
+    from experiments.papers.inart.replanned import panel  # noqa: PLC0415
 
     entry = {"planned": {"sending_rate_bps": 20e6}, "measured": {"sending_rate_bps": 19e6}}
     records = [SimpleNamespace(planners={"inart-forest": entry}), SimpleNamespace(planners={"a": entry, "b": entry})]

@@ -56,7 +56,7 @@ DIFFERS = {"fig4": "ESA above ATP", "fig8": "ATP above ESA", "fig9": "ATP above 
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_goats_figures_say_that_esa_is_on_the_wrong_side_of_atp(name: str) -> None:
-    from experiments.papers.goat.training import CHARTS  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.training import CHARTS  # noqa: PLC0415
 
     chart = CHARTS[name]
     places = [chart.place]
@@ -68,7 +68,7 @@ def test_goats_figures_say_that_esa_is_on_the_wrong_side_of_atp(name: str) -> No
 
 @pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_goats_figures_print_their_orders(name: str, tmp_path: Path) -> None:
-    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
     from experiments.papers.goat.training import CHARTS  # noqa: PLC0415
     from experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
 

@@ -55,7 +55,7 @@ def test_the_figure_has_a_panel_for_windows_where_there_are_several() -> None:
 @pytest.mark.parametrize(("policy", "transfers"), [("atp", 11), ("esa", 11), ("shadow-copy", 11), ("goat", 14.375)])
 def test_plans_by_policy(policy: str, transfers: float) -> None:
     """Transfers per fragment: 8 + 2 + 1 if every switch sums; with GOAT 14 by s1 or s2, and 17 by s3 (an eighth)."""
-    from experiments.papers.goat.asynchrony_runs import FRAGMENTS, PLANS, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.asynchrony_runs import FRAGMENTS, PLANS, testbed  # noqa: PLC0415
 
     problem = testbed()
     plan = PLANS[policy](problem)
@@ -70,7 +70,7 @@ def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
 
     The optimum is that of an integer program that may choose any set of switches for every fragment.
     """
-    from experiments.papers.goat.asynchrony_runs import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.asynchrony_runs import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415
     from experiments.papers.goat.testbed import goat  # noqa: PLC0415
 
     switches = ("s1", "s2", "s3")
@@ -99,7 +99,7 @@ def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
 def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, tmp_path: Path) -> None:
     """The test compares counts and no times: on a busy machine equal rates are only nearly equal."""
     from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
-    from experiments.papers.goat import asynchrony as goat_asynchrony  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat import asynchrony as goat_asynchrony  # noqa: PLC0415
     from experiments.papers.goat.asynchrony_runs import FRAGMENTS, AsynchronyRun  # noqa: PLC0415
 
     tried = [(shared, 0.0), (shared, 0.3), ("goat", 0.3)]

@@ -21,7 +21,7 @@ from traffic.wire.frames import FRAGMENT
 @pytest.mark.parametrize(("scheme", "models"), [("goat", 1), ("esa", 1), ("atp", 1), ("geryon", None)])
 def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: int | None, workers: int) -> None:
     """The PS receives one model if all is summed, as the paper says of GOAT; without sums, one from every worker."""
-    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
     from experiments.papers.goat.training_runs import fragments, testbed  # noqa: PLC0415
 
     problem = testbed("resnet18", workers)
@@ -33,7 +33,7 @@ def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: in
 
 
 def test_workers_send_at_their_share_of_the_link_and_no_faster_than_planned() -> None:
-    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
     from experiments.papers.goat.training_runs import INTAKE_BPS, own_shares, testbed  # noqa: PLC0415
 
     problem = testbed("resnet18", 16)
@@ -46,7 +46,7 @@ def test_workers_send_at_their_share_of_the_link_and_no_faster_than_planned() ->
 
 
 def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
-    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep, kept  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep, kept  # noqa: PLC0415
 
     good, off = Epoch(0.4, 44, 0.01, 0, VALID), Epoch(0.4, 44, 0.06, 0, VALID)
     runs = {
@@ -61,7 +61,7 @@ def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("figure", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> None:
-    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
     from experiments.papers.goat.training import CHARTS, run  # noqa: PLC0415
     from experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
 
@@ -79,7 +79,7 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
 @pytest.mark.root
 def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(tmp_path: Path) -> None:
     from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
-    from experiments.papers.goat.training_runs import EpochRun, epoch  # noqa: PLC0415, needs Mininet
+    from experiments.papers.goat.training_runs import EpochRun, epoch  # noqa: PLC0415
 
     runs = [EpochRun("densenet121", 4, scheme).emulated_run() for scheme in ("goat", "geryon")]
     with nothing_left():

@@ -1,0 +1,114 @@
+"""Setting up by `make setup`, on a machine whose package manager, Python environment and users are fakes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BASE = ("python3-venv", "gcc", "libc6-dev")
+EMULATION = ("mininet", "iproute2", "clang", "libbpf-dev", "linux-libc-dev", "tcpreplay", "tcpdump")
+FAKE = """#!/bin/sh
+name=$(basename "$0")
+case $name in
+    id) [ "$1" = -un ] && echo student || echo "$USER_ID" ;;
+    dpkg-query) grep -qx "$3" "$STATE/installed" && echo "install ok installed" ;;
+    apt-get) echo "$name $*" >>"$STATE/calls"; printf '%s\\n' "$@" >>"$STATE/installed" ;;
+    *) echo "$name $*" >>"$STATE/calls" ;;
+esac
+"""
+"""Stands in for the commands of `FAKED`: `installed` has the names of packages, `calls` what was called."""
+FAKED = ("id", "dpkg-query", "apt-get", "chown")
+
+
+class Checkout:
+    """A folder with the Makefile and an environment that is there already, on a machine with these `packages`."""
+
+    def __init__(self, folder: Path, *packages: str) -> None:
+        self.folder, self.state, programs = folder / "kit", folder / "state", folder / "bin"
+        for made in (self.folder / ".venv" / "bin", self.state, programs):
+            made.mkdir(parents=True)
+        for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+            shutil.copy(ROOT / name, self.folder)
+        for fake in (*(programs / name for name in FAKED), *(self.folder / ".venv/bin" / n for n in ("python", "pip"))):
+            fake.write_text(FAKE)
+            fake.chmod(0o755)
+        (self.state / "installed").write_text("".join(f"{name}\n" for name in packages))
+        self.path = f"{programs}:{os.environ['PATH']}"
+
+    def set_up(self, user_id: int) -> subprocess.CompletedProcess[str]:
+        """What `make setup` answers to the user of this number."""
+        environment = {"PATH": self.path, "STATE": str(self.state), "USER_ID": str(user_id)}
+        return subprocess.run(
+            ["make", "setup"], cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+        )
+
+    def take_calls(self) -> list[str]:
+        """The first two words of every command that was called since the last time."""
+        calls = self.state / "calls"
+        found = [" ".join(line.split()[:2]) for line in calls.read_text().splitlines()] if calls.exists() else []
+        calls.unlink(missing_ok=True)
+        return found
+
+
+def test_without_root_only_python_and_a_compiler_are_needed(tmp_path: Path) -> None:
+    """What is missing for emulation is said in one line, once."""
+    checkout = Checkout(tmp_path, *BASE, "iproute2")
+    first, second = checkout.set_up(1000), checkout.set_up(1000)
+    assert (first.returncode, second.returncode) == (0, 0), first
+    missing = " ".join(name for name in EMULATION if name != "iproute2")
+    said = f"not installed: {missing}; only emulation in real time needs them (run 'sudo make setup' once)"
+    assert first.stdout.splitlines()[0] == said
+    assert "not installed" not in second.stdout
+    assert checkout.take_calls() == ["python -m", "python -m"]
+
+
+@pytest.mark.parametrize("missing", ["python3-venv", "gcc"])
+def test_without_python_or_a_compiler_nothing_is_set_up(missing: str, tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path, *(name for name in BASE if name != missing), *EMULATION)
+    answer = checkout.set_up(1000)
+    assert answer.returncode == 2
+    assert f"missing packages: {missing}; run 'sudo make setup' once" in answer.stderr
+    assert checkout.take_calls() == []
+
+
+def test_root_installs_the_rest_after_somebody_else_has_set_up(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path, *BASE)
+    checkout.set_up(1000)
+    checkout.take_calls()
+    assert checkout.set_up(0).returncode == 0
+    assert checkout.take_calls() == ["apt-get update", "apt-get install"]
+    assert set(EMULATION) <= set((checkout.state / "installed").read_text().split())
+    checkout.set_up(0)
+    assert checkout.take_calls() == []
+
+
+def test_what_root_sets_up_belongs_to_whom_the_folder_belongs_to(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path, *BASE, *EMULATION)
+    checkout.set_up(0)
+    assert checkout.take_calls() == ["python -m", "python -m", "chown -R"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_environment_of_somebody_else_is_named_with_the_way_out(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path, *BASE, *EMULATION)
+    (checkout.folder / ".venv").chmod(0o555)
+    answer = checkout.set_up(1000)
+    assert answer.returncode == 2
+    assert "student may not write to .venv; run 'sudo make setup' once" in answer.stderr
+    assert checkout.take_calls() == []
+
+
+def test_where_there_is_no_package_manager_of_debian_nothing_is_asked_of_it(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    (tmp_path / "bin" / "dpkg-query").unlink()
+    for name in ("make", "sh", "basename", "test", "mkdir", "touch"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name) or name)
+    checkout.path = str(tmp_path / "bin")
+    answer = checkout.set_up(1000)
+    assert answer.returncode == 0, answer
+    assert checkout.take_calls() == ["python -m", "python -m"]
