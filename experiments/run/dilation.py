@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from topo.fabric.variations import with_scale
 from traffic.measure.measured import Iteration, Measured
 from traffic.runs.closed_loop import ReliableOptions
+from traffic.runs.replay import ReplayOptions
 
 
 def slowed_problem(problem: Problem, scale: float) -> Problem:
@@ -57,6 +59,21 @@ def in_fine_steps(options: ReliableOptions, problem: Problem, plan: Plan) -> Rel
         return options
     step_s = PACKETS_PER_STEP * 8 * problem.fragment.wire_bytes / fastest_bps
     return replace(options, tick_s=min(options.tick_s, step_s))
+
+
+STEPS_PER_ITERATION = 1000
+"""Where time is the network's own, a replay looks so many times at the network while its shortest job sends."""
+
+
+def replay_in_fine_steps(problem: Problem, plan: Plan) -> ReplayOptions:
+    """The options of a replay whose steps are as fine as the plan's times need.
+
+    An iteration that lacks packets is over when none has come for as long as the longest job and the longest way take.
+    """
+    jobs = evaluate(problem, plan).jobs.values()
+    step_s = min(ReplayOptions().tick_s, min(job.communication_time_s for job in jobs) / STEPS_PER_ITERATION)
+    quiet_s = max(job.communication_time_s for job in jobs) + max(job.way_s for job in jobs)
+    return ReplayOptions(quiet_s, tick_s=step_s, sample_s=step_s)
 
 
 def as_described(measured: Measured, scale: float) -> Measured:

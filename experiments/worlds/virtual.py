@@ -6,23 +6,29 @@ is. No root is needed, and every run is the same again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from experiments.inspect.capture import Counts, Place
 from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory, packets_of
-from experiments.worlds.world import Endpoints, Wiring
+from experiments.worlds.virtual_captures import capturing
+from experiments.worlds.virtual_senders import VirtualReplayer, repeating
+from experiments.worlds.world import Endpoints, Feature, Wiring
 from switch.entries import Entries
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.virtual.engine import PS_PER_S
 from topo.virtual.network import VirtualNetwork
 from traffic.measure.kernel_counters import InterfaceCounters
+from traffic.runs.replayer import Replayer
 from traffic.sockets.batches import pick
-from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
+from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets, RepeatedFrames
+from traffic.sockets.socket_filter import INA_FILTER
 from traffic.wire.frames import BARE_FRAME, FRAME
-from traffic.wire.packet_format import UDP_PORT, Kind
+from traffic.wire.packet_format import Kind
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class VirtualWorld(WorldInMemory):
     """Networks in virtual time."""
 
     name: str = "virtual"
+    features: frozenset[Feature] = frozenset({Feature.REPLAY, Feature.CAPTURES, Feature.TRAFFIC})
 
     @contextmanager
     def up(
@@ -56,6 +63,7 @@ class LiveVirtualNetwork(NetworkInMemory):
         super().__init__(fabric, installed, progress)
         self.network = VirtualNetwork(fabric, self.switches, FRAME, queue_packets)
         self.engine = self.network.engine
+        self.engine.set_filter(range(len(fabric.hosts)), INA_FILTER)
         self.uplinks = np.zeros(0, np.uint32)
         self.place = np.full(len(fabric.hosts) + len(fabric.switches), -1, np.int64)
 
@@ -64,12 +72,24 @@ class LiveVirtualNetwork(NetworkInMemory):
     def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
         """The network itself as the hosts' ports, and an executor that does all work at once."""
         self.listening = hosts
-        links = [self.network.link_of[host.name, self.fabric.tor_of(host.name)] for host in hosts]
-        self.uplinks = np.array(links, np.uint32)
+        self.uplinks = np.array([self.network.uplink(host.name) for host in hosts], np.uint32)
         self.place[:] = -1
         for place, host in enumerate(hosts):
             self.place[self.network.number_of[host.name]] = place
         return nullcontext((self, Inline()))
+
+    def replaying(self, hosts: Sequence[HostPort]) -> AbstractContextManager[Replayer]:
+        """Sources on the hosts' links, and the network itself as their ports."""
+        self.endpoints(hosts)
+        return nullcontext(VirtualReplayer(self, self.network))
+
+    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
+        """Sources on the hosts' links."""
+        return repeating(self.network, traffic)
+
+    def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
+        """Write the packets of ports while time passes."""
+        return capturing(self.network, self.fabric, places, folder)
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take a link down or up; what is on its way over a link that is down is lost."""
@@ -134,6 +154,4 @@ class LiveVirtualNetwork(NetworkInMemory):
         """The INA packets that have come to the listening hosts since the last call."""
         arrived = self.engine.take()
         hosts = self.place[arrived["node"]]
-        frames = arrived["frame"]
-        mine = (hosts >= 0) & (frames["udp"]["dst_port"] == UDP_PORT)
-        return packets_of(np.ascontiguousarray(frames[mine]), hosts[mine])
+        return packets_of(np.ascontiguousarray(arrived["frame"][hosts >= 0]), hosts[hosts >= 0])
