@@ -1,7 +1,8 @@
-"""Packets of switch ports as pcap files, taken by tcpdump: what arrives and what leaves, as it is on the wire.
+"""Packets of switch ports as pcap files: which ports, which files, what the counts say; and tcpdump, which takes them.
 
-tcpdump runs on the processors of switches, so that the endpoints keep theirs. It writes what its kernel buffer holds
-before it is stopped, and reports packets that are missing in the file.
+What arrives and what leaves is kept as it is on the wire. tcpdump runs on the processors of switches, so that the
+endpoints keep theirs. It writes what its kernel buffer holds before it is stopped, and reports packets that are missing
+in the file.
 """
 
 from __future__ import annotations

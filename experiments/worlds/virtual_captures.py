@@ -14,16 +14,15 @@ from topo.virtual.taps import Tap
 
 @contextmanager
 def capturing(
-    network: VirtualNetwork, fabric: Fabric, places: Sequence[Place], folder: Path | None
+    network: VirtualNetwork, fabric: Fabric, places: Sequence[Place], folder: Path
 ) -> Iterator[dict[str, Counts]]:
     """Capture at `places` during the block, to the `file_of` each; the dict gets the counts at its end."""
     found: dict[str, Counts] = {}
     peer_of = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
     with ExitStack() as stack:
         taps = [
-            stack.enter_context(Tap(network, place[0], peer_of[place], file_of(place, folder)))
-            for place in places
-            if folder is not None
+            stack.enter_context(Tap(network, node, peer_of[node, port], file_of((node, port), folder)))
+            for node, port in dict.fromkeys(places)
         ]
         yield found
     found |= {tap.file.stem: Counts(captured=tap.packets, received=tap.packets) for tap in taps}

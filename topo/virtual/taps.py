@@ -25,12 +25,14 @@ HEADER = struct.pack("<IHHiIII", NANOSECONDS, *VERSION, 0, 0, SNAPSHOT_BYTES, ET
 class Tap:
     """A capture at the port by which `node` is linked to `peer`, from when it is made until it is closed.
 
+    A port has at most one.
     `packets`: how many are in the file, once it is closed.
     """
 
     def __init__(self, network: VirtualNetwork, node: str, peer: str, file: Path) -> None:
         self.engine, self.file, self.packets = network.engine, file, 0
         self.links = network.link_of[node, peer], network.link_of[peer, node]
+        assert not self.engine.links["near"][self.links[0]]
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(HEADER)
