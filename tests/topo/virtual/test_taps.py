@@ -120,3 +120,12 @@ def test_a_folder_that_cannot_be_made_is_an_error(network: VirtualNetwork, tmp_p
     (tmp_path / "pcap").write_text("a file")
     with pytest.raises(OutputError, match="choose a folder"):
         Tap(network, "s", "a", tmp_path / "pcap" / "a.pcap")
+
+
+def test_a_file_is_written_while_time_passes(network: VirtualNetwork, tmp_path: Path) -> None:
+    with Tap(network, "s", "a", tmp_path / "a.pcap") as tap:
+        send(network, "a", "s", *range(1000))
+        network.engine.run(10**6 * NS)
+        assert (tmp_path / "a.pcap").stat().st_size > 100_000
+    assert [number for _, number in packets(tmp_path / "a.pcap")] == list(range(1000))
+    assert tap.packets == 1000
