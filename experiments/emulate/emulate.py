@@ -18,8 +18,8 @@ from experiments.emulate.defaults import (
     problem_at,
     rate_to_try,
 )
-from experiments.faults.fault_plan import FaultPlan, check_faults
-from experiments.inspect.capture import Place, check_tcpdump, warn_of_losses
+from experiments.faults.fault_plan import FaultPlan, check_mode
+from experiments.inspect.capture import Place, warn_of_losses
 from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.pace import Pace, TooSlowError, planned_progress
 from experiments.run.planning import make_plan, print_headroom, write_plan
@@ -195,11 +195,8 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
         find_method(name)
     world = timed_world(emulation.switch)
     check_features(world, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
-    MODES[emulation.mode].check_machine()
-    if emulation.captures:
-        check_tcpdump()
     if emulation.faults is not None:
-        check_faults(emulation.faults, emulation.mode)
+        check_mode(emulation.mode)
     if emulation.replan and (emulation.faults is None or not emulation.faults.background):
         raise InputError("--replan has nothing to plan for: give --faults a file with background traffic")
     for policy in emulation.policies:

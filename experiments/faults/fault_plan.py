@@ -11,7 +11,6 @@ from planner.install.fault_entries import Faults
 from topo.errors import InputError
 from traffic.faults.endpoint_faults import Stragglers
 from traffic.faults.hostile import Attack
-from traffic.sockets.tcpreplay import check_tcpreplay
 
 if TYPE_CHECKING:
     from traffic.runs.closed_loop import Loop
@@ -68,9 +67,7 @@ class FaultPlan:
     hostile: tuple[Attack, ...] = ()
 
 
-def check_faults(faults: FaultPlan, mode: str) -> None:
-    """Raise `InakitError` unless a run in this mode can have these faults on this machine."""
+def check_mode(mode: str) -> None:
+    """Raise `InputError` unless a run in this mode can have faults."""
     if mode != "reliable":
         raise InputError(f"faults in mode '{mode}': nothing would be sent again; choose --mode reliable")
-    if faults.background or faults.hostile:
-        check_tcpreplay()

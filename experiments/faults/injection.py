@@ -21,14 +21,14 @@ from planner.install.fault_entries import doubled_by_hosts, with_faults
 from switch.entries import Entries, SwitchEntries
 from topo.errors import RunError
 from traffic.endpoints.streams import StreamLayout, lay_out
-from traffic.faults.background import background
+from traffic.faults.background import background_traffic
 from traffic.faults.endpoint_faults import FaultyPorts, with_shares
-from traffic.faults.hostile import hostile
+from traffic.faults.hostile import hostile_traffic
 from traffic.measure.fidelity import Excuses, dropped_by_queues
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import difference
 from traffic.runs.closed_loop import Loop
-from traffic.sockets.ports import Ports
+from traffic.sockets.ports import Ports, RepeatedFrames
 from traffic.wire.packet_format import Event as PacketEvent
 
 
@@ -73,13 +73,17 @@ class Injection:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            hosts = self.scene.network.hosts
-            stack.enter_context(background(hosts, self.faults.background))
-            layout = lay_out(self.scene.problem, self.scene.plan, hosts)
-            stack.enter_context(hostile(hosts, layout, self.faults.hostile, self.faults.seed))
+            stack.enter_context(self.scene.network.repeating(tuple(self.traffic())))
             self.beside = stack.enter_context(self.scene.network.beside())
             self._resources = stack.pop_all()
         return self
+
+    def traffic(self) -> Iterator[RepeatedFrames]:
+        """What background flows and hostile hosts send."""
+        hosts = self.scene.network.hosts
+        yield from background_traffic(hosts, self.faults.background)
+        layout = lay_out(self.scene.problem, self.scene.plan, hosts)
+        yield from hostile_traffic(hosts, layout, self.faults.hostile, self.faults.seed)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,7 +1,8 @@
-"""Packets of switch ports as pcap files, taken by tcpdump: what arrives and what leaves, as it is on the wire.
+"""Packets of switch ports as pcap files: which ports, which files, what the counts say; and tcpdump, which takes them.
 
-tcpdump runs on the processors of switches, so that the endpoints keep theirs. It writes what its kernel buffer holds
-before it is stopped, and reports packets that are missing in the file.
+What arrives and what leaves is kept as it is on the wire. tcpdump runs on the processors of switches, so that the
+endpoints keep theirs. It writes what its kernel buffer holds before it is stopped, and reports packets that are missing
+in the file.
 """
 
 from __future__ import annotations
@@ -216,18 +217,22 @@ class Capturable(Protocol):
         ...
 
 
+def file_of(place: Place, folder: Path) -> Path:
+    """The file in which a run keeps the packets of a port: `<switch>-<port>.pcap`, below the folder of the run."""
+    return folder / "pcap" / "{}-{}.pcap".format(*place)
+
+
 @contextmanager
 def capturing(network: Capturable, places: Sequence[Place], folder: Path) -> Iterator[dict[str, Counts]]:
-    """Capture at `places` during the block, to `folder/<switch>-<port>.pcap`; the dict gets the counts at its end."""
+    """Capture at `places` during the block, to the `file_of` each; the dict gets the counts at its end."""
     found: dict[str, Counts] = {}
     running: dict[str, Capture] = {}
     facts = network.facts()
     with ExitStack() as stack:
-        for switch, number in places:
-            name = f"{switch}-{number}"
-            port = facts.port(switch, number)
-            started = Capture(port.interface, folder / f"{name}.pcap", facts.switch_processors)
-            running[name] = stack.enter_context(started)
+        for place in places:
+            file = file_of(place, folder)
+            started = Capture(facts.port(*place).interface, file, facts.switch_processors)
+            running[file.stem] = stack.enter_context(started)
             network.ledger.record("pid", started.process.pid)
         yield found
         found |= {name: each.stop() for name, each in running.items()}

@@ -22,7 +22,7 @@ from experiments.faults.injection import Injection, Scene, faulty_entries
 from experiments.inspect.capture import Place
 from experiments.run.dilation import options_for
 from experiments.run.outcome import Outcome, watch
-from experiments.run.own_time import in_own_time
+from experiments.run.own_time import in_own_time, replay_in_own_time
 from experiments.run.pace import Pace
 from experiments.run.progress import Report, Stage, unseen
 from experiments.worlds.world import Feature, LiveNetwork, Wiring, World
@@ -36,8 +36,7 @@ from traffic.endpoints.gradient import Gradients
 from traffic.measure.fidelity import Excuses
 from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import Interference, ReliableOptions, run_reliable
-from traffic.runs.replay import run_replay
-from traffic.sockets.tcpreplay import check_tcpreplay
+from traffic.runs.replay import ReplayOptions, run_replay
 
 Leader = Callable[[LiveNetwork], AbstractContextManager[Interference]]
 """Makes the `Interference` of a run in a network. Its context begins with the run and ends with it."""
@@ -50,6 +49,7 @@ class Run:
     - `mode`: one of `MODES`
     - `gradients`: random unless they are given
     - `options`: those of the closed loop; by default the endpoints' timeouts fit the links' rates
+    - `replay`: those of a replay
     - `faults`: faults on demand
     - `captures`: the switch ports whose packets are kept as pcap files
     - `folder`: where pcap files and the logs of switches go
@@ -64,6 +64,7 @@ class Run:
     mode: str = "reliable"
     gradients: Gradients | None = None
     options: ReliableOptions | None = None
+    replay: ReplayOptions | None = None
     faults: FaultPlan | None = None
     captures: tuple[Place, ...] = ()
     folder: Path | None = None
@@ -93,24 +94,18 @@ def check_features(
     faults: FaultPlan | None,
     interconnect: Interconnect | None,
 ) -> None:
-    """Raise `InputError` for what such a run needs and the world does not have."""
+    """Raise `InputError` for what such a run needs and the world does not have, `MachineError` for lacking tools."""
     needs = {
         Feature.REPLAY: mode == "replay",
         Feature.CAPTURES: bool(captures),
         Feature.TRAFFIC: faults is not None and bool(faults.background or faults.hostile),
         Feature.CIRCUITS: interconnect is not None,
     }
-    missing = [feature for feature, needed in needs.items() if needed and feature not in world.features]
+    needed = [feature for feature, is_needed in needs.items() if is_needed]
+    missing = [feature for feature in needed if feature not in world.features]
     if missing:
         raise InputError(f"switch '{world.name}' has no {' and no '.join(missing)}: choose fast or bmv2")
-
-
-@dataclass(frozen=True)
-class Mode:
-    """A way of sending gradients. `check_machine` raises `MachineError` where this machine cannot send so."""
-
-    send: Callable[[Run, LiveNetwork, Report, Interference | None], Measured]
-    check_machine: Callable[[], None]
+    world.check_tools(needed)
 
 
 def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference: Interference | None) -> Measured:
@@ -129,10 +124,22 @@ def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference
 
 def send_replayed(run: Run, network: LiveNetwork, progress: Report, _: Interference | None) -> Measured:
     """Replay the gradients from pcap files at the planned rates."""
-    return run_replay(network.hosts, run.problem, run.plan, gradients=run.gradients, progress=progress)
+    return run_replay(
+        network.hosts,
+        run.problem,
+        run.plan,
+        options=run.replay,
+        gradients=run.gradients,
+        progress=progress,
+        replaying=network.replaying,
+    )
 
 
-MODES = {"reliable": Mode(send_reliably, lambda: None), "replay": Mode(send_replayed, check_tcpreplay)}
+MODES: dict[str, Callable[[Run, LiveNetwork, Report, Interference | None], Measured]] = {
+    "reliable": send_reliably,
+    "replay": send_replayed,
+}
+"""The ways of sending gradients, by the name of the mode."""
 
 
 def run_plan(
@@ -149,7 +156,11 @@ def run_plan(
     if not world.real_time:
         options = run.options or options_for(run.problem)
         undisturbed = run.faults is None and run.led_by is None
-        run = replace(run, options=in_own_time(options, run.problem, run.plan, piecewise=undisturbed))
+        run = replace(
+            run,
+            options=in_own_time(options, run.problem, run.plan, piecewise=undisturbed),
+            replay=run.replay or replay_in_own_time(run.problem, run.plan),
+        )
     installed, started = run.installed, time.monotonic()
     fabric = run.problem.fabric
     wiring = Wiring(run.interconnect, run.queue_packets, run.folder and run.folder / "switches")
@@ -166,7 +177,7 @@ def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | Non
 
     Raises `RunError` when a switch dies or traffic stalls and, with a `pace`, `TooSlowError`.
     """
-    send = MODES[run.mode].send
+    send = MODES[run.mode]
     injection, leader = None, run.led_by or nobody
     if run.faults is not None:
         injection = Injection(Scene(network, run.problem, run.plan, run.installed), run.faults)

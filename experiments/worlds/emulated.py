@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.inspect.capture import Counts, Place, capturing
+from experiments.inspect.capture import Counts, Place, capturing, check_tcpdump
 from experiments.worlds.threads import Threads
 from experiments.worlds.world import Endpoints, Feature, Wiring
 from planner.install.program import RECEIVED
@@ -18,10 +18,13 @@ from switch.targets import TARGETS, Target, choose_target
 from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.live.network import Network, check_machine, missing_for_networks
+from traffic.faults.repetition import repeating
 from traffic.measure.monitor import Monitor
 from traffic.measure.snapshots import Watched
 from traffic.runs.closed_loop import on_sockets
-from traffic.sockets.ports import HostPort, host_ports
+from traffic.runs.replayer import Replayer, with_tcpreplay
+from traffic.sockets.ports import HostPort, RepeatedFrames, host_ports
+from traffic.sockets.tcpreplay import check_tcpreplay
 
 BUILDING = 0.9
 """About this share of the set-up time goes into nodes and links, the rest into table entries."""
@@ -50,6 +53,13 @@ class EmulatedWorld:
         """Raise `MachineError` where the target or Mininet cannot run, `InputError` for a stale P4 program."""
         choose_target(self.name)
         check_machine()
+
+    def check_tools(self, needed: Collection[Feature]) -> None:
+        """Raise `MachineError` without tcpreplay, which sends all but the closed loop, or without tcpdump."""
+        if Feature.REPLAY in needed or Feature.TRAFFIC in needed:
+            check_tcpreplay()
+        if Feature.CAPTURES in needed:
+            check_tcpdump()
 
     @contextmanager
     def up(
@@ -104,6 +114,14 @@ class EmulatedNetwork:
         """Packet sockets in the hosts' namespaces."""
         return on_sockets(hosts)
 
+    def replaying(self, hosts: Sequence[HostPort]) -> AbstractContextManager[Replayer]:
+        """Tcpreplay and packet sockets in the hosts' namespaces."""
+        return with_tcpreplay(hosts)
+
+    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
+        """Tcpreplay in the hosts' namespaces."""
+        return repeating(traffic)
+
     def monitor(self) -> Monitor:
         """A monitor of every interface, queue and processor."""
         return Monitor(self.watched())
@@ -120,11 +138,11 @@ class EmulatedNetwork:
 
     @contextmanager
     def capturing(self, places: Sequence[Place], folder: Path | None) -> Iterator[Mapping[str, Counts]]:
-        """Capture with tcpdump, to `folder/pcap/<switch>-<port>.pcap`."""
+        """Capture with tcpdump."""
         if not places or folder is None:
             yield {}
             return
-        with capturing(self.network, places, folder / "pcap") as captured:
+        with capturing(self.network, places, folder) as captured:
             yield captured
 
     def beside(self) -> AbstractContextManager[Threads]:

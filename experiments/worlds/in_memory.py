@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -25,7 +25,8 @@ from traffic.measure.monitor import Monitor
 from traffic.measure.processor_seconds import Second
 from traffic.measure.snapshots import Snapshot, Watched, switch_counters
 from traffic.measure.verdict import Cause, Limits
-from traffic.sockets.ports import HostPort
+from traffic.runs.replayer import Replayer
+from traffic.sockets.ports import HostPort, RepeatedFrames
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class WorldInMemory:
     def check(self) -> None:
         """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""
         check_sources(PROGRAM)
+
+    def check_tools(self, needed: Collection[Feature]) -> None:
+        """Do nothing: the world does everything itself."""
 
 
 class NetworkInMemory:
@@ -89,9 +93,18 @@ class NetworkInMemory:
         return CountingMonitor(CountedNetwork.of(self))
 
     def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
-        """Capture nothing: captures are not among the features of these worlds."""
+        """Capture nothing, which is all that a world without `Feature.CAPTURES` is asked for."""
         _ = places, folder
         return nullcontext({})
+
+    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
+        """Send nothing, which is all that a world without `Feature.TRAFFIC` is asked for."""
+        _ = traffic
+        return nullcontext()
+
+    def replaying(self, hosts: Sequence[HostPort]) -> AbstractContextManager[Replayer]:
+        """Raise `NotImplementedError`: a world without `Feature.REPLAY` is not asked for it."""
+        raise NotImplementedError
 
     @contextmanager
     def beside(self) -> Iterator[Self]:

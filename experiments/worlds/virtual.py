@@ -6,22 +6,28 @@ is. No root is needed, and every run is the same again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from experiments.inspect.capture import Counts, Place
 from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory
-from experiments.worlds.world import Endpoints, Wiring
+from experiments.worlds.virtual_captures import capturing
+from experiments.worlds.virtual_senders import VirtualReplayer, repeating
+from experiments.worlds.world import Endpoints, Feature, Wiring
 from switch.entries import Entries
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.virtual.engine import PS_PER_S
 from topo.virtual.network import VirtualNetwork
 from traffic.measure.kernel_counters import InterfaceCounters
-from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
+from traffic.runs.replayer import Replayer
+from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets, RepeatedFrames
+from traffic.sockets.socket_filter import INA_FILTER
 from traffic.wire.frames import BARE_FRAME, FRAME, head_of
-from traffic.wire.packet_format import UDP_PORT, Kind
+from traffic.wire.packet_format import Kind
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class VirtualWorld(WorldInMemory):
     """Networks in virtual time."""
 
     name: str = "virtual"
+    features: frozenset[Feature] = frozenset({Feature.REPLAY, Feature.CAPTURES, Feature.TRAFFIC})
 
     @contextmanager
     def up(
@@ -55,6 +62,7 @@ class LiveVirtualNetwork(NetworkInMemory):
         super().__init__(fabric, installed, progress)
         self.network = VirtualNetwork(fabric, self.switches, FRAME, queue_packets)
         self.engine = self.network.engine
+        self.engine.set_filter(range(len(fabric.hosts)), INA_FILTER)
         self.uplinks = np.zeros(0, np.uint32)
         self.place = np.full(len(fabric.hosts) + len(fabric.switches), -1, np.int64)
 
@@ -63,12 +71,24 @@ class LiveVirtualNetwork(NetworkInMemory):
     def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
         """The network itself as the hosts' ports, and an executor that does all work at once."""
         self.listening = hosts
-        links = [self.network.link_of[host.name, self.fabric.tor_of(host.name)] for host in hosts]
-        self.uplinks = np.array(links, np.uint32)
+        self.uplinks = np.array([self.network.uplink(host.name) for host in hosts], np.uint32)
         self.place[:] = -1
         for place, host in enumerate(hosts):
             self.place[self.network.number_of[host.name]] = place
         return nullcontext((self, Inline()))
+
+    def replaying(self, hosts: Sequence[HostPort]) -> AbstractContextManager[Replayer]:
+        """Sources on the hosts' links, and the network itself as their ports."""
+        self.endpoints(hosts)
+        return nullcontext(VirtualReplayer(self, self.network))
+
+    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
+        """Sources on the hosts' links."""
+        return repeating(self.network, traffic)
+
+    def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
+        """Write the packets of ports while time passes."""
+        return nullcontext({}) if folder is None else capturing(self.network, self.fabric, places, folder)
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take a link down or up; what is on its way over a link that is down is lost."""
@@ -123,12 +143,11 @@ class LiveVirtualNetwork(NetworkInMemory):
             notice = batch.heads["ina"]["kind"][batch.rows] == Kind.NOTICE
             lengths = np.where(notice, BARE_FRAME.itemsize, FRAME.itemsize).astype(np.uint32)
             links = np.repeat(self.uplinks, batch.counts)
-            self.engine.send(links, lengths, batch.rows, batch.heads, batch.values)
+            self.engine.send_rows(links, lengths, batch.rows, batch.heads, batch.values)
         return [batch.counts.copy() for batch in batches]
 
     def receive(self) -> Packets:
         """The INA packets that have come to the listening hosts since the last call."""
         arrived = self.engine.take()
         frames, hosts = arrived["frame"], self.place[arrived["node"]]
-        packets = Packets.all_of(head_of(frames), frames["values"], hosts)
-        return packets.where((hosts >= 0) & (packets.heads["udp"]["dst_port"] == UDP_PORT))
+        return Packets.all_of(head_of(frames), frames["values"], hosts).where(hosts >= 0)

@@ -6,7 +6,7 @@ A new world is one file beside this one, with a class that has the members of `W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ from switch.running_switch import RunningSwitch
 from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import Fabric
 from traffic.measure.monitor import Monitor
-from traffic.sockets.ports import HostPort, Ports
+from traffic.runs.replayer import Replayer
+from traffic.sockets.ports import HostPort, Ports, RepeatedFrames
 
 Endpoints = AbstractContextManager[tuple[Ports, Executor]]
 """A context in which the ports of hosts are open; the executor runs what may take long beside them."""
@@ -81,6 +82,14 @@ class LiveNetwork(Protocol):
         """The ports of these hosts, in their order."""
         ...
 
+    def replaying(self, hosts: Sequence[HostPort]) -> AbstractContextManager[Replayer]:
+        """A context in which these hosts send pcaps, and their ports are open, in their order."""
+        ...
+
+    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
+        """A context in which hosts send frames over and over, beside whatever else they do."""
+        ...
+
     def monitor(self) -> Monitor:
         """A context manager that watches the network from before the first packet of a run to after its last."""
         ...
@@ -126,6 +135,10 @@ class World(Protocol):
 
     def check(self) -> None:
         """Raise `MachineError` where this machine lacks what the world needs."""
+        ...
+
+    def check_tools(self, needed: Collection[Feature]) -> None:
+        """Raise `MachineError` where this machine lacks what one of these features of the world is done with."""
         ...
 
     def up(

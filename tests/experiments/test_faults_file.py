@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.faults.fault_plan import Event, Moment, check_faults
+from experiments.faults.fault_plan import Event, Moment, check_mode
 from experiments.faults.faults_file import __doc__ as manual
 from experiments.faults.faults_file import load_faults
 from planner.core.problem import FragmentFormat, Job, Problem
@@ -137,8 +137,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load_faults(tmp_path / "none.yml", PROBLEM)
 
 
-def test_replay_has_no_faults(tmp_path: Path) -> None:
-    faults = load_faults(read(tmp_path, "version: 1"), PROBLEM)
-    check_faults(faults, "reliable")
+def test_replay_has_no_faults() -> None:
+    check_mode("reliable")
     with pytest.raises(InputError, match="choose --mode reliable"):
-        check_faults(faults, "replay")
+        check_mode("replay")

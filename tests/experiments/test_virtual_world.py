@@ -78,17 +78,6 @@ def test_the_main_command_runs_at_the_described_rates_without_a_probe(tmp_path: 
     assert_within(record["planners"]["aro"]["measured"]["sending_rate_bps"], 20e6, 0.01, "sending rate", "bit/s")
 
 
-@pytest.mark.parametrize(
-    ("asked", "missing"),
-    [(("--mode", "replay"), "mode replay"), (("--pcap", "l1:1"), "captures of packets")],
-)
-def test_what_the_world_does_not_have_is_refused(asked: tuple[str, str], missing: str, tmp_path: Path) -> None:
-    answer = inakit("emulate", "--topo", "aro-figure1", "--switch", "virtual", *asked, at=tmp_path)
-    assert answer.code == 2
-    assert f"switch 'virtual' has no {missing}: choose fast or bmv2" in answer.error
-    assert not (tmp_path / "results").exists()
-
-
 def test_a_world_without_rates_is_no_switch_to_emulate_on(tmp_path: Path) -> None:
     answer = inakit("emulate", "--switch", "process", at=tmp_path)
     assert answer.code == 2

@@ -21,6 +21,7 @@ from planner.core.problem import Problem
 from planner.install.background_entries import Flow
 from switch.entries import Entries
 from topo.errors import InputError
+from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import Fabric
 from traffic.runs.closed_loop import ReliableOptions
 
@@ -101,6 +102,7 @@ def test_a_link_that_is_down_for_a_time_costs_packets_and_no_sum() -> None:
         (Run(*small(), mode="replay"), "no mode replay"),
         (Run(*small(), faults=FaultPlan(background=(Flow("w1", "w2", 1e6),))), "no background traffic"),
         (Run(*small(), captures=(("s1", 1),), options=ReliableOptions()), "no captures of packets"),
+        (Run(*small(), interconnect=Interconnect(())), "no circuit switches"),
     ],
 )
 def test_what_a_world_does_not_have_is_refused_before_it_is_made(run: Run, said: str) -> None:

@@ -5,10 +5,12 @@
  * numbers, so that a run is the same on every machine.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef uint8_t u8;
+typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
@@ -17,6 +19,10 @@ typedef int64_t s64;
 #define NONE 0xFFFFFFFFu
 #define SMALL 448 /* bytes of a buffer for a short packet; others have room for LARGE */
 #define LARGE 2048
+
+#include "socket_filter.h"
+#include "source.h"
+#include "tap.h"
 
 typedef void emit_fn(void *context, u32 port, const u8 *bytes, u32 length);
 typedef void receive_fn(void *self, s64 now, u32 port, u8 *bytes, u32 length, emit_fn *emit, void *context);
@@ -38,20 +44,32 @@ struct link {
     u32 waiting, most_waiting;
     s64 free_at; /* when all that was given to it has left */
     struct packet *first, *last, *starting; /* in flight or waiting, and the first of them that still waits */
+    struct tap *near, *far;                 /* of the ports at its ends; 0: nobody looks */
+    struct packet *untapped;                /* the first of its packets that the near tap still lacks */
 };
 
 struct node {
     receive_fn *receive; /* 0: a host, whose packets go to the inbox */
     void *self;
     u32 first_port, ports; /* its part of `link_at` */
+    const struct instruction *filter; /* what a host hears; 0: everything */
+    u64 refused;                      /* what it has not heard */
+};
+
+/* Who acts when: a link, whose first packet arrives, or, numbered after all links, a source. */
+struct event {
+    s64 at;
+    u32 who;
 };
 
 struct engine {
     struct link *links;
     struct node *nodes;
     const u32 *link_at; /* by a node's first port and port: the link by which it sends there, or NONE */
-    u32 *heap;          /* links that hold packets, by when the first one arrives */
-    u32 heap_length;
+    struct event *heap;
+    u32 heap_length, link_count;
+    struct source *sources;
+    u32 source_count;
     u32 node; /* which node is at work */
     s64 now;
     u64 hops;
@@ -93,29 +111,48 @@ static void give_back(struct engine *engine, struct packet *packet) {
     *free_ones = packet;
 }
 
-/* ---- which link is next ---- */
+/* ---- what happens next ---- */
 
-static int sooner(const struct engine *engine, u32 one, u32 other) {
-    s64 a = engine->links[one].first->arrives, b = engine->links[other].first->arrives;
-    return a < b || (a == b && one < other);
+static int sooner(struct event one, struct event other) {
+    return one.at < other.at || (one.at == other.at && one.who < other.who);
 }
 
 static void rise(struct engine *engine, u32 at) {
-    u32 link = engine->heap[at];
-    for (; at && sooner(engine, link, engine->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    struct event event = engine->heap[at];
+    for (; at && sooner(event, engine->heap[(at - 1) / 2]); at = (at - 1) / 2)
         engine->heap[at] = engine->heap[(at - 1) / 2];
-    engine->heap[at] = link;
+    engine->heap[at] = event;
 }
 
 static void sink(struct engine *engine, u32 at) {
-    u32 link = engine->heap[at], length = engine->heap_length;
-    for (u32 child; (child = 2 * at + 1) < length; at = child) {
-        child += child + 1 < length && sooner(engine, engine->heap[child + 1], engine->heap[child]);
-        if (!sooner(engine, engine->heap[child], link))
+    struct event event = engine->heap[at];
+    for (u32 child, length = engine->heap_length; (child = 2 * at + 1) < length; at = child) {
+        child += child + 1 < length && sooner(engine->heap[child + 1], engine->heap[child]);
+        if (!sooner(engine->heap[child], event))
             break;
         engine->heap[at] = engine->heap[child];
     }
-    engine->heap[at] = link;
+    engine->heap[at] = event;
+}
+
+static void add_event(struct engine *engine, s64 at, u32 who) {
+    engine->heap[engine->heap_length] = (struct event){at, who};
+    rise(engine, engine->heap_length++);
+}
+
+static void remove_event(struct engine *engine, u32 at) {
+    struct event last = engine->heap[--engine->heap_length];
+    if (at == engine->heap_length)
+        return;
+    engine->heap[at] = last;
+    rise(engine, at);
+    sink(engine, at);
+}
+
+/* Let the next event happen later. */
+static void postpone(struct engine *engine, s64 at) {
+    engine->heap[0].at = at;
+    sink(engine, 0);
 }
 
 /* ---- links ---- */
@@ -155,26 +192,43 @@ static u8 *give(struct engine *engine, u32 number, u32 length) {
     else
         link->first = packet;
     link->last = packet;
-    if (link->first == packet) {
-        engine->heap[engine->heap_length] = number;
-        rise(engine, engine->heap_length++);
-    }
+    if (link->near && !link->untapped)
+        link->untapped = packet;
+    if (link->first == packet)
+        add_event(engine, packet->arrives, number);
     return packet->bytes;
+}
+
+static void give_bytes(struct engine *engine, u32 number, const u8 *bytes, u32 length) {
+    u8 *to = give(engine, number, length);
+    if (to)
+        memcpy(to, bytes, length);
+}
+
+/* Let the near tap have what has left by now. */
+static void tap_departures(const struct engine *engine, struct link *link) {
+    for (struct packet *packet; (packet = link->untapped); link->untapped = packet->next) {
+        s64 left_at = packet->arrives - link->delay_ps;
+        if (left_at > engine->now)
+            return;
+        tap_packet(link->near, left_at, packet->bytes, packet->length);
+    }
+}
+
+static void tap_arrival(const struct engine *engine, struct tap *tap, const struct packet *packet) {
+    tap_departures(engine, &engine->links[tap->out]);
+    tap_packet(tap, packet->arrives, packet->bytes, packet->length);
 }
 
 static struct packet *take_first(struct engine *engine, u32 number) {
     struct link *link = &engine->links[number];
     struct packet *packet = link->first;
     begin_sending(link, engine->now);
-    if ((link->first = packet->next)) {
-        sink(engine, 0);
-        return packet;
-    }
-    u32 moved = engine->heap[--engine->heap_length];
-    if (engine->heap_length && moved != number) {
-        engine->heap[0] = moved;
-        sink(engine, 0);
-    }
+    tap_departures(engine, link);
+    if ((link->first = packet->next))
+        postpone(engine, link->first->arrives);
+    else
+        remove_event(engine, 0);
     return packet;
 }
 
@@ -184,9 +238,8 @@ static void emit(void *context, u32 port, const u8 *bytes, u32 length) {
     struct engine *engine = context;
     const struct node *node = &engine->nodes[engine->node];
     u32 link = port < node->ports ? engine->link_at[node->first_port + port] : NONE;
-    u8 *to = link == NONE ? 0 : give(engine, link, length); /* without a link it is lost, as in the kernel */
-    if (to)
-        memcpy(to, bytes, length);
+    if (link != NONE) /* else it is lost, as in the kernel */
+        give_bytes(engine, link, bytes, length);
 }
 
 static void keep(struct engine *engine, u32 node, const struct packet *packet) {
@@ -209,26 +262,54 @@ static void deliver(struct engine *engine, u32 number) {
     struct link *link = &engine->links[number];
     struct packet *packet = take_first(engine, number);
     if (link->up) {
-        const struct node *node = &engine->nodes[link->to_node];
+        struct node *node = &engine->nodes[link->to_node];
         link->received_packets++, link->received_bytes += packet->length, engine->hops++;
         engine->node = link->to_node;
+        if (link->far)
+            tap_arrival(engine, link->far, packet);
         if (node->receive)
             node->receive(node->self, engine->now, link->to_port, packet->bytes, packet->length, emit, engine);
-        else
+        else if (!node->filter || accepts(node->filter, packet->bytes, packet->length))
             keep(engine, link->to_node, packet);
+        else
+            node->refused++;
     } else
         link->lost++;
     give_back(engine, packet);
 }
 
+/* ---- sources ---- */
+
+/* Let the source that is next send. It waits while the queue before its link is full, as a blocking socket does. */
+static void send_from_source(struct engine *engine) {
+    struct source *source = &engine->sources[engine->heap[0].who - engine->link_count];
+    struct link *link = &engine->links[source->link];
+    begin_sending(link, engine->now);
+    if (link->waiting >= source->room) {
+        postpone(engine, link->starting->starts);
+        return;
+    }
+    u32 frame = source->next;
+    source->next = frame + 1 < source->frames ? frame + 1 : 0;
+    source->due += source->interval_ps;
+    if (--source->left)
+        postpone(engine, source->due > engine->now ? source->due : engine->now);
+    else
+        remove_event(engine, 0);
+    give_bytes(engine, source->link, source->bytes + source->stride * frame, source->lengths[frame]);
+}
+
 /* ---- what Python calls ---- */
 
-u32 record_sizes(u32 what) { return what ? sizeof(struct node) : sizeof(struct link); }
+u32 record_sizes(u32 what) {
+    return (u32[]){sizeof(struct link), sizeof(struct node), sizeof(struct source)}[what];
+}
 
 struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes, const u32 *link_at, u32 arrival_bytes) {
     struct engine *engine = calloc(1, sizeof *engine);
-    if (!engine || !(engine->heap = calloc((u64)link_count + 1, sizeof(u32))))
+    if (!engine || !(engine->heap = calloc((u64)link_count + 1, sizeof *engine->heap)))
         abort();
+    engine->link_count = link_count;
     engine->links = links, engine->nodes = nodes, engine->link_at = link_at, engine->arrival_bytes = arrival_bytes;
     return engine;
 }
@@ -254,16 +335,53 @@ void engine_send(struct engine *engine, u32 count, const u32 *links, const u32 *
 
 /* Let time pass up to and including `until`. */
 void engine_run(struct engine *engine, s64 until) {
-    while (engine->heap_length && engine->links[engine->heap[0]].first->arrives <= until) {
-        engine->now = engine->links[engine->heap[0]].first->arrives;
-        deliver(engine, engine->heap[0]);
+    while (engine->heap_length && engine->heap[0].at <= until) {
+        engine->now = engine->heap[0].at;
+        if (engine->heap[0].who < engine->link_count)
+            deliver(engine, engine->heap[0].who);
+        else
+            send_from_source(engine);
     }
     engine->now = until;
 }
 
-/* When the next packet arrives anywhere; -1 if none is under way. */
-s64 engine_next(const struct engine *engine) {
-    return engine->heap_length ? engine->links[engine->heap[0]].first->arrives : -1;
+/* When the next packet arrives anywhere, or a source sends; -1 if nothing is to happen. */
+s64 engine_next(const struct engine *engine) { return engine->heap_length ? engine->heap[0].at : -1; }
+
+/* Let a source send its first frame when it is due; returns its number. */
+u32 engine_add_source(struct engine *engine, const struct source *source) {
+    u32 number = engine->source_count++;
+    engine->sources = realloc(engine->sources, sizeof *source * engine->source_count);
+    engine->heap = realloc(engine->heap, sizeof *engine->heap * (engine->link_count + engine->source_count));
+    if (!engine->sources || !engine->heap)
+        abort();
+    engine->sources[number] = *source;
+    add_event(engine, source->due, engine->link_count + number);
+    return number;
+}
+
+u64 engine_source_left(const struct engine *engine, u32 number) { return engine->sources[number].left; }
+
+/* Let a source send nothing more. */
+void engine_stop_source(struct engine *engine, u32 number) {
+    for (u32 at = 0; at < engine->heap_length; at++)
+        if (engine->heap[at].who == engine->link_count + number)
+            remove_event(engine, at);
+    engine->sources[number].left = 0;
+}
+
+/* Write what leaves by link `out`, and what arrives by link `in`, to a file from now on. */
+struct tap *engine_tap(struct engine *engine, u32 out, u32 in, int descriptor) {
+    return engine->links[out].near = engine->links[in].far = tap_new(out, descriptor);
+}
+
+/* End a tap; returns 0, or the first error of writing. `packets` becomes the number of those in the file. */
+int engine_untap(struct engine *engine, u32 out, u32 in, u64 *packets) {
+    struct link *link = &engine->links[out];
+    struct tap *tap = link->near;
+    tap_departures(engine, link);
+    link->near = engine->links[in].far = 0, link->untapped = 0;
+    return tap_close(tap, packets);
 }
 
 s64 engine_now(const struct engine *engine) { return engine->now; }
@@ -278,7 +396,8 @@ static void free_all(struct packet *packet) {
 
 void engine_free(struct engine *engine) {
     for (u32 i = 0; i < engine->heap_length; i++)
-        free_all(engine->links[engine->heap[i]].first);
+        if (engine->heap[i].who < engine->link_count)
+            free_all(engine->links[engine->heap[i].who].first);
     free_all(engine->free_small), free_all(engine->free_large);
-    free(engine->inbox), free(engine->heap), free(engine);
+    free(engine->inbox), free(engine->heap), free(engine->sources), free(engine);
 }

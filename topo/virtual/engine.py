@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import byref
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -29,14 +30,19 @@ LINK = np.dtype(
         ("received_packets", np.uint64), ("received_bytes", np.uint64), ("dropped", np.uint64), ("lost", np.uint64),
         ("waiting", np.uint32), ("most_waiting", np.uint32), ("free_at", np.int64),
         ("first", np.uint64), ("last", np.uint64), ("starting", np.uint64),
+        ("near", np.uint64), ("far", np.uint64), ("untapped", np.uint64),
     ],
     align=True,
 )  # fmt: skip
 """One direction of a link, `struct link` of engine.c."""
 
 NODE = np.dtype(
-    [("receive", np.uint64), ("self", np.uint64), ("first_port", np.uint32), ("ports", np.uint32)], align=True
-)
+    [
+        ("receive", np.uint64), ("self", np.uint64), ("first_port", np.uint32), ("ports", np.uint32),
+        ("filter", np.uint64), ("refused", np.uint64),
+    ],
+    align=True,
+)  # fmt: skip
 """A node, `struct node` of engine.c."""
 
 
@@ -52,6 +58,19 @@ class Rows(ctypes.Structure):
         return cls(array.ctypes.data, array.strides[0], array[:1].nbytes)
 
 
+SOURCE = np.dtype(
+    [
+        ("bytes", np.uint64), ("lengths", np.uint64), ("stride", np.uint64), ("link", np.uint32),
+        ("frames", np.uint32), ("next", np.uint32), ("room", np.uint32), ("left", np.uint64),
+        ("interval_ps", np.int64), ("due", np.int64),
+    ],
+    align=True,
+)  # fmt: skip
+"""A source of frames, `struct source` of source.h."""
+
+INSTRUCTION = np.dtype([("code", np.uint16), ("if_true", np.uint8), ("if_false", np.uint8), ("operand", np.uint32)])
+"""A line of a host's filter, `struct instruction` of socket_filter.h."""
+
 HEAD = [("at", np.int64), ("node", np.uint32), ("length", np.uint32)]
 """What the inbox holds of a packet before its bytes, `struct arrival` of engine.c."""
 
@@ -59,7 +78,8 @@ HEAD = [("at", np.int64), ("node", np.uint32), ("length", np.uint32)]
 @cache
 def engine_library() -> ctypes.CDLL:
     """The compiled engine, loaded once."""
-    library = ctypes.CDLL(str(build(Path(__file__).with_name("engine.c").read_text(), LIBRARY)))
+    source = Path(__file__).with_name("engine.c")
+    library = ctypes.CDLL(str(build(source.read_text(), replace(LIBRARY, headers=source.parent))))
     pointer, number, time = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64
     for name, result, arguments in (
         ("record_sizes", number, [number]),
@@ -72,10 +92,15 @@ def engine_library() -> ctypes.CDLL:
         ("engine_inbox", pointer, [pointer, ctypes.POINTER(ctypes.c_uint64)]),
         ("engine_empty_inbox", None, [pointer]),
         ("engine_free", None, [pointer]),
+        ("engine_add_source", number, [pointer, pointer]),
+        ("engine_source_left", ctypes.c_uint64, [pointer, number]),
+        ("engine_stop_source", None, [pointer, number]),
+        ("engine_tap", pointer, [pointer, number, number, ctypes.c_int]),
+        ("engine_untap", ctypes.c_int, [pointer, number, number, ctypes.POINTER(ctypes.c_uint64)]),
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
-    assert [library.record_sizes(what) for what in (0, 1)] == [LINK.itemsize, NODE.itemsize]
+    assert [library.record_sizes(what) for what in (0, 1, 2)] == [LINK.itemsize, NODE.itemsize, SOURCE.itemsize]
     return library
 
 
@@ -100,6 +125,7 @@ class Engine:
             self.links.ctypes.data, links, self.nodes.ctypes.data, self.link_at.ctypes.data, self.arrival.itemsize
         )
         self.kept: list[object] = []
+        self.sources: dict[int, object] = {}
 
     def close(self) -> None:
         """Free everything; the records of links and nodes stay."""
@@ -124,6 +150,12 @@ class Engine:
         self.nodes["receive"][node], self.nodes["self"][node] = receive, switch
         self.kept.extend(kept)
 
+    def set_filter(self, nodes: Sequence[int], program: Sequence[tuple[int, int, int, int]]) -> None:
+        """Let hosts hear only what a program of classic BPF accepts, as `traffic.sockets.socket_filter` makes them."""
+        lines = np.array(list(program), INSTRUCTION)
+        self.nodes["filter"][list(nodes)] = lines.ctypes.data
+        self.kept.append(lines)
+
     @property
     def now_ps(self) -> int:
         """The time."""
@@ -139,7 +171,11 @@ class Engine:
         at = int(self.library.engine_next(self.handle))
         return None if at < 0 else at
 
-    def send(
+    def send(self, links: NDArray[np.uint32], lengths: NDArray[np.uint32], frames: NDArray[np.void]) -> None:
+        """Give `frames`, of which the first `lengths` bytes are sent, to `links`, now. All are (frames,)."""
+        self.send_rows(links, lengths, np.arange(len(frames)), frames, np.zeros((len(frames), 0), np.uint8))
+
+    def send_rows(
         self,
         links: NDArray[np.uint32],
         lengths: NDArray[np.uint32],

@@ -57,6 +57,10 @@ class VirtualNetwork:
         for name, switch in switches.items():
             self.engine.run_on(self.number_of[name], switch.take_packet, switch.address, switch)
 
+    def uplink(self, host: str) -> int:
+        """The number of the link by which a host sends."""
+        return int(self.engine.link_at[self.engine.nodes["first_port"][self.number_of[host]]])
+
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take both directions of a link down or up. What is on its way over one that is down is lost."""
         for direction in ((a, b), (b, a)):

@@ -1,25 +1,19 @@
-"""Hostile hosts: which attacks one can carry out against a job, and tcpreplay that carries them out during a run."""
+"""Hostile hosts: which attacks one can carry out against a job, and what it then sends during a run."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
-
-from scapy.utils import RawPcapWriter
 
 from planner.core.problem import Problem
 from topo.errors import InputError, unknown_name
 from traffic.endpoints.streams import StreamLayout
 from traffic.faults.attacks import ATTACKS, Knowledge
-from traffic.sockets.ports import HostPort
-from traffic.sockets.tcpreplay import end, repeat_without_end
+from traffic.sockets.ports import HostPort, RepeatedFrames
 
 DIFFERENT_FRAMES = 2000
-"""How many frames tcpreplay sends over and over."""
+"""How many frames a hostile host sends over and over."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +53,12 @@ def hostile_frames(layout: StreamLayout, attack: Attack, seed: int, count: int =
     return [ATTACKS[random.choice(attack.kinds)](known) for _ in range(count)]
 
 
-@contextmanager
-def hostile(
+def hostile_traffic(
     hosts: Sequence[HostPort], layout: StreamLayout, attacks: Sequence[Attack], seed: int = 0
-) -> Iterator[None]:
-    """Carry out all attacks until the end of the block. Raises `RunError` if one has ended by itself."""
+) -> Iterator[RepeatedFrames]:
+    """What the hosts of all attacks send."""
     port_of = {host.name: host for host in hosts}
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
-        for place, attack in enumerate(attacks):
-            frames = hostile_frames(layout, attack, seed)
-            pcap = folder / f"{place}.pcap"
-            with RawPcapWriter(str(pcap), linktype=1) as writer:
-                for frame in frames:
-                    writer.write(frame)
-            rate_fps = attack.rate_bps * len(frames) / (8 * sum(map(len, frames)))
-            stack.callback(end, str(attack), repeat_without_end(port_of[attack.host], pcap, rate_fps))
-        yield
+    for attack in attacks:
+        frames = hostile_frames(layout, attack, seed)
+        rate_fps = attack.rate_bps * len(frames) / (8 * sum(map(len, frames)))
+        yield RepeatedFrames(str(attack), port_of[attack.host], frames, rate_fps)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from traffic.measure.kernel_counters import interfaces
 from traffic.sockets.ports import HostPort, IntArray
 
 
@@ -31,10 +30,10 @@ class Series:
 
 
 class Egress:
-    """Samples the counters of hosts while they send."""
+    """Samples the counters of hosts while they send: `sent_bytes` reads what one has sent so far."""
 
-    def __init__(self, hosts: Sequence[HostPort], period_s: float = 0.02) -> None:
-        self.hosts, self.period_s = hosts, period_s
+    def __init__(self, hosts: Sequence[HostPort], sent_bytes: Callable[[HostPort], int], period_s: float) -> None:
+        self.hosts, self.sent_bytes, self.period_s = hosts, sent_bytes, period_s
         self.series: dict[int, Series] = {}
         self.due_at = 0.0
 
@@ -45,8 +44,7 @@ class Egress:
 
     def sent(self, host: int) -> int:
         """Bytes that have left a host's interface so far."""
-        port = self.hosts[host]
-        return interfaces(port.pid)[port.interface].sent_bytes
+        return self.sent_bytes(self.hosts[host])
 
     def sample(self, now: float) -> None:
         """Read all counters, at most once per period."""

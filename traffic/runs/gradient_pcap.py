@@ -1,4 +1,4 @@
-"""Pcap files of gradients, written with NumPy: all records at once."""
+"""Pcap files of gradients, written and read with NumPy: all records at once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from traffic.sockets.ports import FloatArray
 from traffic.wire.frames import BARE_FRAME, FRAGMENT
 
 PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
+HEADER_BYTES = 24
+"""Of the file, before its records."""
 RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("packet", PACKET)])
 
 
@@ -25,3 +27,13 @@ def write_pcap(path: Path, packets: NDArray[np.void], due_s: FloatArray) -> None
     with writing(path), RawPcapWriter(str(path), linktype=1, endianness="<") as writer:
         writer.write_header(None)
         writer.f.write(records.tobytes())
+
+
+def frames_of_pcap(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    """The frames of a file that `write_pcap` has written, (packets, bytes), and their lengths in bytes, (packets,).
+
+    The file is mapped: its bytes are read where they are looked at.
+    """
+    records = np.memmap(path, RECORD, "r", HEADER_BYTES)
+    rows = records.view((np.uint8, RECORD.itemsize))[:, -PACKET.itemsize :]
+    return rows, np.full(len(records), PACKET.itemsize, np.uint32)

@@ -1,4 +1,4 @@
-"""Open-loop traffic, as InArt drives its emulation: tcpreplay sends each worker's pcap at the planned rate.
+"""Open-loop traffic, as InArt drives its emulation: each worker's pcap is sent at the planned rate.
 
 Nothing is sent again and nothing comes back. The PSs sum what arrives, so that losses show as incomplete sums.
 """
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from topo.live.priority import ahead_of_others
 from traffic.endpoints.gradient import Gradients, RandomGradients
 from traffic.endpoints.packet_heads import gradient_heads, set_sequence
 from traffic.endpoints.server import Servers
@@ -27,20 +26,23 @@ from traffic.measure.measured import Iteration, Measured
 from traffic.runs.closed_loop import Progress
 from traffic.runs.egress import Egress
 from traffic.runs.gradient_pcap import PACKET, write_pcap
+from traffic.runs.replayer import Replayer, Replaying, Senders, with_tcpreplay
 from traffic.sockets.batches import ragged
-from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import FloatArray, HostPort, IntArray
-from traffic.sockets.tcpreplay import Senders, check_tcpreplay
 from traffic.wire.frames import pick
 from traffic.wire.packet_format import Kind
 
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """`tick_s`: how often packets are taken in, in seconds. An iteration is over `quiet_s` after its last packet."""
+    """`tick_s`: how often packets are taken in, and `sample_s`: how often workers' counters are read, in seconds.
+
+    An iteration whose sums are not complete is over `quiet_s` after its last packet.
+    """
 
     quiet_s: float = 0.5
     tick_s: float = 0.002
+    sample_s: float = 0.02
 
 
 def run_replay(
@@ -51,18 +53,18 @@ def run_replay(
     options: ReplayOptions | None = None,
     gradients: Gradients | None = None,
     progress: Progress | None = None,
+    replaying: Replaying = with_tcpreplay,
 ) -> Measured:
     """Replay all iterations of all jobs on a network in which the plan's entries are installed.
 
-    Raises `MachineError` without tcpreplay, `RunError` where it fails.
+    `replaying` opens the hosts' ports and sends the pcaps, by default with tcpreplay. Raises `MachineError` without
+    tcpreplay, `RunError` where it fails.
     """
-    check_tcpreplay()
     layout = lay_out(problem, plan, hosts)
     with ExitStack() as stack:
-        stack.enter_context(ahead_of_others())
-        ports = stack.enter_context(SocketPorts(layout.hosts))
+        replayer = stack.enter_context(replaying(layout.hosts))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
-        replay = Replay(layout, ports, folder, gradients or RandomGradients(), options or ReplayOptions())
+        replay = Replay(layout, replayer, folder, gradients or RandomGradients(), options or ReplayOptions())
         stack.callback(replay.end)
         return replay.run(progress or (lambda _: None))
 
@@ -83,17 +85,17 @@ class ReplayedJob:
 
 
 class Replay:
-    """One run: while tcpreplay sends, this thread counts and sums what arrives at the PSs."""
+    """One run: while the replayer sends, this thread counts and sums what arrives at the PSs."""
 
     def __init__(
-        self, layout: StreamLayout, ports: SocketPorts, folder: Path, gradients: Gradients, options: ReplayOptions
+        self, layout: StreamLayout, replayer: Replayer, folder: Path, gradients: Gradients, options: ReplayOptions
     ) -> None:
-        self.layout, self.ports, self.folder, self.options = layout, ports, folder, options
-        self.gradients = gradients
+        self.layout, self.replayer, self.folder, self.options = layout, replayer, folder, options
+        self.ports, self.gradients = replayer.ports, gradients
         self.memory = WorkerMemory(layout)
         self.servers = Servers(layout)
         self.heads = gradient_heads(layout)
-        self.egress = Egress(layout.hosts)
+        self.egress = Egress(layout.hosts, replayer.sent_bytes, options.sample_s)
         self.jobs: list[ReplayedJob] = []
         self.iterations: list[Iteration] = []
         self.missing: dict[str, int] = {}
@@ -144,7 +146,7 @@ class Replay:
             packets, due_s, rate_fps = self.schedule(mine, iteration)
             write_pcap(path, packets, due_s)
             pcaps.append((self.layout.hosts[host], path, rate_fps))
-        return Senders(pcaps)
+        return self.replayer.prepare(pcaps)
 
     def schedule(self, streams: IntArray, iteration: int) -> tuple[NDArray[np.void], FloatArray, float]:
         """The packets of one worker, whose streams are spread evenly over the time of the longest.

@@ -82,6 +82,21 @@ class Outgoing:
     copies: int = 1
 
 
+@dataclass(frozen=True)
+class RepeatedFrames:
+    """Frames that a host sends over and over, `rate_fps` frames a second. `what` says in words what they are.
+
+    `sink`: the host that is to take what comes to UDP's discard port, so that its kernel does not answer; None if the
+    frames are for no such port.
+    """
+
+    what: str
+    source: HostPort
+    frames: Sequence[bytes]
+    rate_fps: float
+    sink: HostPort | None = None
+
+
 class Ports(Protocol):
     """One port per host, all driven at once; hosts are numbered in the order of the layout."""
 

@@ -25,7 +25,7 @@ Planners = Annotated[
     typer.Option(help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them"),
 ]
 Preset = Annotated[str, typer.Option(help="a paper's network and models, such as inart")]
-Mode = Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")]
+Mode = Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (pcaps at the planned rate)")]
 Pcap = Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")]
 PatchPanel = Annotated[bool, typer.Option(help="all optical links through one circuit switch")]
 Replan = Annotated[

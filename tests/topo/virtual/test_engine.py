@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from topo.virtual.engine import PS_PER_S, Engine
 
@@ -30,12 +29,7 @@ def engine() -> Iterator[Engine]:
 def send(engine: Engine, *numbers: int, length: int = FRAME.itemsize) -> None:
     frames = np.zeros(len(numbers), FRAME)
     frames["number"] = numbers
-    give(engine, frames, length)
-
-
-def give(engine: Engine, frames: NDArray[np.void], length: int) -> None:
-    links, lengths = np.full(len(frames), LINK, np.uint32), np.full(len(frames), length, np.uint32)
-    engine.send(links, lengths, np.arange(len(frames)), frames, np.zeros((len(frames), 0), np.uint8))
+    engine.send(np.full(len(numbers), LINK, np.uint32), np.full(len(numbers), length, np.uint32), frames)
 
 
 def arrivals(engine: Engine) -> list[tuple[int, int]]:
@@ -96,7 +90,7 @@ def test_short_packets_are_filled_with_zeros_and_long_ones_cut(engine: Engine) -
     engine.run(10_000 * NS)
     (found,) = engine.take()
     assert (found["length"], found["frame"]["number"]) == (2, 0x0304)
-    give(engine, np.zeros(1, np.dtype((np.void, 3000))), 3000)
+    engine.send(np.array([LINK], np.uint32), np.array([3000], np.uint32), np.zeros(1, np.dtype((np.void, 3000))))
     engine.run(10**9 * NS)
     (found,) = engine.take()
     assert found["length"] == 3000
@@ -105,7 +99,7 @@ def test_short_packets_are_filled_with_zeros_and_long_ones_cut(engine: Engine) -
 def test_a_packet_is_a_row_of_heads_and_the_same_row_of_bodies(engine: Engine) -> None:
     heads, bodies = np.array([1, 2, 3], np.uint32), np.arange(12, dtype=np.uint8).reshape(3, 4)
     rows, lengths = np.array([2, 0]), np.array([8, 3], np.uint32)
-    engine.send(np.full(2, LINK, np.uint32), lengths, rows, heads, bodies)
+    engine.send_rows(np.full(2, LINK, np.uint32), lengths, rows, heads, bodies)
     engine.run(10_000 * NS)
     first, second = engine.take()["frame"]
     assert (first["number"], first["rest"][:5].tolist()) == (3, [8, 9, 10, 11, 0])

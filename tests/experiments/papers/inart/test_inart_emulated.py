@@ -139,8 +139,11 @@ def test_a_run_has_its_planned_rate_and_is_in_its_folder(tmp_path: Path) -> None
     assert record["planners"]["run"]["measured"]["sending_rate_bps"] == found["sending_rate_bps"]
 
 
-@pytest.mark.root
-def test_new_routes_leave_a_link_to_other_traffic(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "switch",
+    [pytest.param("virtual", marks=pytest.mark.compiler), pytest.param("fast", marks=pytest.mark.root)],
+)
+def test_new_routes_leave_a_link_to_other_traffic(switch: str, tmp_path: Path) -> None:
     """The plan happens to use the same spine as the background traffic; the new plan takes the other spine."""
     (tmp_path / "faults.yml").write_text("version: 1\nbackground: [{from: h4, to: h6, rate: 3M}]")
     (tmp_path / "jobs.yml").write_text(
@@ -148,7 +151,7 @@ def test_new_routes_leave_a_link_to_other_traffic(tmp_path: Path) -> None:
     )
     run = valid_run(
         tmp_path, "--topo", "leafspine", "--leaves", "2", "--spines", "2", "--hosts-per-leaf", "4", "--capacity", "4M",
-        "--jobs", "jobs.yml", "--planners", "inart", "--seed", "1", "--switch", "fast",
+        "--jobs", "jobs.yml", "--planners", "inart", "--seed", "1", "--switch", switch,
         "--faults", "faults.yml", "--replan",
     )  # fmt: skip
     rates = {name: entry["measured"]["sending_rate_bps"] for name, entry in run["planners"].items()}
