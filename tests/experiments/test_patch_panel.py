@@ -17,11 +17,15 @@ from topo.fabric.generators import leaf_spine
 from topo.fabric.optical_links import patch_panel
 from traffic.wire.frames import FRAGMENT
 
+WORLDS = [
+    pytest.param("virtual", marks=pytest.mark.compiler),
+    pytest.param("fast", marks=pytest.mark.root),
+    pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
+]
 JOB = Job(1, (), (), 12_800)
 
 
-@pytest.mark.root
-@pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+@pytest.mark.parametrize("target", WORLDS)
 def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Path) -> None:
     """In ATRO's network hosts, too, are connected to the circuit switch."""
     from experiments.emulate.emulate import Emulation  # noqa: PLC0415, needs Mininet

@@ -38,8 +38,14 @@ SCHEDULE = Schedule(
 SCHEDULING = Scheduling(CENTER, JOBS)
 
 
-@pytest.mark.root
-@pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param("virtual", marks=pytest.mark.compiler),
+        pytest.param("fast", marks=pytest.mark.root),
+        pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
+    ],
+)
 def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: str, tmp_path: Path) -> None:
     from experiments.run.scheduled import Course, run_course  # noqa: PLC0415, needs Mininet
     from experiments.worlds.registry import find_world  # noqa: PLC0415

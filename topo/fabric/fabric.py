@@ -68,6 +68,11 @@ class Link:
     delay_s: float = 0.0
     optical: bool = False
 
+    @property
+    def ends(self) -> tuple[tuple[str, int, float], tuple[str, int, float]]:
+        """For both ends: the node, its port, and the rate at which it sends into the link, in bit/s."""
+        return (self.a, self.a_port, self.capacity_ab_bps), (self.b, self.b_port, self.capacity_ba_bps)
+
     def peer_of(self, node: str) -> str:
         """The node at the other end of the cable from `node`."""
         return self.b if node == self.a else self.a
@@ -197,7 +202,7 @@ def check_links(fabric: Fabric) -> None:
         if frozenset((link.a, link.b)) in pairs or link.a == link.b:
             raise FabricError(f"{name}: two nodes are joined by at most one link, and none to itself")
         pairs.add(frozenset((link.a, link.b)))
-        for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
+        for node, port, _ in link.ends:
             check_end(fabric, name, node, port, used)
 
 

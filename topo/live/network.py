@@ -138,7 +138,7 @@ class Network:
 
     def ports(self, node: str) -> dict[int, Link]:
         """The cables that are plugged into `node`, by its ports."""
-        return {port: link for link in self.cables for name, port, _ in ends(link) if name == node}
+        return {port: link for link in self.cables for name, port, _ in link.ends if name == node}
 
     def set_link(self, node: str, peer: str, *, up: bool) -> None:
         """Let a link carry packets, or drop whatever is sent over it, in both directions.
@@ -158,7 +158,7 @@ class Network:
         self._interconnect = interconnect or self._interconnect
         rates: dict[int | None, list[tuple[str, float]]] = defaultdict(list)
         self.cables = cables(fabric, self._interconnect)
-        for node, port, rate_bps in (end for link in self.cables for end in ends(link) if end[0] != INTERCONNECT):
+        for node, port, rate_bps in (end for link in self.cables for end in link.ends if end[0] != INTERCONNECT):
             interface = self.interface_at(node, port)
             rates[interface.pid].append((interface.name, rate_bps))
         for pid, shapers in rates.items():
@@ -313,11 +313,6 @@ class Network:
             stack.callback(hang_up, nodes)
             for switch in self.mininet.switches:
                 stack.callback(switch.stop, deleteIntfs=False)
-
-
-def ends(link: Link) -> tuple[tuple[str, int, float], tuple[str, int, float]]:
-    """For both ends of a link: the node, its port, and the rate at which it sends into the link, in bit/s."""
-    return (link.a, link.a_port, link.capacity_ab_bps), (link.b, link.b_port, link.capacity_ba_bps)
 
 
 def receive_on_endpoint_processor(host: RunningHost) -> None:

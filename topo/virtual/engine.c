@@ -29,7 +29,7 @@ struct packet {
 };
 
 struct link {
-    u64 rate_bps;
+    u64 rate_bps; /* 0: sending takes no time */
     s64 delay_ps;
     u32 to_node, to_port;
     u32 limit; /* how many packets may wait; 0: any number */
@@ -127,7 +127,7 @@ static void begin_sending(struct link *link, s64 now) {
 
 static s64 time_to_send(const struct link *link, u32 bytes) {
     unsigned __int128 bits = (unsigned __int128)bytes * 8 * PS_PER_S;
-    return (s64)((bits + link->rate_bps - 1) / link->rate_bps);
+    return link->rate_bps ? (s64)((bits + link->rate_bps - 1) / link->rate_bps) : 0;
 }
 
 static void give(struct engine *engine, u32 number, const u8 *bytes, u32 length) {

@@ -96,7 +96,10 @@ class Engine:
     def connect(
         self, link: int, end: tuple[int, int], peer: tuple[int, int], *, rate_bps: float, delay_ps: int, limit: int
     ) -> None:
-        """Let `link` lead from `end`, a node and its port, to `peer`. `limit` packets may wait; 0: any number."""
+        """Let `link` lead from `end`, a node and its port, to `peer`. At rate 0 a packet takes no time to send.
+
+        `limit` packets may wait; 0: any number.
+        """
         record = self.links[link]
         record["rate_bps"], record["delay_ps"], record["limit"], record["up"] = rate_bps, delay_ps, limit, 1
         record["to_node"], record["to_port"] = peer
