@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 
@@ -116,8 +117,8 @@ class Conductor:
         self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
         self.wanted = self.circuits.circuits
         self.connections = self.lost = 0
-        self._work: list[Future[None]] = []
-        self._starts: list[tuple[Future[None], JobState]] = []
+        self._change: Future[None] | None = None
+        self._starts: list[tuple[Event, JobState]] = []
 
     @contextmanager
     def leading(self) -> Iterator[None]:
@@ -128,10 +129,9 @@ class Conductor:
         self.lost = sum(each.lost for each in self.circuits.carried().values())
 
     def raise_failures(self) -> None:
-        """Raise the error of a reconfiguration that has failed; those under way are left alone."""
-        for work in self._work:
-            if work.done():
-                work.result()
+        """Raise the error of a reconfiguration that has failed; one that is under way is left alone."""
+        if self._change is not None and self._change.done():
+            self._change.result()
 
     # -- as `Interference`
 
@@ -168,7 +168,7 @@ class Conductor:
     @property
     def changing(self) -> bool:
         """Whether entries or circuits are being changed."""
-        return not all(work.done() for work in self._work)
+        return self._change is not None and not self._change.done()
 
     def awaited(self, loop: Loop) -> bool:
         """Whether a job is late: it should have ended by the end of this slot, and has not ended its last iteration."""
@@ -182,10 +182,15 @@ class Conductor:
     def begin(self, loop: Loop, slot: Slot) -> None:
         """Begin a slot: set its rates at once, and the units' entries and its circuits beside the run."""
         wanted = self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
-        rates, dark_s = self.course.label_rates(slot), self.circuits.interconnect.reconfiguration_s
-        entered = self.beside.during(lambda: self.enter(wanted, rates), 0.0, lambda: None)
-        lit = self.beside.during(lambda: self.darken(wanted), dark_s, lambda: self.circuits.light(wanted))
-        self._work += [entered, lit]
+        rates, entered = self.course.label_rates(slot), Event()
+
+        def change() -> None:
+            self.enter(wanted, rates)
+            entered.set()
+            self.connections += self.circuits.darken(wanted)
+
+        dark_s = self.circuits.interconnect.reconfiguration_s
+        self._change = self.beside.during(change, dark_s, lambda: self.circuits.light(wanted))
         for index, fps in self.rates_fps(slot):
             loop.layout.streams.rate_fps[loop.layout.streams_of(index)] = fps
         spans = self.course.schedule.spans.items()
@@ -193,7 +198,7 @@ class Conductor:
 
     def start(self, now: float) -> None:
         """Let the slot's new jobs begin once the units have their entries, although the circuits may still be dark."""
-        for each in [each for each in self._starts if each[0].done()]:
+        for each in [each for each in self._starts if each[0].is_set()]:
             self._starts.remove(each)
             each[1].start_at = now
 
@@ -203,10 +208,6 @@ class Conductor:
             switch = self.network.switches[unit.switch]
             switch.install(SwitchEntries(unit.switch, groups=unit.groups))
             switch.change(unit.tables)
-
-    def darken(self, wanted: frozenset[Circuit]) -> None:
-        """Begin to set up the wanted circuits, and count those that are new."""
-        self.connections += self.circuits.darken(wanted)
 
     def rates_fps(self, slot: Slot) -> Iterator[tuple[int, float]]:
         """For each job of a slot, its index and the rate of a worker along each of the job's trees, in frames/s."""
