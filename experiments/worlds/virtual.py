@@ -56,9 +56,7 @@ class LiveVirtualNetwork(NetworkInMemory):
     the listening hosts it is, or -1.
     """
 
-    def __init__(
-        self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
-    ) -> None:
+    def __init__(self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]) -> None:
         super().__init__(fabric, installed, progress)
         panel, queue_packets = wiring.interconnect, wiring.queue_packets or QUEUE_PACKETS
         switches = dict(self.switches)

@@ -12,7 +12,6 @@ from topo.fabric.fabric import Fabric
 from topo.fabric.optical_links import cables
 from topo.virtual.engine import PS_PER_S, Engine
 
-
 End = tuple[str, int, float]
 """A node, its port, and the rate at which it sends there, in bit/s."""
 
