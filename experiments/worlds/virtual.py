@@ -96,7 +96,7 @@ class LiveVirtualNetwork(NetworkInMemory):
     def own_links(self) -> Iterator[tuple[str, int]]:
         """For every port of a host or of a switch of the fabric, the monitor's name for it and the link out of it."""
         for (node, port), number in self.network.link_at.items():
-            if node != INTERCONNECT:
+            if node in self.fabric.tiers:
                 yield port_name(node, port), number
 
     # -- as `Ports`

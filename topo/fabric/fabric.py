@@ -32,7 +32,8 @@ class Switch:
     """A switch. `pipelines[p]` lists the numbers of the ports that belong to pipeline p.
 
     `tier` is 1 for a switch that hosts hang from (ToR, leaf, edge), and grows upwards.
-    `aggregator_slots` is in fragments, per pipeline.
+    `aggregator_slots` is in fragments, per pipeline. A packet leaves the switch `latency_s` after it came, apart from
+    the time in queues.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Switch:
     ina: bool = True
     aggregator_slots: int = 512
     aggregation_rate_bps: float | None = None
+    latency_s: float = 0.0
 
     def pipeline_of(self, port: int) -> int:
         """The pipeline that `port` belongs to. Raises `FabricError` for a port that the switch does not have."""
@@ -176,6 +178,8 @@ def check_switches(fabric: Fabric) -> None:
         rate = switch.aggregation_rate_bps
         if rate is not None and not 0 < rate < math.inf:
             raise FabricError(f"switch '{switch.name}': aggregation rate {rate:g} bit/s; it must be greater than 0")
+        if not 0 <= switch.latency_s < math.inf:
+            raise FabricError(f"switch '{switch.name}': latency {switch.latency_s:g} s; it must not be negative")
         if not 1 <= len(switch.pipelines) <= MAX_PIPELINES:
             raise FabricError(
                 f"switch '{switch.name}' has {len(switch.pipelines)} pipelines: 1 to {MAX_PIPELINES} are possible"

@@ -30,7 +30,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from topo.errors import MachineError
+from topo.errors import FabricError, MachineError
 from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
 from topo.fabric.circuits import INTERCONNECT, Interconnect
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, Switch
@@ -96,8 +96,11 @@ class Network:
     ) -> None:
         """`switch_class` makes the switches; `run_dir` is where they may write logs; queues are in packets.
 
+        Raises `FabricError` for a switch with a latency: here packets take the time that this machine needs.
+
         `progress` is told the fraction of the nodes and links that are up, now and then.
         """
+        check_latencies(fabric)
         self.fabric = fabric
         self.cables = cables(fabric, interconnect)
         self.addresses = addresses(fabric)
@@ -313,6 +316,16 @@ class Network:
             stack.callback(hang_up, nodes)
             for switch in self.mininet.switches:
                 stack.callback(switch.stop, deleteIntfs=False)
+
+
+def check_latencies(fabric: Fabric) -> None:
+    """Raise `FabricError` for a switch with a latency."""
+    for switch in fabric.switches:
+        if switch.latency_s:
+            raise FabricError(
+                f"switch '{switch.name}' has a latency of {switch.latency_s:g} s, which emulated networks do not have: "
+                "run in virtual time (--switch virtual), or leave it out"
+            )
 
 
 def receive_on_endpoint_processor(host: RunningHost) -> None:

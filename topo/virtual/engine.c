@@ -31,6 +31,7 @@ struct packet {
 struct link {
     u64 rate_bps; /* 0: sending takes no time */
     s64 delay_ps;
+    s64 latency_ps; /* so long after it was given to the link a packet comes to the queue */
     u32 to_node, to_port;
     u32 limit; /* how many packets may wait; 0: any number */
     u32 up;
@@ -132,7 +133,8 @@ static s64 time_to_send(const struct link *link, u32 bytes) {
 
 static void give(struct engine *engine, u32 number, const u8 *bytes, u32 length) {
     struct link *link = &engine->links[number];
-    begin_sending(link, engine->now);
+    s64 now = engine->now + link->latency_ps;
+    begin_sending(link, now);
     if (!link->up || (link->limit && link->waiting >= link->limit)) {
         *(link->up ? &link->dropped : &link->lost) += 1;
         return;
@@ -140,10 +142,10 @@ static void give(struct engine *engine, u32 number, const u8 *bytes, u32 length)
     struct packet *packet = take_buffer(engine, length);
     memcpy(packet->bytes, bytes, length);
     packet->length = length, packet->next = 0;
-    packet->starts = link->free_at > engine->now ? link->free_at : engine->now;
+    packet->starts = link->free_at > now ? link->free_at : now;
     link->free_at = packet->starts + time_to_send(link, length);
     packet->arrives = link->free_at + link->delay_ps;
-    if (packet->starts > engine->now) {
+    if (packet->starts > now) {
         if (!link->starting)
             link->starting = packet;
         if (++link->waiting > link->most_waiting)

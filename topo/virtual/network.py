@@ -16,6 +16,11 @@ End = tuple[str, int, float]
 """A node, its port, and the rate at which it sends there, in bit/s."""
 
 
+def ps(time_s: float) -> int:
+    """Seconds in picoseconds."""
+    return round(time_s * PS_PER_S)
+
+
 class CompiledSwitch(Protocol):
     """What takes a switch's packets: a C function, and what it is told."""
 
@@ -47,8 +52,8 @@ class VirtualNetwork:
         interconnect: Interconnect | None = None,
     ) -> None:
         """A host's own queue has no end: it is asked for no more than it can send. Those of switches are in packets."""
-        self.cables = cables(fabric, interconnect)
-        names = [*(host.name for host in fabric.hosts), *(switch.name for switch in fabric.switches), INTERCONNECT]
+        self.fabric, self.queue_packets, self.cables = fabric, queue_packets, cables(fabric, interconnect)
+        names = [*fabric.tiers, *([] if interconnect is None else [INTERCONNECT])]
         self.number_of = {name: number for number, name in enumerate(names)}
         ports = dict.fromkeys(names, 0)
         for node, port, _ in (end for link in self.cables for end in link.ends):
@@ -57,21 +62,24 @@ class VirtualNetwork:
         self.link_at: dict[tuple[str, int], int] = {}
         for link in self.cables:
             for one, other in (link.ends, link.ends[::-1]):
-                limit = 0 if one[0] in fabric.host_names else queue_packets
-                self.connect(one, other, link.delay_s, limit)
-        there = ((ends, self.link_at.get((ends[0], port))) for ends, port in fabric.port_numbers.items())
-        self.link_of = {ends: number for ends, number in there if number is not None}
+                self.connect(one, other, link.delay_s)
+        ends_at = {(node, port): (node, peer) for (node, peer), port in fabric.port_numbers.items()}
+        self.link_of = {ends_at[end]: number for end, number in self.link_at.items() if end in ends_at}
         for name, switch in switches.items():
             self.engine.run_on(self.number_of[name], switch.take_packet, switch.address, switch)
 
-    def connect(self, end: End, peer: End, delay_s: float, limit: int) -> None:
+    def connect(self, end: End, peer: End, delay_s: float) -> None:
         """Let the next link lead from `end` to `peer`. Light passes a circuit switch at once, without a queue."""
         node, port, rate_bps = end
         number = self.link_at[node, port] = len(self.link_at)
-        if node == INTERCONNECT:
-            rate_bps, delay_s, limit = 0.0, 0.0, 0
         near, far = ((self.number_of[name], at) for name, at, _ in (end, peer))
-        self.engine.connect(number, near, far, rate_bps=rate_bps, delay_ps=round(delay_s * PS_PER_S), limit=limit)
+        if node not in self.fabric.tiers:
+            rate_bps, delay_s = 0.0, 0.0
+        switch = self.fabric.switch_by_name.get(node)
+        limit, latency_s = (0, 0.0) if switch is None else (self.queue_packets, switch.latency_s)
+        self.engine.connect(
+            number, near, far, rate_bps=rate_bps, delay_ps=ps(delay_s), limit=limit, latency_ps=ps(latency_s)
+        )
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take both directions of a link down or up. What is on its way over one that is down is lost."""
