@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -36,46 +34,42 @@ class Carried:
 class CircuitSwitch:
     """Sets the cross-connects of `interconnect` on `switch`, which runs p4/circuit.p4.
 
-    The interconnect's first circuits are set when the object is made.
+    The interconnect's first circuits are set when the object is made. To reconfigure, call `darken`, let the time of a
+    reconfiguration pass, and call `light`.
     """
 
     def __init__(self, interconnect: Interconnect, switch: RunningSwitch) -> None:
         self.interconnect, self.switch = interconnect, switch
         self.circuits: frozenset[Circuit] = frozenset()
-        self._turn = threading.Lock()
         dark = tuple(TableEntry(TABLE, (port,), "CircuitIngress.darken") for port in interconnect.port_of.values())
         switch.install(SwitchEntries(INTERCONNECT, dark))
-        self._light(interconnect.circuits)
+        self.light(interconnect.circuits)
 
-    def connect(self, circuits: Collection[Circuit]) -> int:
-        """Set up these circuits and take down all others; returns how many are new, once they carry packets.
+    def darken(self, wanted: Collection[Circuit]) -> int:
+        """Begin to set up these circuits: take down all others, and return how many of them are new.
 
-        Circuits that stay carry on; the ports of the others are dark for the time of a reconfiguration. Raises
-        `FabricError`, and changes nothing, for circuits that cannot exist at once. May be called by any thread.
+        Circuits that stay carry on; the ports of the others are dark. Raises `FabricError`, and changes nothing, for
+        circuits that cannot exist at once.
         """
-        wanted = frozenset(circuit(*each) for each in circuits)
-        self.interconnect.check(wanted)
-        with self._turn:
-            old, new = self.circuits - wanted, wanted - self.circuits
-            self._set(TableEntry(TABLE, (port,), "CircuitIngress.darken") for port in self._ports(old))
-            self.circuits -= old
-            if new:
-                time.sleep(self.interconnect.reconfiguration_s)
-                self._light(new)
-        return len(new)
+        asked = frozenset(circuit(*each) for each in wanted)
+        self.interconnect.check(asked)
+        self._set(TableEntry(TABLE, (port,), "CircuitIngress.darken") for port in self._ports(self.circuits - asked))
+        self.circuits &= asked
+        return len(asked - self.circuits)
+
+    def light(self, wanted: Collection[Circuit]) -> None:
+        """Let those of these circuits carry packets that do not yet. All others have been taken down by `darken`."""
+        new = frozenset(circuit(*each) for each in wanted) - self.circuits
+        port_of = self.interconnect.port_of
+        ends = [end for a, b in new for end in ((a, b), (b, a))]
+        self._set(TableEntry(TABLE, (port_of[a],), "CircuitIngress.connect", (port_of[b],)) for a, b in ends)
+        self.circuits |= new
 
     def carried(self) -> dict[Port, Carried]:
         """What arrived at each optical port so far."""
         passed, lost = (self.switch.read_counter(f"CircuitIngress.{name}")[0] for name in ("passed", "lost"))
         numbers = self.interconnect.port_of.items()
         return {end: Carried(int(passed[number]), int(lost[number])) for end, number in numbers}
-
-    def _light(self, circuits: Iterable[Circuit]) -> None:
-        new = frozenset(circuits)
-        port_of = self.interconnect.port_of
-        ends = [end for a, b in new for end in ((a, b), (b, a))]
-        self._set(TableEntry(TABLE, (port_of[a],), "CircuitIngress.connect", (port_of[b],)) for a, b in ends)
-        self.circuits |= new
 
     def _set(self, entries: Iterable[TableEntry]) -> None:
         self.switch.change(list(entries))

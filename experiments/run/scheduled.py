@@ -8,19 +8,18 @@ the schedule ends by then have ended, so that no circuit is taken from a job tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import cast
+from threading import Event
 
 import numpy as np
 
 from experiments.run.outcome import Outcome
 from experiments.run.run import Run, run_plan
-from experiments.worlds.emulated import EmulatedNetwork
-from experiments.worlds.world import LiveNetwork, World
+from experiments.worlds.world import Beside, LiveNetwork, World
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.circuit_entries import CircuitEntries, Rates
@@ -108,7 +107,9 @@ class CourseOutcome:
 class Conductor:
     """Leads a run through the slots of a course, as its `traffic.runs.closed_loop.Interference`."""
 
-    def __init__(self, course: Course, network: EmulatedNetwork, tables: CircuitEntries) -> None:
+    beside: Beside
+
+    def __init__(self, course: Course, network: LiveNetwork, tables: CircuitEntries) -> None:
         assert network.circuits is not None
         self.course, self.network, self.circuits, self.tables = course, network, network.circuits, tables
         self.slots = course.schedule.slots
@@ -116,23 +117,21 @@ class Conductor:
         self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
         self.wanted = self.circuits.circuits
         self.connections = self.lost = 0
-        self._executor = ThreadPoolExecutor(1)
-        self._work: list[Future[None]] = []
-        self._starts: list[tuple[Future[None], JobState]] = []
+        self._change: Future[None] | None = None
+        self._starts: list[tuple[Event, JobState]] = []
 
     @contextmanager
     def leading(self) -> Iterator[None]:
         """Lead the run in the block. Then raise the error of a failed reconfiguration, or count the lost packets."""
-        with self._executor:
+        with self.network.beside() as self.beside:
             yield
         self.raise_failures()
         self.lost = sum(each.lost for each in self.circuits.carried().values())
 
     def raise_failures(self) -> None:
-        """Raise the error of a reconfiguration that has failed; those under way are left alone."""
-        for work in self._work:
-            if work.done():
-                work.result()
+        """Raise the error of a reconfiguration that has failed; one that is under way is left alone."""
+        if self._change is not None and self._change.done():
+            self._change.result()
 
     # -- as `Interference`
 
@@ -148,14 +147,14 @@ class Conductor:
         return replace(layout, streams=replace(layout.streams, rate_fps=rate_fps, in_flight=most)), ports
 
     def act(self, loop: Loop, now: float) -> None:
-        """Begin the next slot when its time has come and no job is late; otherwise delay it."""
+        """Begin the next slot when its time has come, unless a job or the last slot's reconfiguration is late."""
         self.raise_failures()
         if self.slot < 0:
             self.next_at = now
             for job in loop.jobs:
                 job.start_at = inf
         if now >= self.next_at and self.slot + 1 < len(self.slots):
-            if self.awaited(loop):
+            if self.changing or self.awaited(loop):
                 self.behind_s += now - self.next_at
                 self.next_at = now
             else:
@@ -165,6 +164,11 @@ class Conductor:
         self.start(now)
 
     # -- slots
+
+    @property
+    def changing(self) -> bool:
+        """Whether entries or circuits are being changed."""
+        return self._change is not None and not self._change.done()
 
     def awaited(self, loop: Loop) -> bool:
         """Whether a job is late: it should have ended by the end of this slot, and has not ended its last iteration."""
@@ -176,10 +180,17 @@ class Conductor:
         return self.course.problem.jobs[self.index[number]].iterations
 
     def begin(self, loop: Loop, slot: Slot) -> None:
-        """Begin a slot: set its rates at once, and the units' entries and its circuits in a thread beside the run."""
-        self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
-        entered = self._executor.submit(self.enter, self.wanted, self.course.label_rates(slot))
-        self._work += [entered, self._executor.submit(self.connect, self.wanted)]
+        """Begin a slot: set its rates at once, and the units' entries and its circuits beside the run."""
+        wanted = self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
+        rates, entered = self.course.label_rates(slot), Event()
+
+        def change() -> None:
+            self.enter(wanted, rates)
+            entered.set()
+            self.connections += self.circuits.darken(wanted)
+
+        dark_s = self.circuits.interconnect.reconfiguration_s
+        self._change = self.beside.during(change, dark_s, lambda: self.circuits.light(wanted))
         for index, fps in self.rates_fps(slot):
             loop.layout.streams.rate_fps[loop.layout.streams_of(index)] = fps
         spans = self.course.schedule.spans.items()
@@ -187,7 +198,7 @@ class Conductor:
 
     def start(self, now: float) -> None:
         """Let the slot's new jobs begin once the units have their entries, although the circuits may still be dark."""
-        for each in [each for each in self._starts if each[0].done()]:
+        for each in [each for each in self._starts if each[0].is_set()]:
             self._starts.remove(each)
             each[1].start_at = now
 
@@ -197,10 +208,6 @@ class Conductor:
             switch = self.network.switches[unit.switch]
             switch.install(SwitchEntries(unit.switch, groups=unit.groups))
             switch.change(unit.tables)
-
-    def connect(self, wanted: frozenset[Circuit]) -> None:
-        """Set up the wanted circuits, and count those that are new."""
-        self.connections += self.circuits.connect(wanted)
 
     def rates_fps(self, slot: Slot) -> Iterator[tuple[int, float]]:
         """For each job of a slot, its index and the rate of a worker along each of the job's trees, in frames/s."""
@@ -217,7 +224,7 @@ def run_course(course: Course, world: World, folder: Path, progress: Progress) -
 
     @contextmanager
     def led(network: LiveNetwork) -> Iterator[Conductor]:
-        conductors.append(Conductor(course, cast(EmulatedNetwork, network), tables))
+        conductors.append(Conductor(course, network, tables))
         with conductors[0].leading():
             yield conductors[0]
 

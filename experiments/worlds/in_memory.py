@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from experiments.inspect.capture import Counts, Place
 from experiments.worlds.world import Feature
+from switch.circuit_switch import CircuitSwitch
 from switch.entries import Entries
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
@@ -51,8 +52,10 @@ class NetworkInMemory:
     Its time is a whole number, of which `moments` gives how many a second has.
     """
 
+    circuits: CircuitSwitch | None = None
+
     def __init__(self, fabric: Fabric, installed: Entries, progress: Callable[[float], None] = lambda _: None) -> None:
-        self.fabric = fabric
+        self.fabric, self.cables = fabric, fabric.links
         self.switches: dict[str, InProcessSwitch] = {}
         program = read_program(PROGRAM)
         for number, switch in enumerate(installed.switches):
@@ -86,7 +89,7 @@ class NetworkInMemory:
 
     def interface_name(self, node: str, peer: str) -> str:
         """The monitor's name for the port by which `node` sends to `peer`, such as "s1-2"."""
-        return f"{node}-{self.fabric.port_numbers.get((node, peer), 0)}"
+        return port_name(node, self.fabric.port_numbers[node, peer])
 
     def monitor(self) -> Monitor:
         """A monitor of the counters of links and switches only."""
@@ -168,9 +171,10 @@ class CountedNetwork(Watched):
         """The counters of all hosts and switches of a network."""
         ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
         peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}
-        for (node, peer), port in network.fabric.port_numbers.items():
-            if node in ports:
-                ports[node][port], peers[node][port] = network.interface_name(node, peer), peer
+        for link in network.cables:
+            for node, port, _ in link.ends:
+                if node in ports:
+                    ports[node][port], peers[node][port] = port_name(node, port), link.peer_of(node)
         return cls(network.hosts, network.switches, ports, peers, network=network)
 
     def links(self) -> dict[str, InterfaceCounters]:
@@ -210,6 +214,11 @@ class CountingMonitor(Monitor):
         """Empty: a network with a clock of its own is never overloaded."""
         _ = planned_s, limits
         return ()
+
+
+def port_name(node: str, port: int) -> str:
+    """The monitor's name for a port, such as "s1-2"."""
+    return f"{node}-{port}"
 
 
 def host_ports_of(fabric: Fabric) -> list[HostPort]:

@@ -12,13 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.inspect.capture import Counts, Place
-from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory
+from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory, port_name
 from experiments.worlds.virtual_captures import capturing
 from experiments.worlds.virtual_senders import VirtualReplayer, repeating
 from experiments.worlds.world import Endpoints, Feature, Wiring
+from switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
 from switch.entries import Entries
+from switch.fast.load.in_process_switch import InProcessSwitch
+from switch.program.read import read_program
+from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.virtual.engine import PS_PER_S
 from topo.virtual.network import VirtualNetwork
@@ -35,14 +40,14 @@ class VirtualWorld(WorldInMemory):
     """Networks in virtual time."""
 
     name: str = "virtual"
-    features: frozenset[Feature] = frozenset({Feature.REPLAY, Feature.CAPTURES, Feature.TRAFFIC})
+    features: frozenset[Feature] = frozenset(Feature)
 
     @contextmanager
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[LiveVirtualNetwork]:
         """The network, until the block ends."""
-        network = LiveVirtualNetwork(fabric, installed, wiring.queue_packets or QUEUE_PACKETS, progress)
+        network = LiveVirtualNetwork(fabric, installed, wiring, progress)
         try:
             yield network
         finally:
@@ -56,12 +61,15 @@ class LiveVirtualNetwork(NetworkInMemory):
     the listening hosts it is, or -1.
     """
 
-    def __init__(
-        self, fabric: Fabric, installed: Entries, queue_packets: int, progress: Callable[[float], None]
-    ) -> None:
+    def __init__(self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]) -> None:
         super().__init__(fabric, installed, progress)
-        self.network = VirtualNetwork(fabric, self.switches, FRAME, queue_packets)
-        self.engine = self.network.engine
+        panel, queue_packets = wiring.interconnect, wiring.queue_packets or QUEUE_PACKETS
+        switches = dict(self.switches)
+        if panel is not None:
+            switches[INTERCONNECT] = InProcessSwitch(read_program(CIRCUIT_PROGRAM), INTERCONNECT)
+            self.circuits = CircuitSwitch(panel, switches[INTERCONNECT])
+        self.network = VirtualNetwork(fabric, switches, FRAME, queue_packets, panel)
+        self.engine, self.cables = self.network.engine, self.network.cables
         self.engine.set_filter(range(len(fabric.hosts)), INA_FILTER)
         self.uplinks = np.zeros(0, np.uint32)
         self.place = np.full(len(fabric.hosts) + len(fabric.switches), -1, np.int64)
@@ -96,23 +104,18 @@ class LiveVirtualNetwork(NetworkInMemory):
 
     def interfaces(self) -> dict[str, InterfaceCounters]:
         """The counters of every port."""
-        links, found = self.engine.links, {}
-        for (node, peer), out in self.network.link_of.items():
-            back = self.network.link_of[peer, node]
-            found[self.interface_name(node, peer)] = InterfaceCounters(
-                received_bytes=int(links["received_bytes"][back]),
-                received_packets=int(links["received_packets"][back]),
-                receive_drops=0,
-                sent_bytes=int(links["sent_bytes"][out]),
-                sent_packets=int(links["sent_packets"][out]),
-                send_drops=0,
-            )
-        return found
+        return {name: counters(self.engine.links, number) for name, number in self.own_links()}
 
     def queue_drops(self) -> dict[str, int]:
         """What the queue of every port dropped."""
         dropped = self.engine.links["dropped"]
-        return {self.interface_name(*ends): int(dropped[link]) for ends, link in self.network.link_of.items()}
+        return {name: int(dropped[number]) for name, number in self.own_links()}
+
+    def own_links(self) -> Iterator[tuple[str, int]]:
+        """For every port of a host or of a switch of the fabric, the monitor's name for it and the link out of it."""
+        for (node, port), number in self.network.link_at.items():
+            if node in self.fabric.tiers:
+                yield port_name(node, port), number
 
     # -- as `Ports`
 
@@ -151,3 +154,16 @@ class LiveVirtualNetwork(NetworkInMemory):
         arrived = self.engine.take()
         frames, hosts = arrived["frame"], self.place[arrived["node"]]
         return Packets.all_of(head_of(frames), frames["values"], hosts).where(hosts >= 0)
+
+
+def counters(links: NDArray[np.void], number: int) -> InterfaceCounters:
+    """The counters of the port at the near end of a link. Its other direction has the number's lowest bit inverted."""
+    out, back = links[number], links[number ^ 1]
+    return InterfaceCounters(
+        received_bytes=int(back["received_bytes"]),
+        received_packets=int(back["received_packets"]),
+        receive_drops=0,
+        sent_bytes=int(out["sent_bytes"]),
+        sent_packets=int(out["sent_packets"]),
+        send_drops=0,
+    )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from experiments.inspect.capture import Counts, Place
+from switch.circuit_switch import CircuitSwitch
 from switch.entries import Entries
 from switch.running_switch import RunningSwitch
 from topo.fabric.circuits import Interconnect
@@ -76,6 +77,11 @@ class LiveNetwork(Protocol):
     @property
     def switches(self) -> Mapping[str, RunningSwitch]:
         """The switches by name, running the program."""
+        ...
+
+    @property
+    def circuits(self) -> CircuitSwitch | None:
+        """What sets the circuits of the network's interconnect; None without one."""
         ...
 
     def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:

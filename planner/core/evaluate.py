@@ -171,14 +171,18 @@ def predict_job(problem: Problem, number: int, of_all: list[TreeLoad]) -> JobPre
 
 
 def link_times(problem: Problem, loads: list[TreeLoad]) -> dict[DirectedLink, float]:
-    """By link, the seconds for one frame of every gradient and result flow on it, plus the link's delay."""
+    """By link, the seconds for one frame of every gradient and result flow on it, plus delay and switch latency."""
     flows: Counter[DirectedLink] = Counter()
     for load in loads:
         flows.update(link for branch in load.tree.branches for link in branch.links)
         flows.update((above, node) for node, above in load.tree.result_parents.items())
     bits, capacities = 8 * problem.fragment.wire_bytes, problem.fabric.capacities_bps
     delays = {frozenset((link.a, link.b)): link.delay_s for link in problem.fabric.links}
-    return {link: count * bits / capacities[link] + delays[frozenset(link)] for link, count in flows.items()}
+    latencies = {switch.name: switch.latency_s for switch in problem.fabric.switches}
+    return {
+        link: count * bits / capacities[link] + delays[frozenset(link)] + latencies.get(link[0], 0.0)
+        for link, count in flows.items()
+    }
 
 
 def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,23 @@ from experiments.worlds.registry import find_world
 from planner.core.problem import Job, Problem
 from planner.methods.atro.cluster import Cluster
 from planner.methods.atro.method import design
+from planner.registry import METHODS
+from planner.trees.headroom import with_room_for_results
 from topo.errors import FabricError
 from topo.fabric.circuits import INTERCONNECT
-from topo.fabric.generators import leaf_spine
+from topo.fabric.generators import leaf_spine, units
 from topo.fabric.optical_links import patch_panel
 from traffic.wire.frames import FRAGMENT
 
+WORLDS = [
+    pytest.param("virtual", marks=pytest.mark.compiler),
+    pytest.param("fast", marks=pytest.mark.root),
+    pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
+]
 JOB = Job(1, (), (), 12_800)
 
 
-@pytest.mark.root
-@pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+@pytest.mark.parametrize("target", WORLDS)
 def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Path) -> None:
     """In ATRO's network hosts, too, are connected to the circuit switch."""
     designed = design(Cluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)
@@ -35,6 +42,19 @@ def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Pa
     assert peers == {INTERCONNECT}
     fragments = FRAGMENT.count(JOB.gradient_bytes)
     assert all(sum(seen.received.values()) >= fragments for seen in outcome.monitor.after.switches.values())
+
+
+@pytest.mark.compiler
+def test_a_patch_panel_changes_nothing_in_virtual_time() -> None:
+    """Light passes it at once, so every figure is that of the same network without it."""
+    problem = Problem(units(3, servers=2), (Job(1, ("u1h1", "u1h2", "u2h1"), ("u3h1",), 128_000),), FRAGMENT)
+    plan, panel = METHODS["aro"].plan(problem), patch_panel(problem.fabric)
+    run = Run(problem, with_room_for_results(problem, plan))
+    through, without = (run_plan(each, find_world("virtual")) for each in (replace(run, interconnect=panel), run))
+    assert (through.verdict, through.measured.exact) == ("VALID", True)
+    assert through.measured == without.measured
+    assert through.monitor.after.interfaces == without.monitor.after.interfaces
+    assert through.monitor.watched.peers["u3"][3] == INTERCONNECT
 
 
 def test_a_fabric_without_optical_links_has_no_use_for_one() -> None:

@@ -39,8 +39,14 @@ SCHEDULE = Schedule(
 SCHEDULING = Scheduling(CENTER, JOBS)
 
 
-@pytest.mark.root
-@pytest.mark.parametrize("target", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param("virtual", marks=pytest.mark.compiler),
+        pytest.param("fast", marks=pytest.mark.root),
+        pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
+    ],
+)
 def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: str, tmp_path: Path) -> None:
     from experiments.worlds.registry import find_world  # noqa: PLC0415
 
@@ -85,3 +91,34 @@ def test_reductions_are_means_over_pairs_and_need_both() -> None:
     late = replace(totals["INC-TW"], jct_s={"ResNet50": 3.0, "VGG16": 9.5})
     assert [claim.holds for claim in claims([*rows[:3], replace(rows[3], measured=late)])] == [True, True, True, False]
     assert not list(claims([*rows[:3], replace(rows[3], exact=False)]))[2].holds
+
+
+@pytest.mark.compiler
+def test_in_virtual_time_a_schedule_is_the_same_again(tmp_path: Path) -> None:
+    from experiments.run.scheduled import Course, run_course  # noqa: PLC0415
+    from experiments.worlds.registry import find_world  # noqa: PLC0415
+
+    course = Course.of(SCHEDULING, SCHEDULE)
+    first, second = (run_course(course, find_world("virtual"), tmp_path, lambda _: None) for _ in range(2))
+    assert first.outcome.measured == second.outcome.measured
+    assert (first.lost, first.behind_s) == (second.lost, second.behind_s)
+    assert first.behind_s == 0
+
+
+@pytest.mark.compiler
+def test_a_schedule_of_the_papers_testbed_takes_the_time_that_it_says(tmp_path: Path) -> None:
+    """In virtual time: as many connections as planned, and a JCT above the plan's by round trips and packets lost."""
+    from rich.console import Console  # noqa: PLC0415
+
+    from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415, needs Mininet
+    from experiments.papers.common.figure import Request  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.testbed import Testbed  # noqa: PLC0415, needs Mininet
+
+    testbed = Testbed.of(3, seed=5)
+    request = Request(tmp_path, switch="virtual")
+    run_emulated("aoi", [testbed.emulated_run("INC-TW")], request, Console(quiet=True))
+    row = testbed.row("INC-TW")
+    assert (row.verdict, row.exact) == ("VALID", True)
+    assert row.measured.connections == row.planned.connections == 2
+    assert row.lost > 0
+    assert 1 < row.ratio < 1.05

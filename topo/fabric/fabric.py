@@ -34,7 +34,8 @@ class Switch:
     """A switch. `pipelines[p]` lists the numbers of the ports that belong to pipeline p.
 
     `tier` is 1 for a switch that hosts hang from (ToR, leaf, edge), and grows upwards.
-    `aggregator_slots` is in fragments, per pipeline.
+    `aggregator_slots` is in fragments, per pipeline. A packet leaves the switch `latency_s` after it came, apart from
+    the time in queues.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Switch:
     ina: bool = True
     aggregator_slots: int = 512
     aggregation_rate_bps: float | None = None
+    latency_s: float = 0.0
 
     def pipeline_of(self, port: int) -> int:
         """The pipeline that `port` belongs to. Raises `FabricError` for a port that the switch does not have."""
@@ -69,6 +71,11 @@ class Link:
     capacity_ba_bps: float
     delay_s: float = 0.0
     optical: bool = False
+
+    @property
+    def ends(self) -> tuple[tuple[str, int, float], tuple[str, int, float]]:
+        """For both ends: the node, its port, and the rate at which it sends into the link, in bit/s."""
+        return (self.a, self.a_port, self.capacity_ab_bps), (self.b, self.b_port, self.capacity_ba_bps)
 
     def peer_of(self, node: str) -> str:
         """The node at the other end of the cable from `node`."""
@@ -173,6 +180,8 @@ def check_switches(fabric: Fabric) -> None:
         rate = switch.aggregation_rate_bps
         if rate is not None and not 0 < rate < math.inf:
             raise FabricError(f"switch '{switch.name}': aggregation rate {rate:g} bit/s; it must be greater than 0")
+        if not 0 <= switch.latency_s < math.inf:
+            raise FabricError(f"switch '{switch.name}': latency {switch.latency_s:g} s; it must not be negative")
         if not 1 <= len(switch.pipelines) <= MAX_PIPELINES:
             raise FabricError(
                 f"switch '{switch.name}' has {len(switch.pipelines)} pipelines: 1 to {MAX_PIPELINES} are possible"
@@ -199,7 +208,7 @@ def check_links(fabric: Fabric) -> None:
         if frozenset((link.a, link.b)) in pairs or link.a == link.b:
             raise FabricError(f"{name}: two nodes are joined by at most one link, and none to itself")
         pairs.add(frozenset((link.a, link.b)))
-        for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
+        for node, port, _ in link.ends:
             check_end(fabric, name, node, port, used)
 
 

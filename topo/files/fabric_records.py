@@ -42,6 +42,7 @@ def not_negative(value: float) -> float:
 
 Rate = Annotated[float, BeforeValidator(rate)]
 Duration = Annotated[float, BeforeValidator(duration), AfterValidator(not_negative)]
+DURATION = "a time in seconds, or such as 50us or 1ms"
 Port = Annotated[StrictInt, Field(ge=0)]
 
 
@@ -55,6 +56,7 @@ class SwitchRecord(Record):
     ina: StrictBool = Field(True, description="true or false")
     aggregator_slots: StrictInt = Field(512, ge=1, description="a whole number, at least 1")
     aggregation_rate: Rate | None = Field(None, description=RATE)
+    latency: Duration = Field(0.0, description=DURATION)
 
 
 class LinkRecord(Record):
@@ -66,7 +68,7 @@ class LinkRecord(Record):
     capacity_back: Rate | None = Field(None, description=RATE)
     a_port: Port | None = Field(None, description="a port number")
     b_port: Port | None = Field(None, description="a port number")
-    delay: Duration = Field(0.0, description="a time in seconds, or such as 50us or 1ms")
+    delay: Duration = Field(0.0, description=DURATION)
     optical: StrictBool = Field(False, description="true or false")
 
 
@@ -110,7 +112,9 @@ def switch_of(name: str, record: SwitchRecord, links: tuple[Link, ...]) -> Switc
         pipelines = contiguous_pipelines(max(ports, default=0), record.pipelines)
     else:
         pipelines = tuple(map(tuple, record.pipelines))
-    return Switch(name, record.tier, pipelines, record.ina, record.aggregator_slots, record.aggregation_rate)
+    return Switch(
+        name, record.tier, pipelines, record.ina, record.aggregator_slots, record.aggregation_rate, record.latency
+    )
 
 
 def document_of(fabric: Fabric) -> dict[str, Any]:
@@ -133,6 +137,8 @@ def switch_document(switch: Switch) -> dict[str, Any]:
     }
     if switch.aggregation_rate_bps is not None:
         document["aggregation_rate"] = rate_text(switch.aggregation_rate_bps)
+    if switch.latency_s:
+        document["latency"] = switch.latency_s
     return document
 
 

@@ -33,7 +33,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from topo.errors import MachineError
+from topo.errors import FabricError, MachineError
 from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
 from topo.fabric.circuits import INTERCONNECT, Interconnect
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, Switch
@@ -94,8 +94,11 @@ class Network:
     ) -> None:
         """`switch_class` makes the switches; `run_dir` is where they may write logs; queues are in packets.
 
+        Raises `FabricError` for a switch with a latency: here packets take the time that this machine needs.
+
         `progress` is told the fraction of the nodes and links that are up, now and then.
         """
+        check_latencies(fabric)
         self.fabric = fabric
         self.cables = cables(fabric, interconnect)
         self.addresses = addresses(fabric)
@@ -136,7 +139,7 @@ class Network:
 
     def ports(self, node: str) -> dict[int, Link]:
         """The cables that are plugged into `node`, by its ports."""
-        return {port: link for link in self.cables for name, port, _ in ends(link) if name == node}
+        return {port: link for link in self.cables for name, port, _ in link.ends if name == node}
 
     def set_link(self, node: str, peer: str, *, up: bool) -> None:
         """Let a link carry packets, or drop whatever is sent over it, in both directions.
@@ -156,7 +159,7 @@ class Network:
         self._interconnect = interconnect or self._interconnect
         rates: dict[int | None, list[tuple[str, float]]] = defaultdict(list)
         self.cables = cables(fabric, self._interconnect)
-        for node, port, rate_bps in (end for link in self.cables for end in ends(link) if end[0] != INTERCONNECT):
+        for node, port, rate_bps in (end for link in self.cables for end in link.ends if end[0] != INTERCONNECT):
             interface = self.interface_at(node, port)
             rates[interface.pid].append((interface.name, rate_bps))
         for pid, shapers in rates.items():
@@ -313,9 +316,14 @@ class Network:
                 stack.callback(switch.stop, deleteIntfs=False)
 
 
-def ends(link: Link) -> tuple[tuple[str, int, float], tuple[str, int, float]]:
-    """For both ends of a link: the node, its port, and the rate at which it sends into the link, in bit/s."""
-    return (link.a, link.a_port, link.capacity_ab_bps), (link.b, link.b_port, link.capacity_ba_bps)
+def check_latencies(fabric: Fabric) -> None:
+    """Raise `FabricError` for a switch with a latency."""
+    for switch in fabric.switches:
+        if switch.latency_s:
+            raise FabricError(
+                f"switch '{switch.name}' has a latency of {switch.latency_s:g} s, which emulated networks do not have: "
+                "run in virtual time (--switch virtual), or leave it out"
+            )
 
 
 def receive_on_endpoint_processor(host: RunningHost) -> None:

@@ -35,8 +35,9 @@ struct packet {
 };
 
 struct link {
-    u64 rate_bps;
+    u64 rate_bps; /* 0: sending takes no time */
     s64 delay_ps;
+    s64 latency_ps; /* so long after it was given to the link a packet comes to the queue */
     u32 to_node, to_port;
     u32 limit; /* how many packets may wait; 0: any number */
     u32 up;
@@ -164,23 +165,24 @@ static void begin_sending(struct link *link, s64 now) {
 
 static s64 time_to_send(const struct link *link, u32 bytes) {
     unsigned __int128 bits = (unsigned __int128)bytes * 8 * PS_PER_S;
-    return (s64)((bits + link->rate_bps - 1) / link->rate_bps);
+    return link->rate_bps ? (s64)((bits + link->rate_bps - 1) / link->rate_bps) : 0;
 }
 
 /* Give a link a packet of `length` bytes. Returns where the bytes go; 0 for a packet that the link does not take. */
 static u8 *give(struct engine *engine, u32 number, u32 length) {
     struct link *link = &engine->links[number];
-    begin_sending(link, engine->now);
+    s64 now = engine->now + link->latency_ps;
+    begin_sending(link, now);
     if (!link->up || (link->limit && link->waiting >= link->limit)) {
         *(link->up ? &link->dropped : &link->lost) += 1;
         return 0;
     }
     struct packet *packet = take_buffer(engine, length);
     packet->length = length, packet->next = 0;
-    packet->starts = link->free_at > engine->now ? link->free_at : engine->now;
+    packet->starts = link->free_at > now ? link->free_at : now;
     link->free_at = packet->starts + time_to_send(link, length);
     packet->arrives = link->free_at + link->delay_ps;
-    if (packet->starts > engine->now) {
+    if (packet->starts > now) {
         if (!link->starting)
             link->starting = packet;
         if (++link->waiting > link->most_waiting)

@@ -25,8 +25,9 @@ NO_LINK = 0xFFFFFFFF
 
 LINK = np.dtype(
     [
-        ("rate_bps", np.uint64), ("delay_ps", np.int64), ("to_node", np.uint32), ("to_port", np.uint32),
-        ("limit", np.uint32), ("up", np.uint32), ("sent_packets", np.uint64), ("sent_bytes", np.uint64),
+        ("rate_bps", np.uint64), ("delay_ps", np.int64), ("latency_ps", np.int64), ("to_node", np.uint32),
+        ("to_port", np.uint32), ("limit", np.uint32), ("up", np.uint32),
+        ("sent_packets", np.uint64), ("sent_bytes", np.uint64),
         ("received_packets", np.uint64), ("received_bytes", np.uint64), ("dropped", np.uint64), ("lost", np.uint64),
         ("waiting", np.uint32), ("most_waiting", np.uint32), ("free_at", np.int64),
         ("first", np.uint64), ("last", np.uint64), ("starting", np.uint64),
@@ -134,12 +135,24 @@ class Engine:
             self.handle = None
 
     def connect(
-        self, link: int, end: tuple[int, int], peer: tuple[int, int], *, rate_bps: float, delay_ps: int, limit: int
+        self,
+        link: int,
+        end: tuple[int, int],
+        peer: tuple[int, int],
+        *,
+        rate_bps: float,
+        delay_ps: int,
+        limit: int,
+        latency_ps: int = 0,
     ) -> None:
-        """Let `link` lead from `end`, a node and its port, to `peer`. `limit` packets may wait; 0: any number."""
+        """Let `link` lead from `end`, a node and its port, to `peer`. At rate 0 a packet takes no time to send.
+
+        `limit` packets may wait; 0: any number. A packet comes to the queue `latency_ps` after it was sent.
+        """
         record = self.links[link]
         record["rate_bps"], record["delay_ps"], record["limit"], record["up"] = rate_bps, delay_ps, limit, 1
         record["to_node"], record["to_port"] = peer
+        record["latency_ps"] = latency_ps
         self.link_at[self.nodes["first_port"][end[0]] + end[1]] = link
 
     def run_on(self, node: int, receive: int, switch: int, *kept: object) -> None:

@@ -7,8 +7,18 @@ from typing import Protocol
 
 import numpy as np
 
+from topo.fabric.circuits import INTERCONNECT, Interconnect
 from topo.fabric.fabric import Fabric
+from topo.fabric.optical_links import cables
 from topo.virtual.engine import PS_PER_S, Engine
+
+End = tuple[str, int, float]
+"""A node, its port, and the rate at which it sends there, in bit/s."""
+
+
+def ps(time_s: float) -> int:
+    """Seconds in picoseconds."""
+    return round(time_s * PS_PER_S)
 
 
 class CompiledSwitch(Protocol):
@@ -28,7 +38,9 @@ class CompiledSwitch(Protocol):
 class VirtualNetwork:
     """Nodes and directed links by number, in an engine. Hosts come first, in the fabric's order.
 
-    `link_of`: by node and neighbour, the number of the link from one to the other.
+    With an interconnect optical ports are joined to one more switch, called `INTERCONNECT`, instead of to each other.
+    `link_at`: by a node and its port, the number of the link by which it sends there; `link_of`: the same by a node and
+    its neighbour in the fabric. The two directions of a link have the numbers 2n and 2n + 1.
     """
 
     def __init__(
@@ -37,29 +49,41 @@ class VirtualNetwork:
         switches: Mapping[str, CompiledSwitch],
         frame: np.dtype[np.void],
         queue_packets: int,
+        interconnect: Interconnect | None = None,
     ) -> None:
-        names = [*(host.name for host in fabric.hosts), *(switch.name for switch in fabric.switches)]
+        """A host's own queue has no end: it is asked for no more than it can send. Those of switches are in packets."""
+        self.fabric, self.queue_packets, self.cables = fabric, queue_packets, cables(fabric, interconnect)
+        names = [*fabric.tiers, *([] if interconnect is None else [INTERCONNECT])]
         self.number_of = {name: number for number, name in enumerate(names)}
-        ports = [1 for _ in fabric.hosts] + [1 + max(switch.ports) for switch in fabric.switches]
-        self.engine = Engine(2 * len(fabric.links), ports, frame)
-        self.link_of: dict[tuple[str, str], int] = {}
-        for link in fabric.links:
-            a, b = (self.number_of[link.a], link.a_port), (self.number_of[link.b], link.b_port)
-            for end, peer, names_of, rate in (
-                (a, b, (link.a, link.b), link.capacity_ab_bps),
-                (b, a, (link.b, link.a), link.capacity_ba_bps),
-            ):
-                number = self.link_of[names_of] = len(self.link_of)
-                # A host's own queue has no end: it is asked for no more than it can send.
-                limit = 0 if end[0] < len(fabric.hosts) else queue_packets
-                delay_ps = round(link.delay_s * PS_PER_S)
-                self.engine.connect(number, end, peer, rate_bps=rate, delay_ps=delay_ps, limit=limit)
+        ports = dict.fromkeys(names, 0)
+        for node, port, _ in (end for link in self.cables for end in link.ends):
+            ports[node] = max(ports[node], port + 1)
+        self.engine = Engine(2 * len(self.cables), list(ports.values()), frame)
+        self.link_at: dict[tuple[str, int], int] = {}
+        for link in self.cables:
+            for one, other in (link.ends, link.ends[::-1]):
+                self.connect(one, other, link.delay_s)
+        ends_at = {(node, port): (node, peer) for (node, peer), port in fabric.port_numbers.items()}
+        self.link_of = {ends_at[end]: number for end, number in self.link_at.items() if end in ends_at}
         for name, switch in switches.items():
             self.engine.run_on(self.number_of[name], switch.take_packet, switch.address, switch)
 
     def uplink(self, host: str) -> int:
         """The number of the link by which a host sends."""
         return int(self.engine.link_at[self.engine.nodes["first_port"][self.number_of[host]]])
+
+    def connect(self, end: End, peer: End, delay_s: float) -> None:
+        """Let the next link lead from `end` to `peer`. Light passes a circuit switch at once, without a queue."""
+        node, port, rate_bps = end
+        number = self.link_at[node, port] = len(self.link_at)
+        near, far = ((self.number_of[name], at) for name, at, _ in (end, peer))
+        if node not in self.fabric.tiers:
+            rate_bps, delay_s = 0.0, 0.0
+        switch = self.fabric.switch_by_name.get(node)
+        limit, latency_s = (0, 0.0) if switch is None else (self.queue_packets, switch.latency_s)
+        self.engine.connect(
+            number, near, far, rate_bps=rate_bps, delay_ps=ps(delay_s), limit=limit, latency_ps=ps(latency_s)
+        )
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take both directions of a link down or up. What is on its way over one that is down is lost."""

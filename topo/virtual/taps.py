@@ -31,7 +31,8 @@ class Tap:
 
     def __init__(self, network: VirtualNetwork, node: str, peer: str, file: Path) -> None:
         self.engine, self.file, self.packets = network.engine, file, 0
-        self.links = network.link_of[node, peer], network.link_of[peer, node]
+        out = network.link_of[node, peer]
+        self.links = out, out ^ 1
         assert not self.engine.links["near"][self.links[0]]
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ def test_figure_1_with_aggregation_by_hand() -> None:
     assert seen.switches["s1"].ratio == 3
 
 
-def test_the_way_of_the_last_fragment_is_a_frame_of_every_flow_on_each_link_and_the_delays() -> None:
+def test_the_way_of_the_last_fragment_is_a_frame_of_every_flow_on_each_link_the_delays_and_the_latencies() -> None:
     """The way goes up by four links and back by four. Without aggregation five flows share the PS's link."""
     frame_s = 326 * 8 / UNIT
     summed = evaluate(FIGURE1, METHODS["aro"].plan(FIGURE1)).jobs[1]
@@ -64,6 +64,9 @@ def test_the_way_of_the_last_fragment_is_a_frame_of_every_flow_on_each_link_and_
     delayed = replace(FIGURE1.fabric, links=tuple(replace(link, delay_s=0.01) for link in FIGURE1.fabric.links))
     far = replace(FIGURE1, fabric=delayed)
     assert evaluate(far, METHODS["aro"].plan(far)).jobs[1].way_s == pytest.approx(8 * (frame_s + 0.01))
+    latent = replace(delayed, switches=tuple(replace(switch, latency_s=0.001) for switch in delayed.switches))
+    slow = replace(FIGURE1, fabric=latent)
+    assert evaluate(slow, METHODS["aro"].plan(slow)).jobs[1].way_s == pytest.approx(8 * (frame_s + 0.01) + 6 * 0.001)
 
 
 def test_figure_1_without_aggregation_by_hand() -> None:

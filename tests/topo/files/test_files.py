@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,7 @@ def test_yaml_round_trip(fabric: Fabric, tmp_path_factory: pytest.TempPathFactor
 @pytest.mark.parametrize("name", FABRICS)
 def test_named_fabrics_round_trip(name: str, tmp_path: Path) -> None:
     fabric = with_ina(with_pipelines(with_capacities(named_fabric(name), 1e6, 9e6, 1), 3), share=0.5, seed=1)
+    fabric = replace(fabric, switches=tuple(replace(switch, latency_s=8e-7) for switch in fabric.switches))
     save_fabric(fabric, tmp_path / "fabric.yml")
     assert load_fabric(tmp_path / "fabric.yml") == fabric
 
@@ -73,7 +75,7 @@ def test_short_form(tmp_path: Path) -> None:
         switches:
           leaf1: {tier: 1, pipelines: 2}
           leaf2: {tier: 1, pipelines: [[1, 2], [3]], ina: false}
-          spine1: {tier: 2, aggregator_slots: 512, aggregation_rate: 10M}
+          spine1: {tier: 2, aggregator_slots: 512, aggregation_rate: 10M, latency: 800ns}
         links:
           - {a: h1, b: leaf1, capacity: 20M}
           - {a: h2, b: leaf1, capacity: 20 M}
@@ -86,6 +88,7 @@ def test_short_form(tmp_path: Path) -> None:
     assert fabric.switch_by_name["leaf1"].pipelines == ((1,), (2, 3))
     assert not fabric.switch_by_name["leaf2"].ina
     assert fabric.switch_by_name["spine1"].aggregation_rate_bps == 10e6
+    assert fabric.switch_by_name["spine1"].latency_s == pytest.approx(800e-9)
     assert fabric.port_numbers["spine1", "leaf1"] == 1
     assert fabric.port_numbers["spine1", "leaf2"] == 2
     assert fabric.capacities_bps["leaf1", "spine1"] == pytest.approx(100e6)
@@ -108,7 +111,7 @@ def document(link: str = "capacity: 20M", leaf: str = "tier: 1", rest: str = "")
 
 RATE = "expected a rate in bit/s greater than 0, such as 20M or 100G"
 LINK_KEYS = "a, b, capacity, capacity_back, a_port, b_port, delay, optical"
-SWITCH_KEYS = "tier, pipelines, ina, aggregator_slots, aggregation_rate"
+SWITCH_KEYS = "tier, pipelines, ina, aggregator_slots, aggregation_rate, latency"
 PIPELINES = "expected a number from 1 to 8, or lists of port numbers"
 
 

@@ -26,7 +26,7 @@ from orphans import TIED
 from pyroute2 import IPRoute
 from tolerance import assert_within, undisturbed
 
-from topo.errors import MachineError
+from topo.errors import FabricError, MachineError
 from topo.fabric.fabric import Fabric
 from topo.fabric.generators import aro_figure1, fat_tree, leaf_spine, with_capacity, with_delay
 from topo.live.ledger import ROOT, Ledger, clean_dead_runs, start_time
@@ -180,6 +180,13 @@ def test_queue_limit_is_in_packets(no_trace: list[str]) -> None:
         shown = run_in(network, "h1", "tc", "qdisc", "show", "dev", "eth0")
     assert "pfifo" in shown
     assert "limit 17p" in shown
+
+
+def test_a_switch_with_a_latency_is_refused() -> None:
+    fabric = leaf_spine(1, 1, 1)
+    slow = replace(fabric, switches=tuple(replace(switch, latency_s=1e-6) for switch in fabric.switches))
+    with pytest.raises(FabricError, match="'leaf1' has a latency of 1e-06 s, which emulated networks do not have"):
+        Network(slow, IdleSwitch)
 
 
 def test_failing_switch_leaves_nothing(no_trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,3 +110,23 @@ def test_what_is_on_its_way_when_the_engine_is_closed_is_freed() -> None:
     with Engine(1, [1, 1], FRAME) as engine:
         engine.connect(LINK, (0, 0), (1, 0), rate_bps=1e9, delay_ps=0, limit=0)
         send(engine, *range(1000))
+
+
+def test_a_packet_comes_to_the_queue_a_latency_later(engine: Engine) -> None:
+    engine.links["latency_ps"][LINK] = 300 * NS
+    send(engine, 1, 2)
+    engine.run(200 * NS)
+    send(engine, 3)
+    engine.run(10_000 * NS)
+    assert arrivals(engine) == [(1, 1150), (2, 1950), (3, 2750)]
+
+
+def test_what_comes_to_the_queue_later_does_not_wait_in_it_before(engine: Engine) -> None:
+    """Packet 1 leaves the queue at 300 ns, 2 at 1100 ns. 4 comes at 1100 ns to 3 alone, where two may wait."""
+    engine.links["latency_ps"][LINK] = 300 * NS
+    send(engine, 1, 2, 3)
+    engine.run(800 * NS)
+    send(engine, 4, 5)
+    engine.run(10_000 * NS)
+    assert [number for number, _ in arrivals(engine)] == [1, 2, 3, 4]
+    assert (engine.links[LINK]["dropped"], engine.links[LINK]["most_waiting"]) == (1, 2)

@@ -47,8 +47,14 @@ def test_what_the_bytes_say() -> None:
     assert "no result" in judgement(1, "OVERLOADED")
 
 
-@pytest.mark.root
-@pytest.mark.parametrize("switch", ["fast", pytest.param("bmv2", marks=pytest.mark.bmv2)])
+@pytest.mark.parametrize(
+    "switch",
+    [
+        pytest.param("virtual", marks=pytest.mark.compiler),
+        pytest.param("fast", marks=pytest.mark.root),
+        pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
+    ],
+)
 def test_of_jobs_inside_units_not_a_byte_crosses(switch: str, tmp_path: Path) -> None:
     """Packets of a job over two units do cross. With long timeouts no worker sends again, even on a busy machine."""
     from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
