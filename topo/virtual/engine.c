@@ -18,6 +18,9 @@ typedef int64_t s64;
 #define SMALL 448 /* bytes of a buffer for a short packet; others have room for LARGE */
 #define LARGE 2048
 
+#include "hops.h"
+#include "series.h"
+
 typedef void emit_fn(void *context, u32 port, const u8 *bytes, u32 length);
 typedef void receive_fn(void *self, s64 now, u32 port, u8 *bytes, u32 length, emit_fn *emit, void *context);
 
@@ -25,6 +28,7 @@ struct packet {
     struct packet *next;
     s64 starts, arrives; /* when its first bit leaves, and when its last bit is at the other end */
     u32 length, room;
+    u32 hop; /* its record, or NONE */
     u8 bytes[];
 };
 
@@ -59,6 +63,9 @@ struct engine {
     u8 *inbox;
     u64 inbox_used, inbox_room;
     u32 arrival_bytes; /* of a packet in the inbox */
+    struct series *series; /* 0: nothing is noted */
+    struct hops *followed; /* the same */
+    u32 cause;             /* the hop whose arrival a node is at work on, or NONE */
 };
 
 /* What the inbox holds of a packet before its bytes. */
@@ -130,6 +137,15 @@ static s64 time_to_send(const struct link *link, u32 bytes) {
     return (s64)((bits + link->rate_bps - 1) / link->rate_bps);
 }
 
+static void observe(struct engine *engine, u32 number, struct packet *packet) {
+    const struct link *link = &engine->links[number];
+    struct hop hop = {engine->now, packet->starts, link->free_at, packet->arrives, engine->cause, number};
+    if (engine->series)
+        note_sending(engine->series, number, hop.given, hop.starts, hop.left, link->waiting);
+    if (engine->followed)
+        packet->hop = note_hop(engine->followed, &hop, packet->bytes, packet->length);
+}
+
 static void give(struct engine *engine, u32 number, const u8 *bytes, u32 length) {
     struct link *link = &engine->links[number];
     begin_sending(link, engine->now);
@@ -139,7 +155,7 @@ static void give(struct engine *engine, u32 number, const u8 *bytes, u32 length)
     }
     struct packet *packet = take_buffer(engine, length);
     memcpy(packet->bytes, bytes, length);
-    packet->length = length, packet->next = 0;
+    packet->length = length, packet->next = 0, packet->hop = NONE;
     packet->starts = link->free_at > engine->now ? link->free_at : engine->now;
     link->free_at = packet->starts + time_to_send(link, length);
     packet->arrives = link->free_at + link->delay_ps;
@@ -149,6 +165,8 @@ static void give(struct engine *engine, u32 number, const u8 *bytes, u32 length)
         if (++link->waiting > link->most_waiting)
             link->most_waiting = link->waiting;
     }
+    if (engine->series || engine->followed)
+        observe(engine, number, packet);
     link->sent_packets++, link->sent_bytes += length;
     if (link->first)
         link->last->next = packet;
@@ -209,26 +227,40 @@ static void deliver(struct engine *engine, u32 number) {
     if (link->up) {
         const struct node *node = &engine->nodes[link->to_node];
         link->received_packets++, link->received_bytes += packet->length, engine->hops++;
-        engine->node = link->to_node;
+        engine->node = link->to_node, engine->cause = packet->hop;
         if (node->receive)
             node->receive(node->self, engine->now, link->to_port, packet->bytes, packet->length, emit, engine);
         else
             keep(engine, link->to_node, packet);
-    } else
+        engine->cause = NONE;
+    } else {
         link->lost++;
+        if (packet->hop != NONE)
+            hop_at(engine->followed, packet->hop)->arrives = LOST;
+    }
     give_back(engine, packet);
 }
 
 /* ---- what Python calls ---- */
 
-u32 record_sizes(u32 what) { return what ? sizeof(struct node) : sizeof(struct link); }
+u32 record_sizes(u32 what) {
+    const u32 sizes[] = {sizeof(struct link), sizeof(struct node),   sizeof(struct sample),
+                         sizeof(struct series), sizeof(struct hop), sizeof(struct hops)};
+    return sizes[what];
+}
 
 struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes, const u32 *link_at, u32 arrival_bytes) {
     struct engine *engine = calloc(1, sizeof *engine);
     if (!engine || !(engine->heap = calloc((u64)link_count + 1, sizeof(u32))))
         abort();
     engine->links = links, engine->nodes = nodes, engine->link_at = link_at, engine->arrival_bytes = arrival_bytes;
+    engine->cause = NONE;
     return engine;
+}
+
+/* Note from now on what links do, and the hops of packets; 0: nothing of the kind. */
+void engine_observe(struct engine *engine, struct series *series, struct hops *hops) {
+    engine->series = series, engine->followed = hops;
 }
 
 /* Give `count` packets to links, now: of each the first `lengths` bytes; they begin every `stride` bytes. */

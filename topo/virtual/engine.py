@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topo.c_library import LIBRARY, build
+from topo.virtual.hops import HOP, HOPS, Hops
+from topo.virtual.series import SAMPLE, SERIES, Series
 
 PS_PER_S = 10**12
 NO_LINK = 0xFFFFFFFF
@@ -45,7 +48,8 @@ HEAD = [("at", np.int64), ("node", np.uint32), ("length", np.uint32)]
 @cache
 def engine_library() -> ctypes.CDLL:
     """The compiled engine, loaded once."""
-    library = ctypes.CDLL(str(build(Path(__file__).with_name("engine.c").read_text(), LIBRARY)))
+    source = Path(__file__).with_name("engine.c")
+    library = ctypes.CDLL(str(build(source.read_text(), replace(LIBRARY, headers=source.parent))))
     pointer, number, time = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64
     for name, result, arguments in (
         ("record_sizes", number, [number]),
@@ -57,11 +61,13 @@ def engine_library() -> ctypes.CDLL:
         ("engine_hops", ctypes.c_uint64, [pointer]),
         ("engine_inbox", pointer, [pointer, ctypes.POINTER(ctypes.c_uint64)]),
         ("engine_empty_inbox", None, [pointer]),
+        ("engine_observe", None, [pointer, pointer, pointer]),
         ("engine_free", None, [pointer]),
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
-    assert [library.record_sizes(what) for what in (0, 1)] == [LINK.itemsize, NODE.itemsize]
+    records = (LINK, NODE, SAMPLE, SERIES, HOP, HOPS)
+    assert [library.record_sizes(what) for what in range(len(records))] == [record.itemsize for record in records]
     return library
 
 
@@ -109,6 +115,12 @@ class Engine:
         """
         self.nodes["receive"][node], self.nodes["self"][node] = receive, switch
         self.kept.extend(kept)
+
+    def observe(self, series: Series | None = None, hops: Hops | None = None) -> None:
+        """Note from now on what links do, and the hops of packets; None notes nothing of the kind."""
+        pointers = [None if each is None else each.record.ctypes.data for each in (series, hops)]
+        self.library.engine_observe(self.handle, *pointers)
+        self.kept += [series, hops]
 
     @property
     def now_ps(self) -> int:
