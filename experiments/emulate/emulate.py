@@ -28,6 +28,7 @@ from experiments.run.progress import Report, bar, working
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import print_report
 from experiments.run.run import MODES, Run, check_features, run_plan
+from experiments.run.sampling import Sampling, check_observation
 from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.registry import timed_world
 from experiments.worlds.world import World
@@ -60,6 +61,7 @@ class Emulation:
     - `patch_panel`: all optical links go through one circuit switch
     - `free`: what the user has left open, so that it is made to fit this machine
     - `keep_going`: a run goes on even when it is clearly too slow
+    - `sampling`: whether links and fragments are observed, and how finely
     """
 
     problem: Problem
@@ -76,6 +78,7 @@ class Emulation:
     patch_panel: bool = False
     free: Free = NOTHING_FREE
     keep_going: bool = False
+    sampling: Sampling = Sampling()
 
     @property
     def interconnect(self) -> Interconnect | None:
@@ -120,12 +123,14 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     with folder.completing(record):
         for name, planned in runs.items():
             try:
-                outcome = measure(emulation, name, planned, world, console)
+                observation = emulation.sampling.of(world, emulation.problem, planned.plan)
+                outcome = measure(emulation, name, replace(planned, observation=observation), world, console)
             except TooSlowError as slow:
                 record.planners[name] |= ended_early(slow, emulation)
             else:
                 record.planners[name] |= outcome.as_json()
                 outcome.write(folder, name)
+                draw(name, outcome, folder)
                 warn_of_losses(console, name, outcome.captured)
             folder.write_record(record)
         record.finish(*overall(record.planners))
@@ -191,6 +196,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
         find_method(name)
     world = timed_world(emulation.switch)
     check_features(world, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
+    check_observation(world, asked=emulation.sampling.asked)
     MODES[emulation.mode].check_machine()
     if emulation.captures:
         check_tcpdump()
@@ -275,6 +281,15 @@ def measure(
         stage=lambda part: bar(console, f"{name}: {part}"),
         paced=lambda progress: emulation.pace(run.plan, progress) if world.real_time else None,
     )
+
+
+def draw(name: str, outcome: Outcome, folder: RunFolder) -> None:
+    """Draw the series of a run that was observed."""
+    if outcome.observed is not None:
+        from experiments.emulate.series_picture import draw_series  # noqa: PLC0415, Matplotlib takes time to load
+
+        started_s = [iteration.started_s for iteration in outcome.measured.iterations]
+        draw_series(name, outcome.observed, folder.path / name / "series.png", started_s)
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.inspect.capture import Counts, Place, capturing
+from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.threads import Threads
 from experiments.worlds.world import Endpoints, Feature, Wiring
 from planner.install.program import RECEIVED
@@ -34,7 +35,7 @@ class EmulatedWorld:
     """Emulated networks whose switches are of the target called `name`."""
 
     name: str
-    features: frozenset[Feature] = frozenset(Feature)
+    features: frozenset[Feature] = frozenset(Feature) - {Feature.OBSERVATION}
     real_time: bool = True
 
     @property

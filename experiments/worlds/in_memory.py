@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from experiments.inspect.capture import Counts, Place
+from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.world import Feature
 from switch.entries import Entries
 from switch.fast.load.in_process_switch import InProcessSwitch
@@ -96,6 +97,11 @@ class NetworkInMemory:
         """Capture nothing: captures are not among the features of these worlds."""
         _ = places, folder
         return nullcontext({})
+
+    def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
+        """Note nothing, for a world that does not have this feature."""
+        _ = asked
+        return nullcontext()
 
     @contextmanager
     def beside(self) -> Iterator[Self]:

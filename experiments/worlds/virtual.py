@@ -7,21 +7,24 @@ is. No root is needed, and every run is the same again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 
 from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory, packets_of
-from experiments.worlds.world import Endpoints, Wiring
+from experiments.worlds.observation import Noted, Observation
+from experiments.worlds.world import Endpoints, Feature, Wiring
 from switch.entries import Entries
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.virtual.engine import PS_PER_S
+from topo.virtual.hops import Following, Hops
 from topo.virtual.network import VirtualNetwork
+from topo.virtual.series import Series
 from traffic.measure.kernel_counters import InterfaceCounters
 from traffic.sockets.batches import pick
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
-from traffic.wire.frames import BARE_FRAME, FRAME
+from traffic.wire.frames import BARE_FRAME, FRAME, offset_of
 from traffic.wire.packet_format import UDP_PORT, Kind
 
 
@@ -30,6 +33,7 @@ class VirtualWorld(WorldInMemory):
     """Networks in virtual time."""
 
     name: str = "virtual"
+    features: frozenset[Feature] = frozenset({Feature.OBSERVATION})
 
     @contextmanager
     def up(
@@ -70,6 +74,16 @@ class LiveVirtualNetwork(NetworkInMemory):
         for place, host in enumerate(hosts):
             self.place[self.network.number_of[host.name]] = place
         return nullcontext((self, Inline()))
+
+    def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
+        """Note what links do over time, and the hops of the followed fragments' packets."""
+        if asked is None:
+            return nullcontext()
+        links, noted = self.engine.links, BARE_FRAME["ina"]
+        series = Series(len(links), round(asked.interval_s * PS_PER_S), asked.points)
+        hops = Hops(Following(noted, offset_of("ina"), offset_of("ina", "seq"), asked.every, asked.hops))
+        self.engine.observe(series, hops)
+        return nullcontext(Noted(tuple(self.network.link_of), links["rate_bps"].tolist(), series, hops))
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take a link down or up; what is on its way over a link that is down is lost."""

@@ -54,6 +54,7 @@ class Hops:
     """
 
     def __init__(self, following: Following) -> None:
+        self.following = following
         self.dtype = np.dtype([*HOP.descr, ("noted", following.noted), ("pad", np.uint8, -following.noted.itemsize % 8)])
         self.records = np.zeros(following.room, self.dtype)
         self.record = np.zeros(1, HOPS)

@@ -28,6 +28,12 @@ Preset = Annotated[str, typer.Option(help="a paper's network and models, such as
 Mode = Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (tcpreplay)")]
 Pcap = Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")]
 PatchPanel = Annotated[bool, typer.Option(help="all optical links through one circuit switch")]
+Series = Annotated[
+    str,
+    typer.Option(
+        help="in virtual time: note links, workers and fragments over time: auto, off, or an interval such as 100us"
+    ),
+]
 Replan = Annotated[
     bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
 ]
@@ -44,16 +50,20 @@ def emulate(
     pcap: Pcap = "",
     patch_panel: PatchPanel = False,
     replan: Replan = False,
+    series: Series = "auto",
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from experiments.emulate.defaults import Free  # noqa: PLC0415
     from experiments.emulate.emulate import Emulation  # noqa: PLC0415, the network needs Mininet; planning does not
     from experiments.emulate.emulate import run as run_emulation  # noqa: PLC0415
     from experiments.inspect.capture import capture_places  # noqa: PLC0415
+    from experiments.run.sampling import parse_sampling  # noqa: PLC0415
 
     names = None if planners is None else split_names(planners)
+    sampling = parse_sampling(series)
     if preset:
-        refuse_beside_preset(preset, run, {"replan": replan, "model": job.model, "patch-panel": patch_panel})
+        others = {"replan": replan, "model": job.model, "patch-panel": patch_panel}
+        refuse_beside_preset(preset, run, others | ({} if series == "auto" else {"series": series}))
         raise typer.Exit(emulate_preset(preset, fabric, run, names, mode))
     chosen, jobs = fabric.choice(run.seed), job.sized(run.seed, iterations)
     problem = build_problem(chosen, jobs)
@@ -70,6 +80,7 @@ def emulate(
         patch_panel=patch_panel,
         free=Free(rates=not chosen.gives_rates, gradients=not jobs.gives_size),
         keep_going=run.keep_going,
+        sampling=sampling,
     )
     raise typer.Exit(exit_code(run_emulation(emulation, Console()).verdict))
 
