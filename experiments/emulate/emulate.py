@@ -28,7 +28,7 @@ from experiments.run.progress import Report, bar, working
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import print_report
 from experiments.run.run import MODES, Run, check_features, run_plan
-from experiments.run.sampling import Sampling, check_observation
+from experiments.run.sampling import AUTO, Sampling, check_observation
 from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.registry import timed_world
 from experiments.worlds.world import World
@@ -78,7 +78,7 @@ class Emulation:
     patch_panel: bool = False
     free: Free = NOTHING_FREE
     keep_going: bool = False
-    sampling: Sampling = Sampling()
+    sampling: Sampling = AUTO
 
     @property
     def interconnect(self) -> Interconnect | None:
@@ -130,7 +130,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
             else:
                 record.planners[name] |= outcome.as_json()
                 outcome.write(folder, name)
-                draw(name, outcome, folder)
+                draw(name, outcome, folder, emulation.problem.fabric.name)
                 warn_of_losses(console, name, outcome.captured)
             folder.write_record(record)
         record.finish(*overall(record.planners))
@@ -283,13 +283,13 @@ def measure(
     )
 
 
-def draw(name: str, outcome: Outcome, folder: RunFolder) -> None:
+def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
     """Draw the series of a run that was observed."""
     if outcome.observed is not None:
         from experiments.emulate.series_picture import draw_series  # noqa: PLC0415, Matplotlib takes time to load
 
         started_s = [iteration.started_s for iteration in outcome.measured.iterations]
-        draw_series(name, outcome.observed, folder.path / name / "series.png", started_s)
+        draw_series(f"{name} on {fabric}", outcome.observed, folder.path / name / "series.png", started_s)
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:

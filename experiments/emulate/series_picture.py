@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,17 +13,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.papers.common.method_styles import categories
-from experiments.run.observed import Observed
+from experiments.papers.common.method_styles import BUILT_IN_COLORS, NAVY, categories
+from experiments.run.observed import Observed, time_unit
 from topo.errors import writing
 from traffic.measure.link_series import LinkSeries
+from traffic.sockets.ports import FloatArray
 
-DRAWN = 5
+DRAWN = 4
 """How many links have a line of their own."""
-MOST_LINES = 8
+MOST_LINES = 7
 """Up to so many workers have a line of their own; of more, the range of all is drawn."""
 GREY, GRID = "#9AA5B1", "#E4E8EC"
-TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
 RATE_UNITS = ((1e9, "Gbit/s", 1e-9), (1e6, "Mbit/s", 1e-6), (1e3, "kbit/s", 1e-3))
 
 
@@ -32,8 +34,10 @@ def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[
     FigureCanvasAgg(figure)
     queues, used, rates = figure.subplots(3, 1, sharex=True)
     times, unit, factor = in_unit(links)
-    draw_links(queues, times, links, links.deepest(DRAWN), links.samples.most_queue)
-    draw_links(used, times, links, links.most_loaded(DRAWN), links.samples.utilisation)
+    deepest, loaded = links.deepest(DRAWN), links.most_loaded(DRAWN)
+    lines = lines_of(links, (*deepest, *loaded))
+    draw_lines(queues, times, [(lines[link], links.samples.most_queue[link]) for link in deepest])
+    draw_lines(used, times, [(lines[link], links.samples.utilisation[link]) for link in loaded])
     draw_workers(rates, times, observed)
     name(queues, "deepest queues", "packets that wait,\nmost of each interval")
     name(used, "most loaded links", "share of time\nin which the link sends")
@@ -41,46 +45,72 @@ def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[
     for axes in (queues, used, rates):
         for start in started_s:
             axes.axvline(start * factor, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
-    rates.set_xlabel(f"virtual time ({unit}); dotted: an iteration begins; intervals of {links.interval_s * factor:g} {unit}")
+    interval = f"{links.interval_s * factor:g} {unit}"
+    rates.set_xlabel(f"virtual time ({unit}), in intervals of {interval}; dotted: an iteration begins")
     figure.suptitle(title)
     with writing(path):
         figure.savefig(path, dpi=120)
 
 
-def in_unit(links: LinkSeries) -> tuple[NDArray[np.float64], str, float]:
-    """When intervals begin, in a unit that suits the whole time; the unit, and how many of it a second has."""
-    end_s = float(links.starts_s[-1]) if len(links.starts_s) else 0.0
-    unit, factor = next(((unit, factor) for below, unit, factor in TIME_UNITS if end_s < below), ("s", 1.0))
-    return links.starts_s * factor, unit, factor
+def in_unit(links: LinkSeries) -> tuple[FloatArray, str, float]:
+    """When whole intervals begin, in a unit that suits them all; the unit, and how many of it a second has.
+
+    The last interval ends after the run, and is left out unless it is the only one.
+    """
+    starts_s = links.starts_s[: max(1, len(links.starts_s) - 1)]
+    unit, factor = time_unit(float(starts_s.max(initial=0.0)))
+    return starts_s * factor, unit, factor
 
 
-def draw_links(
-    axes: Axes, times: NDArray[np.float64], links: LinkSeries, chosen: Sequence[int], values: NDArray[np.float64]
-) -> None:
-    """Draw one line for each chosen link."""
-    names = [" → ".join(links.links[link]) for link in chosen]
-    styles = categories(names)
-    for link, label in zip(chosen, names, strict=True):
-        axes.step(times, values[link], where="post", color=styles[label].color, linewidth=1.2, label=label)
-    if chosen:
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small", frameon=False)
+@dataclass(frozen=True)
+class Line:
+    """How a link or a worker is drawn."""
+
+    label: str
+    color: str
+    dash: str = "-"
 
 
-def draw_workers(axes: Axes, times: NDArray[np.float64], observed: Observed) -> None:
+def lines_of(links: LinkSeries, chosen: Sequence[int]) -> dict[int, Line]:
+    """The line of each chosen link, by its number; a link has the same in both panels."""
+    different = dict.fromkeys(chosen)
+    labels = [" → ".join(links.links[link]) for link in different]
+    styles = categories(labels)
+    dashes = ("-" if place < len(BUILT_IN_COLORS) else "--" for place in range(len(labels)))
+    return {
+        link: Line(label, styles[label].color, dash)
+        for link, label, dash in zip(different, labels, dashes, strict=True)
+    }
+
+
+def draw_lines(axes: Axes, times: FloatArray, rows: Sequence[tuple[Line, NDArray[Any]]]) -> None:
+    """Draw a line for each row of values, the first ones wider, so that lines on top of each other are all seen."""
+    for place, (line, values) in enumerate(rows):
+        width = 1.2 + 0.7 * (len(rows) - 1 - place)
+        axes.step(times, values[: len(times)], line.dash, where="post", color=line.color, linewidth=width,
+                  label=line.label)  # fmt: skip
+    if rows:
+        legend(axes)
+
+
+def draw_workers(axes: Axes, times: FloatArray, observed: Observed) -> None:
     """Draw each worker's rate or, of many workers, the median of all and the range that they are in."""
-    rates = observed.links.rates[observed.links.uplinks(observed.workers)]
+    rates = observed.links.rates[observed.links.uplinks(observed.workers), : len(times)]
     peak = float(rates.max(initial=0.0))
     unit, factor = next(((unit, factor) for least, unit, factor in RATE_UNITS if peak >= least), ("bit/s", 1.0))
     if len(rates) <= MOST_LINES:
-        styles = categories(observed.workers)
-        for worker, rate in zip(observed.workers, rates * factor, strict=True):
-            axes.step(times, rate, where="post", color=styles[worker].color, linewidth=1.2, label=worker)
+        lines = [Line(worker, style.color) for worker, style in categories(observed.workers).items()]
+        draw_lines(axes, times, list(zip(lines, rates * factor, strict=True)))
     else:
         low, middle, high = np.percentile(rates * factor, (0, 50, 100), axis=0)
         axes.fill_between(times, low, high, step="post", color=GREY, alpha=0.5, linewidth=0, label="slowest to fastest")
-        axes.step(times, middle, where="post", color="#2C23A3", linewidth=1.2, label="median")
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small", frameon=False)
+        draw_lines(axes, times, [(Line("median", NAVY), middle)])
     name(axes, f"what the {len(rates)} workers send", f"rate of a worker\n({unit})")
+
+
+def legend(axes: Axes) -> None:
+    """Put the legend beside the axes."""
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small", frameon=False)
 
 
 def name(axes: Axes, title: str, y: str) -> None:

@@ -13,6 +13,9 @@ from topo.virtual.engine import PS_PER_S
 from traffic.measure.fragment_times import FRAGMENT_COLUMNS, FragmentTimes, fragment_times
 from traffic.measure.link_series import LINK_COLUMNS, LinkSeries
 
+TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
+"""Units of times below so many seconds, and how many of the unit a second has."""
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -44,3 +47,8 @@ def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Obse
         noted.hops.following.every,
         tuple(dict.fromkeys(worker for job in problem.jobs for worker in job.workers)),
     )
+
+
+def time_unit(longest_s: float) -> tuple[str, float]:
+    """The unit that suits times up to so many seconds, and how many of it a second has."""
+    return next(((unit, factor) for below, unit, factor in TIME_UNITS if longest_s < below), ("s", 1.0))

@@ -1,4 +1,4 @@
-"""The tables of a run in virtual time: its most loaded links and deepest queues, and where fragments spent their time."""
+"""The tables of a run in virtual time: its most loaded links and deepest queues, and where fragments spent time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from experiments.run.observed import time_unit
 from experiments.run.tables import NamedTable
 
 NAMED = 3
@@ -53,13 +54,17 @@ def link_cells(link: Mapping[str, Any]) -> tuple[str, ...]:
 
 def fragments_table(observed: Mapping[str, Any]) -> Table:
     """Rows for each planner: how long a fragment took, and the parts of that time."""
-    table = plain_table("where fragments spent their time (ms), from the first worker's sending to the last result")
+    totals = [entry["fragments"]["seconds"].get("total", {"max": 0.0})["max"] for entry in observed.values()]
+    unit, factor = time_unit(max(totals))
+    table = plain_table(
+        f"where fragments spent their time ({unit}), from the first worker's sending to the last result"
+    )
     for heading in ("", *TIMES):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for name, entry in observed.items():
         seconds = entry["fragments"]["seconds"]
         for number, (figure, heading) in enumerate(FIGURES.items() if seconds else ()):
-            cells = (f"{1e3 * seconds[part][figure]:.4g}" for part in TIMES)
+            cells = (f"{factor * seconds[part][figure]:.3f}" for part in TIMES)
             table.add_row("" if number else name, heading, *cells)
         table.add_section()
     table.caption = "; ".join(followed(name, entry["fragments"]) for name, entry in observed.items())

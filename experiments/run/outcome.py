@@ -33,7 +33,7 @@ class Outcome:
 
     `reasons`: why the run is not VALID, in words. `captured`: the packet counts of every pcap file. `setup_s`: how long
     the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
-    figures, for every job and in total. `observed`: series of links, and times of fragments, of a run that was observed.
+    figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
     """
 
     measured: Measured

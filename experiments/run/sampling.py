@@ -45,9 +45,12 @@ class Sampling:
         return observation(problem, plan, self.interval_s)
 
 
+AUTO = Sampling()
+
+
 def parse_sampling(text: str) -> Sampling:
     """'auto', 'off', 'on', or an interval such as '100us'. Raises `InputError`."""
-    known = {"auto": Sampling(), "off": Sampling(off=True), "on": Sampling(asked=True)}
+    known = {"auto": AUTO, "off": Sampling(off=True), "on": Sampling(asked=True)}
     if text in known:
         return known[text]
     try:

@@ -124,6 +124,11 @@ class EmulatedNetwork:
         with capturing(self.network, places, folder / "pcap") as captured:
             yield captured
 
+    def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
+        """Note nothing: only a world of virtual time has this feature."""
+        _ = asked
+        return nullcontext()
+
     def beside(self) -> AbstractContextManager[Threads]:
         """Threads that act on the network while a run goes on."""
         return Threads.running()

@@ -12,18 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 HOP = np.dtype(
-    [("given", np.int64), ("starts", np.int64), ("left", np.int64), ("arrives", np.int64)]
-    + [("cause", np.uint32), ("link", np.uint32)],
+    [
+        ("given", np.int64), ("starts", np.int64), ("left", np.int64), ("arrives", np.int64),
+        ("cause", np.uint32), ("link", np.uint32),
+    ],
     align=True,
-)
+)  # fmt: skip
 """`struct hop` of hops.h without the noted bytes."""
 
 HOPS = np.dtype(
-    [("records", np.uint64)]
-    + [(name, np.uint32) for name in ("room", "used", "missed", "stride")]
-    + [(name, np.uint32) for name in ("noted_at", "noted_bytes", "number_at", "every")],
+    [
+        ("records", np.uint64), ("room", np.uint32), ("used", np.uint32), ("missed", np.uint32), ("stride", np.uint32),
+        ("noted_at", np.uint32), ("noted_bytes", np.uint32), ("number_at", np.uint32), ("every", np.uint32),
+    ],
     align=True,
-)
+)  # fmt: skip
 """`struct hops` of hops.h."""
 
 NO_HOP = 0xFFFFFFFF
@@ -55,7 +58,9 @@ class Hops:
 
     def __init__(self, following: Following) -> None:
         self.following = following
-        self.dtype = np.dtype([*HOP.descr, ("noted", following.noted), ("pad", np.uint8, -following.noted.itemsize % 8)])
+        self.dtype = np.dtype(
+            [*HOP.descr, ("noted", following.noted), ("pad", np.uint8, -following.noted.itemsize % 8)]
+        )
         self.records = np.zeros(following.room, self.dtype)
         self.record = np.zeros(1, HOPS)
         self.record[0] = (

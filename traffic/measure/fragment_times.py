@@ -104,11 +104,11 @@ def fragment_times(
     fragment, given = followed.fragment[last], hops["given"]
     started = followed.first_given(followed.is_sent_gradient)[fragment]
     waits, server = given[sender] - started, given[first_hop] - hops["arrives"][completing]
+    job, tree, seq = (hops["noted"][name][last].astype(np.int64) for name in ("job", "tree", "seq"))
     return FragmentTimes(
-        *(hops["noted"][name][last].astype(np.int64) for name in ("job", "tree", "seq")),
-        started,
-        np.column_stack((waits, gradient, server, result)),
-        tuple(links[link][0] for link in hops["link"][sender].tolist()),
+        *(job, tree, seq, started),
+        parts_ps=np.column_stack((waits, gradient, server, result)),
+        waited_for=tuple(links[link][0] for link in hops["link"][sender].tolist()),
         incomplete=followed.count - len(last),
     )
 
@@ -116,14 +116,13 @@ def fragment_times(
 class FollowedFragments:
     """Hops as arrays (hops,), and the fragments that they belong to.
 
-    `fragment`: the number of each hop's fragment, -1 for a packet of no tree of the plan. `above`: the hop whose arrival
-    made a node send this packet of the same fragment and kind; -1 where none did. `turned`: the same for a result that
-    a gradient's arrival made a switch send. `parts`: how long a hop was sending, in a queue, and delayed, (hops, 3).
+    `fragment`: the number of each hop's fragment, -1 for a packet of no tree of the plan. `above`: the hop whose
+    arrival made a node send this packet of the same fragment and kind; -1 where none did. `turned`: the same for a
+    result that a gradient's arrival made a switch send. `parts`: how long a hop was sending, in a queue, and delayed,
+    (hops, 3). `workers` and `servers`: which nodes are a tree's, (trees, nodes), and which is its PS, (trees,).
     """
 
-    def __init__(
-        self, hops: NDArray[np.void], links: Sequence[tuple[str, str]], plan: Plan, until_ps: int
-    ) -> None:
+    def __init__(self, hops: NDArray[np.void], links: Sequence[tuple[str, str]], plan: Plan, until_ps: int) -> None:
         self.hops, ina = hops, hops["noted"]
         nodes = {name: number for number, name in enumerate(dict.fromkeys(end for ends in links for end in ends))}
         ends = np.array([[nodes[end] for end in link] for link in links], np.int64).reshape(-1, 2)
@@ -156,13 +155,15 @@ class FollowedFragments:
     @property
     def is_sent_gradient(self) -> BoolArray:
         """Which hops are a gradient that a worker of its tree sends."""
-        own: BoolArray = self.workers[self.tree, self.sender]
-        return (self.kind == Kind.GRADIENT) & (self.fragment >= 0) & (self.above < 0) & own
+        own = self.workers[self.tree, self.sender]
+        sent: BoolArray = (self.kind == Kind.GRADIENT) & (self.fragment >= 0) & (self.above < 0) & own
+        return sent
 
     @property
     def is_sent_result(self) -> BoolArray:
         """Which hops are a result that a PS sends."""
-        return (self.kind == Kind.RESULT) & (self.fragment >= 0) & (self.above < 0) & (self.turned < 0)
+        sent: BoolArray = (self.kind == Kind.RESULT) & (self.fragment >= 0) & (self.above < 0) & (self.turned < 0)
+        return sent
 
     def first_given(self, which: BoolArray) -> IntArray:
         """When the first of some hops was given to its link, by fragment, (fragments,); `NEVER` where there is none."""
@@ -183,7 +184,8 @@ class FollowedFragments:
         workers = np.bincount(by_fragment[part[got] == 0], minlength=self.count)
         last = ends_of_groups(got, by_fragment, arrives[got])[1]
         sizes = np.array([len(tree.workers) for _, tree in self.trees])
-        return last[workers[self.fragment[last]] == sizes[self.tree[last]]]
+        complete: IntArray = last[workers[self.fragment[last]] == sizes[self.tree[last]]]
+        return complete
 
     def way_of(self, last: IntArray) -> tuple[IntArray, IntArray]:
         """For each hop, the first one of the way that ends with it, and the parts of that way, (hops, 3)."""

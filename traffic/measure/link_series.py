@@ -33,12 +33,14 @@ class LinkSeries:
     @cached_property
     def starts_s(self) -> NDArray[np.float64]:
         """When each interval begins, (points,), from when the network came up."""
-        return np.arange(self.samples.utilisation.shape[1]) * self.interval_s
+        points = self.samples.utilisation.shape[1]
+        return np.arange(points, dtype=np.float64) * self.interval_s
 
     @cached_property
     def rates(self) -> NDArray[np.float64]:
         """At what rate each link sends in each interval, in bit/s, (links, points)."""
-        return self.samples.utilisation * np.array(self.rates_bps)[:, None]
+        rates: NDArray[np.float64] = self.samples.utilisation * np.array(self.rates_bps)[:, None]
+        return rates
 
     def most_loaded(self, count: int) -> list[int]:
         """The links with the highest utilisation on average, the highest first."""
@@ -73,7 +75,7 @@ class LinkSeries:
     def rows(self) -> Iterator[tuple[str, ...]]:
         """The rows of `LINK_COLUMNS` for every link that sent anything, one for each interval."""
         starts = [f"{start:.9g}" for start in self.starts_s]
-        for link in np.flatnonzero(self.samples.utilisation.any(axis=1)):
+        for link in np.flatnonzero(self.samples.utilisation.any(axis=1)).tolist():
             figures = (self.rates, self.samples.utilisation, self.samples.mean_queue, self.samples.most_queue)
             for start, *values in zip(starts, *(each[link].tolist() for each in figures), strict=True):
                 yield start, *self.links[link], *(f"{value:.6g}" for value in values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -27,10 +27,13 @@ RECEIVE = ctypes.CFUNCTYPE(
 )
 
 
-@RECEIVE
-def pass_on(_: int, now: int, port: int, data: int, length: int, emit: EMIT, context: int) -> None:
+def pass_on(self: int, now: int, port: int, data: int, length: int, emit: Callable[..., None], context: int) -> None:
     """A node that sends by port 1 whatever comes."""
+    _ = self, now, port
     emit(context, 1, data, length)
+
+
+PASS_ON = RECEIVE(pass_on)
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def engine() -> Iterator[Engine]:
     with Engine(2, [1, 2, 1], FRAME) as made:
         made.connect(UP, (HOST, 0), (NODE, 0), rate_bps=1e9, delay_ps=50 * NS, limit=0)
         made.connect(DOWN, (NODE, 1), (PEER, 0), rate_bps=5e8, delay_ps=10 * NS, limit=0)
-        made.run_on(NODE, ctypes.cast(pass_on, ctypes.c_void_p).value or 0, 0)
+        made.run_on(NODE, ctypes.cast(PASS_ON, ctypes.c_void_p).value or 0, 0)
         yield made
 
 
