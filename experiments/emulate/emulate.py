@@ -21,6 +21,7 @@ from experiments.emulate.defaults import (
 )
 from experiments.faults.fault_plan import FaultPlan, check_faults
 from experiments.inspect.capture import Place, check_tcpdump, warn_of_losses
+from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.pace import Pace, TooSlowError, planned_progress
 from experiments.run.planning import make_plan, print_headroom, write_plan
@@ -28,7 +29,6 @@ from experiments.run.progress import Report, bar, working
 from experiments.run.record import RunFolder, RunRecord, check_results
 from experiments.run.report import print_report
 from experiments.run.run import MODES, Run, check_features, run_plan
-from experiments.run.sampling import AUTO, Sampling, check_observation
 from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.registry import timed_world
 from experiments.worlds.world import World
@@ -286,7 +286,7 @@ def measure(
 def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
     """Draw the series of a run that was observed."""
     if outcome.observed is not None:
-        from experiments.emulate.series_picture import draw_series  # noqa: PLC0415, Matplotlib takes time to load
+        from experiments.run.observe.picture import draw_series  # noqa: PLC0415, Matplotlib takes time to load
 
         started_s = [iteration.started_s for iteration in outcome.measured.iterations]
         draw_series(f"{name} on {fabric}", outcome.observed, folder.path / name / "series.png", started_s)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from experiments.inspect.capture import Counts
-from experiments.run.observed import Observed
+from experiments.run.observe.observed import Observed
 from experiments.run.pace import Pace
 from experiments.run.record import RunFolder
 from experiments.worlds.world import LiveNetwork

@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from experiments.run.observed_report import observed_tables
+from experiments.run.observe.tables import observed_tables
 from experiments.run.tables import NamedTable
 from traffic.measure.comparison import TOTAL
 from traffic.measure.verdict import OVERLOADED, VALID

@@ -21,11 +21,11 @@ from experiments.faults.fault_plan import FaultPlan
 from experiments.faults.injection import Injection, Scene, faulty_entries
 from experiments.inspect.capture import Place
 from experiments.run.dilation import in_fine_steps, options_for
-from experiments.run.observed import observed
+from experiments.run.observe.observed import observed
+from experiments.run.observe.sampling import check_observation
 from experiments.run.outcome import Outcome, watch
 from experiments.run.pace import Pace
 from experiments.run.progress import Report, Stage, unseen
-from experiments.run.sampling import check_observation
 from experiments.worlds.observation import Observation
 from experiments.worlds.world import Feature, LiveNetwork, Wiring, World
 from planner.core.plan import Plan

@@ -8,7 +8,7 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from experiments.run.observed import time_unit
+from experiments.run.observe.observed import time_unit
 from experiments.run.tables import NamedTable
 
 NAMED = 3

@@ -13,17 +13,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.papers.common.method_styles import BUILT_IN_COLORS, NAVY, categories
-from experiments.run.observed import Observed, time_unit
+from experiments.run.observe.observed import Observed, time_unit
 from topo.errors import writing
+from topo.picture.draw import COMMON, INK, TREE_COLORS
 from traffic.measure.link_series import LinkSeries
 from traffic.sockets.ports import FloatArray
 
-DRAWN = 4
-"""How many links have a line of their own."""
-MOST_LINES = 7
-"""Up to so many workers have a line of their own; of more, the range of all is drawn."""
-GREY, GRID = "#9AA5B1", "#E4E8EC"
+DRAWN = len(TREE_COLORS) // 2
+"""How many links each panel shows."""
+GREY = "#9AA5B1"
 RATE_UNITS = ((1e9, "Gbit/s", 1e-9), (1e6, "Mbit/s", 1e-6), (1e3, "kbit/s", 1e-3))
 
 
@@ -68,26 +66,19 @@ class Line:
 
     label: str
     color: str
-    dash: str = "-"
 
 
 def lines_of(links: LinkSeries, chosen: Sequence[int]) -> dict[int, Line]:
     """The line of each chosen link, by its number; a link has the same in both panels."""
-    different = dict.fromkeys(chosen)
-    labels = [" → ".join(links.links[link]) for link in different]
-    styles = categories(labels)
-    dashes = ("-" if place < len(BUILT_IN_COLORS) else "--" for place in range(len(labels)))
-    return {
-        link: Line(label, styles[label].color, dash)
-        for link, label, dash in zip(different, labels, dashes, strict=True)
-    }
+    different = zip(dict.fromkeys(chosen), TREE_COLORS, strict=False)
+    return {link: Line(" → ".join(links.links[link]), color) for link, color in different}
 
 
 def draw_lines(axes: Axes, times: FloatArray, rows: Sequence[tuple[Line, NDArray[Any]]]) -> None:
     """Draw a line for each row of values, the first ones wider, so that lines on top of each other are all seen."""
     for place, (line, values) in enumerate(rows):
         width = 1.2 + 0.7 * (len(rows) - 1 - place)
-        axes.step(times, values[: len(times)], line.dash, where="post", color=line.color, linewidth=width,
+        axes.step(times, values[: len(times)], where="post", color=line.color, linewidth=width,
                   label=line.label)  # fmt: skip
     if rows:
         legend(axes)
@@ -98,13 +89,13 @@ def draw_workers(axes: Axes, times: FloatArray, observed: Observed) -> None:
     rates = observed.links.rates[observed.links.uplinks(observed.workers), : len(times)]
     peak = float(rates.max(initial=0.0))
     unit, factor = next(((unit, factor) for least, unit, factor in RATE_UNITS if peak >= least), ("bit/s", 1.0))
-    if len(rates) <= MOST_LINES:
-        lines = [Line(worker, style.color) for worker, style in categories(observed.workers).items()]
+    if len(rates) <= len(TREE_COLORS):
+        lines = (Line(worker, color) for worker, color in zip(observed.workers, TREE_COLORS, strict=False))
         draw_lines(axes, times, list(zip(lines, rates * factor, strict=True)))
     else:
         low, middle, high = np.percentile(rates * factor, (0, 50, 100), axis=0)
         axes.fill_between(times, low, high, step="post", color=GREY, alpha=0.5, linewidth=0, label="slowest to fastest")
-        draw_lines(axes, times, [(Line("median", NAVY), middle)])
+        draw_lines(axes, times, [(Line("median", INK), middle)])
     name(axes, f"what the {len(rates)} workers send", f"rate of a worker\n({unit})")
 
 
@@ -118,6 +109,6 @@ def name(axes: Axes, title: str, y: str) -> None:
     axes.set_title(title, fontsize=10)
     axes.set_ylabel(y, fontsize=9)
     axes.set_ylim(bottom=0)
-    axes.grid(axis="y", color=GRID, linewidth=0.6)
+    axes.grid(axis="y", color=COMMON, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.margins(x=0)

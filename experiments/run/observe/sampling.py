@@ -49,8 +49,8 @@ AUTO = Sampling()
 
 
 def parse_sampling(text: str) -> Sampling:
-    """'auto', 'off', 'on', or an interval such as '100us'. Raises `InputError`."""
-    known = {"auto": AUTO, "off": Sampling(off=True), "on": Sampling(asked=True)}
+    """'on', 'off', an interval such as '100us', or '' for the default. Raises `InputError`."""
+    known = {"": AUTO, "off": Sampling(off=True), "on": Sampling(asked=True)}
     if text in known:
         return known[text]
     try:
@@ -58,7 +58,7 @@ def parse_sampling(text: str) -> Sampling:
     except ValueError:
         interval_s = 0.0
     if interval_s < 1e-9:
-        raise InputError(f"series '{text}': expected auto, on, off, or an interval of at least 1ns, such as 100us")
+        raise InputError(f"series '{text}': expected on, off, or an interval of at least 1ns, such as 100us")
     return Sampling(asked=True, interval_s=interval_s)
 
 
