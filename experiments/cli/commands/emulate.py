@@ -15,13 +15,12 @@ from experiments.cli.options import (
     exit_code,
     split_names,
 )
-from experiments.run.scenario import build_problem
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from topo.errors import InputError
 
 if TYPE_CHECKING:
     from experiments.emulate.defaults import Free
     from experiments.run.observe.sampling import Sampling
-    from experiments.run.scenario import FabricChoice, JobChoice
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
 
