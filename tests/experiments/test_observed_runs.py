@@ -128,7 +128,8 @@ def test_links_and_workers_over_time_are_known() -> None:
     w2 = links.samples.utilisation[links.links.index(("w2", "s"))]
     assert w2[:5].tolist() == [0.0, 0.0, 0.5, 0.0, 0.0]  # from 10 to 12 µs
     ((_, first, second),) = [row for row in links.worker_rows(("w1", "w2")) if float(row[0]) == pytest.approx(8e-6)]
-    assert (float(first), float(second)) == (pytest.approx(BITS_PER_US / 4), pytest.approx(BITS_PER_US / 4))
+    for rate in (first, second):
+        assert float(rate) == pytest.approx(BITS_PER_US / 4)
     assert "ps → s" in [link["link"] for link in links.as_json()["most_loaded"]]
 
 
@@ -208,7 +209,7 @@ def test_what_is_asked_of_series() -> None:
 def test_the_command_writes_tables_files_and_a_picture(tmp_path: Path) -> None:
     answer = inakit(
         "emulate", "--topo", "aro-figure1", "--planners", "aro", "--switch", "virtual", "--iterations", "1",
-        "--series", "1ms", at=tmp_path,
+        "--gradient-bytes", "32000", "--series", "1ms", at=tmp_path,
     )  # fmt: skip
     assert answer.code == 0, answer
     assert "where fragments spent their time (ms)" in answer.output
@@ -220,7 +221,7 @@ def test_the_command_writes_tables_files_and_a_picture(tmp_path: Path) -> None:
     assert sum(seconds[part]["mean"] for part in PARTS) == pytest.approx(seconds["total"]["mean"])
     with gzip.open(folder / "aro/fragments.csv.gz", "rt") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == entry["fragments"]["followed"] == 2141
+    assert len(rows) == entry["fragments"]["followed"] == 125
     assert all(sum(int(row[f"{part}_ps"]) for part in PARTS) == int(row["total_ps"]) for row in rows)
     with gzip.open(folder / "aro/link_series.csv.gz", "rt") as file:
         full = [row for row in csv.DictReader(file) if row["utilisation"] == "1"]
@@ -232,7 +233,7 @@ def test_the_command_writes_tables_files_and_a_picture(tmp_path: Path) -> None:
 def test_without_series_there_are_none(tmp_path: Path) -> None:
     answer = inakit(
         "emulate", "--topo", "aro-figure1", "--planners", "aro", "--switch", "virtual", "--iterations", "1",
-        "--series", "off", at=tmp_path,
+        "--gradient-bytes", "32000", "--series", "off", at=tmp_path,
     )  # fmt: skip
     assert answer.code == 0, answer
     assert "where fragments" not in answer.output
