@@ -39,7 +39,7 @@ RESERVE = ".reserve"
 RESERVE_BYTES = 64 << 10
 """How many bytes are reserved on the disk for what is measured, besides twice the size of the record before the run."""
 GZIP_LEVEL = 3
-"""A third of the time of gzip's own level 6, for files that are a tenth larger."""
+"""Half the time of level 6, for files that are a sixth larger."""
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
 
 

@@ -53,22 +53,23 @@ def link_cells(link: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def fragments_table(observed: Mapping[str, Any]) -> Table:
-    """Rows for each planner: how long a fragment took, and the parts of that time."""
-    totals = [entry["fragments"]["seconds"].get("total", {"max": 0.0})["max"] for entry in observed.values()]
-    unit, factor = time_unit(max(totals))
-    table = plain_table(
-        f"where fragments spent their time ({unit}), from the first worker's sending to the last result"
-    )
+    """Rows for each planner: how long a fragment took, and the parts of that time, in a unit that suits them."""
+    table = plain_table("where fragments spent their time, from the first worker's sending to the last result")
     for heading in ("", *TIMES):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for name, entry in observed.items():
-        seconds = entry["fragments"]["seconds"]
-        for number, (figure, heading) in enumerate(FIGURES.items() if seconds else ()):
-            cells = (f"{factor * seconds[part][figure]:.3f}" for part in TIMES)
-            table.add_row("" if number else name, heading, *cells)
+        for number, cells in enumerate(time_cells(entry["fragments"]["seconds"])):
+            table.add_row("" if number else name, *cells)
         table.add_section()
     table.caption = "; ".join(followed(name, entry["fragments"]) for name, entry in observed.items())
     return table
+
+
+def time_cells(seconds: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """For each figure its name with its unit, and its value for each part; nothing where no fragment was followed."""
+    unit, factor = time_unit(seconds["total"]["max"] if seconds else 0.0)
+    for figure, heading in FIGURES.items() if seconds else ():
+        yield f"{heading} ({unit})", *(f"{factor * seconds[part][figure]:.3f}" for part in TIMES)
 
 
 def followed(name: str, fragments: Mapping[str, Any]) -> str:
