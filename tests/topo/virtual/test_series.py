@@ -61,18 +61,33 @@ def test_a_link_that_gets_more_than_it_can_send_is_full_and_its_queue_grows(engi
     assert mean == [2.5, 4.5, 6.5, 8.5, 10.5]
 
 
+def seen_in(engine: Engine, *, interval_ns: int, points: int) -> LinkSamples:
+    """One packet at 0 ns, two at 900 ns and four at 3100 ns, until 6400 ns."""
+    series = observed(engine, interval_ns=interval_ns, points=points)
+    for at_ns, count in ((0, 1), (900, 2), (3100, 4)):
+        engine.run(at_ns * NS)
+        send(engine, count)
+    engine.run(6400 * NS)
+    return series.until(6400 * NS)
+
+
 def test_when_the_points_are_used_up_two_become_one_and_nothing_is_lost(engine: Engine) -> None:
-    fine, coarse = observed(engine, interval_ns=100, points=1000), Series(1, 100 * NS, 4)
-    send(engine, 7)
-    engine.run(5600 * NS)
+    fine = seen_in(engine, interval_ns=100, points=1000)
     with Engine(1, [1, 1], FRAME) as other:
         other.connect(0, (0, 0), (1, 0), rate_bps=1e9, delay_ps=0, limit=0)
-        other.observe(coarse)
-        send(other, 7)
-        other.run(5600 * NS)
-    short, long = fine.until(5600 * NS), coarse.until(5600 * NS)
-    assert (short.interval_ps, long.interval_ps) == (100 * NS, 1600 * NS)
-    assert columns(long)[0] == [1.0, 1.0, 1.0, 0.5]
-    of_each = [slice(first, first + 16) for first in range(0, 64, 16)]
-    assert columns(long)[1] == pytest.approx([short.mean_queue[0, part].sum() / 16 for part in of_each])
-    assert columns(long)[2] == [short.most_queue[0, part].max() for part in of_each]
+        coarse = seen_in(other, interval_ns=100, points=4)
+    assert (fine.interval_ps, coarse.interval_ps) == (100 * NS, 1600 * NS)
+    used, mean, most = columns(coarse)
+    quarters = [slice(first, first + 16) for first in range(0, 64, 16)]
+    assert used == pytest.approx([fine.utilisation[0, quarter].mean() for quarter in quarters])
+    assert mean == pytest.approx([fine.mean_queue[0, quarter].mean() for quarter in quarters])
+    assert most == [fine.most_queue[0, quarter].max() for quarter in quarters] == [1, 3, 3, 1]
+
+
+def test_the_longest_queue_of_two_intervals_is_the_longer_one(engine: Engine) -> None:
+    series = observed(engine, interval_ns=800, points=4)
+    engine.run(900 * NS)
+    send(engine, 2)  # one of them waits, in the second interval
+    engine.run(3300 * NS)
+    send(engine, 1)  # which ends in the sixth one
+    assert columns(series.until(4800 * NS))[2] == [1, 1, 0]
