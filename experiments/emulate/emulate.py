@@ -21,6 +21,7 @@ from experiments.emulate.defaults import (
 )
 from experiments.faults.fault_plan import FaultPlan, check_faults
 from experiments.inspect.capture import Place, check_tcpdump, warn_of_losses
+from experiments.run.observe.picture import draw_series
 from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.pace import Pace, TooSlowError, planned_progress
@@ -286,8 +287,6 @@ def measure(
 def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
     """Draw the series of a run that was observed."""
     if outcome.observed is not None:
-        from experiments.run.observe.picture import draw_series  # noqa: PLC0415, Matplotlib takes time to load
-
         started_s = [iteration.started_s for iteration in outcome.measured.iterations]
         draw_series(f"{name} on {fabric}", outcome.observed, folder.path / name / "series.png", started_s)
 

@@ -107,3 +107,8 @@ def test_the_figures_of_parts_are_seconds() -> None:
     seconds = times(*ROUND).as_json()["seconds"]
     assert seconds["total"] == {"mean": 69e-12, "median": 69e-12, "p99": 69e-12, "max": 69e-12}
     assert seconds["result"]["max"] == 29e-12
+
+
+def test_a_run_without_hops_has_no_times() -> None:
+    found = times()
+    assert (len(found.seq), found.incomplete, list(found.rows())) == (0, 0, [])
