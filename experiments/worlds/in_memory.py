@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from experiments.inspect.capture import Counts, Place
+from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.world import Feature
 from switch.circuit_switch import CircuitSwitch
 from switch.entries import Entries
@@ -108,6 +109,11 @@ class NetworkInMemory:
     def replaying(self, hosts: Sequence[HostPort]) -> AbstractContextManager[Replayer]:
         """Raise `NotImplementedError`: a world without `Feature.REPLAY` is not asked for it."""
         raise NotImplementedError
+
+    def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
+        """Note nothing, for a world that does not have this feature."""
+        _ = asked
+        return nullcontext()
 
     @contextmanager
     def beside(self) -> Iterator[Self]:
