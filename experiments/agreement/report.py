@@ -110,7 +110,7 @@ def print_summary(console: Console, found: Sequence[Compared]) -> None:
     console.print(f"{summary.agreeing} of {summary.counted} agree{rest}", highlight=False, soft_wrap=True)
     for one in found:
         for line in exception_lines(one):
-            console.print(f"  - {line}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
 
 
 def exception_lines(one: Compared) -> Iterator[str]:
@@ -118,10 +118,10 @@ def exception_lines(one: Compared) -> Iterator[str]:
     if one.verdict == Verdict.VALID:
         return
     more = f" (and {len(one.reasons) - 2} more)" if len(one.reasons) > 2 else ""
-    yield f"{one.combination}: {one.verdict}: {'; '.join(one.reasons[:2])}{more}"
+    yield f"- {one.combination}: {one.verdict}: {'; '.join(one.reasons[:2])}{more}"
     if one.differences and any(one.differences.collisions):
         first, second = one.differences.collisions
-        yield f"  fragments that found their slot taken: {first:,} and {second:,}"
+        yield f"  {first:,} and {second:,} packets found their slot taken: that depends on the timing of every packet"
 
 
 def row(one: Compared) -> dict[str, Any]:

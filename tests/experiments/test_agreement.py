@@ -135,7 +135,8 @@ def test_all_that_count_must_agree_and_so_must_the_medians(found: list[Compared]
 
 
 def test_the_table_has_a_row_for_each_and_exceptions_are_named() -> None:
-    off = replace(compared("DIFFERS", sending_rate_bps=0.5), reasons=("sending_rate_bps +50.00%",))
+    far = replace(differences(sending_rate_bps=0.5), collisions=(1200, 7))
+    off = Compared(LBMM, "DIFFERS", ("sending_rate_bps +50.00%",), differences=far)
     found = [compared("VALID"), off, replace(compared("OVERLOADED"), reasons=("links were full",))]
     console = Console(width=150)
     with console.capture() as capture:
@@ -145,6 +146,7 @@ def test_the_table_has_a_row_for_each_and_exceptions_are_named() -> None:
     assert text.count("aro-figure1 lbmm ") == 3
     assert "1 of 2 agree; 1 more have no VALID run to compare with" in text
     assert "aro-figure1 lbmm: DIFFERS: sending_rate_bps +50.00%" in text
+    assert "1,200 and 7 packets found their slot taken" in text
     assert "aro-figure1 lbmm: OVERLOADED: links were full" in text
 
 
