@@ -43,8 +43,11 @@ class Compiler:
 
     @property
     def include_options(self) -> list[str]:
-        """The options for the folders of headers. <asm/types.h> of Debian is where clang does not look for eBPF."""
-        found = sorted(Path("/usr/include").glob("*-linux-gnu/asm"))
+        """The options for the folders of headers. <asm/types.h> of Debian is where clang does not look for eBPF.
+
+        For its own processor a compiler knows the system's folders; a cross compiler must not see those of this one.
+        """
+        found = [] if self.native else sorted(Path("/usr/include").glob("*-linux-gnu/asm"))
         folders = [directory.parent for directory in found] + ([self.headers] if self.headers else [])
         return [part for folder in folders for part in ("-I", str(folder))]
 

@@ -67,7 +67,7 @@ class Attempt:
 class Extent:
     """How long a combination is run: `iteration_s`, the planned time of its one iteration.
 
-    `tries`: so often is a run in real time tried that other work on this machine spoils.
+    `tries`: how often a run in real time is tried as long as it is OVERLOADED, as other work on the machine makes it.
     """
 
     iteration_s: float = 3.0

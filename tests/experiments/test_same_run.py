@@ -27,14 +27,17 @@ from planner.install.fault_entries import LinkFaults
 from planner.registry import METHODS
 from planner.trees.headroom import as_run
 from switch.fast.compile.generate import generate
-from switch.fast.load.build import C_FOLDER
+from switch.fast.load.build import C_FOLDER, LIBRARY
 from switch.program.read import read_program
 from switch.running_switch import PROGRAM
+from topo.c_library import build
 from topo.virtual import engine
 from traffic.measure.comparison import planned_by_job
 
 pytestmark = pytest.mark.compiler
 
+CROSS, ELF_ARM64 = "aarch64-linux-gnu-gcc", 183
+"""The cross compiler, and the number of its processor in the head of an ELF file."""
 CHECKS = "undefined,address"
 """What the compiler checks at run time, so that nothing in the C is left to the machine."""
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -143,7 +146,7 @@ def recorded() -> RecordedWorld:
     [
         ("cc", ("-O0",), ()),
         pytest.param("gcc", ("-O1", f"-fsanitize={CHECKS}", "-fno-sanitize-recover=all"), (), marks=pytest.mark.long),
-        ("aarch64-linux-gnu-gcc", ("-O1", "-static"), ("qemu-aarch64",)),
+        (CROSS, ("-O1", "-static"), ("qemu-aarch64",)),
     ],
     ids=["here", "sanitized", "arm64"],
 )
@@ -161,6 +164,17 @@ def test_engine_and_switch_give_the_same_packets(
     assert done.returncode == 0, done.stderr.decode()
     assert len(recorded.recording.arrivals) > 200 * 300
     assert done.stdout == recorded.recording.results
+
+
+def test_what_runs_in_a_process_is_compiled_for_the_processor_of_cc(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if not shutil.which(CROSS):
+        pytest.skip(f"{CROSS} is not installed (package gcc-aarch64-linux-gnu)")
+    monkeypatch.setenv("CC", CROSS)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = build("#include <stdlib.h>\nint one(void) { return abs(-1); }", LIBRARY)
+    assert int.from_bytes(made.read_bytes()[18:20], "little") == ELF_ARM64
 
 
 def built(folder: Path, compiler: str, options: tuple[str, ...]) -> Path:
