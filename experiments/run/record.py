@@ -40,6 +40,8 @@ RESERVE_BYTES = 64 << 10
 """How many bytes are reserved on the disk for what is measured, besides twice the size of the record before the run."""
 GZIP_LEVEL = 3
 """Half the time of level 6, for files that are a sixth larger."""
+OF_THE_OCCASION = ("command", "versions", "machine", "started", "finished")
+"""The parts of `run.json` that say when, where and how a run was started; so does `setup_s` of each planner."""
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
 
 
@@ -113,6 +115,16 @@ class RunRecord:
         """Close the record with its verdict."""
         self.verdict, self.reasons = verdict, list(reasons)
         self.finished = datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def repeatable(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The contents of a `run.json` without what differs from occasion to occasion.
+
+    What is left of a run in virtual time is the same again, on every machine that makes the same plans.
+    """
+    kept = {key: part for key, part in record.items() if key not in OF_THE_OCCASION}
+    planners = {name: {k: v for k, v in entry.items() if k != "setup_s"} for name, entry in record["planners"].items()}
+    return kept | {"planners": planners}
 
 
 class RunFolder:
