@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
-from scapy.packet import Raw
-
 from planner.install.background_entries import Flow
 from traffic.faults.repetition import DISCARD_PORT
 from traffic.sockets.ports import HostPort, RepeatedFrames
@@ -32,5 +28,9 @@ def background_traffic(hosts: Sequence[HostPort], flows: Sequence[Flow]) -> Iter
 
 def frame(source: HostPort, destination: HostPort, flow: Flow) -> bytes:
     """A UDP packet of the flow's size."""
+    from scapy.layers.inet import IP, UDP  # noqa: PLC0415, scapy takes long to import
+    from scapy.layers.l2 import Ether  # noqa: PLC0415
+    from scapy.packet import Raw  # noqa: PLC0415
+
     addresses = Ether(src=source.mac, dst=destination.mac) / IP(src=source.ipv4, dst=destination.ipv4)
     return bytes(addresses / UDP(sport=DISCARD_PORT, dport=DISCARD_PORT) / Raw(bytes(flow.frame_bytes - HEADERS_BYTES)))

@@ -9,8 +9,6 @@ from contextlib import ExitStack, contextmanager
 from math import ceil
 from pathlib import Path
 
-from scapy.utils import RawPcapWriter
-
 from topo.live.namespaces import network_namespace
 from traffic.measure.kernel_counters import interfaces
 from traffic.sockets.packet_sockets import open_sink
@@ -49,6 +47,8 @@ def repeating(traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
 
 def write_loop(pcap: Path, frames: Sequence[bytes]) -> None:
     """Write frames to a pcap, again and again until these are enough for a loop."""
+    from scapy.utils import RawPcapWriter  # noqa: PLC0415, it takes long to import
+
     with RawPcapWriter(str(pcap), linktype=1) as writer:
         for frame in list(frames) * ceil(FRAMES_PER_LOOP / len(frames)):
             writer.write(frame)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scapy.utils import RawPcapWriter
 
 from topo.errors import writing
 from traffic.sockets.ports import FloatArray
@@ -20,6 +19,8 @@ RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("len
 
 def write_pcap(path: Path, packets: NDArray[np.void], due_s: FloatArray) -> None:
     """Write packets (`PACKET`) with the times, in seconds, at which they are due; both are (packets,)."""
+    from scapy.utils import RawPcapWriter  # noqa: PLC0415, it takes long to import
+
     records = np.empty(len(packets), RECORD)
     records["seconds"], records["micros"] = due_s, due_s % 1 * 1e6
     records["kept"] = records["length"] = packets.itemsize
