@@ -27,8 +27,10 @@ IN_FLIGHT_S = 0.04
 few that all streams through one link never fill its queue with more than this time's worth."""
 PIECES = 3
 """A stream whose gradient is held in pieces holds so many: one for what is on the way, one to go on with, and one that
-others may still ask for. A piece has at least a window of fragments, and at least `LEAST_PIECE`."""
+others may still ask for. A piece has at least a window of fragments, and at least `LEAST_PIECE` unless all streams
+together then hold more than `MOST_ROWS`, which are some 2.5 GB."""
 LEAST_PIECE = 1024
+MOST_ROWS = 1 << 22
 MIN_IN_FLIGHT = 8
 """A stream may have at least so many fragments on the way, however slow it is."""
 
@@ -244,7 +246,7 @@ def stream_arrays(
     count = np.array([part.count for part in of], np.int64)
     rate_fps = np.array([part.rate_bps / (8 * fragment.wire_bytes) for part in of])
     at_once = [in_flight(part.tree, rate, bounds.in_flight_s) for part, rate in zip(of, rate_fps, strict=True)]
-    piece = np.maximum(at_once, LEAST_PIECE) if bounds.piecewise else count
+    piece = pieces(np.array(at_once), count) if bounds.piecewise else count
     room = np.where(PIECES * piece < count, PIECES * piece, count)
     return Streams(
         host=host,
@@ -261,6 +263,12 @@ def stream_arrays(
         rate_fps=rate_fps,
         in_flight=np.array(at_once, np.int64),
     )
+
+
+def pieces(at_once: IntArray, count: IntArray) -> IntArray:
+    """How many fragments a piece of each stream has, (streams,), where it has `count`, and `at_once` may be sent."""
+    piece: IntArray = np.maximum(at_once, LEAST_PIECE)
+    return piece if np.minimum(PIECES * piece, count).sum() <= MOST_ROWS else at_once
 
 
 def in_flight(tree: AggregationTree, rate_fps: float, longest_s: float = IN_FLIGHT_S) -> int:
