@@ -14,6 +14,7 @@ from rich.table import Table
 
 from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
+from experiments.papers.common.emulated_runs import name_in_world
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.method_styles import paper_name
@@ -159,7 +160,7 @@ def run(figure: str, console: Console, request: Request) -> str:
     console.print(table_of(f"GOAT, {figure}: {chart.title}, by model and workers", "", names, values))
     console.print(comparison(figure, {scheme: values[scheme][places.index(chart.place)] for scheme in SCHEMES}))
     console.print(statements.table_of(chart.said(places, values)))
-    save(request.results / f"goat-{figure}", *chart.panels(places, values))
+    save(request.results / name_in_world(f"goat-{figure}", request.switch), *chart.panels(places, values))
     return VALID
 
 

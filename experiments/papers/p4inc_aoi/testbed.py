@@ -2,7 +2,8 @@
 
 Racks, models, jobs and policies are those of the simulated figures (`testbed_setting`, section VII-B), but ResNet50 and
 VGG16 alternate, and a job has few iterations. Each policy's schedule is carried out, slot by slot, on an emulated
-network, and the measured completion times are compared with the schedule's. Rates and sizes are scaled, time is not.
+network, and the measured completion times are compared with the schedule's. Rates and sizes are scaled, time is not;
+with `--scale 1` a port has the paper's 40 Gbit/s.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import partial
 
 from rich.console import Console
 
+from experiments.emulate.defaults import rate_words
 from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
 from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
@@ -35,7 +37,7 @@ from traffic.measure.verdict import VALID, Verdict
 from traffic.runs.closed_loop import Progress
 
 SCALE = 1 / 5000
-"""The scale of rates and sizes, at which a port's 40 Gbit/s are 8 Mbit/s."""
+"""The scale of rates and sizes unless a request has one of its own: a port's 40 Gbit/s are 8 Mbit/s."""
 ITERATIONS = 5
 JOBS, QUICK_JOBS = 12, 6
 SEED = 2
@@ -47,21 +49,22 @@ QUICK_SCENARIOS = ("noINC-FCFS", "INC-TW")
 
 @dataclass
 class Testbed:
-    """A draw of jobs on the testbed: by scenario, the figures of its schedule and what was measured."""
+    """A draw of jobs on the testbed: by scenario, the figures of its schedule and what was measured at the scale."""
 
     scheduling: Scheduling
     models: Mapping[int, str]
+    scale: float = SCALE
     planned: dict[str, Figures] = field(default_factory=dict)
     ran: dict[str, CourseOutcome] = field(default_factory=dict)
 
     @staticmethod
-    def of(count: int, seed: int) -> Testbed:
+    def of(count: int, seed: int, scale: float = SCALE) -> Testbed:
         """A testbed with so many jobs, which a seed draws; the models alternate."""
         names = [list(MODELS)[number % len(MODELS)] for number in range(count)]
         drawn = {name: testbed_jobs(model, count, seed) for name, model in MODELS.items()}
         jobs = tuple(replace(drawn[name][place], iterations=ITERATIONS) for place, name in enumerate(names))
         models = {job.number: name for job, name in zip(jobs, names, strict=True)}
-        return Testbed(Scheduling(TESTBED, jobs), models)
+        return Testbed(Scheduling(TESTBED, jobs), models, scale)
 
     def plan(self, scenario: str) -> Schedule:
         """The schedule of a scenario, checked, whose figures are kept in `planned`."""
@@ -72,9 +75,9 @@ class Testbed:
 
     def emulated_run(self, scenario: str) -> EmulatedRun:
         """The run that carries out a scenario's schedule at the scale."""
-        smaller, schedule = scaled(self.scheduling, self.plan(scenario), SCALE)
+        smaller, schedule = scaled(self.scheduling, self.plan(scenario), self.scale)
         course = Course.of(smaller, schedule)
-        setting = {"scale": SCALE, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
+        setting = {"scale": self.scale, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
         return EmulatedRun(scenario, course.problem, course.plan, setting, emulate=partial(self.run, course))
 
     def run(self, course: Course, asked: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
@@ -125,7 +128,8 @@ def planned_totals(draws: int, count: int) -> dict[str, Totals]:
 def run(console: Console, request: Request) -> str:
     """Run all scenarios, and print Figures 6 and 7, the reductions beside the paper's, and whether the claims hold."""
     count, draws = (QUICK_JOBS, QUICK_DRAWS) if request.quick else (JOBS, DRAWS)
-    testbed, scenarios = Testbed.of(count, SEED), QUICK_SCENARIOS if request.quick else tuple(POLICIES)
+    testbed = Testbed.of(count, SEED, request.scale or SCALE)
+    scenarios = QUICK_SCENARIOS if request.quick else tuple(POLICIES)
     done = run_emulated("p4inc-aoi-testbed", [testbed.emulated_run(name) for name in scenarios], request, console)
     rows = [testbed.row(name) for name in scenarios]
     cells = [row.cells() for row in rows]
@@ -136,6 +140,7 @@ def run(console: Console, request: Request) -> str:
     save(done.folder.path / "testbed", *panels(rows))
     save(done.folder.path / "reductions", reductions_panel(rows, many, draws))
     console.print(rows_table(rows))
+    console.print(f"ports of {rate_words(TESTBED.port_bps * testbed.scale)}", highlight=False)
     console.print(reductions_table(rows, many, draws))
     found = list(claims(rows))
     console.print(statements.table_of(found))
