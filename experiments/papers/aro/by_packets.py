@@ -11,9 +11,10 @@ from functools import partial
 
 from rich.console import Console
 
+from experiments.emulate.defaults import rate_words
 from experiments.papers.aro.effectiveness import OTHER_READINGS
 from experiments.papers.aro.schemes import ALPHA, EXACT, TIME_LIMIT_S, compared
-from experiments.papers.aro.setting import SJST, AroSetting
+from experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting
 from experiments.papers.common.figure import Request
 from experiments.papers.common.planned_measured import Planned, run_plans
 from experiments.run.scenario import DEFAULT_GRADIENT_BYTES
@@ -73,4 +74,5 @@ def run(console: Console, request: Request) -> str:
     names = [*SETTINGS][:1] if request.quick else [*SETTINGS]
     gradient_bytes = QUICK_GRADIENT_BYTES if request.quick else DEFAULT_GRADIENT_BYTES
     networks = {name: planned(SETTINGS[name], gradient_bytes) for name in names}
+    console.print(f"links of {rate_words(CAPACITY_BPS)}, gradients of {gradient_bytes / 1e3:g} kB", highlight=False)
     return run_plans("aro-fig7", networks, console, request)[1]

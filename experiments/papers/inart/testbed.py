@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from experiments.emulate.defaults import rate_words
 from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
 from experiments.papers.common.emulated_runs import kind_of, name_in_world
@@ -88,6 +89,7 @@ def run(name: str, console: Console, request: Request) -> str:
     console.print(table_of(title, "workers", [*counts, "6, the paper"], beside))
     results = list(measured.results.values())
     console.print(conclusion(results), highlight=False)
+    console.print(f"links of {rate_words(LINK_BPS)} with 1/1000 of the paper's rates and sizes", highlight=False)
     console.print(statements.table_of(said(view, counts, values)))
     save(request.results / f"inart-{name}-{kind}", panel(view, counts, values))
     return verdict(results)
