@@ -37,6 +37,10 @@ class Figure:
     scales: bool = False
 
     def check(self, request: Request) -> None:
-        """Raise `InputError` for a scale that the figure has no use for."""
-        if request.scale is not None and not self.scales:
+        """Raise `InputError` for a scale that is none, or that the figure has no use for."""
+        if request.scale is None:
+            return
+        if not self.scales:
             raise InputError(f"--scale {request.scale:g}: the figure '{self.summary}' has only one; leave it away")
+        if not request.scale > 0:
+            raise InputError(f"--scale {request.scale:g}: it must be greater than 0, such as 1/100")

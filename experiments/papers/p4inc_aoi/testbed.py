@@ -33,11 +33,14 @@ from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
 from planner.methods.p4inc_aoi.problem.check_schedule import check
 from planner.methods.p4inc_aoi.problem.schedule import Figures, Schedule, figures
 from planner.methods.p4inc_aoi.problem.system import Scheduling
+from topo.fabric.fabric import QUEUE_PACKETS
 from traffic.measure.verdict import VALID, Verdict
 from traffic.runs.closed_loop import Progress
 
 SCALE = 1 / 5000
-"""The scale of rates and sizes unless a request has one of its own: a port's 40 Gbit/s are 8 Mbit/s."""
+"""The scale of rates and sizes unless a request has one of its own: a port's 40 Gbit/s are 8 Mbit/s.
+
+At larger scales queues are longer in proportion, so that what is sent again after the dark waits in them as long."""
 ITERATIONS = 5
 JOBS, QUICK_JOBS = 12, 6
 SEED = 2
@@ -78,14 +81,17 @@ class Testbed:
         smaller, schedule = scaled(self.scheduling, self.plan(scenario), self.scale)
         course = Course.of(smaller, schedule)
         setting = {"scale": self.scale, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
-        return EmulatedRun(scenario, course.problem, course.plan, setting, emulate=partial(self.run, course))
+        queue = round(QUEUE_PACKETS * max(1.0, self.scale / SCALE))
+        return EmulatedRun(
+            scenario, course.problem, course.plan, setting, queue_packets=queue, emulate=partial(self.run, course)
+        )
 
     def run(self, course: Course, asked: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
         """Carry out the schedule of one run, and keep what was measured in `ran`."""
         own = folder.path / asked.name
         own.mkdir()
         save_plan(course.plan, own / "plan.json")
-        self.ran[asked.name] = run_course(course, world, own, progress)
+        self.ran[asked.name] = run_course(course, world, own, progress, asked.queue_packets)
         return self.ran[asked.name].outcome
 
     def row(self, scenario: str) -> ScenarioRow:
@@ -128,7 +134,7 @@ def planned_totals(draws: int, count: int) -> dict[str, Totals]:
 def run(console: Console, request: Request) -> str:
     """Run all scenarios, and print Figures 6 and 7, the reductions beside the paper's, and whether the claims hold."""
     count, draws = (QUICK_JOBS, QUICK_DRAWS) if request.quick else (JOBS, DRAWS)
-    testbed = Testbed.of(count, SEED, request.scale or SCALE)
+    testbed = Testbed.of(count, SEED, SCALE if request.scale is None else request.scale)
     scenarios = QUICK_SCENARIOS if request.quick else tuple(POLICIES)
     done = run_emulated("p4inc-aoi-testbed", [testbed.emulated_run(name) for name in scenarios], request, console)
     rows = [testbed.row(name) for name in scenarios]

@@ -24,6 +24,7 @@ from experiments.papers.inart.setting import LBMM, MODELS
 from experiments.papers.p4inc_aoi import testbed as aoi_testbed
 from experiments.papers.p4inc_aoi.testbed_setting import TESTBED
 from topo.errors import InputError
+from topo.fabric.fabric import QUEUE_PACKETS
 from traffic.wire.frames import FRAGMENT
 
 pytestmark = pytest.mark.compiler
@@ -78,7 +79,9 @@ def test_the_table_says_which_links_the_packets_had() -> None:
 
 
 def test_p4inc_aois_testbed_at_any_scale() -> None:
-    small, large = (aoi_testbed.Testbed.of(3, 0, scale).emulated_run("INC-TW").problem for scale in (1 / 5000, 1.0))
+    runs = [aoi_testbed.Testbed.of(3, 0, scale).emulated_run("INC-TW") for scale in (1 / 5000, 1.0)]
+    small, large = (run.problem for run in runs)
+    assert [run.queue_packets for run in runs] == [QUEUE_PACKETS, 5000 * QUEUE_PACKETS]
     fastest = {max(problem.fabric.capacities_bps.values()) for problem in (small, large)}
     assert fastest == {TESTBED.units[0].switch_bps / 5000, TESTBED.units[0].switch_bps}
     sizes = zip(small.jobs, large.jobs, strict=True)
@@ -98,4 +101,7 @@ def test_a_figure_without_scales_refuses_one(tmp_path: Path) -> None:
     figure.check(Request(tmp_path))
     with pytest.raises(InputError, match=r"--scale 0\.5: the figure 'training throughput by model"):
         figure.check(Request(tmp_path, scale=0.5))
-    find_figure("inart", "fig13-emulated").check(Request(tmp_path, scale=0.5))
+    scaled = find_figure("inart", "fig13-emulated")
+    scaled.check(Request(tmp_path, scale=0.5))
+    with pytest.raises(InputError, match="--scale 0: it must be greater than 0"):
+        scaled.check(Request(tmp_path, scale=0.0))
