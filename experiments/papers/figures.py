@@ -68,6 +68,7 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig12": Figure("what alpha of APP saves and loses", module("aro.efficiency", "fig12"), simulated=True),
         "fig13": Figure("what N of QSR saves and loses", module("aro.efficiency", "fig13"), simulated=True),
         "emulated": Figure("ARO, baselines, two trees: planned, measured", module("aro.emulated")),
+        "fig7-emulated": Figure("one task on the default network, by real packets", module("aro.by_packets")),
     },
     "atro": {
         "fig3": Figure("rates of ATRO, ARO, PARING and SPAR", module("atro.topologies", "fig3"), simulated=True),
@@ -108,7 +109,9 @@ FIGURES: dict[str, dict[str, Figure]] = {
             for name, summary in INART_TESTBED.items()
         },
         **{
-            f"{name}-emulated": Figure(f"{summary}, by real packets", module("inart.emulated", "run", name))
+            f"{name}-emulated": Figure(
+                f"{summary}, by real packets", module("inart.emulated", "run", name), scales=True
+            )
             for name, summary in INART_FIGURES.items()
         },
         "replan": Figure(
@@ -133,7 +136,9 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig12": Figure("over the length of a slot", module("p4inc_aoi.simulation", "run", "fig12"), simulated=True),
         "readings": Figure("what FCFS, TW and arrivals may mean", module("p4inc_aoi.readings"), simulated=True),
         "fig7-emulated": Figure(
-            "four racks and their circuits: connections (Figure 6) and JCT (Figure 7)", module("p4inc_aoi.testbed")
+            "four racks and their circuits: connections (Figure 6) and JCT (Figure 7)",
+            module("p4inc_aoi.testbed"),
+            scales=True,
         ),
         "locality": Figure(
             "traffic between units: jobs inside one, jobs over two, no INC", module("p4inc_aoi.locality")
@@ -162,6 +167,7 @@ def run_simulated(paper: str, console: Console, request: Request) -> str:
     verdicts = []
     for name, figure in figures_of(paper).items():
         if figure.simulated:
+            figure.check(request)
             console.rule(f"{paper} {name}: {figure.summary}")
             verdicts.append(figure.run(console, request))
     if not verdicts:

@@ -215,8 +215,13 @@ class Conductor:
             yield self.index[number], rate_bps / self.course.trees[number] / (8 * FRAGMENT.wire_bytes)
 
 
-def run_course(course: Course, world: World, folder: Path, progress: Progress) -> CourseOutcome:
-    """Run a course on a network of its own in a world with circuit switches. Raises `InakitError`."""
+def run_course(
+    course: Course, world: World, folder: Path, progress: Progress, queue_packets: int | None = None
+) -> CourseOutcome:
+    """Run a course on a network of its own in a world with circuit switches. Raises `InakitError`.
+
+    `queue_packets` is the length of the queue before every link; None is the world's own.
+    """
     fabric = course.problem.fabric
     panel = first_circuits(interconnect_of(course.scheduling.center, fabric), course.schedule)
     tables = CircuitEntries(fabric, panel, entries(course.problem, course.plan))
@@ -234,6 +239,7 @@ def run_course(course: Course, world: World, folder: Path, progress: Progress) -
         options=course.options,
         folder=folder,
         interconnect=panel,
+        queue_packets=queue_packets,
         led_by=led,
         excuses=EXCUSES,
         given=tables.first(panel.circuits, course.label_rates(course.schedule.slots[0])),

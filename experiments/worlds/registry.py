@@ -28,6 +28,11 @@ def timed_world(name: str) -> World:
     return find_world(name)
 
 
+def is_virtual(name: str) -> bool:
+    """Whether it is virtual time that the name stands for on this machine."""
+    return (worlds_here()[0] if name == AUTO else name) == VirtualWorld.name
+
+
 def find_world(name: str) -> World:
     """The world of that name, checked to run here; `auto` stands for the first that `worlds_here` names.
 

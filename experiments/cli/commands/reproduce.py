@@ -8,10 +8,15 @@ import typer
 from rich.console import Console
 
 from experiments.cli.options import RESULTS, Results, Switch, exit_code
+from experiments.run.scenario import parse_scale
 
 Paper = Annotated[str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it")]
 FigureName = Annotated[str | None, typer.Argument(help="one of the paper's; listed without it")]
 Simulated = Annotated[bool, typer.Option("--simulated", help="all of the paper's that need no network")]
+FigureScale = Annotated[
+    str | None,
+    typer.Option("--scale", help="of rates and sizes, 1 for the paper's own, where a figure by packets has a choice"),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")]
 
 
@@ -21,6 +26,7 @@ def reproduce(
     simulated: Simulated = False,
     quick: Quick = False,
     switch: Switch = "auto",
+    scale: FigureScale = None,
     results: Results = RESULTS,
 ) -> None:
     """Run a figure or a claim of a paper: table, CSV and plot."""
@@ -28,12 +34,14 @@ def reproduce(
     from experiments.papers.figures import figures, find_figure, run_simulated  # noqa: PLC0415
     from experiments.run.record import check_results  # noqa: PLC0415
 
-    if paper is not None and (figure is not None or simulated):
-        check_results(results)
-    if paper is not None and figure is None and simulated:
-        raise typer.Exit(exit_code(run_simulated(paper, Console(), Request(results, quick, switch))))
-    if paper is None or figure is None:
+    if paper is None or (figure is None and not simulated):
         for names, found in figures(paper):
             print(f"{names:28} {found.summary}")
         return
-    raise typer.Exit(exit_code(find_figure(paper, figure).run(Console(), Request(results, quick, switch))))
+    check_results(results)
+    request = Request(results, quick, switch, None if scale is None else parse_scale(scale))
+    if figure is None:
+        raise typer.Exit(exit_code(run_simulated(paper, Console(), request)))
+    found = find_figure(paper, figure)
+    found.check(request)
+    raise typer.Exit(exit_code(found.run(Console(), request)))

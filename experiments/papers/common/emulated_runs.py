@@ -21,7 +21,7 @@ from experiments.run.report import VERDICT_STYLES, shortened
 from experiments.run.run import Run, always, run_plan
 from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.registry import timed_world
+from experiments.worlds.registry import is_virtual, timed_world
 from experiments.worlds.world import World
 from planner.core.evaluate import evaluate
 from planner.core.files import save_plan
@@ -66,6 +66,16 @@ class EmulatedRuns:
         for reason in shortened(self.reasons):
             console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
         console.print(f"everything of these runs: {self.folder.path}", highlight=False)
+
+
+def kind_of(switch: str) -> str:
+    """What files and titles call runs in the world of that name: "virtual" or "emulated"."""
+    return "virtual" if is_virtual(switch) else "emulated"
+
+
+def name_in_world(name: str, switch: str) -> str:
+    """The name of what a figure keeps of its runs in a world: those in virtual time have their own."""
+    return f"{name}-virtual" if is_virtual(switch) else name
 
 
 def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, console: Console) -> EmulatedRuns:

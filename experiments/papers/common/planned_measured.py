@@ -14,6 +14,7 @@ from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.panels import BARS, Panel
+from experiments.papers.common.value_tables import number
 from experiments.run.outcome import Outcome
 from experiments.run.report import VERDICT_STYLES
 from experiments.run.tables import NamedTable
@@ -87,9 +88,15 @@ def run_plans(
 def panel(rows: Sequence[RateRow]) -> Panel:
     """Bars of the measured rates on one network, with the planned ones."""
     places = list(dict.fromkeys(row.network for row in rows))
-    series = {row.planner: [exact(row.measured_bps / 1e3)] for row in rows}
-    planned = {row.planner: [row.planned_bps / 1e3] for row in rows}
-    return Panel(BARS, places, series, "", "sending rate (kbit/s)", planned=planned)
+    unit, bps = unit_of(rows)
+    series = {row.planner: [exact(row.measured_bps / bps)] for row in rows}
+    planned = {row.planner: [row.planned_bps / bps] for row in rows}
+    return Panel(BARS, places, series, "", f"sending rate ({unit})", planned=planned)
+
+
+def unit_of(rows: Sequence[RateRow]) -> tuple[str, float]:
+    """The unit in which the rates are shown, and how many bit/s it is."""
+    return ("Gbit/s", 1e9) if max(row.planned_bps for row in rows) >= 1e9 else ("kbit/s", 1e3)
 
 
 def row_of(network: str, run: EmulatedRun, outcome: Outcome) -> RateRow:
@@ -100,8 +107,9 @@ def row_of(network: str, run: EmulatedRun, outcome: Outcome) -> RateRow:
 
 
 def table_of(rows: Sequence[RateRow]) -> NamedTable:
-    """A row for each plan on each network, rates in kbit/s."""
-    table = Table(title="sending rate (kbit/s)", box=SIMPLE_HEAD)
+    """A row for each plan on each network, rates in the unit that fits the fastest."""
+    unit, bps = unit_of(rows)
+    table = Table(title=f"sending rate ({unit})", box=SIMPLE_HEAD)
     for heading in ("network", "planner"):
         table.add_column(heading, no_wrap=True)
     for heading in ("planned", "measured", "ratio"):
@@ -110,7 +118,7 @@ def table_of(rows: Sequence[RateRow]) -> NamedTable:
     table.add_column("verdict")
     for row in rows:
         style = VERDICT_STYLES.get(row.verdict, "bold yellow")
-        figures = f"{row.planned_bps / 1e3:.0f}", f"{row.measured_bps / 1e3:.0f}", f"{row.ratio:.3f}"
+        figures = number(row.planned_bps / bps), number(row.measured_bps / bps), f"{row.ratio:.3f}"
         exact = "exact" if row.exact else "[red]wrong[/]"
         table.add_row(row.network, row.planner, *figures, exact, f"[{style}]{row.verdict}[/]")
     return NamedTable(table, names=2)

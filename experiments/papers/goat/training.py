@@ -14,6 +14,7 @@ from rich.table import Table
 
 from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
+from experiments.papers.common.emulated_runs import name_in_world
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.method_styles import paper_name
@@ -21,7 +22,7 @@ from experiments.papers.common.panels import BARS, LINES, Panel, Printed, Values
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.value_tables import table_of
 from experiments.papers.goat.testbed import SCHEMES, compared
-from experiments.papers.goat.training_runs import Epoch, EpochRun, measured
+from experiments.papers.goat.training_runs import SCALE, Epoch, EpochRun, measured
 from traffic.measure.verdict import VALID
 
 SAMPLES = 128
@@ -157,9 +158,10 @@ def run(figure: str, console: Console, request: Request) -> str:
     }
     names = [f"{model.replace('net', '')}\n{workers}" for model, workers in places]
     console.print(table_of(f"GOAT, {figure}: {chart.title}, by model and workers", "", names, values))
+    console.print(f"rates and sizes are 1/{SCALE} of the paper's, times are the paper's", highlight=False)
     console.print(comparison(figure, {scheme: values[scheme][places.index(chart.place)] for scheme in SCHEMES}))
     console.print(statements.table_of(chart.said(places, values)))
-    save(request.results / f"goat-{figure}", *chart.panels(places, values))
+    save(request.results / name_in_world(f"goat-{figure}", request.switch), *chart.panels(places, values))
     return VALID
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from experiments.papers.common.emulated_runs import EmulatedRun, name_in_world, run_emulated
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import read
 from experiments.papers.goat.testbed import Paces, patient, plan_of
@@ -153,7 +153,7 @@ def measured(settings: Sequence[EpochRun], request: Request, console: Console) -
 
     A run that is not to be trusted is repeated once. Raises `RunError` if it still is not.
     """
-    file = request.results / "goat-testbed.jsonl"
+    file = request.results / f"{name_in_world('goat-testbed', request.switch)}.jsonl"
     for _ in range(ATTEMPTS):
         missing = [setting for setting in settings if setting not in kept(file)]
         if missing:

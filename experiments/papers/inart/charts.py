@@ -37,6 +37,10 @@ class Seen:
     time_s: float
     ingress_bytes: float
 
+    def times(self, factor: float) -> Seen:
+        """The same at rates and sizes that are `factor` times as large; times stay."""
+        return Seen(self.rate_bps * factor, self.time_s, self.ingress_bytes * factor)
+
 
 Quantity = Callable[[Seen, FigurePoint], float]
 Values = Callable[[str, FigurePoint], float]

@@ -35,7 +35,7 @@ FORESEEN = "planned_"
 """The prefix of a quantity's name in a result that stands for its planned value."""
 
 
-def gradient_bytes(frame_bytes: int) -> int:
+def gradient_bytes(frame_bytes: float) -> int:
     """The size of a gradient whose frames have so many bytes in all."""
     return round(frame_bytes / FRAGMENT.wire_bytes) * 4 * FRAGMENT.values
 

@@ -3,7 +3,8 @@
 Rates in Mbit/s stand for the paper's in Gbit/s and kB for MB, so that times are the paper's. A link has 6 units and a
 PS 4, as in Figure 1. The unit is chosen so that LBMM has the paper's rate of 15.4; with PSs that take in the 100 Gbit/s
 of their links it would have 33. The text gives values for VGG19 and six workers only, from which follow 0.4 s of
-computing in an iteration. All figures are views of the same runs, which are kept in `inart-testbed.jsonl`.
+computing in an iteration. All figures are views of the same runs, which are kept in `inart-testbed.jsonl`, or
+in `inart-testbed-virtual.jsonl`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from experiments.emulate.defaults import rate_words
 from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
+from experiments.papers.common.emulated_runs import kind_of, name_in_world
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.own_planners import own_planners
@@ -77,16 +80,18 @@ def run(name: str, console: Console, request: Request) -> str:
     counts = WORKERS[-1:] if request.quick else WORKERS
     wanted = {(scheme, n): trial(scheme, n) for scheme, n in product(compared(), counts)}
     measure = partial(emulate, switch=request.switch, results=request.results)
-    measured = sweep(wanted.values(), measure, request.results / "inart-testbed.jsonl", console)
+    kind, file = kind_of(request.switch), name_in_world("inart-testbed", request.switch) + ".jsonl"
+    measured = sweep(wanted.values(), measure, request.results / file, console)
     values = {scheme: [view.value(measured.result(wanted[scheme, n]), n) for n in counts] for scheme in compared()}
     printed = dict(zip(SCHEMES, view.paper, strict=True))
     beside: dict[str, list[float | None]] = {scheme: [*found, printed.get(scheme)] for scheme, found in values.items()}
-    title = f"InArt, Figure {name[3:]}, emulated, VGG19: {view.what}"
+    title = f"InArt, Figure {name[3:]}, {kind}, VGG19: {view.what}"
     console.print(table_of(title, "workers", [*counts, "6, the paper"], beside))
     results = list(measured.results.values())
     console.print(conclusion(results), highlight=False)
+    console.print(f"links of {rate_words(LINK_BPS)} with 1/1000 of the paper's rates and sizes", highlight=False)
     console.print(statements.table_of(said(view, counts, values)))
-    save(request.results / f"inart-{name}-emulated", panel(view, counts, values))
+    save(request.results / f"inart-{name}-{kind}", panel(view, counts, values))
     return verdict(results)
 
 

@@ -2,7 +2,8 @@
 
 Racks, models, jobs and policies are those of the simulated figures (`testbed_setting`, section VII-B), but ResNet50 and
 VGG16 alternate, and a job has few iterations. Each policy's schedule is carried out, slot by slot, on an emulated
-network, and the measured completion times are compared with the schedule's. Rates and sizes are scaled, time is not.
+network, and the measured completion times are compared with the schedule's. Rates and sizes are scaled, time is not;
+with `--scale 1` a port has the paper's 40 Gbit/s.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import partial
 
 from rich.console import Console
 
+from experiments.emulate.defaults import rate_words
 from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
 from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
@@ -31,11 +33,14 @@ from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
 from planner.methods.p4inc_aoi.problem.check_schedule import check
 from planner.methods.p4inc_aoi.problem.schedule import Figures, Schedule, figures
 from planner.methods.p4inc_aoi.problem.system import Scheduling
+from topo.fabric.fabric import QUEUE_PACKETS
 from traffic.measure.verdict import VALID, Verdict
 from traffic.runs.closed_loop import Progress
 
 SCALE = 1 / 5000
-"""The scale of rates and sizes, at which a port's 40 Gbit/s are 8 Mbit/s."""
+"""The scale of rates and sizes unless a request has one of its own: a port's 40 Gbit/s are 8 Mbit/s.
+
+At larger scales queues are longer in proportion, so that what is sent again after the dark waits in them as long."""
 ITERATIONS = 5
 JOBS, QUICK_JOBS = 12, 6
 SEED = 2
@@ -47,21 +52,22 @@ QUICK_SCENARIOS = ("noINC-FCFS", "INC-TW")
 
 @dataclass
 class Testbed:
-    """A draw of jobs on the testbed: by scenario, the figures of its schedule and what was measured."""
+    """A draw of jobs on the testbed: by scenario, the figures of its schedule and what was measured at the scale."""
 
     scheduling: Scheduling
     models: Mapping[int, str]
+    scale: float = SCALE
     planned: dict[str, Figures] = field(default_factory=dict)
     ran: dict[str, CourseOutcome] = field(default_factory=dict)
 
     @staticmethod
-    def of(count: int, seed: int) -> Testbed:
+    def of(count: int, seed: int, scale: float = SCALE) -> Testbed:
         """A testbed with so many jobs, which a seed draws; the models alternate."""
         names = [list(MODELS)[number % len(MODELS)] for number in range(count)]
         drawn = {name: testbed_jobs(model, count, seed) for name, model in MODELS.items()}
         jobs = tuple(replace(drawn[name][place], iterations=ITERATIONS) for place, name in enumerate(names))
         models = {job.number: name for job, name in zip(jobs, names, strict=True)}
-        return Testbed(Scheduling(TESTBED, jobs), models)
+        return Testbed(Scheduling(TESTBED, jobs), models, scale)
 
     def plan(self, scenario: str) -> Schedule:
         """The schedule of a scenario, checked, whose figures are kept in `planned`."""
@@ -72,17 +78,20 @@ class Testbed:
 
     def emulated_run(self, scenario: str) -> EmulatedRun:
         """The run that carries out a scenario's schedule at the scale."""
-        smaller, schedule = scaled(self.scheduling, self.plan(scenario), SCALE)
+        smaller, schedule = scaled(self.scheduling, self.plan(scenario), self.scale)
         course = Course.of(smaller, schedule)
-        setting = {"scale": SCALE, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
-        return EmulatedRun(scenario, course.problem, course.plan, setting, emulate=partial(self.run, course))
+        setting = {"scale": self.scale, "scheduling": asdict(smaller), "schedule": asdict(schedule)}
+        queue = round(QUEUE_PACKETS * max(1.0, self.scale / SCALE))
+        return EmulatedRun(
+            scenario, course.problem, course.plan, setting, queue_packets=queue, emulate=partial(self.run, course)
+        )
 
     def run(self, course: Course, asked: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
         """Carry out the schedule of one run, and keep what was measured in `ran`."""
         own = folder.path / asked.name
         own.mkdir()
         save_plan(course.plan, own / "plan.json")
-        self.ran[asked.name] = run_course(course, world, own, progress)
+        self.ran[asked.name] = run_course(course, world, own, progress, asked.queue_packets)
         return self.ran[asked.name].outcome
 
     def row(self, scenario: str) -> ScenarioRow:
@@ -125,7 +134,8 @@ def planned_totals(draws: int, count: int) -> dict[str, Totals]:
 def run(console: Console, request: Request) -> str:
     """Run all scenarios, and print Figures 6 and 7, the reductions beside the paper's, and whether the claims hold."""
     count, draws = (QUICK_JOBS, QUICK_DRAWS) if request.quick else (JOBS, DRAWS)
-    testbed, scenarios = Testbed.of(count, SEED), QUICK_SCENARIOS if request.quick else tuple(POLICIES)
+    testbed = Testbed.of(count, SEED, SCALE if request.scale is None else request.scale)
+    scenarios = QUICK_SCENARIOS if request.quick else tuple(POLICIES)
     done = run_emulated("p4inc-aoi-testbed", [testbed.emulated_run(name) for name in scenarios], request, console)
     rows = [testbed.row(name) for name in scenarios]
     cells = [row.cells() for row in rows]
@@ -136,6 +146,7 @@ def run(console: Console, request: Request) -> str:
     save(done.folder.path / "testbed", *panels(rows))
     save(done.folder.path / "reductions", reductions_panel(rows, many, draws))
     console.print(rows_table(rows))
+    console.print(f"ports of {rate_words(TESTBED.port_bps * testbed.scale)}", highlight=False)
     console.print(reductions_table(rows, many, draws))
     found = list(claims(rows))
     console.print(statements.table_of(found))

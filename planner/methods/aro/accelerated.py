@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import monotonic
 
 from planner.core.problem import Problem
@@ -20,6 +21,7 @@ from planner.methods.aro.several.several_tasks import searched
 from planner.methods.aro.single.one_task import best_choice
 from planner.methods.aro.single.recognise import leaf_spine
 from planner.methods.aro.task import tasks_of
+from planner.trees.unfolding import Path
 from topo.errors import SolverError
 from topo.fabric.fabric import Fabric
 
@@ -35,13 +37,14 @@ class BestRates:
     """The best rates of all tasks in bit/s, their worth, a bound of the worth, and by task the nodes that its flows
     pass.
 
-    The worth equals its bound where it is proven to be the best.
+    The worth equals its bound where it is proven to be the best. A single task that has a closed form has `paths`.
     """
 
     rates: Rates
     value: float
     bound: float
     used: tuple[set[str], ...]
+    paths: tuple[Path, ...] = ()
 
 
 def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: float = 1.0) -> BestRates:
@@ -102,8 +105,8 @@ def best(problem: Problem, excluded: Excluded, options: SolverOptions) -> BestRa
     closed = replace(closed, most_children=closed.workers)
     choice = best_choice(closed, options)
     assert choice is not None
-    used = {node for path in closed.paths(choice.solution) for node in path}
-    return BestRates((1 / choice.t,), 1 / choice.t, 1 / choice.bound, (used,))
+    paths = tuple(closed.paths(choice.solution))
+    return BestRates((1 / choice.t,), 1 / choice.t, 1 / choice.bound, ({*chain.from_iterable(paths)},), paths)
 
 
 def reduced_fabric(fabric: Fabric, names: Collection[str]) -> Fabric:

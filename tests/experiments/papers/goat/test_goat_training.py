@@ -69,7 +69,7 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
     settings = [EpochRun(*place, scheme) for place in places for scheme in SCHEMES]
     keep(tmp_path / "goat-testbed.jsonl", [(setting, Epoch(0.36, 44, 0, 0, VALID)) for setting in settings])
     console = Console(width=120, record=True, file=StringIO())
-    assert run(figure, console, Request(tmp_path, quick=True)) == VALID
+    assert run(figure, console, Request(tmp_path, quick=True, switch="fast")) == VALID
     goat = next(line for line in console.export_text().splitlines() if "goat" in line and "│" in line)
     ratio = float(goat.split("│")[-2])
     assert ratio == (1.0 if figure != "fig4" else pytest.approx(1.15, abs=0.05))

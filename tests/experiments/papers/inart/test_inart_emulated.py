@@ -54,9 +54,11 @@ class MadeUp:
         return {**named, **measured, "iteration_s": 1.0, "exact": 1, "verdict": self.verdict, "folder": "somewhere"}
 
 
-def shown(module: ModuleType, name: str, at: Path, *, quick: bool = False) -> tuple[str, str]:
+def shown(
+    module: ModuleType, name: str, at: Path, *, quick: bool = False, switch: str = "fast", scale: float | None = None
+) -> tuple[str, str]:
     console = Console(file=StringIO(), width=120)
-    verdict = module.run(name, console, Request(at, quick=quick))
+    verdict = module.run(name, console, Request(at, quick, switch, scale))
     return verdict, str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
@@ -74,6 +76,30 @@ def test_a_figure_is_a_view_of_runs_that_are_kept(
     before = len(network.runs)
     shown(module, other, tmp_path)
     assert len(network.runs) == before
+
+
+@pytest.mark.parametrize(("module", "name"), [(inart_emulated, "fig8"), (inart_testbed, "fig2")])
+def test_runs_in_virtual_time_are_kept_apart(
+    module: ModuleType, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = []
+    for switch in ("fast", "virtual"):
+        network = MadeUp()
+        monkeypatch.setattr(module, "emulate", network)
+        shown(module, name, tmp_path, quick=True, switch=switch)
+        counts.append(len(network.runs))
+    assert counts[0] == counts[1] > 0
+    assert {path.stem for path in tmp_path.glob("*.csv")} == {f"inart-{name}-emulated", f"inart-{name}-virtual"}
+
+
+def test_runs_at_another_scale_are_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = MadeUp()
+    monkeypatch.setattr(inart_emulated, "emulate", network)
+    for scale in (None, 1 / 1000, 1.0):
+        _, said = shown(inart_emulated, "fig8", tmp_path, quick=True, switch="virtual", scale=scale)
+    assert [trial.get("scale") for trial in network.runs] == [None] * 4 + [1.0] * 4
+    line = next(line for line in said.splitlines() if "InArt  " in line)
+    assert [cell.strip() for cell in line.split("│")[1:-1]][3:5] == ["0.01", "0.0099"]
 
 
 def test_the_papers_value_stands_beside_the_measured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

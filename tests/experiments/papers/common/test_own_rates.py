@@ -1,0 +1,107 @@
+"""Figures by packets in virtual time: links have the rates of the papers, which no machine has to carry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tolerance import assert_within
+
+from experiments.papers.aro import by_packets
+from experiments.papers.aro.schemes import LEVELS, SCHEMES, Ask
+from experiments.papers.aro.setting import CAPACITY_BPS, SJST
+from experiments.papers.common.emulated_runs import run_emulated
+from experiments.papers.common.figure import Request
+from experiments.papers.common.planned_measured import run_plans
+from experiments.papers.figures import find_figure
+from experiments.papers.goat.training_runs import EpochRun, epoch
+from experiments.papers.inart import emulated as inart_emulated
+from experiments.papers.inart.charts import FigurePoint
+from experiments.papers.inart.setting import LBMM, MODELS
+from experiments.papers.p4inc_aoi import testbed as aoi_testbed
+from experiments.papers.p4inc_aoi.testbed_setting import TESTBED
+from topo.errors import InputError
+from topo.fabric.fabric import QUEUE_PACKETS
+from traffic.wire.frames import FRAGMENT
+
+pytestmark = pytest.mark.compiler
+
+
+def virtual(at: Path) -> Request:
+    """A quick request in virtual time."""
+    return Request(at, quick=True, switch="virtual")
+
+
+def test_aros_network_has_links_of_100_gbit(tmp_path: Path) -> None:
+    setting = replace(SJST, leaves=4, workers=30)
+    problem, plans = by_packets.planned(setting, 100 * 4 * FRAGMENT.values)
+    chosen = {name: plans[name] for name in ("ARO", "AggTree")}
+    console = Console(file=StringIO(), width=120)
+    rows, verdict = run_plans("aro", {"small": (problem, chosen)}, console, virtual(tmp_path))
+    assert verdict == "VALID"
+    for row in rows:
+        assert_within(row.measured_bps, plans[row.planner].shards[0].rate_bps, 0.01, row.planner, "bit/s")
+        assert 1e9 < row.measured_bps < CAPACITY_BPS
+    assert "sending rate (Gbit/s)" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("scheme", ["ARO", "ARO-ACC"])
+def test_a_schemes_plan_has_the_rate_of_the_simulated_figure(scheme: str) -> None:
+    (rate,) = SCHEMES[scheme](SJST.problem(0), Ask()).rates_bps[1]
+    (shard,) = by_packets.planned(SJST, 256)[1][scheme].shards
+    assert 0 <= shard.rate_bps - rate < CAPACITY_BPS / LEVELS
+
+
+@pytest.mark.parametrize(("scale", "times"), [(None, 1), (1 / 100, 10), (1, 1000)])
+def test_inarts_network_at_any_scale(
+    scale: float | None, times: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four PSs take in 20 Mbit/s each at a thousandth, 20 Gbit/s at 1; ten workers who share them send 8 each."""
+    monkeypatch.setitem(MODELS, "tiny", 200_000 / times)
+    monkeypatch.setattr(inart_emulated, "LEAST_BYTES", 1.0)
+    asked = inart_emulated.asked_scale(Request(tmp_path, scale=scale))
+    point = FigurePoint("homogeneous", 10, "tiny")
+    found = inart_emulated.emulate(inart_emulated.trial(LBMM, point, asked), "virtual", tmp_path)
+    assert found["verdict"] == "VALID"
+    assert found["exact"] == 1
+    assert_within(float(found["sending_rate_bps"]), 0.97 * times * 8e6, 0.02, "sending rate", "bit/s")
+
+
+def test_the_table_says_which_links_the_packets_had() -> None:
+    assert inart_emulated.packets_in_words(1 / 1000).startswith("links of 20 Mbit/s")
+    said = inart_emulated.packets_in_words(1)
+    assert "links of 20 Gbit/s (heterogeneous: 10 Gbit/s to 30 Gbit/s)" in said
+    assert "VGG19 548," in said
+    assert said.endswith("divided by 1000")
+
+
+def test_p4inc_aois_testbed_at_any_scale() -> None:
+    runs = [aoi_testbed.Testbed.of(3, 0, scale).emulated_run("INC-TW") for scale in (1 / 5000, 1.0)]
+    small, large = (run.problem for run in runs)
+    assert [run.queue_packets for run in runs] == [QUEUE_PACKETS, 5000 * QUEUE_PACKETS]
+    fastest = {max(problem.fabric.capacities_bps.values()) for problem in (small, large)}
+    assert fastest == {TESTBED.units[0].switch_bps / 5000, TESTBED.units[0].switch_bps}
+    sizes = zip(small.jobs, large.jobs, strict=True)
+    assert all(own.gradient_bytes / job.gradient_bytes == pytest.approx(1 / 5000, rel=0.01) for own, job in sizes)
+
+
+def test_goats_epoch_takes_the_papers_time(tmp_path: Path) -> None:
+    run = EpochRun("densenet121", 4, "goat").emulated_run()
+    (outcome,) = run_emulated("goat", [run], virtual(tmp_path), Console(quiet=True)).outcomes
+    found = epoch(run, outcome)
+    assert found.trusted("goat")
+    assert found.ps_ingress_mb == pytest.approx(30.5, rel=0.05)
+
+
+def test_a_figure_without_scales_refuses_one(tmp_path: Path) -> None:
+    figure = find_figure("goat", "fig4")
+    figure.check(Request(tmp_path))
+    with pytest.raises(InputError, match=r"--scale 0\.5: the figure 'training throughput by model"):
+        figure.check(Request(tmp_path, scale=0.5))
+    scaled = find_figure("inart", "fig13-emulated")
+    scaled.check(Request(tmp_path, scale=0.5))
+    with pytest.raises(InputError, match="--scale 0: it must be greater than 0"):
+        scaled.check(Request(tmp_path, scale=0.0))
