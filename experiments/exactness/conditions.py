@@ -60,7 +60,7 @@ CONDITIONS = {
     "30 % loss": Condition(LinkFaults(drop=0.3)),
     "duplicates": Condition(LinkFaults(duplicate=0.1)),
     "reordering": Condition(LinkFaults(reorder=0.1)),
-    "switches wiped": Condition(events=switches_wiped),
+    "switches wiped": Condition(LinkFaults(drop=0.01), switches_wiped),
     "worker paused": Condition(events=worker_paused),
     "PS restarted": Condition(LinkFaults(drop=0.01), server_restarted),
     "all at once": Condition(LinkFaults(drop=0.05, duplicate=0.05, reorder=0.05), server_restarted),

@@ -49,7 +49,7 @@ def in_own_time(options: ReliableOptions, problem: Problem, plan: Plan, *, piece
         worker=patient,
         server=replace(server, copies_at_once=None, ask_again_s=server.ask_again_s / quicker + round_trip_s),
         bounds=Bounds(in_flight_s, piecewise),
-        tick_s=min(options.tick_s, max(options.least_tick_s, step_s(problem, plan, in_flight_s))),
+        tick_s=min(options.tick_s, step_s(problem, plan, in_flight_s)),
     )
 
 

@@ -45,12 +45,11 @@ Progress = Callable[[float], None]
 class ReliableOptions:
     """`tick_s`: how often everybody acts, in seconds. `stall_s`: a run without a result for so long has failed.
 
-    `bounds`: what the world lets streams do. `least_tick_s`: where time is virtual, nobody acts more often than that.
+    `bounds`: what the world lets streams do.
     """
 
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     tick_s: float = 0.004
-    least_tick_s: float = 0.0
     stall_s: float = 10.0
     server: ServerOptions = field(default_factory=ServerOptions)
     bounds: Bounds = field(default_factory=Bounds)
