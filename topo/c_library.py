@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from topo.errors import MachineError, RunError, writing
@@ -22,29 +23,51 @@ from topo.errors import MachineError, RunError, writing
 class Compiler:
     """How to make one kind of output. Of `programs`, the first one that is installed is used.
 
-    `headers`: a folder of headers that the text may include.
+    `headers`: a folder of headers that the text may include. `native`: the output runs in this process, so that the
+    environment variables `CC` and `CFLAGS` choose the compiler and more options, as they do for `make`.
     """
 
     suffix: str
     programs: tuple[str, ...]
     options: tuple[str, ...]
     headers: Path | None = None
+    native: bool = False
+
+    def as_environment_says(self) -> Compiler:
+        """The compiler with what `CC` and `CFLAGS` say; the kit's own options come first, so that theirs prevail."""
+        if not self.native:
+            return self
+        program, options = os.environ.get("CC"), shlex.split(os.environ.get("CFLAGS", ""))
+        programs = (program,) if program else self.programs
+        return replace(self, programs=programs, options=(*self.options, *options))
 
     @property
     def include_options(self) -> list[str]:
-        """The options for the folders of headers. <asm/types.h> of Debian is where clang does not look for eBPF."""
-        found = sorted(Path("/usr/include").glob("*-linux-gnu/asm"))
+        """The options for the folders of headers. <asm/types.h> of Debian is where clang does not look for eBPF.
+
+        For its own processor a compiler knows the system's folders; a cross compiler must not see those of this one.
+        """
+        found = [] if self.native else sorted(Path("/usr/include").glob("*-linux-gnu/asm"))
         folders = [directory.parent for directory in found] + ([self.headers] if self.headers else [])
         return [part for folder in folders for part in ("-I", str(folder))]
 
 
-LIBRARY = Compiler(".so", ("cc", "gcc", "clang"), ("-O2", "-g0", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"))
+LIBRARY = Compiler(
+    ".so",
+    ("cc", "gcc", "clang"),
+    ("-O2", "-g0", "-w", "-shared", "-fPIC", "-fno-strict-aliasing"),
+    native=True,
+)
 
 
 def build(source: str, compiler: Compiler) -> Path:
-    """The file that `compiler` makes of `source`; an earlier one from the cache, if there is one."""
+    """The file that `compiler` makes of `source`; an earlier one from the cache, if there is one.
+
+    Raises `MachineError` where no compiler is installed, `RunError` for C that does not compile.
+    """
     if sys.byteorder != "little":
         raise MachineError("compiled P4 needs a little-endian machine: run on BMv2 (SWITCH=bmv2)")
+    compiler = compiler.as_environment_says()
     wanted = cache_directory() / f"{fingerprint(source, compiler)}{compiler.suffix}"
     if not wanted.exists():
         compile_to(wanted, source, compiler)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typer
 
 from experiments.cli.commands import (
+    agree,
     bench,
     calibrate,
     capture,
@@ -39,6 +40,7 @@ COMMANDS = (
     planners.planners,
     bench.bench,
     exactness.exactness,
+    agree.agree,
     reproduce.reproduce,
     dump.dump,
     calibrate.calibrate,

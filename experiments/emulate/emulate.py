@@ -20,6 +20,8 @@ from experiments.emulate.defaults import (
 )
 from experiments.faults.fault_plan import FaultPlan, check_mode
 from experiments.inspect.capture import Place, warn_of_losses
+from experiments.run.observe.picture import draw_series
+from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.pace import Pace, TooSlowError, planned_progress
 from experiments.run.planning import make_plan, print_headroom, write_plan
@@ -60,6 +62,7 @@ class Emulation:
     - `patch_panel`: all optical links go through one circuit switch
     - `free`: what the user has left open, so that it is made to fit this machine
     - `keep_going`: a run goes on even when it is clearly too slow
+    - `sampling`: whether links and fragments are observed, and how finely
     """
 
     problem: Problem
@@ -76,6 +79,7 @@ class Emulation:
     patch_panel: bool = False
     free: Free = NOTHING_FREE
     keep_going: bool = False
+    sampling: Sampling = AUTO
 
     @property
     def interconnect(self) -> Interconnect | None:
@@ -120,12 +124,14 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     with folder.completing(record):
         for name, planned in runs.items():
             try:
-                outcome = measure(emulation, name, planned, world, console)
+                observation = emulation.sampling.of(world, emulation.problem, planned.plan)
+                outcome = measure(emulation, name, replace(planned, observation=observation), world, console)
             except TooSlowError as slow:
                 record.planners[name] |= ended_early(slow, emulation)
             else:
                 record.planners[name] |= outcome.as_json()
                 outcome.write(folder, name)
+                draw(name, outcome, folder, emulation.problem.fabric.name)
                 warn_of_losses(console, name, outcome.captured)
             folder.write_record(record)
         record.finish(*overall(record.planners))
@@ -195,6 +201,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
         find_method(name)
     world = find_world(emulation.switch)
     check_features(world, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
+    check_observation(world, asked=emulation.sampling.asked)
     if emulation.faults is not None:
         check_mode(emulation.mode)
     if emulation.replan and (emulation.faults is None or not emulation.faults.background):
@@ -276,6 +283,13 @@ def measure(
         stage=lambda part: bar(console, f"{name}: {part}"),
         paced=lambda progress: emulation.pace(run.plan, progress) if world.real_time else None,
     )
+
+
+def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
+    """Draw the series of a run that was observed."""
+    if outcome.observed is not None:
+        started_s = [iteration.started_s for iteration in outcome.measured.iterations]
+        draw_series(f"{name} on {fabric}", outcome.observed, folder.path / name / "series.png", started_s)
 
 
 def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:

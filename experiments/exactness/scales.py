@@ -20,8 +20,8 @@ class Scale:
 
     `rate_bps`: the sending rate of each worker. `slots`: those of each switch, few enough for fragments to collide.
     `fragments`: those of a gradient. `timeouts`: a worker's shortest timeout and its first one, in seconds. Short ones
-    suit short round trips; with them a run in which most packets are lost ends sooner. `tick_s`: how often endpoints act, in
-    seconds; None for what fits the world. Sums do not need the fine steps that times in virtual time do.
+    suit short round trips; with them a run in which most packets are lost ends sooner. `tick_s`: how often endpoints
+    act, in seconds; None for what fits the world. Sums do not need steps as fine as times in virtual time do.
     """
 
     rate_bps: float

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from experiments.inspect.capture import Counts
+from experiments.run.observe.observed import Observed
 from experiments.run.pace import Pace
 from experiments.run.record import RunFolder
 from experiments.worlds.world import LiveNetwork
@@ -32,7 +33,7 @@ class Outcome:
 
     `reasons`: why the run is not VALID, in words. `captured`: the packet counts of every pcap file. `setup_s`: how long
     the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
-    figures, for every job and in total.
+    figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
     """
 
     measured: Measured
@@ -42,6 +43,7 @@ class Outcome:
     setup_s: float = 0.0
     faults: Mapping[str, Any] | None = None
     pairs: tuple[Pair, ...] = ()
+    observed: Observed | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -66,15 +68,25 @@ class Outcome:
             "turned_away": [asdict(away) for away in turned_away(self.monitor)],
             "ignored_by_endpoints": self.measured.strangers,
             "captures": {name: asdict(counts) for name, counts in self.captured.items()},
-        } | ({} if self.faults is None else {"faults": self.faults})
+        } | self.extras()
+
+    def extras(self) -> dict[str, Any]:
+        """What the entry of this planner has only for runs with faults, or that were observed."""
+        faults = {} if self.faults is None else {"faults": self.faults}
+        return faults | ({} if self.observed is None else self.observed.as_json())
 
     def write(self, folder: RunFolder, planner: str) -> None:
-        """Write CSV files: planned and measured by job, iterations by host, links by second, events by switch."""
+        """Write CSV files: planned and measured by job, iterations by host, links by second, events by switch.
+
+        Of a run that was observed, also links over time and the times of fragments.
+        """
         write_table(folder, f"{planner}/jobs.csv", [pair.row() for pair in self.pairs])
         write_table(folder, f"{planner}/iterations.csv", list(self.measured.rows()))
         write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links)))
         switches = [{"switch": name} | figures for name, figures in switch_figures(self.monitor)]
         write_table(folder, f"{planner}/switches.csv", switches)
+        if self.observed is not None:
+            self.observed.write(folder, planner)
 
 
 def watch(

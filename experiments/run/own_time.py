@@ -10,6 +10,7 @@ from planner.core.evaluate import evaluate
 from planner.core.fragment_ranges import fragment_ranges
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from topo.fabric.fabric import QUEUE_PACKETS
 from traffic.endpoints.streams import Bounds, in_flight
 from traffic.runs.closed_loop import ReliableOptions
 from traffic.runs.replay import ReplayOptions
@@ -23,8 +24,8 @@ STEPS = 500
 """An iteration takes at least so many steps of the endpoints, so that a step is 0.2 % of its time."""
 STEPS_PER_WINDOW = 16
 """Results that wait for the next step do not close a window that lasts for so many."""
-MOST_PACKETS = 64
-"""The most packets that a stream sends in one step."""
+BURST_PACKETS = QUEUE_PACKETS // 8
+"""The most packets that one step may bring to a link: its queue holds many times more."""
 
 
 def in_own_time(options: ReliableOptions, problem: Problem, plan: Plan, *, piecewise: bool) -> ReliableOptions:
@@ -49,7 +50,7 @@ def in_own_time(options: ReliableOptions, problem: Problem, plan: Plan, *, piece
         worker=patient,
         server=replace(server, copies_at_once=None, ask_again_s=server.ask_again_s / quicker + round_trip_s),
         bounds=Bounds(in_flight_s, piecewise),
-        tick_s=min(options.tick_s, step_s(problem, plan, in_flight_s)),
+        tick_s=options.tick_s or step_s(problem, plan, in_flight_s),
     )
 
 
@@ -80,8 +81,10 @@ def step_s(problem: Problem, plan: Plan, in_flight_s: float) -> float:
     times_s: dict[int, float] = {}
     for flow in found:
         times_s[flow.job] = max(times_s.get(flow.job, 0.0), flow.fragments / flow.rate_fps)
-    windows_s = (min(flow.window / STEPS_PER_WINDOW, MOST_PACKETS) / flow.rate_fps for flow in found)
-    return min([*windows_s, *(time_s / STEPS for time_s in times_s.values())], default=1.0)
+    windows_s = (flow.window / STEPS_PER_WINDOW / flow.rate_fps for flow in found)
+    fastest_bps = max(problem.fabric.capacities_bps.values())
+    burst_s = BURST_PACKETS * 8 * problem.fragment.wire_bytes / fastest_bps
+    return min([burst_s, *windows_s, *(time_s / STEPS for time_s in times_s.values())])
 
 
 STEPS_PER_REPLAY = 1000

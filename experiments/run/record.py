@@ -8,6 +8,8 @@ some room for that.
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 import json
 import os
 import platform
@@ -21,7 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
@@ -36,6 +38,10 @@ UNFINISHED = (Verdict.FAILED, Verdict.INTERRUPTED)
 RESERVE = ".reserve"
 RESERVE_BYTES = 64 << 10
 """How many bytes are reserved on the disk for what is measured, besides twice the size of the record before the run."""
+GZIP_LEVEL = 3
+"""Half the time of level 6, for files that are a sixth larger."""
+OF_THE_OCCASION = ("command", "versions", "machine", "started", "finished")
+"""The parts of `run.json` that say when, where and how a run was started; so does `setup_s` of each planner."""
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
 
 
@@ -111,6 +117,16 @@ class RunRecord:
         self.finished = datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def repeatable(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The contents of a `run.json` without what differs from occasion to occasion.
+
+    What is left of a run in virtual time is the same again, on every machine that makes the same plans.
+    """
+    kept = {key: part for key, part in record.items() if key not in OF_THE_OCCASION}
+    planners = {name: {k: v for k, v in entry.items() if k != "setup_s"} for name, entry in record["planners"].items()}
+    return kept | {"planners": planners}
+
+
 class RunFolder:
     """The folder `results/<time>-<name>/`, which is new for each run; `results/latest` points to the newest."""
 
@@ -139,11 +155,11 @@ class RunFolder:
             raise
 
     def write_rows(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Write a series as CSV. Raises `OutputError`."""
+        """Write a series as CSV, compressed if `name` ends with `.gz`. Raises `OutputError`."""
         target = self.path / name
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("w", newline="") as file:
+            with open_text(target) as file:
                 writer = csv.writer(file)
                 writer.writerow(header)
                 writer.writerows(rows)
@@ -172,6 +188,21 @@ class RunFolder:
         size = RESERVE_BYTES + 2 * len(json.dumps(record.as_json(), indent=2))
         with writing(self.path), (self.path / RESERVE).open("wb") as file:
             file.write(bytes(size))
+
+
+@contextmanager
+def open_text(target: Path) -> Iterator[IO[str]]:
+    """A file to write text to, compressed if its name ends with `.gz`: the same text gives the same bytes."""
+    if target.suffix != ".gz":
+        with target.open("w", newline="") as file:
+            yield file
+        return
+    with (
+        target.open("wb") as raw,
+        gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, newline="") as text,
+    ):
+        yield text
 
 
 def ending(error: BaseException) -> tuple[str, list[str]]:

@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from experiments.run.observe.tables import observed_tables
 from experiments.run.tables import NamedTable
 from traffic.measure.comparison import TOTAL
 from traffic.measure.verdict import OVERLOADED, VALID
@@ -25,8 +26,9 @@ VERDICT_STYLES: dict[str, str] = {VALID: "green", OVERLOADED: "bold red"}
 
 
 def print_report(console: Console, record: Mapping[str, Any]) -> None:
-    """Print the table of a completed `run.json`, then the verdict and its reasons."""
-    console.print(planners_report(record))
+    """Print the tables of a completed `run.json`, then the verdict and its reasons."""
+    for table in (planners_report(record), *observed_tables(record)):
+        console.print(table)
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
     if fabric_scale(record) != 1:
         console.print(scale_line(record), highlight=False)

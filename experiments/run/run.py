@@ -21,10 +21,13 @@ from experiments.faults.fault_plan import FaultPlan
 from experiments.faults.injection import Injection, Scene, faulty_entries
 from experiments.inspect.capture import Place
 from experiments.run.dilation import options_for
+from experiments.run.observe.observed import observed
+from experiments.run.observe.sampling import check_observation
 from experiments.run.outcome import Outcome, watch
 from experiments.run.own_time import in_own_time, replay_in_own_time
 from experiments.run.pace import Pace
 from experiments.run.progress import Report, Stage, unseen
+from experiments.worlds.observation import Observation
 from experiments.worlds.world import Feature, LiveNetwork, Wiring, World
 from planner.core.plan import Plan
 from planner.core.problem import Problem
@@ -57,6 +60,7 @@ class Run:
     - `queue_packets`: the length of the queue before every link; None is the world's own
     - `led_by`: makes the interference of a run without `faults`; `excuses`: what that interference explains
     - `given`: the table entries to install instead of the plan's
+    - `observation`: what is noted of links and fragments
     """
 
     problem: Problem
@@ -73,6 +77,7 @@ class Run:
     led_by: Leader | None = None
     excuses: Excuses | None = None
     given: Entries | None = None
+    observation: Observation | None = None
 
     @cached_property
     def entries(self) -> Entries:
@@ -153,6 +158,7 @@ def run_plan(
     dies or traffic stalls.
     """
     check_features(world, run.mode, run.captures, run.faults, run.interconnect)
+    check_observation(world, asked=run.observation is not None)
     if not world.real_time:
         options = run.options or options_for(run.problem)
         undisturbed = run.faults is None and run.led_by is None
@@ -186,11 +192,12 @@ def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | Non
         with injection or leader(network) as interference:
             return send(run, network, pace or progress, interference)
 
-    with network.capturing(run.captures, run.folder) as captured:
+    with network.capturing(run.captures, run.folder) as captured, network.observing(run.observation) as noted:
         excuses = injection.excuses() if injection else run.excuses
         outcome = watch(network, run.problem, run.plan, sending, excuses, pace)
     faults = None if injection is None else injection.as_json(outcome.monitor)
-    return replace(outcome, captured=captured, faults=faults)
+    found = None if noted is None else observed(noted, run.problem, run.plan, outcome.monitor.after.at_s)
+    return replace(outcome, captured=captured, faults=faults, observed=found)
 
 
 def always(interference: Interference) -> Leader:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.inspect.capture import Counts, Place, capturing, check_tcpdump
+from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.threads import Threads
 from experiments.worlds.world import Endpoints, Feature, Wiring
 from planner.install.program import RECEIVED
@@ -37,7 +38,7 @@ class EmulatedWorld:
     """Emulated networks whose switches are of the target called `name`."""
 
     name: str
-    features: frozenset[Feature] = frozenset(Feature)
+    features: frozenset[Feature] = frozenset(Feature) - {Feature.OBSERVATION}
     real_time: bool = True
 
     @property
@@ -144,6 +145,11 @@ class EmulatedNetwork:
             return
         with capturing(self.network, places, folder) as captured:
             yield captured
+
+    def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
+        """Note nothing: only a world of virtual time has this feature."""
+        _ = asked
+        return nullcontext()
 
     def beside(self) -> AbstractContextManager[Threads]:
         """Threads that act on the network while a run goes on."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from experiments.inspect.capture import Counts, Place
 from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory, port_name
+from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.virtual_captures import capturing
 from experiments.worlds.virtual_senders import VirtualReplayer, repeating
 from experiments.worlds.world import Endpoints, Feature, Wiring
@@ -26,12 +27,14 @@ from switch.program.read import read_program
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.virtual.engine import PS_PER_S
+from topo.virtual.hops import Following, Hops
 from topo.virtual.network import VirtualNetwork
+from topo.virtual.series import Series
 from traffic.measure.kernel_counters import InterfaceCounters
 from traffic.runs.replayer import Replayer
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets, RepeatedFrames
 from traffic.sockets.socket_filter import INA_FILTER
-from traffic.wire.frames import BARE_FRAME, FRAME, head_of
+from traffic.wire.frames import BARE_FRAME, FRAME, head_of, offset_of
 from traffic.wire.packet_format import Kind
 
 
@@ -97,6 +100,16 @@ class LiveVirtualNetwork(NetworkInMemory):
     def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
         """Write the packets of ports while time passes."""
         return nullcontext({}) if folder is None else capturing(self.network, self.fabric, places, folder)
+
+    def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
+        """Note what links do over time, and the hops of the followed fragments' packets."""
+        if asked is None:
+            return nullcontext()
+        links, noted = self.engine.links, BARE_FRAME["ina"]
+        series = Series(len(links), round(asked.interval_s * PS_PER_S), asked.points)
+        hops = Hops(Following(noted, offset_of("ina"), offset_of("ina", "seq"), asked.every, asked.hops))
+        self.engine.observe(series, hops)
+        return nullcontext(Noted(self.network.ends, links["rate_bps"].tolist(), series, hops))
 
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take a link down or up; what is on its way over a link that is down is lost."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from experiments.inspect.capture import Counts, Place
+from experiments.worlds.observation import Noted, Observation
 from switch.circuit_switch import CircuitSwitch
 from switch.entries import Entries
 from switch.running_switch import RunningSwitch
@@ -35,6 +36,7 @@ class Feature(StrEnum):
     CAPTURES = "captures of packets"
     TRAFFIC = "background traffic and hostile hosts"
     CIRCUITS = "circuit switches"
+    OBSERVATION = "series of queues, links and workers"
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,10 @@ class LiveNetwork(Protocol):
 
     def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
         """Keep the packets of switch ports as files in `folder`; gives their counts when the block is over."""
+        ...
+
+    def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
+        """Note what is asked for; gives what has been noted when the block is over. None notes nothing."""
         ...
 
     def beside(self) -> AbstractContextManager[Beside]:

@@ -1,7 +1,8 @@
 """What a plan should measure: rates, loads, bytes and times, by the papers' definitions.
 
 Everything follows from the trees and the shards' rates. Bytes are those of whole frames (`wire_bytes`). Losses are not
-counted, nor any time for results, which take the same ways back at the same rate behind the gradients.
+counted, nor any time for results, which take the same ways back at the same rate behind the gradients. Sums of rates
+are `fsum`'s, which are the same on every machine: `sum` rounds floats in another way from Python 3.12 on.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf
+from math import fsum, inf
 
 from planner.core.fragment_ranges import fragment_ranges
 from planner.core.plan import ROOT_LABEL, AggregationTree, Plan
@@ -106,7 +107,7 @@ class Prediction:
     @property
     def network_throughput_bps(self) -> float:
         """The sum of the gradients' rates over all links (InArt's network throughput)."""
-        return sum(self.link_loads_bps.values())
+        return fsum(self.link_loads_bps.values())
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def predict_job(problem: Problem, number: int, of_all: list[TreeLoad]) -> JobPre
     hops_s = link_times(problem, of_all)
     received = sum(load.packets * load.arrivals for load in loads if not load.tree.in_network_root)
     return JobPrediction(
-        sending_rate_bps=sum(load.rate_bps for load in loads),
+        sending_rate_bps=fsum(load.rate_bps for load in loads),
         ps_ingress_bytes=received * wire_bytes,
         communication_time_s=max(load.time_s(wire_bytes) for load in loads),
         sent_bytes=sum(load.packets * len(load.tree.workers) for load in loads) * wire_bytes,
@@ -187,7 +188,7 @@ def link_times(problem: Problem, loads: list[TreeLoad]) -> dict[DirectedLink, fl
 
 def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float]) -> float:
     """The seconds of the longest way from a worker to the root, plus those of the longest way of a result back."""
-    up = max(sum(hops_s[link] for link in pairwise(tree.way(label))) for label in tree.workers)
+    up = max(fsum(hops_s[link] for link in pairwise(tree.way(label))) for label in tree.workers)
     back = 0.0
     for worker in tree.workers.values():
         node, took = worker, 0.0

@@ -20,6 +20,8 @@ typedef int64_t s64;
 #define SMALL 448 /* bytes of a buffer for a short packet; others have room for LARGE */
 #define LARGE 2048
 
+#include "hops.h"
+#include "series.h"
 #include "socket_filter.h"
 #include "source.h"
 #include "tap.h"
@@ -31,6 +33,7 @@ struct packet {
     struct packet *next;
     s64 starts, arrives; /* when its first bit leaves, and when its last bit is at the other end */
     u32 length, room;
+    u32 hop; /* its record, or NONE */
     u8 bytes[];
 };
 
@@ -78,6 +81,9 @@ struct engine {
     u8 *inbox;
     u64 inbox_used, inbox_room;
     u32 arrival_bytes; /* of a packet in the inbox */
+    struct series *series; /* 0: nothing is noted */
+    struct hops *followed; /* the same */
+    u32 cause;             /* the hop whose arrival a node is at work on, or NONE */
 };
 
 /* What the inbox holds of a packet before its bytes. */
@@ -168,17 +174,29 @@ static s64 time_to_send(const struct link *link, u32 bytes) {
     return link->rate_bps ? (s64)((bits + link->rate_bps - 1) / link->rate_bps) : 0;
 }
 
-/* Give a link a packet of `length` bytes. Returns where the bytes go; 0 for a packet that the link does not take. */
-static u8 *give(struct engine *engine, u32 number, u32 length) {
+static void observe(struct engine *engine, u32 number, s64 given, struct packet *packet) {
+    const struct link *link = &engine->links[number];
+    struct hop hop = {given, packet->starts, link->free_at, packet->arrives, engine->cause, number};
+    if (engine->series)
+        note_sending(engine->series, number, hop.given, hop.starts, hop.left, link->waiting);
+    if (engine->followed)
+        packet->hop = note_hop(engine->followed, &hop, packet->bytes, packet->length);
+}
+
+/* Give a link a packet of `length` bytes: those of `head`, as far as it goes, and then those of `body`. */
+static void give(struct engine *engine, u32 number, u32 length, const u8 *head, u64 head_bytes, const u8 *body) {
     struct link *link = &engine->links[number];
     s64 now = engine->now + link->latency_ps;
     begin_sending(link, now);
     if (!link->up || (link->limit && link->waiting >= link->limit)) {
         *(link->up ? &link->dropped : &link->lost) += 1;
-        return 0;
+        return;
     }
     struct packet *packet = take_buffer(engine, length);
-    packet->length = length, packet->next = 0;
+    u64 first = length < head_bytes ? length : head_bytes;
+    memcpy(packet->bytes, head, first);
+    memcpy(packet->bytes + first, body, length - first);
+    packet->length = length, packet->next = 0, packet->hop = NONE;
     packet->starts = link->free_at > now ? link->free_at : now;
     link->free_at = packet->starts + time_to_send(link, length);
     packet->arrives = link->free_at + link->delay_ps;
@@ -188,6 +206,8 @@ static u8 *give(struct engine *engine, u32 number, u32 length) {
         if (++link->waiting > link->most_waiting)
             link->most_waiting = link->waiting;
     }
+    if (engine->series || engine->followed)
+        observe(engine, number, now, packet);
     link->sent_packets++, link->sent_bytes += length;
     if (link->first)
         link->last->next = packet;
@@ -198,13 +218,6 @@ static u8 *give(struct engine *engine, u32 number, u32 length) {
         link->untapped = packet;
     if (link->first == packet)
         add_event(engine, packet->arrives, number);
-    return packet->bytes;
-}
-
-static void give_bytes(struct engine *engine, u32 number, const u8 *bytes, u32 length) {
-    u8 *to = give(engine, number, length);
-    if (to)
-        memcpy(to, bytes, length);
 }
 
 /* Let the near tap have what has left by now. */
@@ -241,7 +254,7 @@ static void emit(void *context, u32 port, const u8 *bytes, u32 length) {
     const struct node *node = &engine->nodes[engine->node];
     u32 link = port < node->ports ? engine->link_at[node->first_port + port] : NONE;
     if (link != NONE) /* else it is lost, as in the kernel */
-        give_bytes(engine, link, bytes, length);
+        give(engine, link, length, bytes, length, bytes);
 }
 
 static void keep(struct engine *engine, u32 node, const struct packet *packet) {
@@ -266,7 +279,7 @@ static void deliver(struct engine *engine, u32 number) {
     if (link->up) {
         struct node *node = &engine->nodes[link->to_node];
         link->received_packets++, link->received_bytes += packet->length, engine->hops++;
-        engine->node = link->to_node;
+        engine->node = link->to_node, engine->cause = packet->hop;
         if (link->far)
             tap_arrival(engine, link->far, packet);
         if (node->receive)
@@ -275,8 +288,12 @@ static void deliver(struct engine *engine, u32 number) {
             keep(engine, link->to_node, packet);
         else
             node->refused++;
-    } else
+        engine->cause = NONE;
+    } else {
         link->lost++;
+        if (packet->hop != NONE)
+            hop_at(engine->followed, packet->hop)->arrives = LOST;
+    }
     give_back(engine, packet);
 }
 
@@ -298,13 +315,17 @@ static void send_from_source(struct engine *engine) {
         postpone(engine, source->due > engine->now ? source->due : engine->now);
     else
         remove_event(engine, 0);
-    give_bytes(engine, source->link, source->bytes + source->stride * frame, source->lengths[frame]);
+    u32 length = source->lengths[frame];
+    const u8 *bytes = source->bytes + source->stride * frame;
+    give(engine, source->link, length, bytes, length, bytes);
 }
 
 /* ---- what Python calls ---- */
 
 u32 record_sizes(u32 what) {
-    return (u32[]){sizeof(struct link), sizeof(struct node), sizeof(struct source)}[what];
+    const u32 sizes[] = {sizeof(struct link), sizeof(struct node), sizeof(struct source), sizeof(struct sample),
+                         sizeof(struct series), sizeof(struct hop), sizeof(struct hops)};
+    return sizes[what];
 }
 
 struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes, const u32 *link_at, u32 arrival_bytes) {
@@ -313,7 +334,13 @@ struct engine *engine_new(struct link *links, u32 link_count, struct node *nodes
         abort();
     engine->link_count = link_count;
     engine->links = links, engine->nodes = nodes, engine->link_at = link_at, engine->arrival_bytes = arrival_bytes;
+    engine->cause = NONE;
     return engine;
+}
+
+/* Note from now on what links do, and the hops of packets; 0: nothing of the kind. */
+void engine_observe(struct engine *engine, struct series *series, struct hops *hops) {
+    engine->series = series, engine->followed = hops;
 }
 
 /* Rows of bytes, each of which begins `stride` bytes behind the one before it and has `size` bytes. */
@@ -325,14 +352,9 @@ struct rows {
 /* Give `count` packets to links, now: the first `lengths` bytes of a row of `heads` and the same row of `bodies`. */
 void engine_send(struct engine *engine, u32 count, const u32 *links, const u32 *lengths, const s64 *rows,
                  const struct rows *heads, const struct rows *bodies) {
-    for (u32 i = 0; i < count; i++) {
-        u64 head = lengths[i] < heads->size ? lengths[i] : heads->size;
-        u8 *to = give(engine, links[i], lengths[i]);
-        if (!to)
-            continue;
-        memcpy(to, heads->bytes + heads->stride * rows[i], head);
-        memcpy(to + head, bodies->bytes + bodies->stride * rows[i], lengths[i] - head);
-    }
+    for (u32 i = 0; i < count; i++)
+        give(engine, links[i], lengths[i], heads->bytes + heads->stride * rows[i], heads->size,
+             bodies->bytes + bodies->stride * rows[i]);
 }
 
 /* Let time pass up to and including `until`. */

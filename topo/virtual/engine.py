@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topo.c_library import LIBRARY, build
+from topo.virtual.hops import HOP, HOPS, Hops
+from topo.virtual.series import SAMPLE, SERIES, Series
 
 PS_PER_S = 10**12
 NO_LINK = 0xFFFFFFFF
@@ -92,6 +94,7 @@ def engine_library() -> ctypes.CDLL:
         ("engine_hops", ctypes.c_uint64, [pointer]),
         ("engine_inbox", pointer, [pointer, ctypes.POINTER(ctypes.c_uint64)]),
         ("engine_empty_inbox", None, [pointer]),
+        ("engine_observe", None, [pointer, pointer, pointer]),
         ("engine_free", None, [pointer]),
         ("engine_add_source", number, [pointer, pointer]),
         ("engine_source_left", ctypes.c_uint64, [pointer, number]),
@@ -101,7 +104,8 @@ def engine_library() -> ctypes.CDLL:
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
-    assert [library.record_sizes(what) for what in (0, 1, 2)] == [LINK.itemsize, NODE.itemsize, SOURCE.itemsize]
+    records = (LINK, NODE, SOURCE, SAMPLE, SERIES, HOP, HOPS)
+    assert [library.record_sizes(what) for what in range(len(records))] == [record.itemsize for record in records]
     return library
 
 
@@ -168,6 +172,12 @@ class Engine:
         lines = np.array(list(program), INSTRUCTION)
         self.nodes["filter"][list(nodes)] = lines.ctypes.data
         self.kept.append(lines)
+
+    def observe(self, series: Series | None = None, hops: Hops | None = None) -> None:
+        """Note from now on what links do, and the hops of packets; None notes nothing of the kind."""
+        pointers = [None if each is None else each.record.ctypes.data for each in (series, hops)]
+        self.library.engine_observe(self.handle, *pointers)
+        self.kept += [series, hops]
 
     @property
     def now_ps(self) -> int:

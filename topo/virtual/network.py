@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -67,6 +67,16 @@ class VirtualNetwork:
         self.link_of = {ends_at[end]: number for end, number in self.link_at.items() if end in ends_at}
         for name, switch in switches.items():
             self.engine.run_on(self.number_of[name], switch.take_packet, switch.address, switch)
+
+    @property
+    def ends(self) -> Sequence[tuple[str, str]]:
+        """The two ends of each link, by its number: nodes of the fabric, or the circuit switch and one of them."""
+        fabric_ends = {number: ends for ends, number in self.link_of.items()}
+        return [
+            fabric_ends.get(2 * number + back, (one[0], other[0]))
+            for number, cable in enumerate(self.cables)
+            for back, (one, other) in enumerate((cable.ends, cable.ends[::-1]))
+        ]
 
     def uplink(self, host: str) -> int:
         """The number of the link by which a host sends."""

@@ -176,7 +176,7 @@ class FixedPoint:
 
 def scale_for(largest: float, workers: int) -> float:
     """The greatest power of two by which values up to `largest` sum over `workers` without leaving int32."""
-    return 2.0 ** math.floor(math.log2(INT32.max / (largest * workers))) if largest else 1.0
+    return 2.0 ** (math.frexp(INT32.max / (largest * workers))[1] - 1) if largest else 1.0
 
 
 def to_fixed(values: NDArray[np.floating], scale: float) -> NDArray[np.int32]:

@@ -11,6 +11,8 @@ from traffic.sockets.ports import BoolArray, IntArray
 from traffic.wire.frames import Frames
 from traffic.wire.packet_format import Flag
 
+PARTIAL = int(Flag.PARTIAL)
+
 
 class Membership:
     """Which workers each label of a tree stands for.
@@ -18,7 +20,8 @@ class Membership:
     `sets[tree, label]` are booleans over the job's workers, `size[tree, label]` is their number, and `everyone[tree]`
     has all workers of the tree; `width` is the number of workers of the largest job. `summands[tree, label, bit]` is
     the label that a bit of the bitmap of an aggregator's packets stands for. `stream[tree, label]` is the stream of a
-    worker's label and `stream_of_worker[tree, worker]` that of a worker, -1 for none.
+    worker's label and `stream_of_worker[tree, worker]` that of a worker, -1 for none. `crowd[tree]` is the number of
+    its workers.
     """
 
     def __init__(self, layout: StreamLayout) -> None:
@@ -41,11 +44,18 @@ class Membership:
                 self.summands[number, aggregator.label, : len(summands)] = summands
         self.everyone = np.logical_or.reduce(self.sets, axis=1)
         self.size = self.sets.sum(axis=2)
+        self.crowd = self.everyone.sum(axis=1)
 
     def knows(self, tree: IntArray, label: NDArray[np.uint16]) -> BoolArray:
         """Which packets have a label that is their tree's, (packets,)."""
-        inside = label < self.sets.shape[1]
-        return inside & self.sets[tree, np.where(inside, label, 0)].any(axis=1)
+        inside = label < self.size.shape[1]
+        known: BoolArray = inside & (self.size[tree, np.where(inside, label, 0)] > 0)
+        return known
+
+    def is_whole(self, tree: IntArray, label: IntArray) -> BoolArray:
+        """Which labels stand for all workers of their tree; both are (packets,)."""
+        whole: BoolArray = self.size[tree, label] == self.crowd[tree]
+        return whole
 
     def streams(self, tree: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray]:
         """For every chosen worker (`chosen[i, worker]`, of tree `tree[i]`): its i, and its stream."""
@@ -57,7 +67,7 @@ class Membership:
         ina = heads["ina"]
         label = ina["label"].astype(np.int64)
         members: BoolArray = self.sets[tree, label]
-        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
+        partial = np.flatnonzero(ina["flags"] & PARTIAL)
         if partial.size:
             bits = ina["bitmap"][partial, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
             summands = self.summands[tree[partial], label[partial]]
@@ -69,7 +79,7 @@ class Membership:
         """How many workers each packet covers, (packets,); `members` is what `of` has found."""
         ina = heads["ina"]
         sizes: IntArray = self.size[tree, ina["label"]]
-        partial = np.flatnonzero(ina["flags"] & Flag.PARTIAL)
+        partial = np.flatnonzero(ina["flags"] & PARTIAL)
         if partial.size:
             sizes[partial] = members[partial].sum(axis=1)
         return sizes

@@ -23,7 +23,9 @@ from traffic.endpoints.wrong_sums import Miscounts
 from traffic.sockets.batches import is_prefix
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import Frames, pick
-from traffic.wire.packet_format import Flag, Kind
+from traffic.wire.packet_format import Flag
+
+DIRECT, OVERFLOW, RETRANSMITTED = (int(flag) for flag in (Flag.DIRECT, Flag.OVERFLOW, Flag.RETRANSMITTED))
 
 
 @dataclass(frozen=True)
@@ -38,16 +40,19 @@ class ServerOptions:
     ask_again_s: float = 0.05
 
 
-ANSWER = np.dtype([("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64)])
+ANSWER = np.dtype(
+    [("row", np.int64), ("tree", np.int64), ("template", np.int64), ("part", np.int64), ("wide", np.bool_)]
+)
 """An answer to be sent: the fragment's row, its tree, the index of its head, and the words of the sum that it carries,
-0 for the low 32 bits and 1 for the high ones."""
+0 for the low 32 bits and 1 for the high ones. `wide`: it is a part of a result that needs both."""
 
 
 class Servers:
     """The sums of all trees, in arrays over rows, the fragments of all trees (see `traffic.endpoints.streams`).
 
     By row: `sums` (rows, values); `covered` (rows, workers of the largest job), the workers that a sum covers; `done`,
-    whether that is all of them; `asked_at`, when workers were last asked for theirs. By tree: `asks`, its workers do
+    whether that is all of them; `asked_at`, when workers were last asked for theirs; `newest`, for `take_whole`. By
+    tree: `asks`, its workers do
     not send by themselves what the server lacks; `hides`, its aggregators keep their sums; `first_seq`, the sequence
     number of the iteration's first fragment. To be read, by tree: `ingress_frames`, `last_arrival_at`, `discarded`
     packets and `notices`; over all, `miscounts` and `strangers`, packets that came to a host which is not their
@@ -64,6 +69,7 @@ class Servers:
         self.sums = np.zeros((rows, layout.problem.fragment.values), np.int64)
         self.covered = np.zeros((rows, self.members.width), np.bool_)
         self.done = np.ones(rows, np.bool_)
+        self.newest = np.zeros(rows, np.int64)
         self.asks = layout.trees.stands_by.copy()
         self.hides = np.array([policy_of(part.tree.policy).keeps_sums for part in layout.parts], np.bool_)
         self.asked_at = np.full(rows, -np.inf)
@@ -128,10 +134,13 @@ class Servers:
         """
         ina = packets.heads["ina"]
         row = self.layout.trees.first_row[tree] + fragment
+        label = ina["label"].astype(np.int64)
+        if not ina["flags"].any() and self.members.is_whole(tree, label).all():
+            self.take_whole(packets, row, tree, fragment)
+            return
         done = self.done[row]
-        flags, label = ina["flags"], ina["label"].astype(np.int64)
-        asked: BoolArray = done & ((flags & Flag.RETRANSMITTED) != 0)
-        overflown: BoolArray = ~done & ((flags & Flag.OVERFLOW) != 0) & (self.members.stream[tree, label] < 0)
+        asked: BoolArray = done & ((ina["flags"] & RETRANSMITTED) != 0)
+        overflown: BoolArray = ~done & ((ina["flags"] & OVERFLOW) != 0) & (self.members.stream[tree, label] < 0)
         if asked.any():
             self.answer_again(row[asked], tree[asked], label[asked])
         if overflown.any():
@@ -140,20 +149,36 @@ class Servers:
         # A packet that covers no worker, such as a partial sum with an empty bitmap, is forged.
         use: BoolArray = ~done & ~overflown & np.any(members, axis=1)
         self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
-        self.check_counts(use, packets.heads, tree, fragment, members)
+        self.check_counts(use, packets.heads, tree, fragment, self.members.sizes(packets.heads, tree, members))
         if use.any():
-            self.add_up(row[use], tree[use], members[use], packets.values[use])
+            self.add_up(row[use], tree[use], members[use], packets.where(use).values)
         clashes = self.hides[tree] & self.clashes(row, members)
-        asked_for: BoolArray = clashes | (self.asks[tree] & ((flags & Flag.DIRECT) != 0))
+        asked_for: BoolArray = clashes | (self.asks[tree] & ((ina["flags"] & DIRECT) != 0))
         lacking: BoolArray = asked_for & ~self.done[row]
         if lacking.any():
             self.ask(row[lacking], tree[lacking], now)
 
+    def take_whole(self, packets: Packets, row: IntArray, tree: IntArray, fragment: IntArray) -> None:
+        """Take packets of which each covers all workers of its tree, and none of which has a flag.
+
+        That is what comes of aggregation; each takes the place of all that its row holds.
+        """
+        number = np.arange(len(row))
+        self.newest[row] = number
+        use: BoolArray = (self.newest[row] == number) & ~self.done[row]  # one of each row
+        if not use.all():
+            self.discarded += np.bincount(tree[~use], minlength=len(self.discarded))
+        self.check_counts(use, packets.heads, tree, fragment, self.members.crowd[tree])
+        row, tree = row[use], tree[use]
+        self.sums[row] = packets.where(use).values
+        self.covered[row] = self.members.everyone[tree]
+        self.done[row] = True
+        self.answer_all(row, tree)
+
     def check_counts(
-        self, use: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, members: BoolArray
+        self, use: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, covered: IntArray
     ) -> None:
-        """Note which packets, of those under the mask `use`, say another number of workers than they cover."""
-        covered = self.members.sizes(heads, tree, members)
+        """Note which packets, of those under the mask `use`, say another number of workers than they have `covered`."""
         wrong: BoolArray = use & (heads["ina"]["workers"] != covered)
         if wrong.any():
             self.miscounts.note(wrong, heads, tree, fragment, covered)
@@ -233,9 +258,10 @@ class Servers:
 
     def answer(self, row: IntArray, tree: IntArray, template: IntArray) -> None:
         """Queue results: one packet, or two for a sum that needs more than 32 bits."""
-        self.queue(row, tree, template, 0)
         wide = self.wide(row)
-        self.queue(row[wide], tree[wide], template[wide], 1)
+        self.queue(row, tree, template, 0, wide)
+        if wide.any():
+            self.queue(row[wide], tree[wide], template[wide], 1, True)
 
     def wide(self, row: IntArray) -> BoolArray:
         """Which rows hold a sum that needs more than 32 bits, (rows,)."""
@@ -243,11 +269,14 @@ class Servers:
         differs: BoolArray = (sums != sums.astype(np.int32)).any(axis=1)
         return differs
 
-    def queue(self, row: IntArray, tree: IntArray, template: IntArray, part: int) -> None:
+    def queue(
+        self, row: IntArray, tree: IntArray, template: IntArray, part: int, wide: BoolArray | bool = False
+    ) -> None:
         """Let answers wait for `due`: part `part` of the sums of `row`, with the heads at `template`."""
         if row.size:
             answers = np.empty(len(row), ANSWER)
             answers["row"], answers["tree"], answers["template"], answers["part"] = row, tree, template, part
+            answers["wide"] = wide
             self.waiting.append(answers)
 
     def due(self) -> Outgoing | None:
@@ -276,7 +305,7 @@ class Servers:
         ina["seq"] = (self.first_seq[tree] + row - self.layout.trees.first_row[tree]) & 0xFFFFFFFF
         ina["part"] = answers["part"]
         ina["slot"] = self.layout.trees.slot(tree, ina["seq"].astype(np.int64))
-        ina["flags"] |= np.where((ina["kind"] == Kind.RESULT) & self.wide(row), Flag.OVERFLOW, 0).astype(np.uint8)
+        ina["flags"] |= np.where(answers["wide"], OVERFLOW, 0).astype(np.uint8)
         return heads
 
     def words(self, answers: NDArray[np.void]) -> NDArray[np.int32]:

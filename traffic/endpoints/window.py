@@ -74,7 +74,10 @@ def least_windows(streams: Streams, fair: FloatArray) -> FloatArray:
 
 def backoffs(least: FloatArray, fair: FloatArray) -> IntArray:
     """How often each stream's timeout may double, (streams,): until its least window sends no more than `fair`."""
-    return np.clip(np.ceil(np.log2(least / fair)), 1, MAX_BACKOFF).astype(np.int64)
+    # The exponent is exact; a logarithm is rounded in another way on processors with other vector instructions.
+    mantissa, exponent = np.frexp(least / fair)
+    doublings: IntArray = np.clip(exponent - (mantissa == 0.5), 1, MAX_BACKOFF).astype(np.int64)
+    return doublings
 
 
 class Windows:

@@ -24,6 +24,9 @@ from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import pick
 from traffic.wire.packet_format import Flag, Kind
 
+ECN, OVERFLOW, RETRANSMITTED = (int(flag) for flag in (Flag.ECN, Flag.OVERFLOW, Flag.RETRANSMITTED))
+NOTICE, RESULT = int(Kind.NOTICE), int(Kind.RESULT)
+
 
 class Workers:
     """The state machines of all workers. Times are seconds of the ports' clock.
@@ -174,11 +177,11 @@ class Workers:
         sent = (progress.held[stream] <= fragment) & (fragment < progress.next[stream])
         mine = (stream >= 0) & progress.active[stream] & sent
         rows = self.layout.rows(stream, np.where(mine, fragment, 0))
-        notice = mine & (ina["kind"] == Kind.NOTICE)
+        notice = mine & (ina["kind"] == NOTICE)
         if notice.any():
             self.take_notices(ina["flags"][notice], stream[notice], rows[notice], now)
         awaited = mine & (self.memory.parts[rows] != WHOLE)
-        result = awaited & (ina["kind"] == Kind.RESULT) & (ina["part"] <= 1)
+        result = awaited & (ina["kind"] == RESULT) & (ina["part"] <= 1)
         wrong = result & (ina["workers"] != self.tree_size[tree])
         if wrong.any():
             self.counts.miscounts.note(wrong, packets.heads, tree, fragment, self.tree_size[tree])
@@ -187,19 +190,19 @@ class Workers:
 
     def take_notices(self, flags: IntArray, stream: IntArray, rows: IntArray, now: float) -> None:
         """Take in notices: with ECN they tell of congestion, others ask for fragments that a PS sums itself."""
-        early = (flags & Flag.ECN) != 0
+        early = (flags & ECN) != 0
         if early.any():
             self.windows.shrink(np.unique(stream[early]), now, self.round_trips.timeouts())
         if not early.all():
-            self.retransmission.take_notices(rows[~early], (flags[~early] & Flag.RETRANSMITTED) != 0)
+            self.retransmission.take_notices(rows[~early], (flags[~early] & RETRANSMITTED) != 0)
 
     def take_results(self, packets: Packets, stream: IntArray, fragment: IntArray, rows: IntArray, now: float) -> None:
         """Take in the results of `rows`, which hold the fragments `fragment` of the streams `stream`."""
         ina, progress = packets.heads["ina"], self.progress
-        wide = (ina["flags"] & Flag.OVERFLOW) != 0
+        wide = (ina["flags"] & OVERFLOW) != 0
         self.memory.store(rows, packets.values, ina["part"].astype(np.int64), wide)
         self.measure_round_trips(stream, rows, now)
-        touched = np.unique(stream)
+        touched = np.flatnonzero(np.bincount(stream))
         self.counts.last_result_at[touched] = now
         np.maximum.at(progress.newest, stream, fragment)
         progress.advance(touched, self.memory.parts)

@@ -22,6 +22,10 @@ SLOWEST = 0.05
 """The least share of its planned rate that a straggler sends at."""
 
 
+DIGITS = 9
+"""Digits of a straggler's share: C libraries give its logarithm and sine with different last digits."""
+
+
 @dataclass(frozen=True)
 class Stragglers:
     """Workers' shares of their planned rates: normally distributed, cut off at 1 and `SLOWEST` (GOAT, section IV-C).
@@ -37,7 +41,8 @@ class Stragglers:
         """The share of each worker of the jobs, by name; the same for every plan of the problem."""
         random = Random(self.seed)
         workers = dict.fromkeys(worker for job in problem.jobs for worker in job.workers)
-        return {worker: min(1.0, max(SLOWEST, random.gauss(self.mean, self.spread))) for worker in workers}
+        drawn = {worker: round(random.gauss(self.mean, self.spread), DIGITS) for worker in workers}
+        return {worker: min(1.0, max(SLOWEST, share)) for worker, share in drawn.items()}
 
 
 def with_shares(layout: StreamLayout, shares: Mapping[str, float]) -> StreamLayout:

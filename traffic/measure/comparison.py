@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import fsum
 
 from planner.core.evaluate import Prediction
 from traffic.measure.measured import Measured
@@ -78,7 +79,7 @@ def planned_by_job(prediction: Prediction) -> dict[int | None, Figures]:
         number: Figures(job.sending_rate_bps, job.ps_ingress_bytes, job.communication_time_s, job.sent_bytes)
         for number, job in prediction.jobs.items()
     }
-    return found | {None: total(found, sum(prediction.worker_rates_bps.values()))}
+    return found | {None: total(found, fsum(prediction.worker_rates_bps.values()))}
 
 
 def measured_by_job(measured: Measured) -> dict[int | None, Figures]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import fsum
 from statistics import fmean
 
 
@@ -76,7 +77,7 @@ class Measured:
     @property
     def total_rate_bps(self) -> float:
         """The rate of all workers together, mean over the iterations of each job."""
-        return sum(fmean(sum(i.sending_rate_bps.values()) for i in own) for own in self.jobs.values())
+        return fsum(fmean(fsum(i.sending_rate_bps.values()) for i in own) for own in self.jobs.values())
 
     @property
     def sent_bytes(self) -> float:

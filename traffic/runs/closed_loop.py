@@ -37,19 +37,22 @@ NAMED = 5
 Endpoints = Callable[[Sequence[HostPort]], AbstractContextManager[tuple[Ports, Executor]]]
 """Opens the ports of hosts for a run; the executor runs what may take long beside it."""
 
+TICK_S = 0.004
+"""How often everybody acts in real time, in seconds, unless a run has other options."""
+
 Progress = Callable[[float], None]
 """Hears now and then what share of the run is done, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class ReliableOptions:
-    """`tick_s`: how often everybody acts, in seconds. `stall_s`: a run without a result for so long has failed.
+    """`tick_s`: how often everybody acts, in seconds; None for what fits the world, which is `TICK_S` in real time.
 
-    `bounds`: what the world lets streams do.
+    `stall_s`: a run without a result for so long has failed. `bounds`: what the world lets streams do.
     """
 
     worker: WorkerOptions = field(default_factory=WorkerOptions)
-    tick_s: float = 0.004
+    tick_s: float | None = None
     stall_s: float = 10.0
     server: ServerOptions = field(default_factory=ServerOptions)
     bounds: Bounds = field(default_factory=Bounds)
@@ -177,7 +180,7 @@ class Loop:
 
     def next_step(self, jobs: Sequence[JobState], now: float) -> float:
         """When there is something to do again: after a tick or, if all jobs compute, when the first of them is done."""
-        tick = now + self.options.tick_s
+        tick = now + (self.options.tick_s or TICK_S)
         if self.interference or any(job.active or not job.loading.done() for job in jobs):
             return tick
         return max(tick, min((job.start_at for job in jobs), default=now))

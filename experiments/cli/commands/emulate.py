@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,8 +15,12 @@ from experiments.cli.options import (
     exit_code,
     split_names,
 )
-from experiments.run.scenario import build_problem
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from topo.errors import InputError
+
+if TYPE_CHECKING:
+    from experiments.emulate.defaults import Free
+    from experiments.run.observe.sampling import Sampling
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
 
@@ -28,6 +32,13 @@ Preset = Annotated[str, typer.Option(help="a paper's network and models, such as
 Mode = Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (pcaps at the planned rate)")]
 Pcap = Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")]
 PatchPanel = Annotated[bool, typer.Option(help="all optical links through one circuit switch")]
+Series = Annotated[
+    str,
+    typer.Option(
+        help="in virtual time: the interval of the series of links and workers, such as 100us; "
+        "on: one that fits the run (the default there); off: no series"
+    ),
+]
 Replan = Annotated[
     bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
 ]
@@ -44,17 +55,17 @@ def emulate(
     pcap: Pcap = "",
     patch_panel: PatchPanel = False,
     replan: Replan = False,
+    series: Series = "",
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
-    from experiments.emulate.defaults import Free  # noqa: PLC0415
     from experiments.emulate.emulate import Emulation  # noqa: PLC0415
     from experiments.emulate.emulate import run as run_emulation  # noqa: PLC0415
     from experiments.inspect.capture import capture_places  # noqa: PLC0415
 
     names = None if planners is None else split_names(planners)
     if preset:
-        refuse_beside_preset(preset, run, {"replan": replan, "model": job.model, "patch-panel": patch_panel})
-        raise typer.Exit(emulate_preset(preset, fabric, run, names, mode))
+        others = {"replan": replan, "model": job.model, "patch-panel": patch_panel, "series": series}
+        raise typer.Exit(emulate_preset(preset, fabric, run, names, mode, others))
     chosen, jobs = fabric.choice(run.seed), job.sized(run.seed, iterations)
     problem = build_problem(chosen, jobs)
     emulation = Emulation(
@@ -68,10 +79,25 @@ def emulate(
         policies=run.policies,
         replan=replan,
         patch_panel=patch_panel,
-        free=Free(rates=not chosen.gives_rates, gradients=not jobs.gives_size),
+        free=left_open(chosen, jobs),
         keep_going=run.keep_going,
+        sampling=sampling_of(series),
     )
     raise typer.Exit(exit_code(run_emulation(emulation, Console()).verdict))
+
+
+def left_open(chosen: FabricChoice, jobs: JobChoice) -> Free:
+    """What the user has not said of rates and gradients."""
+    from experiments.emulate.defaults import Free  # noqa: PLC0415
+
+    return Free(rates=not chosen.gives_rates, gradients=not jobs.gives_size)
+
+
+def sampling_of(series: str) -> Sampling:
+    """What `--series` says of observing a run. Raises `InputError`."""
+    from experiments.run.observe.sampling import parse_sampling  # noqa: PLC0415
+
+    return parse_sampling(series)
 
 
 def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]) -> None:
@@ -83,11 +109,17 @@ def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]
 
 
 def emulate_preset(
-    preset: str, fabric: FabricOptions, run: RunOptions, planners: tuple[str, ...] | None, mode: str
+    preset: str,
+    fabric: FabricOptions,
+    run: RunOptions,
+    planners: tuple[str, ...] | None,
+    mode: str,
+    others: dict[str, object],
 ) -> int:
-    """Run a paper's network and models, and return the exit code."""
+    """Run a paper's network and models, and return the exit code. Raises `InputError` where `others` have a value."""
     from experiments.emulate.presets import PresetRun, run_preset  # noqa: PLC0415
 
+    refuse_beside_preset(preset, run, others)
     chosen = fabric.choice(run.seed)
     asked = PresetRun(preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going)
     return exit_code(run_preset(asked, Console()))

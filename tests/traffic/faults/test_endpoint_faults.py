@@ -15,7 +15,7 @@ from topo.fabric.generators import named_fabric
 from traffic.endpoints.packet_heads import gradient_heads
 from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import lay_out
-from traffic.faults.endpoint_faults import SLOWEST, FaultyPorts, Stragglers
+from traffic.faults.endpoint_faults import DIGITS, SLOWEST, FaultyPorts, Stragglers
 from traffic.sockets.ports import IntArray, Outgoing, Packets
 from traffic.wire.frames import BARE_FRAME
 
@@ -112,6 +112,12 @@ def problem(workers: int) -> Problem:
 
 def shares(**options: Any) -> NDArray[np.float64]:
     return np.array(list(Stragglers(**options).shares(problem(500)).values()))
+
+
+def test_shares_have_no_more_digits_than_all_machines_agree_on() -> None:
+    drawn = shares(spread=0.2, seed=1)
+    assert (drawn == np.round(drawn, DIGITS)).all()
+    assert len(np.unique(drawn)) > 200
 
 
 def test_without_spread_all_workers_are_alike() -> None:

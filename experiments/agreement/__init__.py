@@ -1,0 +1,1 @@
+"""The same plans in two worlds, and how far their figures differ."""

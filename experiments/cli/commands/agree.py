@@ -1,0 +1,38 @@
+"""`inakit agree`: whether virtual time gives the figures of an emulation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from experiments.cli.options import RESULTS, Results
+
+Emulated = Annotated[str, typer.Option("--switch", help="the world to compare with: fast, bmv2, auto")]
+Against = Annotated[str, typer.Option(help="the world that is to agree with it")]
+Only = Annotated[str, typer.Option(help="combinations with this in their names, such as 'fattree-4 aro' or replay")]
+Short = Annotated[bool, typer.Option("--short", help="a few small combinations instead of all")]
+Seconds = Annotated[float, typer.Option(min=0.01, help="how long an iteration takes by its plan; sizes gradients")]
+Tries = Annotated[int, typer.Option(min=1, help="how often an emulation is tried that is OVERLOADED")]
+
+
+def agree(
+    switch: Emulated = "fast",
+    against: Against = "virtual",
+    only: Only = "",
+    short: Short = False,
+    seconds: Seconds = 3.0,
+    tries: Tries = 2,
+    results: Results = RESULTS,
+) -> None:
+    """Run the same plans emulated and in virtual time, and print how far rates, times and bytes differ."""
+    from experiments.agreement.agree import run_agreement  # noqa: PLC0415
+    from experiments.agreement.combinations import chosen  # noqa: PLC0415
+    from experiments.agreement.comparison import Extent  # noqa: PLC0415
+    from experiments.worlds.registry import find_world  # noqa: PLC0415
+
+    combinations = chosen(only, short=short)
+    worlds = find_world(switch), find_world(against)
+    found = run_agreement(combinations, worlds, Extent(seconds, tries), results, Console())
+    raise typer.Exit(0 if found.agrees else 1)

@@ -1,0 +1,54 @@
+"""What a run in virtual time shows beside its figures: links and workers over time, and where fragments spent it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.run.record import RunFolder
+from experiments.worlds.observation import Noted
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from topo.virtual.engine import PS_PER_S
+from traffic.measure.fragment_times import FRAGMENT_COLUMNS, FragmentTimes, fragment_times
+from traffic.measure.link_series import LINK_COLUMNS, LinkSeries
+
+TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
+"""Units of times below so many seconds, and how many of the unit a second has."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Series of all links, and times of fragments: one of `every` was followed. `workers`: the hosts that work."""
+
+    links: LinkSeries
+    fragments: FragmentTimes
+    every: int
+    workers: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The part of this planner's entry in `run.json`."""
+        return {"links_over_time": self.links.as_json(), "fragments": {"every": self.every} | self.fragments.as_json()}
+
+    def write(self, folder: RunFolder, planner: str) -> None:
+        """Write the series of links and of workers, and the times of every followed fragment."""
+        folder.write_rows(f"{planner}/link_series.csv.gz", LINK_COLUMNS, self.links.rows())
+        names = [f"{worker}_bps" for worker in self.workers]
+        folder.write_rows(f"{planner}/worker_rates.csv", ("at_s", *names), self.links.worker_rows(self.workers))
+        folder.write_rows(f"{planner}/fragments.csv.gz", FRAGMENT_COLUMNS, self.fragments.rows())
+
+
+def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Observed:
+    """What was noted of a run of a plan, which ended at `ended_s` of the network's time."""
+    ended_ps = round(ended_s * PS_PER_S)
+    return Observed(
+        LinkSeries(noted.links, noted.rates_bps, noted.series.until(ended_ps)),
+        fragment_times(noted.hops.found, noted.links, plan, ended_ps),
+        noted.hops.following.every,
+        tuple(dict.fromkeys(worker for job in problem.jobs for worker in job.workers)),
+    )
+
+
+def time_unit(longest_s: float) -> tuple[str, float]:
+    """The unit that suits times up to so many seconds, and how many of it a second has."""
+    return next(((unit, factor) for below, unit, factor in TIME_UNITS if longest_s < below), ("s", 1.0))

@@ -1,0 +1,107 @@
+"""Chooses how finely a run in virtual time is observed: the interval of series, and which fragments are followed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from experiments.run.pace import planned_progress
+from experiments.worlds.observation import Observation
+from experiments.worlds.world import Feature, World
+from planner.core.evaluate import evaluate
+from planner.core.fragment_ranges import fragment_ranges
+from planner.core.plan import AggregationTree, Plan
+from planner.core.policies import policy_of
+from planner.core.problem import Problem
+from topo.errors import InputError
+from topo.files.quantities import duration
+
+POINTS = 400
+"""About how many intervals a run has that takes as long as planned."""
+MOST_SAMPLES, LEAST_POINTS = 1 << 21, 64
+"""How many intervals all links together have at most, unless each would have fewer than `LEAST_POINTS`."""
+SPARE = 2
+"""Room is for a run that takes so many times as long, and sends so many times as many packets, as planned."""
+MOST_HOPS = 500_000
+"""About how many hops of packets a run notes. Where fragments take more, only some of them are followed."""
+ROUND = (1, 2, 5, 10)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What the user says of observing a run: `asked` for, or `off`; by default, wherever the world can do it.
+
+    `interval_s` is None where the kit is to choose it.
+    """
+
+    asked: bool = False
+    off: bool = False
+    interval_s: float | None = None
+
+    def of(self, world: World, problem: Problem, plan: Plan) -> Observation | None:
+        """What is noted of a run of a plan; None for nothing."""
+        if self.off or Feature.OBSERVATION not in world.features:
+            return None
+        return observation(problem, plan, self.interval_s)
+
+
+AUTO = Sampling()
+
+
+def parse_sampling(text: str) -> Sampling:
+    """'on', 'off', an interval such as '100us', or '' for the default. Raises `InputError`."""
+    known = {"": AUTO, "off": Sampling(off=True), "on": Sampling(asked=True)}
+    if text in known:
+        return known[text]
+    try:
+        interval_s = duration(text)
+    except ValueError:
+        interval_s = 0.0
+    if interval_s < 1e-9:
+        raise InputError(f"series '{text}': expected on, off, or an interval of at least 1ns, such as 100us")
+    return Sampling(asked=True, interval_s=interval_s)
+
+
+def check_observation(world: World, *, asked: bool) -> None:
+    """Raise `InputError` for a world whose links cannot be observed."""
+    if asked and Feature.OBSERVATION not in world.features:
+        raise InputError(f"switch '{world.name}' has no {Feature.OBSERVATION}: choose virtual")
+
+
+def observation(problem: Problem, plan: Plan, interval_s: float | None = None) -> Observation:
+    """What is noted of a run, so that its size does not depend on the run's length."""
+    links = 2 * len(problem.fabric.links)
+    points = max(LEAST_POINTS, min(SPARE * POINTS, MOST_SAMPLES // links))
+    planned_s = max(job.arrival_s + job.duration_s for job in planned_progress(problem, evaluate(problem, plan)))
+    every, hops = followed(problem, plan)
+    return Observation(interval_s or round_up(planned_s * SPARE / points), points // 2 * 2, every, hops)
+
+
+def round_up(seconds: float) -> float:
+    """The next 1, 2 or 5 times a power of ten seconds, of at least a nanosecond."""
+    power: float = 10.0 ** math.floor(math.log10(max(seconds, 1e-9)))
+    return next(step * power for step in ROUND if step * power >= seconds)
+
+
+def followed(problem: Problem, plan: Plan) -> tuple[int, int]:
+    """Of how many fragments one is followed, and how many hops their packets may take.
+
+    The first is odd, so that it is not in step with slots and windows, which are powers of two.
+    """
+    fragments, iterations = fragment_ranges(problem, plan), {job.number: job.iterations for job in problem.jobs}
+    planned = sum(
+        len(fragments[shard.job, tree.number]) * iterations[shard.job] * hops_of(tree)
+        for shard in plan.shards
+        for tree in shard.trees
+    )
+    every = -(-planned // MOST_HOPS) | 1
+    return every, SPARE * (planned // every + MOST_HOPS // 100)
+
+
+def hops_of(tree: AggregationTree) -> int:
+    """How many links the packets of a fragment take, with its results; in shared slots, if none are aggregated."""
+    if policy_of(tree.policy).shared:
+        gradients = sum(len(tree.way(label)) - 1 for label in tree.workers)
+    else:
+        gradients = sum(len(branch.links) for branch in tree.branches)
+    return gradients + len(tree.result_parents)
