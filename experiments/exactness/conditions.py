@@ -20,7 +20,10 @@ NO_FAULTS = LinkFaults()
 
 
 def switches_wiped(fabric: Fabric, sending_s: float) -> tuple[Event, ...]:
-    """The top switch, and later one of the lowest tier, lose all registers while fragments are under way."""
+    """The top switch, and later one of the lowest tier, lose all registers while fragments are under way.
+
+    In virtual time all workers send at the same moments: only where packets are lost does a slot wait for the others.
+    """
     ends = (fabric.switches[0], fabric.switches[-1])
     return tuple(
         Event(Moment(at * sending_s), "restart", (switch.name,)) for at, switch in zip(WIPED_AT, ends, strict=True)
