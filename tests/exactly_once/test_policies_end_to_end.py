@@ -13,6 +13,8 @@ from topo.errors import InputError
 pytestmark = pytest.mark.compiler
 
 FRAGMENTS = 60
+HAPPENED = {"duplicates": "doubled", "reordering": "overtaken", "worker paused": "unheard", "no loss": "added"}
+"""The event by which a condition shows; that of the others is "lost"."""
 
 
 @pytest.mark.parametrize("levels", LEVELS)
@@ -21,7 +23,7 @@ FRAGMENTS = 60
 def test_sums_are_exact(policy: str, condition: str, levels: int) -> None:
     tried = attempt(Cell(policy, levels, condition), FRAGMENTS)
     assert not tried.failure
-    assert tried.counts["added"] > 0
+    assert min(tried.counts["added"], tried.counts[HAPPENED.get(condition, "lost")]) > 0
 
 
 @pytest.mark.parametrize("policy", ["shadow-copy", "switchml", "p4inc-aoi"])
