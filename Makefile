@@ -30,7 +30,7 @@ help:
 	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
 	@echo "sudo make fuzz      [SECONDS=300] [EXAMPLES=N]   new random examples for the tests that draw some; failing ones are kept as tests"
 	@echo "sudo make bench     packets per second of every installed switch target"
-	@echo "sudo make exactness [SWITCH=auto|process|virtual|fast|bmv2] [ARGS=--long]   slot policies x faults x levels: are all sums exact?"
+	@echo "sudo make exactness [SWITCH=auto|virtual|fast|bmv2] [ARGS=--long]   slot policies x faults x levels: are all sums exact?"
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
 	@echo "sudo make curve     the same of fat-trees with k = 4, 6, 8, 10, 12: table, CSV and plot"
 	@echo "     make lint      ruff, mypy, and how much is documented"

@@ -15,7 +15,6 @@ from experiments.bench.trial import WORKLOADS, Sender, run_trial
 from switch.program.source_hashes import check_sources
 from switch.running_switch import PROGRAM
 from switch.targets import TARGETS, Target
-from topo.errors import MachineError
 
 CHAIN_LENGTHS = (1, 5, 15, 45)
 
@@ -49,13 +48,16 @@ class Findings:
     set_ups: tuple[SetUp, ...]
 
 
-def installed_targets() -> list[Target]:
-    """The targets that this machine can run. Raises `MachineError` if there is none."""
+def targets_here() -> list[Target]:
+    """The targets that this machine can run. Raises `InputError` for a stale P4 program."""
     check_sources(PROGRAM)
+    return [target for target in TARGETS.values() if target.missing() is None]
+
+
+def lacking() -> list[str]:
+    """Why each of the other targets cannot run here, in words."""
     reasons = {target.name: target.missing() for target in TARGETS.values()}
-    if all(reasons.values()):
-        raise MachineError("; ".join(f"{name} cannot run here: {reason}" for name, reason in reasons.items()))
-    return [TARGETS[name] for name, reason in reasons.items() if reason is None]
+    return [f"{name} cannot run here: {reason}" for name, reason in reasons.items() if reason is not None]
 
 
 def run_bench(targets: Sequence[Target], console: Console, lengths: Sequence[int] = CHAIN_LENGTHS) -> Findings:

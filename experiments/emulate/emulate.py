@@ -31,7 +31,7 @@ from experiments.run.report import print_report
 from experiments.run.run import MODES, Run, check_features, run_plan
 from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.registry import timed_world
+from experiments.worlds.registry import find_world
 from experiments.worlds.world import World
 from planner.core.evaluate import evaluate
 from planner.core.method import Options
@@ -199,7 +199,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
         raise InputError("no planner: name at least one, such as --planners aro")
     for name in () if planned else emulation.planners:
         find_method(name)
-    world = timed_world(emulation.switch)
+    world = find_world(emulation.switch)
     check_features(world, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
     check_observation(world, asked=emulation.sampling.asked)
     if emulation.faults is not None:

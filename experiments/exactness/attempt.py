@@ -31,7 +31,7 @@ class Cell:
     policy: str
     levels: int
     condition: str
-    switch: str = "process"
+    switch: str = "virtual"
 
     def __str__(self) -> str:
         return f"{self.switch}, {self.policy}, {self.levels} levels, {self.condition}"

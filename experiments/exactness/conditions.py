@@ -20,7 +20,10 @@ NO_FAULTS = LinkFaults()
 
 
 def switches_wiped(fabric: Fabric, sending_s: float) -> tuple[Event, ...]:
-    """The top switch, and later one of the lowest tier, lose all registers while fragments are under way."""
+    """The top switch, and later one of the lowest tier, lose all registers while fragments are under way.
+
+    In virtual time all workers send at the same moments: only where packets are lost does a slot wait for the others.
+    """
     ends = (fabric.switches[0], fabric.switches[-1])
     return tuple(
         Event(Moment(at * sending_s), "restart", (switch.name,)) for at, switch in zip(WIPED_AT, ends, strict=True)
@@ -60,7 +63,7 @@ CONDITIONS = {
     "30 % loss": Condition(LinkFaults(drop=0.3)),
     "duplicates": Condition(LinkFaults(duplicate=0.1)),
     "reordering": Condition(LinkFaults(reorder=0.1)),
-    "switches wiped": Condition(events=switches_wiped),
+    "switches wiped": Condition(LinkFaults(drop=0.01), switches_wiped),
     "worker paused": Condition(events=worker_paused),
     "PS restarted": Condition(LinkFaults(drop=0.01), server_restarted),
     "all at once": Condition(LinkFaults(drop=0.05, duplicate=0.05, reorder=0.05), server_restarted),

@@ -1,8 +1,8 @@
 """`inakit exactness`: every slot policy, over several levels of aggregation, under every condition, on real switches.
 
-On the switch `process`, switches run `p4/ina.p4` in this process, as target `fast` runs it in the kernel, and time is
-virtual. That needs no root, and every run gives the same result again. On `virtual`, links have rates and queues, too.
-On a switch target each cell has a Mininet network of its own.
+On the switch `virtual`, switches run `p4/ina.p4` in this process, as target `fast` runs it in the kernel, and time is
+the network's own. That needs no root, and every run gives the same result again. On a switch target each cell has a
+Mininet network of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONG = 1_000_000
 
 
 def cells(
-    policies: Sequence[str], levels: Sequence[int], conditions: Sequence[str], switches: Sequence[str] = ("process",)
+    policies: Sequence[str], levels: Sequence[int], conditions: Sequence[str], switches: Sequence[str] = ("virtual",)
 ) -> list[Cell]:
     """The cells of all combinations. Raises `InputError` for an unknown policy or condition."""
     check_known("slot policy", policies, POLICIES)

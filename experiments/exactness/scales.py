@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from experiments.worlds.auto import AUTO, worlds_here
 from experiments.worlds.registry import find_world
 from traffic.endpoints.worker_options import WorkerOptions
-from traffic.runs.closed_loop import ReliableOptions
+from traffic.runs.closed_loop import TICK_S, ReliableOptions
 
 STALL_S = 120.0
 """A run fails after this many seconds without a result, which is longer than a pause of 5 s or heavy loss takes."""
@@ -20,27 +20,29 @@ class Scale:
 
     `rate_bps`: the sending rate of each worker. `slots`: those of each switch, few enough for fragments to collide.
     `fragments`: those of a gradient. `timeouts`: a worker's shortest timeout and its first one, in seconds. Short ones
-    suit short round trips; with them a run in which most packets are lost ends sooner.
+    suit short round trips; with them a run in which most packets are lost ends sooner. `tick_s`: how often endpoints
+    act, in seconds; None for what fits the world. Sums do not need steps as fine as times in virtual time do.
     """
 
     rate_bps: float
     slots: int
     fragments: int
     timeouts: tuple[float, float]
+    tick_s: float | None = None
 
     @property
     def options(self) -> ReliableOptions:
         """The closed loop's options."""
         shortest, longest = self.timeouts
-        return ReliableOptions(WorkerOptions(min_timeout_s=shortest, first_timeout_s=longest), stall_s=STALL_S)
+        worker = WorkerOptions(min_timeout_s=shortest, first_timeout_s=longest)
+        return ReliableOptions(worker, stall_s=STALL_S, tick_s=self.tick_s)
 
 
 QUICK = Scale(rate_bps=16e6, slots=256, fragments=2000, timeouts=(0.04, 0.08))
 SLOW = Scale(rate_bps=0.5e6, slots=32, fragments=200, timeouts=(0.08, 0.25))
 SCALES = {
-    "process": Scale(rate_bps=2e6, slots=32, fragments=400, timeouts=(0.08, 0.25)),
     "fast": QUICK,
-    "virtual": QUICK,
+    "virtual": Scale(rate_bps=2e6, slots=32, fragments=400, timeouts=(0.08, 0.25), tick_s=TICK_S),
     "bmv2": SLOW,
 }
 

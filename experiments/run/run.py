@@ -109,7 +109,7 @@ def check_features(
     needed = [feature for feature, is_needed in needs.items() if is_needed]
     missing = [feature for feature in needed if feature not in world.features]
     if missing:
-        raise InputError(f"switch '{world.name}' has no {' and no '.join(missing)}: choose fast or bmv2")
+        raise InputError(f"switch '{world.name}' has no {' and no '.join(missing)}: choose fast, bmv2 or virtual")
     world.check_tools(needed)
 
 

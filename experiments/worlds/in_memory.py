@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.inspect.capture import Counts, Place
-from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.world import Feature
 from switch.circuit_switch import CircuitSwitch
 from switch.entries import Entries
@@ -27,8 +24,7 @@ from traffic.measure.monitor import Monitor
 from traffic.measure.processor_seconds import Second
 from traffic.measure.snapshots import Snapshot, Watched, switch_counters
 from traffic.measure.verdict import Cause, Limits
-from traffic.runs.replayer import Replayer
-from traffic.sockets.ports import HostPort, RepeatedFrames
+from traffic.sockets.ports import HostPort
 
 
 @dataclass(frozen=True)
@@ -95,25 +91,6 @@ class NetworkInMemory:
     def monitor(self) -> Monitor:
         """A monitor of the counters of links and switches only."""
         return CountingMonitor(CountedNetwork.of(self))
-
-    def capturing(self, places: Sequence[Place], folder: Path | None) -> AbstractContextManager[Mapping[str, Counts]]:
-        """Capture nothing, which is all that a world without `Feature.CAPTURES` is asked for."""
-        _ = places, folder
-        return nullcontext({})
-
-    def repeating(self, traffic: Sequence[RepeatedFrames]) -> AbstractContextManager[None]:
-        """Send nothing, which is all that a world without `Feature.TRAFFIC` is asked for."""
-        _ = traffic
-        return nullcontext()
-
-    def replaying(self, hosts: Sequence[HostPort]) -> AbstractContextManager[Replayer]:
-        """Raise `NotImplementedError`: a world without `Feature.REPLAY` is not asked for it."""
-        raise NotImplementedError
-
-    def observing(self, asked: Observation | None) -> AbstractContextManager[Noted | None]:
-        """Note nothing, for a world that does not have this feature."""
-        _ = asked
-        return nullcontext()
 
     @contextmanager
     def beside(self) -> Iterator[Self]:

@@ -7,25 +7,15 @@ from functools import partial
 
 from experiments.worlds.auto import AUTO, worlds_here
 from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.in_process import InProcessWorld
 from experiments.worlds.virtual import VirtualWorld
 from experiments.worlds.world import World
 from topo.errors import unknown_name
 
 WORLDS: dict[str, Callable[[], World]] = {
-    "process": InProcessWorld,
     "virtual": VirtualWorld,
     "fast": partial(EmulatedWorld, "fast"),
     "bmv2": partial(EmulatedWorld, "bmv2"),
 }
-
-
-def timed_world(name: str) -> World:
-    """The world of that name, whose rates and times are those of a network. Raises what `find_world` raises."""
-    timed = [each for each in (*WORLDS, AUTO) if each != InProcessWorld.name]
-    if name not in timed:
-        raise unknown_name("switch", name, timed)
-    return find_world(name)
 
 
 def is_virtual(name: str) -> bool:

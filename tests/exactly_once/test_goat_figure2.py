@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pytest
+from driven_network import count, driven_network, pass_on, send_from
 
 from experiments.worlds.in_memory import host_ports_of
-from experiments.worlds.in_process import InProcessNetwork
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
@@ -23,7 +23,7 @@ from planner.install.plan_entries import entries
 from planner.install.program import SENT
 from topo.fabric.fabric import Fabric, Host, Link, Switch
 from traffic.sockets.ports import HostPort
-from traffic.wire.frames import FRAGMENT, new_frames
+from traffic.wire.frames import FRAGMENT, Frames, new_frames
 from traffic.wire.packet_format import Event, Kind
 
 WORKERS = {1: "w1", 2: "w2", 3: "w3", 4: "w4"}
@@ -88,7 +88,7 @@ def problem_and_plan(trees: list[AggregationTree]) -> tuple[Problem, Plan]:
     return Problem(fabric(1), (job,), FRAGMENT), Plan("by hand", "goat-figure2", shards, SolverOutcome("heuristic", 0))
 
 
-def packets(problem: Problem, place: Mapping[int, tuple[int, int]]) -> Iterator[tuple[str, bytes]]:
+def packets(problem: Problem, place: Mapping[int, tuple[int, int]]) -> Iterator[tuple[str, Frames]]:
     """The sender and the frame of each fragment, in order; `place[fragment]` is its tree and sequence number there."""
     hosts = {host.name: host for host in host_ports_of(problem.fabric)}
     for label, fragment in ORDER:
@@ -96,20 +96,16 @@ def packets(problem: Problem, place: Mapping[int, tuple[int, int]]) -> Iterator[
         ina = {"kind": Kind.GRADIENT, "job": 1, "tree": tree, "label": label, "seq": seq, "workers": 1}
         frame = new_frames(1, src_mac=source.mac, dst_mac=server.mac, src_ip=source.ipv4, dst_ip=server.ipv4, ina=ina)
         frame["values"] = np.int32(1) << 4 * label
-        yield WORKERS[label], frame.tobytes()
+        yield WORKERS[label], frame
 
 
-def in_process(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:
-    network = InProcessNetwork(problem.fabric, entries(problem, plan))
-    for number, (worker, packet) in enumerate(packets(problem, place), start=1):
-        network.leave(worker, packet)
-        if number % 2 == 0:  # the workers of S1 and S2 send side by side
-            for _ in range(3):
-                network.advance()
-    for _ in range(3):
-        network.advance()
-    sent = sum(network.events(switch)[Event.SENT_UNICAST] for switch in SWITCHES)
-    return len(network.receive()), sent
+def in_virtual_time(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:
+    with driven_network(problem, plan) as network:
+        for number, (worker, frame) in enumerate(packets(problem, place), start=1):
+            send_from(network, worker, frame)
+            if number % 2 == 0:  # the workers of S1 and S2 send side by side
+                pass_on(network)
+        return len(network.receive()), count(network, Event.SENT_UNICAST)
 
 
 def in_kernel(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:
@@ -127,8 +123,8 @@ def in_kernel(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]
             with network_namespace(host.pid):
                 sockets[host.name] = packet_socket(host)
                 sinks.append(open_sink())
-        for worker, packet in packets(problem, place):
-            sockets[worker].send(packet)
+        for worker, frame in packets(problem, place):
+            sockets[worker].send(frame.tobytes())
             time.sleep(0.02)
         counters = {name: switch.read_counter(SENT)[0] for name, switch in network.switches.items()}
         for opened in (*sockets.values(), *sinks):
@@ -143,7 +139,7 @@ def packet_socket(host: HostPort) -> socket.socket:
 
 
 @pytest.mark.parametrize(("scheme", "expected"), [(atp, (7, 17)), (goat, (3, 13))], ids=["ATP", "GOAT"])
-@pytest.mark.parametrize("run", [in_process, pytest.param(in_kernel, marks=pytest.mark.root)])
+@pytest.mark.parametrize("run", [in_virtual_time, pytest.param(in_kernel, marks=pytest.mark.root)])
 def test_figure_2(
     run: Callable[..., Transfers],
     scheme: Callable[[], tuple[Problem, Plan, Mapping[int, tuple[int, int]]]],

@@ -19,7 +19,7 @@ from experiments.exactness.networks import case
 from experiments.exactness.scales import chosen_worlds
 from experiments.faults.fault_plan import Event, FaultPlan, Moment
 from experiments.run.run import Run, run_plan
-from experiments.worlds.in_process import InProcessWorld
+from experiments.worlds.virtual import VirtualWorld
 from planner.core.policies import POLICIES
 from topo.errors import InputError, MachineError
 
@@ -65,7 +65,7 @@ def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path, monkeyp
 def test_a_run_that_is_over_too_early_shows_nothing() -> None:
     late = FaultPlan(events=(Event(Moment(1000.0), "restart", ("s1",)),))
     problem, plan = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
-    outcome = run_plan(Run(problem, plan, faults=late), InProcessWorld())
+    outcome = run_plan(Run(problem, plan, faults=late), VirtualWorld())
     assert outcome.measured.exact
     assert "the run ended before restart s1 could happen" in failure_of(outcome)
 
@@ -108,7 +108,7 @@ def test_what_does_not_fit_the_memory_is_refused() -> None:
 def test_unknown_switches_are_refused() -> None:
     with pytest.raises(InputError, match="unknown switch 'fats': did you mean 'fast'"):
         chosen_worlds(["fats"])
-    assert chosen_worlds(["process", "process"]) == ["process"]
+    assert chosen_worlds(["virtual", "virtual"]) == ["virtual"]
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
@@ -121,7 +121,7 @@ def test_conditions_are_possible_and_within_the_run(name: str) -> None:
 
 
 def test_the_table_has_a_cell_for_each_and_fits_a_terminal() -> None:
-    wanted = cells([*POLICIES], [1, 2], ["no loss", "switches wiped"], ["process"])
+    wanted = cells([*POLICIES], [1, 2], ["no loss", "switches wiped"], ["virtual"])
     found = [Tried(cell, 10, time_s=12.34, again=0.5) for cell in wanted]
     found[0] = replace(found[0], failure="why")
     text = StringIO()

@@ -18,6 +18,7 @@ from experiments.run.observe.sampling import MOST_HOPS, Sampling, followed, obse
 from experiments.run.outcome import Outcome
 from experiments.run.run import Run, run_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.observation import Observation
 from experiments.worlds.registry import find_world
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
@@ -251,5 +252,5 @@ def test_without_series_there_are_none(tmp_path: Path) -> None:
 def test_a_world_of_real_time_has_no_series() -> None:
     problem, plan = two_workers(1)
     run = Run(problem, plan, observation=observation(problem, plan))
-    with pytest.raises(InputError, match="'process' has no series of queues, links and workers: choose virtual"):
-        run_plan(run, find_world("process"))
+    with pytest.raises(InputError, match="'fast' has no series of queues, links and workers: choose virtual"):
+        run_plan(run, EmulatedWorld("fast"))

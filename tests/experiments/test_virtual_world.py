@@ -76,10 +76,3 @@ def test_the_main_command_runs_at_the_described_rates_without_a_probe(tmp_path: 
     record = json.loads(next(tmp_path.glob("results/2*/run.json")).read_text())
     assert (record["switch"], record["verdict"], record["fabric"]["scale"]) == ("virtual", "VALID", 1.0)
     assert_within(record["planners"]["aro"]["measured"]["sending_rate_bps"], 20e6, 0.01, "sending rate", "bit/s")
-
-
-def test_a_world_without_rates_is_no_switch_to_emulate_on(tmp_path: Path) -> None:
-    answer = inakit("emulate", "--switch", "process", at=tmp_path)
-    assert answer.code == 2
-    assert "unknown switch 'process'" in answer.error
-    assert not (tmp_path / "results").exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ from experiments.exactness.networks import case
 from experiments.exactness.scales import chosen_worlds
 from experiments.faults.fault_plan import Event, FaultPlan, Moment
 from experiments.run.run import Run, run_plan
-from experiments.worlds.in_process import InProcessNetwork, InProcessWorld
 from experiments.worlds.registry import WORLDS, find_world
-from experiments.worlds.world import Wiring
+from experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
+from experiments.worlds.world import Feature, Wiring
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.background_entries import Flow
@@ -24,6 +24,7 @@ from topo.errors import InputError
 from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import Fabric
 from traffic.runs.closed_loop import ReliableOptions
+from traffic.sockets.ports import IntArray, Outgoing
 
 pytestmark = pytest.mark.compiler
 
@@ -35,42 +36,44 @@ def small(fragments: int = 200) -> tuple[Problem, Plan]:
 # All that a new world needs.
 
 
-class ForgetfulNetwork(InProcessNetwork):
-    """Every twentieth packet that a host sends is lost."""
+class ForgetfulNetwork(LiveVirtualNetwork):
+    """Whatever hosts send every twentieth time is lost."""
 
     count = 0
 
-    def leave(self, host: str, packet: bytes) -> None:
-        self.count += 1
+    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
+        self.count += bool(batches)
         if self.count % 20:
-            super().leave(host, packet)
+            return super().send(batches)
+        return [batch.counts.copy() for batch in batches]
 
 
 @dataclass(frozen=True)
-class ForgetfulWorld(InProcessWorld):
+class ForgetfulWorld(VirtualWorld):
     name: str = "forgetful"
+    features: frozenset[Feature] = frozenset()
 
     @contextmanager
     def up(
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
-    ) -> Iterator[InProcessNetwork]:
-        assert wiring.interconnect is None
-        yield ForgetfulNetwork(fabric, installed)
-        progress(1.0)
+    ) -> Iterator[LiveVirtualNetwork]:
+        network = ForgetfulNetwork(fabric, installed, wiring, progress)
+        with network.engine:
+            yield network
 
 
 def test_a_new_world_is_known_to_all_that_runs_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(WORLDS, "forgetful", ForgetfulWorld)
-    assert chosen_worlds(["forgetful", "process"]) == ["forgetful", "process"]
-    forgetful, process = (attempt(Cell("goat", 1, "no loss", world), 200) for world in ("forgetful", "process"))
+    assert chosen_worlds(["forgetful", "virtual"]) == ["forgetful", "virtual"]
+    forgetful, virtual = (attempt(Cell("goat", 1, "no loss", world), 200) for world in ("forgetful", "virtual"))
     assert forgetful.exact
-    assert process.exact
-    assert forgetful.again > 0.02 > process.again
+    assert virtual.exact
+    assert forgetful.again > 0.02 > virtual.again
 
 
 def test_the_outcome_is_the_same_twice() -> None:
     problem, plan = small()
-    first, second = (run_plan(Run(problem, plan), find_world("process")) for _ in range(2))
+    first, second = (run_plan(Run(problem, plan), find_world("virtual")) for _ in range(2))
     assert first.measured.exact
     assert first.measured == second.measured
     assert first.monitor.after.switches == second.monitor.after.switches
@@ -79,7 +82,7 @@ def test_the_outcome_is_the_same_twice() -> None:
 def test_every_packet_is_accounted_for_in_this_process() -> None:
     """Links and switches count the same packets; a packet that one of them misses would be a reason of the verdict."""
     problem, plan = small()
-    outcome = run_plan(Run(problem, plan), find_world("process"))
+    outcome = run_plan(Run(problem, plan), find_world("virtual"))
     assert not [reason for reason in outcome.reasons if "packets" in reason]
     after = outcome.monitor.after
     workers = [f"{worker}-0" for worker in problem.jobs[0].workers]
@@ -89,7 +92,7 @@ def test_every_packet_is_accounted_for_in_this_process() -> None:
 def test_a_link_that_is_down_for_a_time_costs_packets_and_no_sum() -> None:
     problem, plan = small()
     down = Event(Moment(0.05), "down", ("w1", "s1"), 0.1)
-    outcome = run_plan(Run(problem, plan, faults=FaultPlan(events=(down,))), find_world("process"))
+    outcome = run_plan(Run(problem, plan, faults=FaultPlan(events=(down,))), find_world("virtual"))
     assert outcome.measured.exact
     assert outcome.faults is not None
     assert outcome.faults["events"] == ["down w1-s1 for 0.1 s at 0.05 s"]
@@ -106,5 +109,5 @@ def test_a_link_that_is_down_for_a_time_costs_packets_and_no_sum() -> None:
     ],
 )
 def test_what_a_world_does_not_have_is_refused_before_it_is_made(run: Run, said: str) -> None:
-    with pytest.raises(InputError, match=f"switch 'process' has {said}.*: choose fast or bmv2"):
-        run_plan(run, find_world("process"))
+    with pytest.raises(InputError, match=f"switch 'forgetful' has {said}.*: choose fast, bmv2 or virtual"):
+        run_plan(run, ForgetfulWorld())

@@ -30,9 +30,9 @@ def agree(
     from experiments.agreement.agree import run_agreement  # noqa: PLC0415
     from experiments.agreement.combinations import chosen  # noqa: PLC0415
     from experiments.agreement.comparison import Extent  # noqa: PLC0415
-    from experiments.worlds.registry import timed_world  # noqa: PLC0415
+    from experiments.worlds.registry import find_world  # noqa: PLC0415
 
     combinations = chosen(only, short=short)
-    worlds = timed_world(switch), timed_world(against)
+    worlds = find_world(switch), find_world(against)
     found = run_agreement(combinations, worlds, Extent(seconds, tries), results, Console())
     raise typer.Exit(0 if found.agrees else 1)

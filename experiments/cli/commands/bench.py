@@ -1,4 +1,4 @@
-"""`inakit bench`: how many packets per second every installed switch target carries."""
+"""`inakit bench`: how many packets per second every installed switch target carries, and virtual time simulates."""
 
 from __future__ import annotations
 
@@ -12,16 +12,24 @@ Quick = Annotated[bool, typer.Option("--quick", help="with --planners: a few see
 
 
 def bench(planners: OfPlanners = False, quick: Quick = False) -> None:
-    """Measure the packets per second without loss of every installed switch target, side by side."""
-    from experiments.bench.measure import installed_targets, run_bench  # noqa: PLC0415
+    """Measure the packets per second without loss of every installed switch target, and those of virtual time."""
+    from experiments.bench.measure import lacking, run_bench, targets_here  # noqa: PLC0415
     from experiments.bench.planners import bench_planners  # noqa: PLC0415
     from experiments.bench.several_tasks import bench_several  # noqa: PLC0415
     from experiments.bench.tables import rate_table, set_up_table  # noqa: PLC0415
+    from experiments.bench.virtual_time import bench_virtual, datacentre, hops_table  # noqa: PLC0415
+    from experiments.run.progress import working  # noqa: PLC0415
 
     console = Console()
     if planners:
         console.print(bench_planners(console, quick=quick))
         console.print(bench_several(console, quick=quick))
         return
-    findings = run_bench(installed_targets(), console)
-    console.print(rate_table(findings.rates), set_up_table(findings))
+    for reason in lacking():
+        console.print(reason, highlight=False, soft_wrap=True)
+    findings = run_bench(targets_here(), console)
+    if findings.rates:
+        console.print(rate_table(findings.rates), set_up_table(findings))
+    with working(console, "virtual time"):
+        speed = bench_virtual(datacentre())
+    console.print(hops_table(speed, findings.rates))

@@ -14,7 +14,7 @@ from topo.errors import InputError
 Switches = Annotated[
     str,
     typer.Option(
-        help="process or virtual (here, without root), fast or bmv2 (a Mininet network each), auto: those of the last "
+        help="virtual (in this process, without root), fast or bmv2 (a Mininet network each), auto: those of the last "
         "two that can run here, else virtual"
     ),
 ]
@@ -28,7 +28,7 @@ Long = Annotated[bool, typer.Option("--long", help="10^6 fragments on each switc
 
 
 def exactness(
-    switch: Switches = "process",
+    switch: Switches = "virtual",
     policies: Policies = "",
     levels: Levels = "1,2,3",
     conditions: Conditions = "",
@@ -41,7 +41,7 @@ def exactness(
     from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
     from experiments.worlds.auto import AUTO, print_choice  # noqa: PLC0415
 
-    names, console = split_names(switch) or ("process",), Console()
+    names, console = split_names(switch) or ("virtual",), Console()
     worlds = chosen_worlds(names)
     chosen = cells(
         split_names(policies) or [*POLICIES], parse_levels(levels), split_names(conditions) or [*CONDITIONS], worlds

@@ -21,7 +21,7 @@ from experiments.run.report import VERDICT_STYLES, shortened
 from experiments.run.run import Run, always, run_plan
 from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.registry import is_virtual, timed_world
+from experiments.worlds.registry import find_world, is_virtual
 from experiments.worlds.world import World
 from planner.core.evaluate import evaluate
 from planner.core.files import save_plan
@@ -84,7 +84,7 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
     Where this machine does not carry the rates, all runs are slowed down by the same factor; outcomes are given at the
     rates that were asked for.
     """
-    world = timed_world(request.switch)
+    world = find_world(request.switch)
     check_results(request.results)
     print_choice(console, request.switch, world.name)
     scale = scale_of(runs, world, console)

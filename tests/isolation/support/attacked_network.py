@@ -1,21 +1,22 @@
-"""A network in this process in which hosts attack; its endpoints hear only what their sockets' filter accepts."""
+"""A network in virtual time in which hosts attack; its endpoints hear only what their sockets' filter accepts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import cycle
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 
-from experiments.worlds.in_process import InProcessNetwork
+from experiments.worlds.virtual import LiveVirtualNetwork
+from experiments.worlds.world import Wiring
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.plan_entries import entries
-from planner.install.program import REJECTED
+from planner.install.program import EVENTS, REJECTED
 from traffic.endpoints.gradient import Gradients, RandomGradients
 from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.faults.hostile import Attack, hostile_frames
 from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import Loop, ReliableOptions
-from traffic.sockets.ports import Packets
+from traffic.sockets.ports import RepeatedFrames
 from traffic.sockets.socket_filter import (
     INA_FILTER,
     JUMP_ANY_BIT,
@@ -27,8 +28,8 @@ from traffic.sockets.socket_filter import (
 )
 from traffic.wire.packet_format import Event
 
-PER_ROUND = 2
-"""How many hostile frames each host sends in a round of the network, which makes some 10 Mbit/s."""
+RATE_BPS = 10e6
+"""What each hostile host sends unless a test says otherwise."""
 DIFFERENT = 800
 """How many different frames an attack has."""
 STALL_S = 5.0
@@ -36,38 +37,42 @@ STALL_S = 5.0
 Filter = Sequence[tuple[int, int, int, int]]
 
 
-class AttackedNetwork(InProcessNetwork):
-    """`attackers[host]` are the frames that a host sends, without end.
+class AttackedNetwork(LiveVirtualNetwork):
+    """`attackers[host]` are the frames that a host sends over and over, `rate_bps` of them.
 
-    `accepted`: the filter of endpoints' sockets; `refused`: how many packets it has kept from them.
+    `accepted`: the filter of endpoints' sockets.
     """
 
     def __init__(self, problem: Problem, plan: Plan, accepted: Filter = INA_FILTER) -> None:
-        super().__init__(problem.fabric, entries(problem, plan))
-        self.attackers: dict[str, Iterator[bytes]] = {}
-        self.accepted, self.refused = accepted, 0
-        self.per_round = PER_ROUND
+        super().__init__(problem.fabric, entries(problem, plan), Wiring(), lambda _: None)
+        self.engine.set_filter(range(len(self.hosts)), accepted)
+        self.attackers: dict[str, Sequence[bytes]] = {}
+        self.rate_bps = RATE_BPS
 
-    def advance(self) -> None:
-        """Let a round pass, in which attackers send."""
-        for host, frames in self.attackers.items():
-            for _ in range(self.per_round):
-                self.leave(host, next(frames))
-        super().advance()
+    @property
+    def refused(self) -> int:
+        """How many packets the filter has kept from the endpoints."""
+        return int(self.engine.nodes["refused"].sum())
 
-    def receive(self) -> Packets:
-        """What has arrived and the filter accepts."""
-        heard = [(host, packet) for host, packet in self.arrived if passes(self.accepted, packet)]
-        self.refused += len(self.arrived) - len(heard)
-        self.arrived = heard
-        return super().receive()
+    def attacking(self) -> AbstractContextManager[None]:
+        """A context in which the attackers send."""
+        port_of = {host.name: host for host in self.hosts}
+        return self.repeating([
+            RepeatedFrames(host, port_of[host], frames, self.rate_bps * len(frames) / (8 * sum(map(len, frames))))
+            for host, frames in self.attackers.items()
+        ])  # fmt: skip
+
+    def events(self, switch: str) -> list[int]:
+        """How often each event of the P4 program happened at a switch, by its number."""
+        return [int(count) for count in self.switches[switch].read_counter(EVENTS)[0]]
 
     def rejected(self) -> dict[tuple[str, str], int]:
         """The number of packets that were not admitted, by switch and the neighbour that they came from."""
         found: dict[tuple[str, str], int] = {}
+        peer_of = {(node, port): peer for (node, peer), port in self.fabric.port_numbers.items()}
         for name, switch in self.switches.items():
             counts = switch.read_counter(REJECTED)[0]
-            found |= {(name, self.peer_of[name, int(port)]): int(counts[port]) for port in counts.nonzero()[0]}
+            found |= {(name, peer_of[name, int(port)]): int(counts[port]) for port in counts.nonzero()[0]}
             assert int(counts.sum()) == self.events(name)[Event.REJECTED]
         return found
 
@@ -95,7 +100,7 @@ def passes(program: Filter, packet: bytes) -> bool:
 def attack(network: AttackedNetwork, layout: StreamLayout, attacks: Sequence[Attack], seed: int = 0) -> None:
     """Let the hosts attack from now on."""
     for each in attacks:
-        network.attackers[each.host] = cycle(hostile_frames(layout, each, seed, DIFFERENT))
+        network.attackers[each.host] = hostile_frames(layout, each, seed, DIFFERENT)
 
 
 def run(
@@ -106,10 +111,10 @@ def run(
     gradients: Gradients | None = None,
     seed: int = 0,
 ) -> Measured:
-    """Run all jobs to their end."""
+    """Run all jobs to their end, which is that of the network, too."""
     layout = lay_out(problem, plan, network.hosts)
     attack(network, layout, attacks, seed)
-    with network.endpoints(layout.hosts) as (ports, executor):
+    with network.engine, network.endpoints(layout.hosts) as (ports, executor), network.attacking():
         loop = Loop(layout, ports, gradients or RandomGradients(), ReliableOptions(stall_s=STALL_S), executor)
         return loop.run(lambda _: None)
 

@@ -86,15 +86,15 @@ def test_whoever_reads_or_runs_the_program_is_told(p4: Path, monkeypatch: pytest
     program = p4 / "build" / "ina.json"
     monkeypatch.setattr("switch.targets.PROGRAM", program)
     monkeypatch.setattr("experiments.worlds.in_memory.PROGRAM", program)
-    for use in (lambda: read_program(program), lambda: choose_target("fast"), check_process):
+    for use in (lambda: read_program(program), lambda: choose_target("fast"), check_virtual):
         with pytest.raises(InputError, match=r"p4/ina\.p4 has changed"):
             use()
 
 
-def check_process() -> object:
+def check_virtual() -> object:
     from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
 
-    return chosen_worlds(["process"])
+    return chosen_worlds(["virtual"])
 
 
 def test_a_program_without_hashes_is_not_asked(p4: Path, tmp_path: Path) -> None:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from driven_network import count, driven_network, pass_on, send_from
 
-from experiments.worlds.in_process import InProcessNetwork
+from experiments.worlds.virtual import LiveVirtualNetwork
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
-from planner.install.plan_entries import entries
 from planner.methods.goat.arrival import Gradient, simulate
 from planner.methods.goat.shared_slots import PS, Sharing, SlotTree
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric, Host, Link, Switch
-from traffic.wire.frames import FRAGMENT, new_frames
+from traffic.wire.frames import FRAGMENT, Frames, new_frames
 from traffic.wire.packet_format import Event, Flag, Kind
 
 SLOTS, FRAGMENTS = 3, 11
 WORKERS = {label: f"w{label}" for label in range(1, 7)}
-HOPS = 3
 ALL_SLOTS = Gradient(FRAGMENTS, SLOTS, SLOTS)
 PRIORITY = 16
 
@@ -71,17 +71,14 @@ def one_switch(policy: str) -> tuple[AggregationTree, SlotTree]:
 class Driven:
     """The switches, to which packets come one at a time, and a PS that answers a fragment when it has all of it."""
 
-    def __init__(self, tree: AggregationTree, *, flushed: bool) -> None:
-        job = Job(1, tuple(WORKERS.values()), ("ps",), FRAGMENTS * 4 * FRAGMENT.values)
-        plan = Plan("by hand", "two-racks", (Shard(1, 1, 1.0, 1e5, (tree,)),), SolverOutcome("heuristic", 0))
-        self.network = InProcessNetwork(fabric(), entries(Problem(fabric(), (job,), FRAGMENT), plan))
-        self.hosts = {host.name: host for host in self.network.hosts}
-        self.flushed = flushed
+    def __init__(self, network: LiveVirtualNetwork, *, flushed: bool) -> None:
+        self.network, self.flushed = network, flushed
+        self.hosts = {host.name: host for host in network.hosts}
         self.sent = np.zeros(FRAGMENTS, int)
         self.received = np.zeros(FRAGMENTS, int)
         self.ingress = 0
 
-    def frame(self, source: str, target: str, kind: Kind, label: int, fragment: int) -> np.ndarray:
+    def frame(self, source: str, target: str, kind: Kind, label: int, fragment: int) -> Frames:
         a, b = self.hosts[source], self.hosts[target]
         frame = new_frames(1, src_mac=a.mac, dst_mac=b.mac, src_ip=a.ipv4, dst_ip=b.ipv4)
         ina = frame["ina"]
@@ -95,22 +92,27 @@ class Driven:
         self.sent[fragment] += 1
         if self.flushed and self.sent[fragment] == len(WORKERS):
             frame["ina"]["flags"] = Flag.RETRANSMITTED
-        self.network.leave(WORKERS[label], frame.tobytes())
-        self.pass_on()
+        self.pass_on(WORKERS[label], frame)
         heads = self.network.receive().heads["ina"]
         for ina in heads[heads["kind"] == Kind.GRADIENT]:
             self.ingress += 1
             self.received[ina["seq"]] += ina["workers"]
             if self.received[ina["seq"]] == len(WORKERS):
-                self.network.leave("ps", self.frame("ps", "w1", Kind.RESULT, 0, int(ina["seq"])).tobytes())
-                self.pass_on()
+                self.pass_on("ps", self.frame("ps", "w1", Kind.RESULT, 0, int(ina["seq"])))
 
-    def pass_on(self) -> None:
-        for _ in range(HOPS):
-            self.network.advance()
+    def pass_on(self, host: str, frame: Frames) -> None:
+        """Let a packet of a host go as far as it goes."""
+        send_from(self.network, host, frame)
+        pass_on(self.network)
 
-    def count(self, event: Event) -> int:
-        return sum(self.network.events(switch)[event] for switch in self.network.switches)
+
+@contextmanager
+def driven(tree: AggregationTree, *, flushed: bool) -> Iterator[Driven]:
+    """The network in which a tree is installed."""
+    job = Job(1, tuple(WORKERS.values()), ("ps",), FRAGMENTS * 4 * FRAGMENT.values)
+    plan = Plan("by hand", "two-racks", (Shard(1, 1, 1.0, 1e5, (tree,)),), SolverOutcome("heuristic", 0))
+    with driven_network(Problem(fabric(), (job,), FRAGMENT), plan) as network:
+        yield Driven(network, flushed=flushed)
 
 
 def in_order(rates: np.ndarray) -> list[tuple[int, int]]:
@@ -126,15 +128,15 @@ def in_order(rates: np.ndarray) -> list[tuple[int, int]]:
 def test_the_slots_are_those_of_the_program(policy: str, shape: Shape, flushed: bool, spread: float) -> None:
     tree, slot_tree = shape(policy)
     rates = 1 - spread * np.random.default_rng(int(100 * spread)).random(len(WORKERS))
-    driven = Driven(tree, flushed=flushed)
-    for label, fragment in in_order(rates):
-        driven.send(label, fragment)
+    with driven(tree, flushed=flushed) as switches:
+        for label, fragment in in_order(rates):
+            switches.send(label, fragment)
     counts = simulate(slot_tree, Sharing(policy, PRIORITY, flushed), rates, ALL_SLOTS)
     left = 0 if flushed else counts.flushed
     expected = [counts.added, counts.completed, counts.collided, counts.evicted, counts.flushed - left]
     events = (Event.ADDED, Event.COMPLETED, Event.COLLISION, Event.EVICTED, Event.FLUSHED)
-    assert [driven.count(event) for event in events] == expected
-    assert driven.ingress == counts.ingress - left
+    assert [count(switches.network, event) for event in events] == expected
+    assert switches.ingress == counts.ingress - left
     assert counts.collided + counts.evicted > 0
 
 

@@ -1,12 +1,11 @@
 """Hostile hosts among two jobs that share slots and switches: sums stay exact, and counters name the hosts.
 
-On real switches in this process, for every slot policy.
+On real switches in virtual time, for every slot policy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import cycle
 from random import Random
 
 import numpy as np
@@ -64,7 +63,7 @@ def test_a_worker_that_sends_its_old_packets_again_and_those_of_its_peers(policy
     (own,) = set(known.own["ina"]["label"].tolist())
     of_peers = [frame for frame in map(spoof, [known] * 800) if label_of(frame) != own]
     again = [on_wire(known.one(known.own)) for _ in of_peers]
-    network.attackers["a1"] = cycle([frame for pair in zip(again, of_peers, strict=True) for frame in pair])
+    network.attackers["a1"] = [frame for pair in zip(again, of_peers, strict=True) for frame in pair]
     assert exact_by_job(run(network, problem, plan)) == ALL_EXACT
     assert set(network.rejected()) == {("leaf1", "a1")}
 
@@ -110,7 +109,7 @@ def test_sums_beyond_32_bits_of_several_jobs(policy: str) -> None:
 def breaks(network: AttackedNetwork, problem: Problem, plan: Plan, attack: Callable[[Knowledge], bytes]) -> bool:
     """Whether this attack on job 1 makes a sum wrong, or keeps a job from its end."""
     known = Knowledge(lay_out(problem, plan, network.hosts), "outsider", 1, Random(1))
-    network.attackers["outsider"], network.per_round = cycle([attack(known) for _ in range(500)]), 8
+    network.attackers["outsider"], network.rate_bps = [attack(known) for _ in range(500)], 20e6
     try:
         return exact_by_job(run(network, problem, plan)) != ALL_EXACT
     except RunError:

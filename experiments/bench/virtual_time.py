@@ -1,0 +1,131 @@
+"""How many packet-hops per second world `virtual` simulates: of a whole run, and of the engine with its switches alone.
+
+A packet-hop is a packet that has crossed a link. One run gives both figures, and so of the same packets: its processor
+time is also taken inside the calls that give packets to the engine and let its time pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.table import Table
+
+from experiments.bench.measure import Measurement
+from experiments.bench.trial import WORKLOADS
+from experiments.run.planning import plan_to_run
+from experiments.run.run import Run, run_plan
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
+from experiments.worlds.world import Wiring
+from planner.core.problem import Problem
+from switch.entries import Entries
+from topo.errors import RunError
+from topo.fabric.fabric import Fabric
+from traffic.sockets.ports import IntArray, Outgoing
+
+K, WORKERS, CAPACITY = 8, 127, "100G"
+GRADIENT_BYTES, ITERATIONS = 548_000, 3
+
+
+def datacentre() -> Problem:
+    """A fat-tree with k = 8, all of whose hosts but one are workers."""
+    jobs = JobChoice(workers=WORKERS, gradient_bytes=GRADIENT_BYTES, iterations=ITERATIONS)
+    return build_problem(FabricChoice("fattree", K, capacity=CAPACITY), jobs)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """A run of `hops` packet-hops: seconds of one processor that it took, and those of them inside the engine."""
+
+    problem: Problem
+    hops: int
+    run_s: float
+    engine_s: float
+
+
+class TimedNetwork(LiveVirtualNetwork):
+    """A network in virtual time that adds up in `engine_s` the processor time of its engine and switches."""
+
+    engine_s = 0.0
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the processor time of the block."""
+        started = time.process_time()
+        yield
+        self.engine_s += time.process_time() - started
+
+    def sleep(self, seconds: float) -> None:
+        """Let so much time pass."""
+        with self.timed():
+            super().sleep(seconds)
+
+    def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
+        """Put all packets on their hosts' links."""
+        with self.timed():
+            return super().send(batches)
+
+
+@dataclass(frozen=True)
+class TimedWorld(VirtualWorld):
+    """Virtual time in which `spent` has the hops, the seconds and the engine's seconds of each network."""
+
+    spent: list[tuple[int, float, float]] = field(default_factory=list)
+
+    @contextmanager
+    def up(
+        self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
+    ) -> Iterator[LiveVirtualNetwork]:
+        """The network, until the block ends."""
+        network = TimedNetwork(fabric, installed, wiring, progress)
+        with network.engine:
+            started = time.process_time()
+            yield network
+            self.spent.append((network.engine.hops, time.process_time() - started, network.engine_s))
+
+
+def bench_virtual(problem: Problem) -> Speed:
+    """Run ARO's plan in virtual time. Set-up does not count. Raises `RunError` for sums that are not exact."""
+    world = TimedWorld()
+    outcome = run_plan(Run(problem, plan_to_run(problem, "aro", 0).plan), world)
+    if not outcome.measured.exact:
+        raise RunError(f"sums in virtual time are wrong: {'; '.join(outcome.measured.wrong)}")
+    return Speed(problem, *world.spent[0])
+
+
+def hops_table(speed: Speed, rates: Sequence[Measurement]) -> Table:
+    """A row for the engine with its switches and one for the whole run; a column for each target's ratio."""
+    best = most_hops(rates)
+    table = Table(title="Packet-hops per second", caption=caption(speed), caption_justify="left", min_width=88)
+    table.add_column("of it")
+    for heading in ("virtual", *best, *(f"virtual : {target}" for target in best)):
+        table.add_column(heading, justify="right")
+    for part, seconds in (("engine and switches", speed.engine_s), ("the endpoints, too", speed.run_s)):
+        rate = speed.hops / seconds
+        ratios = (f"{rate / most:.1f}" for most in best.values())
+        table.add_row(part, f"{rate:,.0f}", *(f"{most:,.0f}" for most in best.values()), *ratios)
+    return table
+
+
+def most_hops(rates: Sequence[Measurement]) -> dict[str, float]:
+    """The most packet-hops per second of each target that carried anything: over all chains and loss limits."""
+    yields = {workload.name: workload.yield_per_packet for workload in WORKLOADS}
+    best: dict[str, float] = {}
+    for each in rates:
+        hops = each.rate_pps * (1 + each.switches * yields[each.workload])
+        best[each.target] = max(best.get(each.target, 0.0), hops)
+    return {target: most for target, most in best.items() if most}
+
+
+def caption(speed: Speed) -> str:
+    """What was run, and what targets are compared by."""
+    fabric, (job,) = speed.problem.fabric, speed.problem.jobs
+    rate_bps = min(fabric.capacities_bps.values())
+    return (
+        f"{fabric.name}, {len(job.workers)} workers, links of {rate_bps / 1e9:g} Gbit/s, gradients of "
+        f"{job.gradient_bytes / 1e3:g} kB, {job.iterations} iterations: {speed.hops:,} packet-hops on one "
+        "processor. Of a target: its most on any of the chains, with all processors."
+    )

@@ -1,0 +1,51 @@
+"""`inakit bench` in virtual time: hops of a run that are known, and their ratio to those of chains."""
+
+from __future__ import annotations
+
+import pytest
+from test_bench import cells_of
+
+from experiments.bench.measure import Measurement
+from experiments.bench.trial import WORKLOADS
+from experiments.bench.virtual_time import Speed, bench_virtual, datacentre, hops_table, most_hops
+from experiments.exactness.networks import case
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+
+FORWARDING, AGGREGATION = (workload.name for workload in WORKLOADS)
+
+
+@pytest.mark.compiler
+def test_a_run_is_counted_and_timed() -> None:
+    """100 fragments twice, and as many results: each crosses 3 links at workers, 2 between leaves, and the PS's."""
+    fabric = FabricChoice("leafspine", leaves=2, spines=1, hosts_per_leaf=2)
+    speed = bench_virtual(build_problem(fabric, JobChoice(workers=3, gradient_bytes=25_600, iterations=2)))
+    assert speed.hops == 2 * 100 * 2 * (3 + 2 + 1)
+    assert 0 < speed.engine_s < speed.run_s
+
+
+def test_hops_are_the_links_that_packets_cross() -> None:
+    """Ten switches: eleven links, or one link for each of two packets and ten for their sum."""
+    rates = [
+        Measurement("bmv2", FORWARDING, 10, 0.0, 100.0),
+        Measurement("bmv2", AGGREGATION, 10, 0.0, 100.0),
+        Measurement("fast", AGGREGATION, 10, 0.002, 1000.0),
+        Measurement("fast", AGGREGATION, 10, 0.0, 0.0),
+    ]
+    assert most_hops(rates) == {"bmv2": 1100.0, "fast": 6000.0}
+
+
+def test_the_table_has_ratios_to_what_targets_did() -> None:
+    problem, _ = case("goat", 1, fragments=8, slots=8, rate_bps=1e9)
+    speed = Speed(problem, hops=1_000_000, run_s=2.0, engine_s=0.5)
+    rates = [Measurement("bmv2", FORWARDING, 1, 0.0, 20_000.0), Measurement("fast", FORWARDING, 1, 0.0, 200_000.0)]
+    assert cells_of(hops_table(speed, rates)) == [
+        ["engine and switches", "2,000,000", "40,000", "400,000", "50.0", "5.0"],
+        ["the endpoints, too", "500,000", "40,000", "400,000", "12.5", "1.2"],
+    ]
+    assert cells_of(hops_table(speed, [])) == [["engine and switches", "2,000,000"], ["the endpoints, too", "500,000"]]
+
+
+def test_the_network_that_is_timed() -> None:
+    problem = datacentre()
+    assert len(problem.jobs[0].workers) == len(problem.fabric.hosts) - 1 == 127
+    assert set(problem.fabric.capacities_bps.values()) == {100e9}
