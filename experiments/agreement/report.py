@@ -65,6 +65,10 @@ def styled(verdict: str) -> str:
     return f"[{VERDICT_STYLES.get(verdict, 'dim' if verdict == NOT_RUN else 'bold yellow')}]{verdict}[/]"
 
 
+FEW = 10
+"""A median of fewer combinations says little."""
+
+
 @dataclass(frozen=True)
 class Summary:
     """All combinations together: how many count, how many of those agree, and the medians of their differences."""
@@ -85,8 +89,12 @@ class Summary:
 
     @property
     def agrees(self) -> bool:
-        """Whether there is a combination that counts, all that count agree, and all medians are below `MEDIAN`."""
-        return 0 < self.counted == self.agreeing and all(found < MEDIAN for found in self.medians.values())
+        """Whether there is a combination that counts, all that count agree, and all medians are below `MEDIAN`.
+
+        Medians of fewer than `FEW` combinations are not judged.
+        """
+        judged = self.medians.values() if self.counted >= FEW else ()
+        return 0 < self.counted == self.agreeing and all(found < MEDIAN for found in judged)
 
     def as_json(self) -> dict[str, Any]:
         """The summary in `agreement.json`."""
@@ -104,7 +112,8 @@ def print_summary(console: Console, found: Sequence[Compared]) -> None:
     summary = Summary.of(found)
     told = ", ".join(f"{name} {value:.3%}" for name, value in summary.medians.items())
     if told:
-        console.print(f"medians (each to be below {MEDIAN:.1%}): {told}", highlight=False, soft_wrap=True)
+        limit = f" (each to be below {MEDIAN:.1%})" if summary.counted >= FEW else ""
+        console.print(f"medians{limit}: {told}", highlight=False, soft_wrap=True)
     others = len(found) - summary.counted
     rest = f"; {others} more have no VALID run to compare with" if others else ""
     console.print(f"{summary.agreeing} of {summary.counted} agree{rest}", highlight=False, soft_wrap=True)

@@ -18,7 +18,7 @@ from traffic.runs.replay import ReplayOptions
 MADE_FOR_BPS = 20e6
 """The endpoints' times are made for links of this rate; on faster ones they are shorter in proportion."""
 ROUND_TRIP_LINKS = 12
-"""The most links that a packet and its result cross in a network of three levels."""
+"""The most links, each with a switch, that a packet and its result cross in a network of three levels."""
 
 STEPS = 500
 """An iteration takes at least so many steps of the endpoints, so that a step is 0.2 % of its time."""
@@ -35,7 +35,8 @@ def in_own_time(options: ReliableOptions, problem: Problem, plan: Plan, *, piece
     """
     fabric = problem.fabric
     quicker = max(1.0, min(fabric.capacities_bps.values()) / MADE_FOR_BPS)
-    round_trip_s = ROUND_TRIP_LINKS * max(link.delay_s for link in fabric.links)
+    slowest_s = max(link.delay_s for link in fabric.links) + max(switch.latency_s for switch in fabric.switches)
+    round_trip_s = ROUND_TRIP_LINKS * slowest_s
     in_flight_s = options.bounds.in_flight_s / quicker + round_trip_s
     worker, server = slowed_options(options, quicker).worker, options.server
     patient = replace(

@@ -17,7 +17,7 @@ from rich.console import Console
 from experiments.agreement.combinations import COMBINATIONS, SHORT, Combination, chosen
 from experiments.agreement.comparison import NOT_RUN, Compared, Extent, attempt, compare
 from experiments.agreement.differences import Differences, difference, link_bytes
-from experiments.agreement.report import Summary, agreement_table, print_summary
+from experiments.agreement.report import FEW, Summary, agreement_table, print_summary
 from experiments.run.outcome import Outcome
 from experiments.run.pace import TooSlowError
 from experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
@@ -126,8 +126,9 @@ def compared(verdict: str, **figures: float) -> Compared:
         ([compared("VALID"), compared("OVERLOADED"), compared(NOT_RUN)], True),
         ([compared("OVERLOADED")], False),
         ([compared("VALID"), compared("DIFFERS", sending_rate_bps=0.5)], False),
-        ([compared("VALID", sending_rate_bps=0.006), compared("VALID", sending_rate_bps=0.006)], False),
-        ([compared("VALID", sending_rate_bps=0.006), *[compared("VALID")] * 2], True),
+        ([compared("VALID", sending_rate_bps=0.006)] * (FEW - 1), True),
+        ([compared("VALID", sending_rate_bps=0.006)] * FEW, False),
+        ([*[compared("VALID", sending_rate_bps=0.006)] * 4, *[compared("VALID")] * (FEW - 4)], True),
     ],
 )
 def test_all_that_count_must_agree_and_so_must_the_medians(found: list[Compared], agrees: bool) -> None:

@@ -28,7 +28,7 @@ from scapy.utils import rdpcap
 from typer.testing import CliRunner, Result
 
 from experiments.cli.app import app
-from experiments.inspect.capture import capturing
+from experiments.inspect.capture import capturing, file_of
 from experiments.inspect.rates import Sampler, rates
 from experiments.run.planning import make_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -184,7 +184,7 @@ def test_captures_have_every_packet_once_as_it_was_on_the_wire(lively: Lively, t
     arriving: dict[int, Any] = defaultdict(lambda: np.zeros(64, np.int64))
     leaving: dict[int, Any] = {}
     for port in ports:
-        packets = rdpcap(str(tmp_path / f"{SWITCH}-{port}.pcap"))
+        packets = rdpcap(str(file_of((SWITCH, port), tmp_path)))
         counts = captured[f"{SWITCH}-{port}"]
         assert (counts.captured, counts.dropped) == (len(packets), 0)
         assert len(packets) == sum(count[port] for count in passed.values())
