@@ -22,7 +22,7 @@ ROUND_TRIP_LINKS = 12
 
 STEPS = 500
 """An iteration takes at least so many steps of the endpoints, so that a step is 0.2 % of its time."""
-STEPS_PER_WINDOW = 8
+STEPS_PER_WINDOW = 6
 """Results that wait for the next step do not close a window that lasts for so many."""
 BURST_PACKETS = QUEUE_PACKETS // 8
 """The most packets that one step may bring to a link: its queue holds many times more."""
