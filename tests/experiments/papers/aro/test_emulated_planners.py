@@ -15,10 +15,9 @@ from experiments.papers.common.figure import Request
 from experiments.papers.common.planned_measured import QUICK_GRADIENT_BYTES, Planned, RateRow, run_plans
 from traffic.wire.frames import FRAGMENT
 
-pytestmark = pytest.mark.root
-
 TRIES = 2
-LONG_FORMS = ("fat-tree", "ATRO's")
+ON_FAST = (pytest.mark.root, pytest.mark.long)
+NETWORKS_TRIED = ("leaf-spine", "fat-tree", "ATRO's")
 
 GRADIENT_BYTES = 100 * 4 * FRAGMENT.values
 
@@ -31,11 +30,13 @@ def planned(network: str) -> dict[str, Planned]:
     return {network: baselines.plans(GRADIENT_BYTES)}
 
 
-@pytest.mark.parametrize("network", ["leaf-spine", *(pytest.param(n, marks=pytest.mark.long) for n in LONG_FORMS)])
-def test_rates_are_those_of_the_plans(network: str, tmp_path: Path) -> None:
+@pytest.mark.compiler
+@pytest.mark.parametrize("switch", ["virtual", pytest.param("fast", marks=ON_FAST)])
+@pytest.mark.parametrize("network", NETWORKS_TRIED)
+def test_rates_are_those_of_the_plans(network: str, switch: str, tmp_path: Path) -> None:
     for _ in range(TRIES):
         with nothing_left():
-            rows, verdict = run_plans("test", planned(network), Console(quiet=True), Request(tmp_path, switch="fast"))
+            rows, verdict = run_plans("test", planned(network), Console(quiet=True), Request(tmp_path, switch=switch))
         assert all(row.exact for row in rows)
         if verdict != "OVERLOADED":
             assert verdict == "VALID", rows

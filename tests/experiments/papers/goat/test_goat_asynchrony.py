@@ -94,9 +94,10 @@ def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
     assert optimum <= evaluate(problem, goat(problem)).overhead_bytes <= 1.01 * optimum
 
 
-@pytest.mark.root
-@pytest.mark.parametrize("shared", ["atp", pytest.param("esa", marks=pytest.mark.long)])
-def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, tmp_path: Path) -> None:
+@pytest.mark.compiler
+@pytest.mark.parametrize("switch", ["virtual", pytest.param("fast", marks=(pytest.mark.root, pytest.mark.long))])
+@pytest.mark.parametrize("shared", ["atp", "esa"])
+def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, switch: str, tmp_path: Path) -> None:
     """The test compares counts and no times: on a busy machine equal rates are only nearly equal."""
     from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
     from experiments.papers.goat import asynchrony as goat_asynchrony  # noqa: PLC0415
@@ -109,7 +110,7 @@ def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, tmp_
         for setting in settings
     ]
     with nothing_left():
-        done = run_emulated("shape", runs, Request(tmp_path, switch="fast"), Console(quiet=True))
+        done = run_emulated("shape", runs, Request(tmp_path, switch=switch), Console(quiet=True))
     points = {
         (setting.policy, setting.spread): goat_asynchrony.point(setting, outcome)
         for setting, outcome in zip(settings, done.outcomes, strict=True)

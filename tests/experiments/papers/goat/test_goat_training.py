@@ -76,14 +76,15 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
     assert (tmp_path / f"goat-{figure}.png").exists()
 
 
-@pytest.mark.root
-def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(tmp_path: Path) -> None:
+@pytest.mark.compiler
+@pytest.mark.parametrize("switch", ["virtual", pytest.param("fast", marks=(pytest.mark.root, pytest.mark.long))])
+def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(switch: str, tmp_path: Path) -> None:
     from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
     from experiments.papers.goat.training_runs import EpochRun, epoch  # noqa: PLC0415
 
     runs = [EpochRun("densenet121", 4, scheme).emulated_run() for scheme in ("goat", "geryon")]
     with nothing_left():
-        done = run_emulated("testbed", runs, Request(tmp_path, switch="fast"), Console(quiet=True))
+        done = run_emulated("testbed", runs, Request(tmp_path, switch=switch), Console(quiet=True))
     goat, geryon = (epoch(*each) for each in zip(runs, done.outcomes, strict=True))
     assert all(outcome.measured.exact for outcome in done.outcomes)
     assert goat.ps_ingress_mb == pytest.approx(30.5, rel=0.05)

@@ -73,13 +73,12 @@ def test_of_jobs_inside_units_not_a_byte_crosses(switch: str, tmp_path: Path) ->
     assert over.circuits == ("u1-u4", "u2-u4")
 
 
-@pytest.mark.root
+@pytest.mark.compiler
 def test_the_command_leaves_a_table(tmp_path: Path) -> None:
-    with nothing_left():
-        answer = inakit("reproduce", "p4inc-aoi", "locality", "--quick", "--switch", "fast", at=tmp_path)
-    assert answer.code in (0, 1), answer
+    answer = inakit("reproduce", "p4inc-aoi", "locality", "--quick", "--switch", "virtual", at=tmp_path)
+    assert answer.code == 0, answer
     with (tmp_path / "results" / "latest" / "locality.csv").open() as file:
         rows = {row["scene"]: row for row in csv.DictReader(file)}
-    assert rows["compact"]["measured_bytes"] == "0" or rows["compact"]["verdict"] == "OVERLOADED"
+    assert rows["compact"]["measured_bytes"] == "0"
     assert int(rows["fragmented"]["measured_bytes"]) >= int(rows["fragmented"]["planned_bytes"]) > 0
     assert "between units" in answer.output
