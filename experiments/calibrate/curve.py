@@ -1,4 +1,7 @@
-"""`inakit calibrate --curve`: how packet rate, set-up, memory and idle CPU grow with the size of a fat-tree."""
+"""`inakit calibrate --curve`: how packet rate, set-up, memory and idle CPU grow with the size of a fat-tree.
+
+A `Curve` says what is printed, written and drawn of each size; `CALIBRATED` is that of emulated networks.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from matplotlib.figure import Figure
 from rich.box import SIMPLE_HEAD
@@ -15,18 +18,33 @@ from rich.table import Table
 from experiments.calibrate.limit import Calibration
 from topo.errors import writing
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
-class Quantity:
-    """A column of the curve: its name in files, its value and, where it is printed, its heading and format."""
+class Quantity(Generic[T]):
+    """A column of a curve: its name in files, its value and, where it is printed, its heading and format."""
 
     name: str
-    value: Callable[[Calibration], float]
+    value: Callable[[T], float]
     heading: str = ""
     format: str = ""
 
 
-QUANTITIES = (
+@dataclass(frozen=True)
+class Curve(Generic[T]):
+    """A table's title, its columns, the name of each row, and what is drawn over the number of switches.
+
+    `quantities` include "switches". `panels`: the names of the quantities of each plot.
+    """
+
+    title: str
+    name: Callable[[T], str]
+    quantities: Sequence[Quantity[T]]
+    panels: Sequence[Sequence[str]]
+
+
+QUANTITIES: tuple[Quantity[Calibration], ...] = (
     Quantity("switches", lambda found: len(found.fabric.switches), "switches", "d"),
     Quantity("hosts", lambda found: len(found.fabric.hosts)),
     Quantity("workers", lambda found: found.workers, "workers", "d"),
@@ -39,7 +57,6 @@ QUANTITIES = (
     Quantity("idle", lambda found: found.idle, "idle\nCPU", ".0%"),
 )
 PANELS = (("endpoint_pps", "switch_pps"), ("link_mbps",), ("setup_s",), ("memory_mb",), ("idle",))
-"""The quantities that are drawn over the number of switches: one plot for each tuple."""
 
 
 def max_capacity_bps(found: Calibration) -> float:
@@ -47,15 +64,15 @@ def max_capacity_bps(found: Calibration) -> float:
     return max(found.fabric.capacities_bps.values()) * found.trial.scale
 
 
-def curve_table(found: Sequence[Calibration]) -> Table:
+CALIBRATED = Curve(
+    "fat-trees at the highest link rate that stays VALID", lambda found: found.fabric.name, QUANTITIES, PANELS
+)
+
+
+def curve_table(curve: Curve[T], found: Sequence[T]) -> Table:
     """The quantities that have a heading, one row for each fat-tree."""
-    printed = [quantity for quantity in QUANTITIES if quantity.heading]
-    table = Table(
-        title="fat-trees at the highest link rate that stays VALID",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    printed = [quantity for quantity in curve.quantities if quantity.heading]
+    table = Table(title=curve.title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for quantity in printed:
         table.add_column(quantity.heading, justify="right", no_wrap=True)
     for one in found:
@@ -63,25 +80,25 @@ def curve_table(found: Sequence[Calibration]) -> Table:
     return table
 
 
-def write_curve(found: Sequence[Calibration], folder: Path) -> list[Path]:
+def write_curve(curve: Curve[T], found: Sequence[T], folder: Path) -> list[Path]:
     """Write `curve.csv` and `curve.png` to the folder, and return their paths."""
     table, picture = folder / "curve.csv", folder / "curve.png"
     with writing(table), table.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["fabric", *(quantity.name for quantity in QUANTITIES)])
-        writer.writerows([one.fabric.name, *(quantity.value(one) for quantity in QUANTITIES)] for one in found)
+        writer.writerow(["fabric", *(quantity.name for quantity in curve.quantities)])
+        writer.writerows([curve.name(one), *(quantity.value(one) for quantity in curve.quantities)] for one in found)
     with writing(picture):
-        draw_curve(found).savefig(picture, dpi=150)
+        draw_curve(curve, found).savefig(picture, dpi=150)
     return [table, picture]
 
 
-def draw_curve(found: Sequence[Calibration]) -> Figure:
-    """Draw one plot for each of `PANELS`, over the number of switches."""
-    by_name = {quantity.name: quantity for quantity in QUANTITIES}
+def draw_curve(curve: Curve[T], found: Sequence[T]) -> Figure:
+    """Draw the curve's panels over the number of switches."""
+    by_name = {quantity.name: quantity for quantity in curve.quantities}
     switches = [by_name["switches"].value(one) for one in found]
-    figure = Figure(figsize=(3 * len(PANELS), 3), layout="constrained")
-    panels: Any = figure.subplots(1, len(PANELS))
-    for panel, names in zip(panels, PANELS, strict=True):
+    figure = Figure(figsize=(3 * len(curve.panels), 3), layout="constrained")
+    panels: Any = figure.subplots(1, len(curve.panels))
+    for panel, names in zip(panels, curve.panels, strict=True):
         for quantity in (by_name[name] for name in names):
             panel.plot(
                 switches, [quantity.value(one) for one in found], "o-", label=quantity.heading.replace("\n", " ")

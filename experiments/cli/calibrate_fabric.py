@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
-from experiments.calibrate.curve import curve_table, write_curve
+from experiments.calibrate.curve import CALIBRATED, Curve, T, curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit, print_calibration
 from experiments.calibrate.trials import TrialNetwork
 from experiments.calibrate.verification import verification_table, verify
+from experiments.calibrate.virtual_curve import SIMULATED, Simulated, simulate
 from experiments.run.planning import plan_to_run, print_headroom
 from experiments.run.progress import working
 from experiments.run.record import check_results, make_new_folder, stamp
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
 from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import emulated_world
+from experiments.worlds.virtual import VirtualWorld
 from topo.errors import InputError
 
 
@@ -48,8 +51,11 @@ class Command:
 def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:
     """Find the highest link rate that is carried and, with `verify_runs`, check the verdicts of runs around it.
 
-    Returns the exit code: 1 if a verdict breaks its promise. Raises `InputError` for a negative number of runs.
+    Returns the exit code: 1 if a verdict breaks its promise. Raises `InputError` for a negative number of runs, or for
+    virtual time.
     """
+    if command.switch == VirtualWorld.name:
+        raise InputError("switch 'virtual' carries any link rate: choose fast or bmv2, or give --curve 4,6,8")
     if verify_runs < 0:
         raise InputError(f"--verify {verify_runs}: a number of runs is expected, such as 30")
     with command.network(console) as bed:
@@ -63,15 +69,40 @@ def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:
 
 
 def run_curve(command: Command, sizes: str, results: Path, console: Console) -> None:
-    """Calibrate fat-trees of the sizes in `sizes`, print the curve, and write it to a new folder in `results`."""
-    found: list[Calibration] = []
+    """Measure fat-trees of the sizes in `sizes`, print the curve, and write it to a new folder in `results`."""
     check_results(results)
-    for k in parse_sizes(sizes):
-        with all_hosts(replace(command, fabric=replace(command.fabric, topo="fattree", k=k))).network(console) as bed:
-            found.append(find_limit(bed, console))
-        print_calibration(console, found[-1], parse_scale(command.fabric.scale))
-    console.print(curve_table(found))
-    for path in write_curve(found, make_new_folder(results, f"{stamp()}-curve")):
+    numbers = parse_sizes(sizes)
+    if command.switch == VirtualWorld.name:
+        # The process's memory only grows, so larger fabrics come later.
+        show_curve(SIMULATED, [simulated(of_size(command, k), console) for k in sorted(numbers)], results, console)
+    else:
+        show_curve(CALIBRATED, [calibrated(of_size(command, k), console) for k in numbers], results, console)
+
+
+def of_size(command: Command, k: int) -> Command:
+    """The same for a fat-tree of that size, all of whose hosts have work."""
+    return all_hosts(replace(command, fabric=replace(command.fabric, topo="fattree", k=k)))
+
+
+def calibrated(command: Command, console: Console) -> Calibration:
+    """The highest link rate that is carried, which is also printed."""
+    with command.network(console) as bed:
+        found = find_limit(bed, console)
+    print_calibration(console, found, parse_scale(command.fabric.scale))
+    return found
+
+
+def simulated(command: Command, console: Console) -> Simulated:
+    """What a run in virtual time takes."""
+    problem = build_problem(command.fabric, command.job)
+    with working(console, f"{problem.fabric.name}: in virtual time"):
+        return simulate(problem, command.planner, command.seed)
+
+
+def show_curve(curve: Curve[T], found: Sequence[T], results: Path, console: Console) -> None:
+    """Print a curve, and write it."""
+    console.print(curve_table(curve, found))
+    for path in write_curve(curve, found, make_new_folder(results, f"{stamp()}-curve")):
         console.print(f"wrote {path}", highlight=False)
 
 

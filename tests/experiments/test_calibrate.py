@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from tolerance import undisturbed
 from experiments.calibrate.announce import announce
 from experiments.calibrate.cache import Machine, default_file, load_capacities, save_capacity, this_machine
 from experiments.calibrate.capacity import Capacity, Load, Use, forecast, nearest, planned_load, rounded_down
-from experiments.calibrate.curve import QUANTITIES, curve_table, write_curve
+from experiments.calibrate.curve import CALIBRATED, QUANTITIES, curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit
 from experiments.calibrate.rate_search import STEP, highest_rate
 from experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled
@@ -245,12 +246,12 @@ def test_the_table_of_a_verification_tells_what_caught_the_runs() -> None:
 
 def test_the_curve_is_written_as_a_table_and_a_picture(tmp_path: Path) -> None:
     found = [Calibration(problem().fabric, 5, trial("VALID"), 1.5, 2_000_000)]
-    table, picture = write_curve(found, tmp_path)
+    table, picture = write_curve(CALIBRATED, found, tmp_path)
     header, row = table.read_text().splitlines()
     assert header.split(",") == ["fabric", *(quantity.name for quantity in QUANTITIES)]
     assert row.startswith(f"{found[0].fabric.name},{len(found[0].fabric.switches)},")
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert curve_table(found).row_count == 1
+    assert curve_table(CALIBRATED, found).row_count == 1
 
 
 def test_sizes_are_numbers() -> None:
@@ -277,6 +278,25 @@ def test_a_tiny_fabric_is_calibrated_and_kept(tmp_path: Path, monkeypatch: pytes
     assert found.trial.load.endpoint_pps == pytest.approx(100 * slower.load.endpoint_pps)
     assert found.memory_bytes > 1e6
     assert console.file.getvalue().count("OVERLOADED") >= 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.compiler
+def test_a_curve_in_virtual_time_has_time_and_memory_of_each_size(tmp_path: Path) -> None:
+    options = ("--switch", "virtual", "--curve", "4,2", "--results", str(tmp_path / "results"))
+    answer = inakit("calibrate", *options, at=tmp_path)
+    assert answer.code == 0, answer
+    (file,) = (tmp_path / "results").rglob("curve.csv")
+    small, large = csv.DictReader(file.read_text().splitlines())
+    assert [(row["fabric"], row["workers"]) for row in (small, large)] == [("fattree-2", "1"), ("fattree-4", "15")]
+    assert int(large["hops"]) > 15 * 2 * 3 * 548_000 / 256, "every worker's fragments and results, three times"
+    assert float(large["memory_mb"]) >= float(small["memory_mb"]) > 10
+    assert float(large["hops_per_s"]) > 0
+    assert (file.parent / "curve.png").exists()
+
+
+def test_virtual_time_has_no_limit_to_be_found(tmp_path: Path) -> None:
+    answer = inakit("calibrate", "--switch", "virtual", at=tmp_path)
+    assert (answer.code, "carries any link rate" in answer.error) == (2, True), answer
 
 
 @pytest.mark.root

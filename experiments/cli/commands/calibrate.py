@@ -11,7 +11,9 @@ from experiments.cli.options import RESULTS, FabricOptions, JobsOptions, Results
 
 Planner = Annotated[str, typer.Option(help="a planner by name")]
 Curve = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with all hosts working")]
-Switch = Annotated[str, typer.Option(help="bmv2 or fast; auto: bmv2 where it is installed, else fast")]
+Switch = Annotated[
+    str, typer.Option(help="bmv2 or fast; auto: bmv2 where it is installed, else fast; with --curve also virtual")
+]
 Verify = Annotated[int, typer.Option(help="check with so many runs each that overload is always caught")]
 
 
