@@ -10,18 +10,27 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
 
+LOOK_S = 0.2
+"""How often the main thread looks whether it has received a signal, in seconds."""
+
 
 def interruptible(call: Callable[[], T]) -> T:
-    """What `call` returns. In the main thread a signal ends the wait for it; other threads call it directly."""
+    """What `call` returns. In the main thread a signal ends the wait for it; other threads call it directly.
+
+    The system may hand a signal to any thread, and that does not wake the main thread: it looks by itself.
+    """
     if threading.current_thread() is not threading.main_thread():
         return call()
-    return solver_thread().submit(call).result()
+    solving = solver_thread().submit(call)
+    while not wait([solving], LOOK_S).done:
+        pass
+    return solving.result()
 
 
 @cache

@@ -107,11 +107,12 @@ def test_signals_in_a_held_block_wait_for_its_end() -> None:
 
 def test_ctrl_c_ends_the_wait_for_a_solver_that_does_not_hear_it() -> None:
     """The solver goes on in its thread, and the program does not wait for it."""
-    begun, release = threading.Event(), threading.Event()
+    begun, release, ended = (threading.Event() for _ in range(3))
 
     def solver() -> None:
         begun.set()
         release.wait(30)
+        ended.set()
 
     def press() -> None:
         begun.wait(30)
@@ -121,10 +122,33 @@ def test_ctrl_c_ends_the_wait_for_a_solver_that_does_not_hear_it() -> None:
     try:
         with pytest.raises(KeyboardInterrupt), signals_unwind():
             interruptible(solver)
-        assert not release.is_set()
+        assert not ended.is_set()
     finally:
         release.set()
     assert interruptible(lambda: 7) == 7
+
+
+def test_a_signal_that_another_thread_receives_ends_the_wait_for_a_solver() -> None:
+    """The main thread blocks the signal, so that the system hands it to the thread that sends it."""
+    release, ended = threading.Event(), threading.Event()
+
+    def solver() -> None:
+        release.wait(10)
+        ended.set()
+
+    def press() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        threading.Timer(0.1, press).start()
+        with pytest.raises(KeyboardInterrupt), signals_unwind():
+            interruptible(solver)
+        assert not ended.is_set()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        release.set()
 
 
 def test_a_process_that_ends_does_not_wait_for_a_solver(tmp_path: Path) -> None:
