@@ -150,10 +150,19 @@ def test_the_background_is_what_hurts_the_plan_most() -> None:
     assert rate_left_bps(left, plan) < 0.7 * rate_bps(plan)
 
 
-@pytest.mark.root
-def test_a_run_has_its_planned_rate_and_is_in_its_folder(tmp_path: Path) -> None:
+IN_BOTH_WORLDS = pytest.mark.parametrize(
+    "switch",
+    [
+        pytest.param("virtual", marks=pytest.mark.compiler),
+        pytest.param("fast", marks=(pytest.mark.root, pytest.mark.long)),
+    ],
+)
+
+
+@IN_BOTH_WORLDS
+def test_a_run_has_its_planned_rate_and_is_in_its_folder(switch: str, tmp_path: Path) -> None:
     for _ in range(3):
-        found = inart_testbed.emulate({"scheme": "InArt", "workers": 2}, switch="fast", results=tmp_path)
+        found = inart_testbed.emulate({"scheme": "InArt", "workers": 2}, switch=switch, results=tmp_path)
         if found["verdict"] == "VALID":
             break
     else:
@@ -165,10 +174,7 @@ def test_a_run_has_its_planned_rate_and_is_in_its_folder(tmp_path: Path) -> None
     assert record["planners"]["run"]["measured"]["sending_rate_bps"] == found["sending_rate_bps"]
 
 
-@pytest.mark.parametrize(
-    "switch",
-    [pytest.param("virtual", marks=pytest.mark.compiler), pytest.param("fast", marks=pytest.mark.root)],
-)
+@IN_BOTH_WORLDS
 def test_new_routes_leave_a_link_to_other_traffic(switch: str, tmp_path: Path) -> None:
     """The plan happens to use the same spine as the background traffic; the new plan takes the other spine."""
     (tmp_path / "faults.yml").write_text("version: 1\nbackground: [{from: h4, to: h6, rate: 3M}]")

@@ -51,7 +51,7 @@ def test_what_the_bytes_say() -> None:
     "switch",
     [
         pytest.param("virtual", marks=pytest.mark.compiler),
-        pytest.param("fast", marks=pytest.mark.root),
+        pytest.param("fast", marks=(pytest.mark.root, pytest.mark.long)),
         pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
     ],
 )
