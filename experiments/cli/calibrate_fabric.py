@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from experiments.bench.virtual_curve import SIMULATED, Simulated, simulate
 from experiments.calibrate.curve import CALIBRATED, Curve, T, curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit, print_calibration
 from experiments.calibrate.trials import TrialNetwork
 from experiments.calibrate.verification import verification_table, verify
-from experiments.calibrate.virtual_curve import SIMULATED, Simulated, simulate
 from experiments.run.planning import plan_to_run, print_headroom
 from experiments.run.progress import working
 from experiments.run.record import check_results, make_new_folder, stamp

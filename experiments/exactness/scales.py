@@ -38,10 +38,9 @@ class Scale:
         return ReliableOptions(worker, stall_s=STALL_S, tick_s=self.tick_s)
 
 
-QUICK = Scale(rate_bps=16e6, slots=256, fragments=2000, timeouts=(0.04, 0.08))
 SLOW = Scale(rate_bps=0.5e6, slots=32, fragments=200, timeouts=(0.08, 0.25))
 SCALES = {
-    "fast": QUICK,
+    "fast": Scale(rate_bps=16e6, slots=256, fragments=2000, timeouts=(0.04, 0.08)),
     "virtual": Scale(rate_bps=2e6, slots=32, fragments=400, timeouts=(0.08, 0.25), tick_s=TICK_S),
     "bmv2": SLOW,
 }

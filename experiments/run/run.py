@@ -160,13 +160,7 @@ def run_plan(
     check_features(world, run.mode, run.captures, run.faults, run.interconnect)
     check_observation(world, asked=run.observation is not None)
     if not world.real_time:
-        options = run.options or options_for(run.problem)
-        undisturbed = run.faults is None and run.led_by is None
-        run = replace(
-            run,
-            options=in_own_time(options, run.problem, run.plan, piecewise=undisturbed),
-            replay=run.replay or replay_in_own_time(run.problem, run.plan),
-        )
+        run = made_for_own_time(run)
     installed, started = run.installed, time.monotonic()
     fabric = run.problem.fabric
     wiring = Wiring(run.interconnect, run.queue_packets, run.folder and run.folder / "switches")
@@ -176,6 +170,14 @@ def run_plan(
         setup_s = time.monotonic() - started
         progress = stack.enter_context(stage(f"{run.mode} on {world.name}"))
         return replace(carry_out(run, network, progress, paced(progress)), setup_s=setup_s)
+
+
+def made_for_own_time(run: Run) -> Run:
+    """The run with options for a world whose time is the network's own."""
+    if run.mode == "replay":
+        return replace(run, replay=run.replay or replay_in_own_time(run.problem, run.plan))
+    options, undisturbed = run.options or options_for(run.problem), run.faults is None and run.led_by is None
+    return replace(run, options=in_own_time(options, run.problem, run.plan, piecewise=undisturbed))
 
 
 def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | None = None) -> Outcome:

@@ -51,10 +51,8 @@ class VirtualWorld(WorldInMemory):
     ) -> Iterator[LiveVirtualNetwork]:
         """The network, until the block ends."""
         network = LiveVirtualNetwork(fabric, installed, wiring, progress)
-        try:
+        with network.engine:
             yield network
-        finally:
-            network.engine.close()
 
 
 class LiveVirtualNetwork(NetworkInMemory):
