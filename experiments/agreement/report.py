@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from experiments.agreement.comparison import NOT_RUN, Compared
 from experiments.agreement.differences import LINK_BYTES, MEDIAN, QUANTITIES
 from experiments.run.report import VERDICT_STYLES
-from experiments.run.tables import NamedTable
+from experiments.run.tables import NARROW, NamedTable
 from traffic.measure.verdict import Verdict
 
 SHOWN = (("sending_rate_bps", "rate (Mbit/s)", 1e-6, 3), ("communication_time_s", "time (ms)", 1e3, 1))
@@ -26,9 +25,7 @@ def agreement_table(found: Sequence[Compared], names: tuple[str, str]) -> NamedT
     first, second = names
     table = Table(
         title=f"{second} against {first}, differences in %",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
+        **NARROW,
     )
     table.add_column("combination", no_wrap=True)
     headings = [f"{heading}\n{first}" for _, heading, _, _ in SHOWN]

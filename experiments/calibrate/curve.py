@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from matplotlib.figure import Figure
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from experiments.calibrate.limit import Calibration
+from experiments.run.tables import NARROW
 from topo.errors import writing
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ CALIBRATED = Curve(
 def curve_table(curve: Curve[T], found: Sequence[T]) -> Table:
     """The quantities that have a heading, one row for each fat-tree."""
     printed = [quantity for quantity in curve.quantities if quantity.heading]
-    table = Table(title=curve.title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(title=curve.title, **NARROW)
     for quantity in printed:
         table.add_column(quantity.heading, justify="right", no_wrap=True)
     for one in found:

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from experiments.calibrate.limit import shown
 from experiments.calibrate.trials import Trial, TrialNetwork
 from experiments.run.report import without_names
+from experiments.run.tables import NARROW
 from traffic.measure.verdict import OVERLOADED, VALID
 
 LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)
@@ -54,7 +54,7 @@ def verify(bed: TrialNetwork, calibrated: float, runs: int, console: Console) ->
 def verification_table(found: list[Verified]) -> Table:
     """A row for each multiple of the calibrated rate: the verdicts, and what caught the overload."""
     headings = ("times the\ncalibrated", "runs", VALID, OVERLOADED, "promise", "caught by (runs)")
-    table = Table(*headings, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(*headings, **NARROW)
     for verified in found:
         reasons = "\n".join(f"{kind} ({count})" for kind, count in verified.reasons().most_common(4))
         counts = (len(verified.trials), verified.verdicts[VALID], verified.verdicts[OVERLOADED])

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -15,7 +14,7 @@ from experiments.emulate.defaults import Free
 from experiments.emulate.emulate import Emulation, check, prepared, run
 from experiments.run.report import verdict
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.run.tables import NamedTable
+from experiments.run.tables import NARROW, NamedTable
 from planner.core.problem import Problem
 from topo.errors import unknown_name
 from traffic.measure.verdict import worst_of
@@ -132,9 +131,7 @@ def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Name
     """A row for each model and planner: the paper's figures, what was planned, what was measured."""
     table = Table(
         title=f"{preset.source}, and here (rates in Mbit/s at the paper's scale, times in s)",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
+        **NARROW,
     )
     for heading in ("model", "planner"):
         table.add_column(heading, no_wrap=True)

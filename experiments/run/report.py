@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from experiments.run.observe.tables import observed_tables
-from experiments.run.tables import NamedTable
+from experiments.run.tables import NARROW, NamedTable
 from traffic.measure.comparison import TOTAL
 from traffic.measure.verdict import OVERLOADED, VALID
 
@@ -137,9 +136,7 @@ def planners_table(record: Mapping[str, Any]) -> Table:
         title=f"{fabric['name']}: {fabric['switches']} switches, {fabric['hosts']} hosts, {fabric['workers']} workers; "
         f"switch {record['switch']}, {record['mode']}",
         caption=f"per iteration; bits and bytes are those of whole frames{OF_JOBS if several else ''}",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
+        **NARROW,
     )
     table.add_column("planner", no_wrap=True)
     if several:

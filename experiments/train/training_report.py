@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from experiments.run.record import RunFolder
 from experiments.run.report import exactness, verdict
-from experiments.run.tables import NamedTable
+from experiments.run.tables import NARROW, NamedTable
 from experiments.train.training_curves import Curve
 from experiments.train.training_plot import draw_training
 from topo.errors import writing
@@ -33,9 +32,7 @@ def training_table(task: TrainingTask, curves: Sequence[Curve], planners: Mappin
     table = Table(
         title=f"perceptron {layers}, {task.gradient_bytes / 1e3:.1f} kB of gradients\n{task.workers} workers with "
         f"batches of {task.recipe.batch}, {task.iterations_per_epoch} iterations per epoch",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
+        **NARROW,
     )
     table.add_column("planner", no_wrap=True)
     for heading in ("epoch", "time\n(s)", "samples/s", "comm.\nshare", "loss", "test\naccuracy"):

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from experiments.papers.common.estimates import MISSING, Estimate, estimate
 from experiments.papers.common.statements import Statement, crosses, rises
+from experiments.run.tables import NARROW
 from traffic.measure.verdict import VALID
 
 
@@ -94,7 +94,7 @@ COLUMNS: tuple[tuple[str, Callable[[AsynchronyPoint], float], str], ...] = (
 def means_table(axis: str, found: Sequence[Mean]) -> Table:
     """A row for each mean, grouped by `axis`, which is "spread" or "window". A place without a valid run has none."""
     caption = "on all links, links that a fragment takes; aggregated in the network; PS ingress"
-    table = Table(caption=caption, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(caption=caption, **NARROW)
     table.add_column(axis, justify="right", no_wrap=True)
     table.add_column("policy", no_wrap=True)
     for heading, _, _ in COLUMNS:

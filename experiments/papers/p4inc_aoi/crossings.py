@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from experiments.papers.common.emulated_runs import EmulatedRun
@@ -15,6 +14,7 @@ from experiments.papers.common.panels import BARS, Panel
 from experiments.papers.p4inc_aoi.placements import SCENES
 from experiments.run.outcome import Outcome
 from experiments.run.report import VERDICT_STYLES
+from experiments.run.tables import NARROW
 from planner.core.fragment_ranges import fragment_ranges
 from topo.fabric.fabric import Fabric
 from traffic.measure.verdict import VALID
@@ -90,7 +90,7 @@ def panel(found: Sequence[Crossing]) -> Panel:
 
 def crossings_table(found: Sequence[Crossing]) -> Table:
     """A row for each part of the figure."""
-    table = Table(title="P4INC-AOI, Figure 2: between units", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(title="P4INC-AOI, Figure 2: between units", **NARROW)
     table.add_column("", no_wrap=True)
     for heading in ("planned\n(bytes)", "measured\n(bytes)", "circuits\nused", "comm. time\n(ms)"):
         table.add_column(heading, justify="right", no_wrap=True)

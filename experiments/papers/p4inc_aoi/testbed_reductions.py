@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from experiments.papers.common.estimates import MISSING, exact
 from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel, Printed
 from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals
+from experiments.run.tables import NARROW
 
 ByScenario = Mapping[str, Totals]
 
@@ -59,7 +59,7 @@ REDUCTIONS = (
 def reductions_table(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) -> Table:
     """A table of the paper's reductions and ours: of the schedules of so many draws, and as measured in one draw."""
     measured = {row.scenario: row.measured for row in rows}
-    table = Table(title="reductions (%)", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(title="reductions (%)", **NARROW)
     table.add_column("of what", no_wrap=True)
     for heading in ("\npaper", f"planned,\n{draws} draws", "\nratio", "measured,\none draw", "\nratio"):
         table.add_column(heading, justify="right", no_wrap=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from experiments.papers.common import statements
@@ -14,6 +13,7 @@ from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel
 from experiments.papers.common.statements import Statement
 from experiments.run.report import VERDICT_STYLES
+from experiments.run.tables import NARROW
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ScenarioRow:
 
 def rows_table(rows: Sequence[ScenarioRow]) -> Table:
     """Connections and JCT as planned and as measured; packets lost in the dark, and sent again."""
-    table = Table(title="P4INC-AOI's testbed: Figures 6 and 7", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(title="P4INC-AOI's testbed: Figures 6 and 7", **NARROW)
     table.add_column("", no_wrap=True)
     connections, jct = ("connec-\nplanned", "tions\nmade"), ("total\nplanned", "JCT (s)\nmeasured", "\nratio")
     for heading in (*connections, *jct, "lost,\ndark", "sent\nagain"):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from experiments.run.observe.observed import time_unit
-from experiments.run.tables import NamedTable
+from experiments.run.tables import NARROW, NamedTable
 
 NAMED = 3
 """How many of the most loaded links, and of the deepest queues, each planner has rows for."""
@@ -81,6 +80,6 @@ def followed(name: str, fragments: Mapping[str, Any]) -> str:
 
 def plain_table(title: str) -> Table:
     """A table as the report's first one, whose first column has the planners' names."""
-    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(title=title, **NARROW)
     table.add_column("planner", no_wrap=True)
     return table
