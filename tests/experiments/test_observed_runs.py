@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from command import inakit
+from command import Answer, inakit
 
 from experiments.exactness.networks import case
 from experiments.faults.fault_plan import Event, FaultPlan, Moment
@@ -213,11 +213,16 @@ def test_what_is_asked_of_series() -> None:
         parse_sampling("5 apples")
 
 
-def test_the_command_writes_tables_files_and_a_picture(tmp_path: Path) -> None:
-    answer = inakit(
+def emulated(series: str, at: Path) -> Answer:
+    """A short run in virtual time with an option `--series`."""
+    return inakit(
         "emulate", "--topo", "aro-figure1", "--planners", "aro", "--switch", "virtual", "--iterations", "1",
-        "--gradient-bytes", "32000", "--series", "1ms", at=tmp_path,
+        "--gradient-bytes", "32000", "--series", series, at=at,
     )  # fmt: skip
+
+
+def test_the_command_writes_tables_files_and_a_picture(tmp_path: Path) -> None:
+    answer = emulated("1ms", tmp_path)
     assert answer.code == 0, answer
     assert "where fragments spent their time" in answer.output
     assert "median (ms)" in answer.output
@@ -239,10 +244,7 @@ def test_the_command_writes_tables_files_and_a_picture(tmp_path: Path) -> None:
 
 
 def test_without_series_there_are_none(tmp_path: Path) -> None:
-    answer = inakit(
-        "emulate", "--topo", "aro-figure1", "--planners", "aro", "--switch", "virtual", "--iterations", "1",
-        "--gradient-bytes", "32000", "--series", "off", at=tmp_path,
-    )  # fmt: skip
+    answer = emulated("off", tmp_path)
     assert answer.code == 0, answer
     assert "where fragments" not in answer.output
     (folder,) = tmp_path.glob("results/2*")

@@ -52,11 +52,10 @@ class Servers:
 
     By row: `sums` (rows, values); `covered` (rows, workers of the largest job), the workers that a sum covers; `done`,
     whether that is all of them; `asked_at`, when workers were last asked for theirs; `newest`, for `take_whole`. By
-    tree: `asks`, its workers do
-    not send by themselves what the server lacks; `hides`, its aggregators keep their sums; `first_seq`, the sequence
-    number of the iteration's first fragment. To be read, by tree: `ingress_frames`, `last_arrival_at`, `discarded`
-    packets and `notices`; over all, `miscounts` and `strangers`, packets that came to a host which is not their
-    tree's server.
+    tree: `asks`, its workers do not send by themselves what the server lacks; `hides`, its aggregators keep their sums;
+    `first_seq`, the sequence number of the iteration's first fragment. To be read, by tree: `ingress_frames`,
+    `last_arrival_at`, `discarded` packets and `notices`; over all, `miscounts` and `strangers`, packets that came to a
+    host which is not their tree's server.
     """
 
     def __init__(self, layout: StreamLayout, first_seq: int = 0, options: ServerOptions | None = None) -> None:

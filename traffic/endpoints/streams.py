@@ -141,9 +141,7 @@ class StreamLayout:
 
     def tree_index(self, job: IntArray, tree: IntArray) -> IntArray:
         """The index of the tree with each job number and tree number, (n,); -1 where the plan has none."""
-        keys = tree_key(job, tree)
-        index = np.minimum(np.searchsorted(self.trees.key, keys), len(self.trees.key) - 1)
-        return np.where(self.trees.key[index] == keys, index, -1)
+        return index_of(self.trees.key, tree_key(job, tree))
 
 
 def spread(key: IntArray, seq: IntArray) -> IntArray:
@@ -154,6 +152,12 @@ def spread(key: IntArray, seq: IntArray) -> IntArray:
         mixed = ((mixed ^ mixed >> shift) * factor) & mask
     result: IntArray = mixed ^ mixed >> 16
     return result
+
+
+def index_of(keys: IntArray, wanted: IntArray) -> IntArray:
+    """The place of each wanted number in ascending `keys`; -1 where they do not have it."""
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, place, -1)
 
 
 def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:

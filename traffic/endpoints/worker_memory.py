@@ -21,7 +21,6 @@ from traffic.sockets.ports import BoolArray, IntArray
 WHOLE = 3
 """Both parts of a result are there: bit 0 for the low words, bit 1 for the high words."""
 
-
 NEVER = np.iinfo(np.int64).max
 """A base that no stream reaches."""
 
@@ -41,8 +40,7 @@ class WorkerMemory:
     and high 32 bits, `parts` says which of these have come (`WHOLE`: both), and `wide` whether a sum needs more than 32
     bits. By stream: `loaded`, how many of its fragments have been loaded in this iteration, and `checked`, how many of
     its results have been compared with the exact sums; `turn_at`, at which base its oldest piece gives way to the next
-    one. Between two iterations of a job its gradients belong to the
-    thread that loads the next ones.
+    one. Between two iterations of a job its gradients belong to the thread that loads the next ones.
     """
 
     def __init__(self, layout: StreamLayout) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from planner.core.plan import AggregationTree, Plan
 from topo.virtual.engine import PS_PER_S
 from topo.virtual.hops import NO_HOP
-from traffic.endpoints.streams import tree_key
+from traffic.endpoints.streams import index_of, tree_key
 from traffic.sockets.ports import BoolArray, IntArray
 from traffic.wire.packet_format import Kind
 
@@ -129,7 +129,9 @@ class FollowedFragments:
         self.sender, self.receiver = ends[hops["link"]].T
         self.nodes = len(nodes)
         self.trees = sorted_trees(plan)
-        self.tree = index_of([key for key, _ in self.trees], tree_key(ina["job"].astype(np.int64), ina["tree"]))
+        self.tree = index_of(
+            np.array([key for key, _ in self.trees]), tree_key(ina["job"].astype(np.int64), ina["tree"])
+        )
         self.fragment, self.count = numbered(self.tree << 32 | ina["seq"].astype(np.int64), self.tree >= 0)
         self.kind = ina["kind"].astype(np.int64)
         self.arrived: BoolArray = (hops["arrives"] >= 0) & (hops["arrives"] <= until_ps) & (self.fragment >= 0)
@@ -225,13 +227,6 @@ def worker_table(trees: Sequence[tuple[int, AggregationTree]], nodes: dict[str, 
     for number, (_, tree) in enumerate(trees):
         table[number, [nodes[worker] for worker in tree.workers.values()]] = True
     return table
-
-
-def index_of(keys: Sequence[int], wanted: IntArray) -> IntArray:
-    """The place of each wanted number in ascending `keys`; -1 where they do not have it."""
-    known = np.array(keys, np.int64)
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.where(known[place] == wanted, place, -1)
 
 
 def numbered(keys: IntArray, known: BoolArray) -> tuple[IntArray, int]:
