@@ -27,8 +27,7 @@ class AgeingControl(TableControl):
         if not found.table.idle_timeout:
             raise Refused(RefusalKind.AGEING_DISABLED, f"table '{table}' has no `support_timeout` in the program")
         held = found.at_any_version(handle)
-        self.data_plane.touch(held.entry)
-        held.timeout_ms = timeout_ms
+        held.timeout_ms, held.timed_us = timeout_ms, self.data_plane.now_us()
 
     def subscribe_expired(self, subscriber: Callable[[list[Expired]], None]) -> None:
         """Call `subscriber` with the entries that have expired, in the thread that calls `report_expired`."""
@@ -53,7 +52,7 @@ class AgeingControl(TableControl):
             if not table.table.idle_timeout:
                 continue
             timed = [(handle, held) for handle, held in table.items() if held.timeout_ms]
-            late = {handle for handle, held in timed if self.data_plane.idle_s(held.entry) * 1000 >= held.timeout_ms}
+            late = {handle for handle, held in timed if self.idle_s(held) * 1000 >= held.timeout_ms}
             table.overdue, told = late - table.overdue, table.overdue
             found += [(name, handle) for handle in sorted(late - told)]
         return found

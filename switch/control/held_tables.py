@@ -15,10 +15,14 @@ from switch.program.pipelines import Table
 
 @dataclass(eq=False)
 class Held:
-    """One entry, with the member or the group that it names, and what the data plane was given for it."""
+    """One entry as the data plane has it, with the member or the group that it names.
+
+    `timed_us` is when it got its timeout.
+    """
 
     entry: Entry
     timeout_ms: int = 0
+    timed_us: int | None = None
     member: int | None = None
     group: int | None = None
 

@@ -217,8 +217,13 @@ class TableControl(ProfileControl):
 
     def told(self, table: Table, handle: int, held: Held) -> HeldEntry:
         """An entry as it is told to those who ask."""
-        idle_s = self.data_plane.idle_s(held.entry) if table.idle_timeout else None
+        idle_s = self.idle_s(held) if table.idle_timeout else None
         return HeldEntry(handle, held.entry, held.timeout_ms, idle_s, held.member, held.group)
+
+    def idle_s(self, held: Held) -> float:
+        """Seconds since an entry matched a packet, was added or got its timeout, whichever was last."""
+        idle_s = self.data_plane.idle_s(held.entry)
+        return idle_s if held.timed_us is None else min(idle_s, (self.data_plane.now_us() - held.timed_us) / 1e6)
 
     @locked
     def set_default(self, default: DefaultAction) -> None:
