@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from switch.control.ageing import AgeingControl
-from switch.control.arrays import ArrayControl
-from switch.control.control import locked
-from switch.control.learning import LearningControl
-from switch.control.profiles import profiles_of
-from switch.control.replication import ReplicationControl
+from switch.control.requests.ageing import AgeingControl
+from switch.control.requests.arrays import ArrayControl
+from switch.control.requests.learning import LearningControl
+from switch.control.requests.profiles import profiles_of
+from switch.control.requests.replication import ReplicationControl
+from switch.control.requests.request import locked
 
 
 class ControlPlane(ArrayControl, AgeingControl, ReplicationControl, LearningControl):

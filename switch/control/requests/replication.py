@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from switch.control.control import Control, locked
 from switch.control.data_plane import DataPlane
 from switch.control.entry_check import MAX_SESSION, check_group, check_mirror
-from switch.control.handles import Handles
 from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.handles import Handles
+from switch.control.requests.request import Control, locked
 from switch.entries import MirrorSession, MulticastGroup
 from switch.program.v1model import PORTS
 from topo.errors import InputError

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from switch.control.control import locked
 from switch.control.data_plane import DataPlane
 from switch.control.entry_check import check_key, check_params
 from switch.control.held import HeldDefault, HeldEntry
-from switch.control.held_tables import Held, HeldTable
 from switch.control.match_rules import by_priority
-from switch.control.profiles import Call, HeldProfile, ProfileControl
 from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.held_tables import Held, HeldTable
+from switch.control.requests.profiles import Call, HeldProfile, ProfileControl
+from switch.control.requests.request import locked
 from switch.entries import DefaultAction, Entry, KeyPart, ProfileDefault, ProfileEntry, TableEntry
 from switch.program.pipelines import Table
 from topo.errors import InputError

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 
-from switch.control.control import Control, locked
 from switch.control.data_plane import DataPlane
 from switch.control.entry_check import check_params
-from switch.control.handles import Handles
 from switch.control.held import HeldGroup, HeldMember
 from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.handles import Handles
+from switch.control.requests.request import Control, locked
 from switch.program.actions import Action
 from switch.program.program import Program
 from topo.errors import InputError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from switch.control.handles import Handles, index_of, version_of, versioned
 from switch.control.held import HeldDefault
 from switch.control.match_rules import Identity, by_priority, identity_of
 from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.handles import Handles, index_of, version_of, versioned
 from switch.entries import Entry, KeyPart, TableEntry
 from switch.program.pipelines import Table
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.control import locked
 from switch.control.data_plane import DataPlane, Rates
-from switch.control.held_tables import Held, HeldTable
 from switch.control.refusals import RefusalKind, Refused
-from switch.control.tables import TableControl
+from switch.control.requests.held_tables import Held, HeldTable
+from switch.control.requests.request import locked
+from switch.control.requests.tables import TableControl
 from switch.entries import MeterRates, ValueSetMember
 from switch.program.externs import Counter, Meter, Register, ValueSet
 

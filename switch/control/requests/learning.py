@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from switch.control.control import Control, locked
 from switch.control.data_plane import DataPlane
 from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.request import Control, locked
 
 TIMEOUT_MS = 1000
 """A batch that is not full is reported after this time, unless its list has another."""
