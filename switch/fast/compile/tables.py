@@ -45,9 +45,12 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
     entry = f"const struct entry_{symbol} *entry"
     if layout.direct:
         array = context.layout.arrays[layout.table.name]
-        out.line(f"u32 index = {parts[0]};")
-        out.line(f"const struct place_{symbol} *place = index < {array.length} ? &own->{array.symbol}[index] : 0;")
-        out.line(f"{entry} = place && place->which ? &place->copies[place->which % {COPIES}] : 0;")
+        out.line(f"{entry} = 0;")
+        out.line(f"u64 index = {parts[0]};")
+        with out.block(f"if (index < {array.length})"):
+            out.line("CHECKED(index);")
+            out.line(f"const struct place_{symbol} *place = &own->{array.symbol}[index];")
+            out.line(f"if (place->which) entry = &place->copies[place->which % {COPIES}];")
     elif layout.rule is not None or layout.prefixed:
         for index, text in enumerate(parts):
             out.line(f"sought_{symbol}.part_{index} = {text};")
@@ -131,9 +134,7 @@ def emit_prefix_search(context: Context, layout: TableLayout) -> None:
     shifted = f"shift_left{'_wide' if word > WORD else ''}({ones}, {prefix.bits} - length)"
     with out.block(f"static INLINE const struct entry_{symbol} *prefix_{symbol}(u32 length)"):
         out.line(f"u{word} mask = {shifted} & {ones};")
-        out.line(
-            f"const struct {layout.key.name} key = {{{{{', '.join(words_of(layout.key, [*parts, 'length']))}}}}};"
-        )
+        out.line(f"const struct {layout.key.name} key = {{{{{', '.join(words_of(layout.key, [*parts, 'length']))}}}}};")
         out.line(f"return find_{symbol}(&key);")
     with out.block(f"FUNCTION u32 longest_{symbol}(void)"):
         out.line(f"u32 link = own->{lengths}[{prefix.bits + 1}].next;")

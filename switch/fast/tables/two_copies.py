@@ -1,4 +1,4 @@
-"""A value in two copies: packets read the one that a number names; the other one is written, then the number changes."""
+"""A value in two copies: packets read the one that a number names; the other is written, then the number changes."""
 
 from __future__ import annotations
 
