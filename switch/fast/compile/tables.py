@@ -24,7 +24,7 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
     size = f"sizeof(struct entry_{symbol}) == {layout.entry_bytes}"
     out.line(f'_Static_assert({size}, "layout of the entries of {symbol}");')
     if layout.direct:
-        out.line(f"struct place_{symbol} {{ u64 which; struct entry_{symbol} copies[{COPIES}]; }};")
+        out.line(f"struct place_{symbol} {{ struct entry_{symbol} copies[{COPIES}]; }};")
     if layout.rule is not None:
         layout.rule.declare(out)
         out.line(f"struct listed_{symbol} {{ struct {layout.rule.name} rule; struct entry_{symbol} entry; }};")
@@ -49,8 +49,8 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
         out.line(f"u64 index = {parts[0]};")
         with out.block(f"if (index < {array.length})"):
             out.line("CHECKED(index);")
-            out.line(f"const struct place_{symbol} *place = &own->{array.symbol}[index];")
-            out.line(f"if (place->which) entry = &place->copies[place->which % {COPIES}];")
+            out.line(f"entry = &own->{array.symbol}[index].copies[0];")
+            out.line("if (!entry->present) entry = entry[1].present ? entry + 1 : 0;")
     elif layout.rule is not None or layout.prefixed:
         for index, text in enumerate(parts):
             out.line(f"sought_{symbol}.part_{index} = {text};")

@@ -11,10 +11,7 @@ from switch.program.actions import Action
 from switch.program.pipelines import MatchKey, Table
 
 COPIES = 2
-"""What changes while packets pass is kept in so many copies: one that packets read, one that is written."""
-
-WHICH_BYTES = 8
-"""The number in front of the copies that says which packets read: n for copy n modulo 2; 0: there is no entry."""
+"""What changes while packets pass has room for so many copies: one that packets read, and one that is written."""
 
 PREFIX = "prefix"
 
@@ -118,6 +115,5 @@ def entry_record(layout: TableLayout) -> MemoryRecord:
 
 
 def place_record(layout: TableLayout) -> MemoryRecord:
-    """One place of a direct table: the copies of an entry, and in front of them which is the one to read."""
-    record = make_record(f"place_{layout.symbol}", [("which", 8 * WHICH_BYTES)])
-    return MemoryRecord(record.name, record.order, WHICH_BYTES + COPIES * layout.entry_bytes)
+    """One place of a direct table: room for an entry, and for another one that is there while the first changes."""
+    return MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes)
