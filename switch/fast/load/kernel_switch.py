@@ -2,7 +2,7 @@
 
 The program is at tc's ingress of every port and lets nothing through to the host's own network stack.
 All ports are steered to one CPU (RPS), so that one packet at a time passes through the switch, as in
-BMv2: registers need no lock.
+BMv2: registers need no lock. Whoever changes entries does so on that CPU as well, between two packets.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import mmap
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,18 @@ from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.layout.layout import ARRIVALS, GROUPS
 from switch.fast.load.attach import IngressFilter
 from switch.fast.load.build import EBPF
-from switch.fast.load.libbpf import BpfObject, failure, map_info, map_items, update_map, verified_instructions
+from switch.fast.load.libbpf import (
+    BpfObject,
+    failure,
+    map_info,
+    map_items,
+    remove_from_map,
+    update_map,
+    verified_instructions,
+)
 from switch.fast.load.needs import explanation, lacking, needs_of
 from switch.fast.load.shared_state import StatefulSwitch, SwitchState
-from switch.fast.load.switch_cpu import next_cpu, steer
+from switch.fast.load.switch_cpu import next_cpu, on_cpu, steer
 from switch.program.program import Program
 from switch.program.v1model import DROP_PORT
 from topo.c_library import build
@@ -43,6 +52,10 @@ class KernelTables:
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Add (key, entry) pairs to a map with one call."""
         update_map(self.map_fd(symbol), entries)
+
+    def remove(self, symbol: str, keys: Sequence[bytes]) -> None:
+        """Remove the entries with these keys, which are there, with one call."""
+        remove_from_map(self.map_fd(symbol), keys)
 
     def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
         """All (key, entry) pairs of a map, in no order."""
@@ -93,7 +106,7 @@ class KernelSwitch(StatefulSwitch):
         self.loaded = load(compiled.path)
         self.shared = mmap.mmap(self.loaded.map_fd(MEMORY_MAP), layout.memory_bytes)
         memory = np.frombuffer(self.shared, np.uint8)
-        self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd))
+        self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd), partial(on_cpu, self.cpu))
 
     def add_port(self, port: int, interface: str) -> None:
         """Make `interface` the switch's port number `port`: what arrives there goes nowhere else."""
