@@ -19,7 +19,7 @@ import numpy as np
 
 from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.layout.layout import ARRIVALS, GROUPS
-from switch.fast.load.attach import IngressFilter
+from switch.fast.load.attach import Attachment, attach
 from switch.fast.load.build import EBPF
 from switch.fast.load.libbpf import (
     BpfObject,
@@ -100,7 +100,7 @@ class KernelSwitch(StatefulSwitch):
         self.name = name
         self.cpu = next_cpu() if cpu is None else cpu
         self.interfaces: dict[int, str] = {}
-        self.filters: dict[int, IngressFilter] = {}
+        self.attached: dict[int, Attachment] = {}
         layout = compiled.generated.layout
         self.source = compiled.generated.source
         self.loaded = load(compiled.path)
@@ -121,8 +121,20 @@ class KernelSwitch(StatefulSwitch):
         arrival = self.state.layout.view(self.state.memory, "arrivals")[ifindex % ARRIVALS]
         if not arrival["ifindex"]:
             arrival["port"], arrival["ifindex"] = port, ifindex
-        self.filters[port] = IngressFilter(ifindex, self.loaded.program_fd(PROGRAM))
+        self.attached[port] = attach(ifindex, self.loaded.program_fd(PROGRAM))
         self.interfaces[port] = interface
+
+    def remove_port(self, port: int) -> None:
+        """Give the interface of a port back to the host; nothing leaves by the port any more."""
+        self.attached.pop(port).remove()
+        del self.interfaces[port]
+        ports, arrivals = (self.state.layout.view(self.state.memory, name) for name in ("ports", "arrivals"))
+        ifindex = int(ports["ifindex"][port])
+        ports["ifindex"][port] = 0
+        arrival = arrivals[ifindex % ARRIVALS]
+        if arrival["ifindex"] == ifindex:
+            arrival["port"], arrival["ifindex"] = 0, 0
+        remove_from_map(self.loaded.map_fd(PORT_MAP), [ifindex.to_bytes(4, "little")])
 
     @property
     def instructions(self) -> int:
@@ -144,12 +156,12 @@ class KernelSwitch(StatefulSwitch):
         for port, interface in self.interfaces.items():
             if not Path("/sys/class/net", interface).exists():
                 raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone")
-            if not self.filters[port].is_there():
+            if not self.attached[port].is_there():
                 raise RunError(f"switch '{self.name}': somebody removed the program from '{interface}' (port {port})")
 
     def close(self) -> None:
         """Remove the program from its interfaces and from the kernel."""
-        for each in self.filters.values():
+        for each in self.attached.values():
             each.remove()
-        self.interfaces, self.filters = {}, {}
+        self.interfaces, self.attached = {}, {}
         self.loaded.close()
