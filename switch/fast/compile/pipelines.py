@@ -89,7 +89,8 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
     entry = f"const struct entry_{layout.symbol} *entry"
     if layout.direct:
         array = context.layout.arrays[layout.table.name]
-        out.line(f"u32 index = {parts[0]};")
+        out.line(f"u64 index = {parts[0]};")
+        out.line("CHECKED(index);")
         out.line(f"{entry} = index < {array.length} ? (void *)&own->{array.symbol}[index] : 0;")
         out.line("if (entry && !entry->present) entry = 0;")
         return
@@ -149,7 +150,8 @@ def emit_call(context: Context, call: ActionCall) -> None:
         context.out.line(f"action_{call.action.number}();")
         return
     record = context.layout.parameters[call.action.number]
-    given = ", ".join(f".{m.symbol} = {v:#x}" for m, v in zip(record.order, call.values, strict=True))
+    values = zip(record.order, call.values, strict=True)
+    given = ", ".join(f".{m.symbol} = {word_text(v, word_of(8 * m.size))}" for m, v in values)
     context.out.line(f"const struct {record.name} given = {{{given}}};")
     context.out.line(f"action_{call.action.number}(&given);")
 
