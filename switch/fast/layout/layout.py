@@ -64,6 +64,7 @@ VALUE_BYTES, LEAST_VALUES = 8, 1024
 GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
 
 COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
+FIRST = make_record("first", [("place", 32)])
 MATCHED = make_record("matched", [("ns", 64)])
 LINK = make_record("link", [("next", 32)])
 """1 + the place of what follows; 0: nothing does."""
@@ -310,8 +311,8 @@ def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]
     if layout.direct:
         yield name, place_record(layout), 1 << key[0].bits
     if layout.rule is not None:
-        yield name, listed_record(layout), layout.table.size + 1  # one more, for an entry that is being changed
-        yield first_array(name), LINK, 1
+        yield name, listed_record(layout), COPIES * (layout.most_entries + 1)  # one more, which ends the list
+        yield first_array(name), FIRST, 1
     if layout.prefixed:
         yield lengths_array(name), LINK, layout.prefix_part[1].bits + 2
 
@@ -344,7 +345,7 @@ def members_array(table: str) -> str:
 
 
 def first_array(table: str) -> str:
-    """The name of the array of one place that says where a list begins."""
+    """The name of the array of one place that says where the list begins that packets read."""
     return f"first of {table}"
 
 
