@@ -154,6 +154,9 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
 #ifdef HASHED_BYTES
 #include "hashes.h"
 #endif
+#ifdef METER_RATES
+#include "meters.h"
+#endif
 
 #ifdef __bpf__
 #include "kernel.h"

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from switch.fast.compile.calculations import call, has_payload
 from switch.fast.compile.context import Context
-from switch.fast.compile.values import WIDE, WORD, word_text
-from switch.fast.layout.layout import (
-    ValueSetLayout,
+from switch.fast.compile.values import WIDE, WORD, Value, unsigned_word, word_text
+from switch.fast.layout.entry_arrays import (
+    METER_RATES,
     counts_array,
     default_array,
     first_array,
     lengths_array,
     matched_array,
     members_array,
+    meter_array,
 )
+from switch.fast.layout.layout import STARTED, ValueSetLayout
 from switch.fast.layout.records import WORD_BYTES, MemoryRecord
 from switch.fast.layout.table_layout import COPIES, GROUP, GROUP_RECORD, TableLayout
 from switch.program.expressions import Unknown
+from switch.program.externs import Meter
 from switch.program.pipelines import MatchKey, Table
 from topo.errors import UnsupportedError
 
@@ -94,6 +97,20 @@ def emit_note_of_hit(context: Context, layout: TableLayout) -> None:
             out.line(f"{counts}.bytes += state.length;")
         if layout.table.idle_timeout:
             out.line(f"own->{arrays[matched_array(name)].symbol}[number].ns = clock_ns();")
+        if layout.table.meter is not None:
+            meter = context.program.direct_meters[layout.table.meter]
+            assert meter.result is not None, "a direct meter without a result"
+            context.assign(meter.result, colour(context, meter, "number"))
+            context.touch([meter.result])
+
+
+def colour(context: Context, meter: Meter, index: str) -> Value:
+    """The colour that the cell of a meter at `index`, which is below its size, gives the packet."""
+    arrays = context.layout.arrays
+    micros = f"(clock_ns() - own->{arrays[STARTED].symbol}[0].ns) / 1000"
+    size = "state.length" if meter.of_bytes else "1"
+    cell = f"&own->{arrays[meter_array(meter.name)].symbol}[{index}]"
+    return unsigned_word(f"colour_of({cell}, {micros}, {size})", METER_RATES.bit_length())
 
 
 def emit_choice(context: Context, layout: TableLayout, without: str) -> None:

@@ -91,7 +91,7 @@ class TableLayout:
     @property
     def numbered(self) -> bool:
         """Whether something is kept for each entry, by its number."""
-        return self.table.counted or self.table.idle_timeout
+        return self.table.counted or self.table.idle_timeout or self.table.meter is not None
 
     @property
     def most_entries(self) -> int:

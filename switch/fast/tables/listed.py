@@ -10,7 +10,8 @@ import numpy as np
 
 from switch.control.match_rules import rank, test_of
 from switch.entries import KeyPart, Lpm, Range, Ternary
-from switch.fast.layout.layout import ProgramLayout, first_array
+from switch.fast.layout.entry_arrays import first_array
+from switch.fast.layout.layout import ProgramLayout
 from switch.fast.layout.table_layout import TableLayout
 from switch.fast.tables.rows import Memory, Row, byte_rows, number_of
 from switch.program.pipelines import MatchKey
