@@ -19,7 +19,13 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #else
 #define FUNCTION static __attribute__((noinline))
 #endif
-#define CHECKED(index) __asm__ volatile("" : "+r"(index)) /* clang knows nothing of it any more: not its range, nor a test */
+
+/* Clang leaves out the test of an index whose range it knows, or computes an address before the test; the kernel's
+ * verifier wants to see it. So clang forgets what it knows: of any number; of an index before its test; behind it. */
+#define CHECKED(number) __asm__ volatile("" : "+r"(number))
+#define UNKNOWN(index) __asm__("" : "+r"(index))
+#define BELOW(index, size) __asm__("" : "+r"(index) : "i"(size)) /* another size, another index: they are not merged */
+
 #define TAKEN(argument) __asm__ volatile("" : : "r"(argument)) /* clang hands it over to a function that needs it not */
 #define LIST_BLOCK 64 /* so many places of a list are searched by one call */
 #define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */

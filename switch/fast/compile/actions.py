@@ -173,9 +173,9 @@ def tested_index(context: Context, index: Expression, size: int) -> Iterator[Non
         with context.out.block(f"if (index < {size})"):
             yield
         return
-    context.out.line("CHECKED(index);")
+    context.out.line("UNKNOWN(index);")
     with context.out.block(f"if (index < {size})"):
-        context.out.line("CHECKED(index);")
+        context.out.line(f"BELOW(index, {size});")
         yield
 
 

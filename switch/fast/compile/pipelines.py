@@ -8,6 +8,7 @@ from switch.fast.layout.records import WORD_BYTES, MemoryRecord
 from switch.fast.layout.table_layout import TableLayout
 from switch.program.actions import Action, ActionCall
 from switch.program.expressions import Unknown
+from switch.program.headers import Field
 from switch.program.pipelines import Conditional, MatchKey, Node, Pipeline, Table
 from topo.errors import UnsupportedError
 
@@ -90,7 +91,7 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
     if layout.direct:
         array = context.layout.arrays[layout.table.name]
         out.line(f"u64 index = {parts[0]};")
-        out.line("CHECKED(index);")
+        out.line("UNKNOWN(index);")
         out.line(f"{entry} = index < {array.length} ? (void *)&own->{array.symbol}[index] : 0;")
         out.line("if (entry && !entry->present) entry = 0;")
         return
@@ -117,7 +118,15 @@ def key_part(context: Context, part: MatchKey) -> str:
     """The C expression of one part of the packet's key."""
     assert not isinstance(part.value, Unknown), "a key that was not checked"
     text = context.value(part.value).text
+    if isinstance(part.value, Field) and may_keep_values(context, part.value):
+        text = f"({context.validity(part.value.header)} ? {text} : 0)"
     return text if part.mask is None else f"({text} & {word_text(part.mask, word_of(part.bits))})"
+
+
+def may_keep_values(context: Context, field: Field) -> bool:
+    """Whether a field can be other than 0 while its header is not valid: to the key of a table it is 0 then."""
+    layout = context.layout
+    return not context.program.headers[field.header].metadata and (layout.rebuilt or field in layout.written)
 
 
 def word_of(bits: int) -> int:
