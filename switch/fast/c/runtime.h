@@ -166,4 +166,9 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
 #include "process.h"
 #endif
 
+static INLINE u64 random_number(u64 *state, u64 least, u64 most) {
+    u64 word = random_word(state), count = most - least + 1;
+    return count ? least + word % count : word;
+}
+
 TABLE(groups, struct key_groups, struct entry_groups, MAX_GROUPS)

@@ -42,6 +42,9 @@ STARTED = "start of the clock"
 LOST = "lost packets"
 """Arrays of one place: when the switch started, and how many packets could not be made as their headers say."""
 
+RANDOM, FAILED = "random numbers", "failed claims"
+"""Arrays of one place: where the random numbers of a process are; how many assertions of the program did not hold."""
+
 GROUPS = "groups"
 """The hash table of multicast groups."""
 
@@ -106,6 +109,18 @@ class ProgramLayout:
             fields += [part for f in header.fields if f.variable for part in variable_parts(header, f)]
             records[header.name] = make_record("fields_" + self.names.of(header.type if whole else header.name), fields)
         return records
+
+    @cached_property
+    def primitives(self) -> frozenset[str]:
+        """The names of all statements of the program."""
+        pipelines = (self.program.ingress, self.program.egress)
+        statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
+        return frozenset(each.name for each in statements)
+
+    @property
+    def claims(self) -> bool:
+        """Whether the program has assertions."""
+        return bool(self.primitives & {"assert", "assume"})
 
     def used(self, header: str) -> list[Field]:
         """The fields of `header` that are kept outside the packet."""
@@ -179,6 +194,10 @@ class ProgramLayout:
             parts.append((STARTED, make_record("started", [("ns", 64)]), 1))
         if self.rebuilt:
             parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
+        if self.primitives & {"modify_field_rng_uniform"}:
+            parts.append((RANDOM, make_record("random", [("state", 64)]), 1))
+        if self.claims:
+            parts.append((FAILED, make_record("failed", [("claims", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
         parts += [
             (layout.table.name, entry_record(layout), 1 << layout.table.key[0].bits)

@@ -16,11 +16,20 @@ from numpy.typing import NDArray
 from switch.control.entry_check import action_call, check_entries
 from switch.control.match_rules import by_priority, rank, test_of
 from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary, group_of_nodes
-from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, LOST, MAX_REPLICAS, STARTED, ProgramLayout
+from switch.fast.layout.layout import (
+    FAILED,
+    GROUP_BYTES,
+    GROUP_KEY_BYTES,
+    GROUPS,
+    LOST,
+    MAX_REPLICAS,
+    STARTED,
+    ProgramLayout,
+)
 from switch.fast.layout.records import MemoryRecord
 from switch.fast.layout.table_layout import TableLayout
 from switch.program.pipelines import ConstEntry, MatchKey, Table
-from topo.errors import InputError, UnsupportedError
+from topo.errors import InputError, RunError, UnsupportedError
 
 Memory = NDArray[np.uint8]
 
@@ -91,6 +100,10 @@ class StateReader:
     def read_lost(self) -> int:
         """How many packets the kernel could not make as their headers say."""
         return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.rebuilt else 0
+
+    def read_failed(self) -> int:
+        """How many assertions of the program did not hold."""
+        return int(self.layout.view(self.memory, FAILED)["claims"][0]) if self.layout.claims else 0
 
     def column(self, register: str) -> NDArray[np.uint64]:
         """The elements of a register, in the shared memory itself and in the register's own integer type."""
@@ -221,7 +234,14 @@ class SwitchState(StateReader):
 class StatefulSwitch:
     """What a switch that runs compiled code offers by its `state` alone: entries in, registers and counters out."""
 
+    name: str
     state: SwitchState
+
+    def check_claims(self) -> None:
+        """Raise `RunError` if an assertion of the program did not hold."""
+        if failed := self.state.read_failed():
+            what = f"{failed} assertions of '{self.state.program.name}' did not hold"
+            raise RunError(f"switch '{self.name}': {what}: BMv2 ends at the first")
 
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups and register presets."""
