@@ -43,7 +43,8 @@ class Table:
 
     Without `by_outcome` the action that ran decides what follows, hit or miss; a miss without any action goes on at
     `base_next`. `match` is how the table as a whole is searched. With `profile`, entries name members or groups of an
-    action profile. With `entries` (even none), or a `default_is_const`, the control plane cannot change them.
+    action profile. With `entries` (even none), or a `default_is_const`, the control plane cannot change them;
+    with a `default_action_is_const` it can change the parameters of the default only.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Table:
     match: str = "exact"
     entries: tuple[ConstEntry, ...] | None = None
     default_is_const: bool = False
+    default_action_is_const: bool = False
     base_next: str | None = None
     profile: str | None = None
     counted: bool = False
