@@ -1,0 +1,62 @@
+"""Requests for the switch as a whole: its ports, its program, its hash functions."""
+
+from __future__ import annotations
+
+from hashlib import md5
+from typing import Any
+
+from switch.control.refusals import RefusalKind, Refused
+from switch.server.thrift.description import description
+from switch.server.thrift.handlers.handler import Handler
+from switch.server.thrift.resource_ids import resource_ids
+
+
+class DeviceRequests(Handler):
+    """Ports, programs, and who the switch is."""
+
+    def bm_dev_mgr_add_port(self, iface_name: str, port: int, pcap: str) -> None:  # noqa: ARG002, BMv2 writes it
+        """Let an interface of the machine be a port."""
+        self.switch.ports.add(port, iface_name)
+
+    def bm_dev_mgr_remove_port(self, port: int) -> None:
+        """Let a port have no interface any more."""
+        self.switch.ports.remove(port)
+
+    def bm_dev_mgr_show_ports(self) -> list[Any]:
+        """All ports that have an interface."""
+        ports = sorted(self.switch.ports.all().items())
+        return [description().PortInfo(port, interface, True, {}) for port, interface in ports]
+
+    def bm_mgmt_get_info(self) -> Any:
+        """Who the switch is, and where its notifications can be subscribed to."""
+        known = self.identity
+        return description().SwitchInfo(known.device_id, known.thrift_port, known.notifications)
+
+    def bm_load_new_config(self, config: str) -> None:
+        """Prepare another program."""
+        self.switch.load(config)
+
+    def bm_swap_configs(self) -> None:
+        """Run the program that was prepared."""
+        self.switch.swap()
+
+    def bm_reset_state(self) -> None:
+        """Be as just started."""
+        self.control.reset_state()
+
+    def bm_get_config(self) -> bytes:
+        """The program, as p4c made it."""
+        return self.switch.json.encode()
+
+    def bm_get_config_md5(self) -> bytes:
+        """By what clients tell whether they have the same program."""
+        return md5(self.switch.json.encode(), usedforsecurity=False).digest()
+
+    def bm_get_id_from_name(self, kind: int, name: str) -> int:
+        """The number that the compiler gave to a table, an action profile, an array or a learning list."""
+        known = resource_ids(self.switch.json)
+        if kind not in known:
+            raise Refused(RefusalKind.INVALID_RESOURCE_TYPE, f"no kind {kind}: kinds are 0 to {max(known)}")
+        if name not in known[kind]:
+            raise Refused(RefusalKind.INVALID_RESOURCE_NAME, f"nothing of kind {kind} is called '{name}'")
+        return known[kind][name]
