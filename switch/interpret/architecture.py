@@ -162,11 +162,10 @@ class SimpleSwitch:
     def replicate(self, packet: Packet, number: int) -> None:
         """Send a copy to each port of a multicast group; none, if there is no such group."""
         group = self.state.groups.get(number, MulticastGroup(number, ()))
-        for replica, ports in group.nodes.items():
-            for port in ports:
-                self.note(f"Replicating packet on port {port}")
-                self.standard.replica.write(packet, replica)
-                self.enqueue(port, packet.copy_with(packet))
+        for replica, port in group.replicas:
+            self.note(f"Replicating packet on port {port}")
+            self.standard.replica.write(packet, replica)
+            self.enqueue(port, packet.copy_with(packet))
 
     def enqueue(self, port: int, packet: Packet) -> None:
         """Put a packet into its port's only queue: one of another priority is lost."""

@@ -67,6 +67,11 @@ class Table:
     meter: str | None = None
     idle_timeout: bool = False
 
+    def const_default_action(self, otherwise: str) -> str:
+        """The name of the only action that the table can have as its default; `otherwise`, if it can have any."""
+        only = self.default if self.default_action_is_const else None
+        return otherwise if only is None else only.action.name
+
     def action(self, name: str) -> Action:
         """The action called `name` among those of this table; `InputError` if it has none of that name."""
         for action in self.actions:

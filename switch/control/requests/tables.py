@@ -380,7 +380,7 @@ def check_default_mutable(table: Table, action: str | None = None) -> None:
     if table.default_is_const:
         why = f"the default action of table '{table.name}' is const in the program"
         raise Refused(RefusalKind.DEFAULT_ENTRY_IS_CONST, why)
-    if table.default_action_is_const and table.default is not None and action != table.default.action.name:
+    if action is not None and action != table.const_default_action(action):
         why = f"table '{table.name}' has a const default action: only its parameters can change"
         raise Refused(RefusalKind.DEFAULT_ACTION_IS_CONST, why)
 
