@@ -9,7 +9,7 @@ from threading import Lock, Thread
 from time import sleep
 
 from switch.server.thrift.dispatch import Dispatcher
-from switch.server.thrift.message_reader import MalformedMessage, MessageReader
+from switch.server.thrift.message_reader import MalformedMessageError, MessageReader
 from topo.errors import MachineError
 
 WAITING = 128
@@ -61,7 +61,7 @@ class ThriftServer:
 
     def _serve(self, client: socket.socket) -> None:
         """Answer a client until its connection ends, or it sends what is no message."""
-        with client, self._known(client), suppress(OSError, MalformedMessage):
+        with client, self._known(client), suppress(OSError, MalformedMessageError):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._answer_all(client)
 

@@ -10,9 +10,8 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TType
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
-from switch.control.refusals import Refused
 from switch.server.thrift.description import description
-from switch.server.thrift.refusal_codes import error_of, exception_of
+from switch.server.thrift.refusal_codes import exception_of
 from topo.errors import InakitError
 
 SERVICES = {
@@ -64,10 +63,8 @@ class Dispatcher:
             return failure(f"no context {arguments['cxt_id']}: the switch has one, 0")
         try:
             result.success = function(*(value for name, value in arguments.items() if name != "cxt_id"))
-        except Refused as refused:
-            result.ouch = exception_of(refused)
         except InakitError as error:
-            result.ouch = error_of(result)
+            result.ouch = exception_of(error, result)
             if result.ouch is None:
                 return failure(str(error))
         except Exception:  # a mistake of this code must not end the connection of whoever met it
@@ -87,7 +84,6 @@ def argument(value: Any, field: Sequence[Any]) -> Any:
     if field[0] == TType.STRING:
         return (value or b"").decode(errors="replace")
     return EMPTY.get(field[0], 0) if value is None else value
-
 
 
 def failure(why: str) -> Any:

@@ -6,6 +6,7 @@ refused as soon as it is wrong: a library that believed its sizes would take gig
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from topo.errors import InputError
@@ -22,7 +23,7 @@ MOST_BYTES, MOST_VALUES, DEEPEST = 64 << 20, 1 << 20, 16
 """The largest message: a program's JSON has some megabytes, a key some ten values on three levels."""
 
 
-class MalformedMessage(InputError):
+class MalformedMessageError(InputError):
     """What a client sent is no message of Thrift's binary protocol, or one that is too large."""
 
 
@@ -43,12 +44,14 @@ class MessageReader:
         self._values = 0
 
     def read(self) -> bytes:
-        """The next message; empty at the end of the connection. `MalformedMessage` if it is none."""
+        """The next message; empty at the end of the connection. `MalformedMessageError` if it is none."""
         self._message, self._values = bytearray(self._stream.read(4)), 0
         if not self._message:
             return b""
         if len(self._message) < 4 or int.from_bytes(self._message[:2], "big") != VERSION:
-            raise MalformedMessage(f"{self._message.hex()}: a message of Thrift's binary protocol begins with 8001")
+            raise MalformedMessageError(
+                f"{self._message.hex()}: a message of Thrift's binary protocol begins with 8001"
+            )
         self._walk_text()
         self._take(4)
         self._walk(STRUCT, DEEPEST)
@@ -57,13 +60,13 @@ class MessageReader:
     def _walk(self, kind: int, depth: int) -> None:
         """Read one value of this type, in which values may be nested `depth` levels deep."""
         if depth == 0:
-            raise MalformedMessage(f"values are nested more than {DEEPEST} levels deep")
+            raise MalformedMessageError(f"values are nested more than {DEEPEST} levels deep")
         if kind in SIZES:
             self._take(SIZES[kind])
         elif kind in WALKS:
             WALKS[kind](self, depth - 1)
         else:
-            raise MalformedMessage(f"there is no type {kind}")
+            raise MalformedMessageError(f"there is no type {kind}")
 
     def _walk_text(self, _: int = 0) -> None:
         """Read bytes with their number in front."""
@@ -99,28 +102,28 @@ class MessageReader:
         """Read a number of bytes or values."""
         size = int.from_bytes(self._take(4), "big", signed=True)
         if not 0 <= size <= MOST_BYTES:
-            raise MalformedMessage(f"a size of {size}: sizes are 0 to {MOST_BYTES}")
+            raise MalformedMessageError(f"a size of {size}: sizes are 0 to {MOST_BYTES}")
         return size
 
     def _count(self, values: int) -> int:
         """Refuse a message of too many values; return how many these are."""
         self._values += values
         if self._values > MOST_VALUES:
-            raise MalformedMessage(f"a message of more than {MOST_VALUES} values")
+            raise MalformedMessageError(f"a message of more than {MOST_VALUES} values")
         return values
 
     def _take(self, size: int) -> bytes:
         """Read as many bytes of the message."""
         if len(self._message) + size > MOST_BYTES:
-            raise MalformedMessage(f"a message of more than {MOST_BYTES} bytes")
+            raise MalformedMessageError(f"a message of more than {MOST_BYTES} bytes")
         taken = self._stream.read(size)
         if len(taken) < size:
-            raise MalformedMessage(f"the connection ended within a message, after {len(self._message)} bytes")
+            raise MalformedMessageError(f"the connection ended within a message, after {len(self._message)} bytes")
         self._message += taken
         return taken
 
 
-WALKS = {
+WALKS: dict[int, Callable[[MessageReader, int], None]] = {
     STRING: MessageReader._walk_text,
     STRUCT: MessageReader._walk_structure,
     MAP: MessageReader._walk_map,

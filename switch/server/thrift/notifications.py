@@ -69,17 +69,13 @@ def learning_message(device_id: int, batch: DigestBatch, fields: FieldList) -> b
     """A batch of digests; each field takes whole bytes, the most significant first."""
     sizes = [(field.bits + 7) // 8 for field in fields.fields]
     samples = (
-        value.to_bytes(size, "big")
-        for sample in batch.samples
-        for value, size in zip(sample, sizes, strict=True)
+        value.to_bytes(size, "big") for sample in batch.samples for value, size in zip(sample, sizes, strict=True)
     )
     header = LEARNING.pack(b"LEA|", device_id, CONTEXT, batch.list_id, batch.buffer, len(batch.samples))
     return header + b"".join(samples)
 
 
-def ageing_messages(
-    device_id: int, first: int, expired: Sequence[Expired], tables: Mapping[str, int]
-) -> list[bytes]:
+def ageing_messages(device_id: int, first: int, expired: Sequence[Expired], tables: Mapping[str, int]) -> list[bytes]:
     """Entries that expired, a message for each table; messages are counted from `first`, `tables` has their numbers."""
     names = sorted({name for name, _ in expired}, key=tables.__getitem__)
     return [

@@ -1,4 +1,4 @@
-"""Refusals of the control plane as exceptions of the Thrift services."""
+"""Refusals as the exceptions that the functions of the Thrift services declare, each of which carries a code."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from typing import Any
 
 from switch.control.refusals import Refused
 from switch.server.thrift.description import description
+from topo.errors import InakitError
 
-EXCEPTIONS = {
-    "table": ("InvalidTable", "TableCode"),
-    "counter": ("InvalidCounter", "CounterCode"),
-    "meter": ("InvalidMeter", "MeterCode"),
-    "register": ("InvalidRegister", "RegisterCode"),
-    "parse_vset": ("InvalidValueSet", "ValueSetCode"),
-    "learn": ("InvalidLearn", "LearnCode"),
-    "mc": ("InvalidReplication", "ReplicationCode"),
-    "mirroring": ("InvalidMirroring", "MirroringCode"),
-    "swap": ("InvalidSwap", "SwapCode"),
-    "dev_mgr": ("InvalidPort", "PortCode"),
-    "crc": ("InvalidCrc", "CrcCode"),
-    "toeplitz": ("InvalidToeplitz", "ToeplitzCode"),
-    "id_lookup": ("InvalidLookup", "LookupCode"),
+CODES = {
+    "InvalidTable": "TableCode",
+    "InvalidCounter": "CounterCode",
+    "InvalidMeter": "MeterCode",
+    "InvalidRegister": "RegisterCode",
+    "InvalidValueSet": "ValueSetCode",
+    "InvalidLearn": "LearnCode",
+    "InvalidReplication": "ReplicationCode",
+    "InvalidMirroring": "MirroringCode",
+    "InvalidSwap": "SwapCode",
+    "InvalidPort": "PortCode",
+    "InvalidCrc": "CrcCode",
+    "InvalidToeplitz": "ToeplitzCode",
+    "InvalidLookup": "LookupCode",
 }
-"""The exception of each group of refusals, and the numbers of its codes."""
+"""The codes of each exception."""
 
 
-def exception_of(refused: Refused) -> Any:
-    """The exception that tells a client why it is refused."""
-    exception, codes = EXCEPTIONS[refused.kind.group]
-    number = getattr(getattr(description(), codes), refused.kind.code.upper())
-    return getattr(description(), exception)(number)
+def exception_of(error: InakitError, result: Any) -> Any | None:
+    """The exception that a function with this result structure declares for an error.
 
-
-def error_of(result: Any) -> Any | None:
-    """The exception of a function for an error that has no code of its own; None if it has no such exception."""
-    raised = next((field for field in result.thrift_spec.values() if field[1] == "ouch"), None)
-    codes = dict(EXCEPTIONS.values())
-    error = getattr(getattr(description(), codes[raised[2].__name__]), "ERROR", None) if raised else None
-    return raised[2](error) if raised and error is not None else None
+    Its code is that of the refusal, or ERROR where the exception has no such code; None if it has neither.
+    """
+    declared = next((field[2] for field in result.thrift_spec.values() if field[1] == "ouch"), None)
+    if declared is None:
+        return None
+    codes: dict[str, int] = getattr(description(), CODES[declared.__name__])._NAMES_TO_VALUES
+    named = error.kind.code.upper() if isinstance(error, Refused) else ""
+    code = codes.get(named, codes.get("ERROR"))
+    return None if code is None else declared(code)

@@ -6,9 +6,12 @@ from hashlib import md5
 from typing import Any
 
 from switch.control.refusals import RefusalKind, Refused
+from switch.program.calculations import CrcParameters
 from switch.server.thrift.description import description
 from switch.server.thrift.handlers.handler import Handler
 from switch.server.thrift.resource_ids import resource_ids
+from switch.server.thrift.values import unsigned
+from topo.errors import UnsupportedError
 
 
 class DeviceRequests(Handler):
@@ -52,6 +55,24 @@ class DeviceRequests(Handler):
         """By what clients tell whether they have the same program."""
         return md5(self.switch.json.encode(), usedforsecurity=False).digest()
 
+    def bm_set_crc16_custom_parameters(self, calculation: str, crc: Any) -> None:
+        """Let a hash function divide by another polynomial."""
+        self.control.set_crc(calculation, 16, crc_of(crc, 16))
+
+    def bm_set_crc32_custom_parameters(self, calculation: str, crc: Any) -> None:
+        """Let a hash function divide by another polynomial."""
+        self.control.set_crc(calculation, 32, crc_of(crc, 32))
+
+    def bm_set_toeplitz_hash_key(self, calculation: str, key: bytes) -> None:  # noqa: ARG002, there is none to set
+        """Refuse: no program that runs here has a Toeplitz hash."""
+        known = calculation in self.switch.program.calculations
+        kind = RefusalKind.WRONG_TYPE_CALCULATION if known else RefusalKind.INVALID_CALCULATION_NAME
+        raise Refused(kind, f"there is no Toeplitz hash '{calculation}'")
+
+    def bm_serialize_state(self) -> bytes:
+        """Refuse: what BMv2 answers its own clients cannot read, for it is no text."""
+        raise UnsupportedError("the state is not written: read tables, profiles and meters one by one")
+
     def bm_get_id_from_name(self, kind: int, name: str) -> int:
         """The number that the compiler gave to a table, an action profile, an array or a learning list."""
         known = resource_ids(self.switch.json)
@@ -60,3 +81,10 @@ class DeviceRequests(Handler):
         if name not in known[kind]:
             raise Refused(RefusalKind.INVALID_RESOURCE_NAME, f"nothing of kind {kind} is called '{name}'")
         return known[kind][name]
+
+
+def crc_of(crc: Any, bits: int) -> CrcParameters:
+    """The parameters of a cyclic redundancy check of a message."""
+    numbers = (crc.polynomial, crc.initial_remainder, crc.final_xor_value)
+    polynomial, first, last = (unsigned(number or 0, bits) for number in numbers)
+    return CrcParameters(polynomial, first, last, bool(crc.data_reflected), bool(crc.remainder_reflected))

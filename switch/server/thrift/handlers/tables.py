@@ -29,7 +29,9 @@ class TableRequests(Handler):
 
     # entries
 
-    def bm_mt_add_entry(self, table: str, key: Sequence[Any], action: str, params: Sequence[bytes], options: Any) -> int:
+    def bm_mt_add_entry(
+        self, table: str, key: Sequence[Any], action: str, params: Sequence[bytes], options: Any
+    ) -> int:
         """Add an entry, and return its handle."""
         call = action, self.params(table, action, params)
         return signed(self.control.add_entry(TableEntry(table, self.key(table, key), *call, options.priority or 0)))
@@ -144,12 +146,12 @@ class TableRequests(Handler):
         """An entry as a message has it."""
         types, entry = description(), held.entry
         priority = NO_PRIORITY if entry.priority is None else entry.priority
-        call = (entry.action, entry.params) if isinstance(entry, TableEntry) else (None, ())
+        named = HeldDefault(member=held.member, group=held.group)
         return types.HeldEntry(
             match_key=message_key(self.table(table), entry.key),
             options=types.Options(priority),
             entry_handle=signed(held.handle),
-            action_entry=action_of(HeldDefault(*call, held.member, held.group)),
+            action_entry=action_of(HeldDefault(entry.action, entry.params) if isinstance(entry, TableEntry) else named),
             life=life_of(held),
         )
 
