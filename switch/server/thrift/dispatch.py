@@ -41,8 +41,11 @@ class Dispatcher:
         incoming = TCyBinaryProtocol(TCyMemoryBuffer(message), decode_response=False)
         name, kind, sequence = incoming.read_message_begin()
         service, _, function = str(name).rpartition(":")
-        result = self._result(service, function, kind, incoming)
-        return b"" if kind == ONEWAY else written(function, sequence, result)
+        try:
+            answer = written(function, sequence, self._result(service, function, kind, incoming))
+        except Exception:  # a mistake of this code must not end the connection of whoever met it
+            answer = written(function, sequence, failure(format_exc()))
+        return b"" if kind == ONEWAY else answer
 
     def _result(self, service: str, function: str, kind: int, incoming: Any) -> Any:
         """The result structure of a call, or the error that the client gets instead."""
@@ -67,8 +70,6 @@ class Dispatcher:
             result.ouch = exception_of(error, result)
             if result.ouch is None:
                 return failure(str(error))
-        except Exception:  # a mistake of this code must not end the connection of whoever met it
-            return failure(format_exc())
         return result
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from switch.control.control_plane import ControlPlane
-from switch.program.program import Program
+from switch.control.requests.ageing import Expired
+from switch.control.requests.learning import DigestBatch
 
 
 class ServedPorts(Protocol):
@@ -25,6 +26,10 @@ class ServedPorts(Protocol):
         """The interfaces by their ports."""
         ...
 
+    def is_up(self, port: int) -> bool:
+        """Whether packets can come by a port."""
+        ...
+
 
 class ServedQueues(Protocol):
     """The egress queues of a running switch; None stands for every port, or every priority."""
@@ -39,25 +44,16 @@ class ServedQueues(Protocol):
 
 
 class ServedSwitch(Protocol):
-    """A running switch whose program can be exchanged.
-
-    Between `load` and `swap`, `json`, `program` and `control` are those of the program that was loaded, so that its
-    entries can be installed while packets still pass through the one before it.
-    """
+    """A running switch whose program can be exchanged."""
 
     @property
     def json(self) -> str:
-        """The program, as p4c made it."""
-        ...
-
-    @property
-    def program(self) -> Program:
-        """The program that requests are for."""
+        """The program that runs, as p4c made it; empty before the first."""
         ...
 
     @property
     def control(self) -> ControlPlane:
-        """What carries requests out."""
+        """What carries requests for the program that runs out."""
         ...
 
     @property
@@ -71,8 +67,13 @@ class ServedSwitch(Protocol):
         ...
 
     @property
-    def started_us(self) -> int:
-        """When the switch started, in microseconds since 1970."""
+    def digest_subscribers(self) -> list[Callable[[DigestBatch], None]]:
+        """Who is called with each batch of digests."""
+        ...
+
+    @property
+    def expiry_subscribers(self) -> list[Callable[[list[Expired]], None]]:
+        """Who is called with entries that have expired."""
         ...
 
     def load(self, json: str) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from switch.control.control_plane import ControlPlane
 from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.ageing import Expired
+from switch.control.requests.learning import DigestBatch
 from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
 from switch.program.read import parse_program
-from switch.server.thrift.connections import ThriftServer
 from switch.server.thrift.served import SwitchIdentity
-from switch.server.thrift.service import serve
+from switch.server.thrift.service import ThriftService
 
 COMMANDED = Path(__file__).parents[1] / "programs" / "commanded.json"
 
@@ -38,6 +39,10 @@ class RecordedPorts:
         """All ports."""
         return self.interfaces
 
+    def is_up(self, port: int) -> bool:
+        """Whether a port is there."""
+        return port in self.interfaces
+
 
 class RecordedQueues:
     """Rates and depths by (port, priority)."""
@@ -59,7 +64,9 @@ class ServedInterpreter:
     """A program and its control plane, over the interpreter."""
 
     def __init__(self, json: str) -> None:
-        self.ports, self.queues, self.started_us = RecordedPorts(), RecordedQueues(), 0
+        self.ports, self.queues = RecordedPorts(), RecordedQueues()
+        self.digest_subscribers: list[Callable[[DigestBatch], None]] = []
+        self.expiry_subscribers: list[Callable[[list[Expired]], None]] = []
         self.load(json)
 
     def load(self, json: str) -> None:
@@ -72,15 +79,10 @@ class ServedInterpreter:
         """Refuse: `load` has done it."""
         raise Refused(RefusalKind.NO_ONGOING_SWAP, "no program is prepared")
 
-    @property
-    def program(self) -> Program:
-        """The program."""
-        return self.control.program
-
 
 @contextmanager
-def served(program: Path = COMMANDED) -> Iterator[tuple[ServedInterpreter, ThriftServer]]:
+def served(program: Path = COMMANDED) -> Iterator[tuple[ServedInterpreter, ThriftService]]:
     """A switch that runs `program`, and what answers its Thrift clients."""
     switch = ServedInterpreter(program.read_text())
-    with serve(switch, SwitchIdentity(0, 0, "ipc:///tmp/none")) as server:
-        yield switch, server
+    with TemporaryDirectory() as folder, ThriftService(switch, SwitchIdentity(7, 0, f"ipc://{folder}/n")) as service:
+        yield switch, service

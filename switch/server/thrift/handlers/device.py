@@ -28,7 +28,7 @@ class DeviceRequests(Handler):
     def bm_dev_mgr_show_ports(self) -> list[Any]:
         """All ports that have an interface."""
         ports = sorted(self.switch.ports.all().items())
-        return [description().PortInfo(port, interface, True, {}) for port, interface in ports]
+        return [description().PortInfo(port, interface, self.switch.ports.is_up(port), {}) for port, interface in ports]
 
     def bm_mgmt_get_info(self) -> Any:
         """Who the switch is, and where its notifications can be subscribed to."""
@@ -65,7 +65,7 @@ class DeviceRequests(Handler):
 
     def bm_set_toeplitz_hash_key(self, calculation: str, key: bytes) -> None:  # noqa: ARG002, there is none to set
         """Refuse: no program that runs here has a Toeplitz hash."""
-        known = calculation in self.switch.program.calculations
+        known = calculation in self.control.program.calculations
         kind = RefusalKind.WRONG_TYPE_CALCULATION if known else RefusalKind.INVALID_CALCULATION_NAME
         raise Refused(kind, f"there is no Toeplitz hash '{calculation}'")
 

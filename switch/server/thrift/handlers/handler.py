@@ -19,7 +19,7 @@ class Handler:
 
     @property
     def control(self) -> ControlPlane:
-        """What carries requests out: that of the program that was loaded last."""
+        """What carries requests out."""
         return self.switch.control
 
     def table(self, name: str) -> Table:

@@ -44,7 +44,7 @@ class ProfileRequests(Handler):
 
     def bm_mt_act_prof_get_members(self, profile: str) -> list[Any]:
         """All members; none of a profile that is not there, as BMv2 answers."""
-        known = profile in self.switch.program.profiles
+        known = profile in self.control.program.profiles
         return [told_member(member) for member in self.control.members(profile)] if known else []
 
     def bm_mt_act_prof_get_member(self, profile: str, member: int) -> Any:
@@ -53,7 +53,7 @@ class ProfileRequests(Handler):
 
     def bm_mt_act_prof_get_groups(self, profile: str) -> list[Any]:
         """All groups; none of a profile that is not there, as BMv2 answers."""
-        known = profile in self.switch.program.profiles
+        known = profile in self.control.program.profiles
         return [told_group(group) for group in self.control.groups(profile)] if known else []
 
     def bm_mt_act_prof_get_group(self, profile: str, group: int) -> Any:
@@ -62,7 +62,7 @@ class ProfileRequests(Handler):
 
     def member_params(self, profile: str, action: str, params: Sequence[bytes]) -> tuple[int, ...]:
         """The parameters that a message gives for an action of a profile."""
-        tables = self.switch.program.tables.values()
+        tables = self.control.program.tables.values()
         actions = [each for table in tables if table.profile == profile for each in table.actions]
         return params_of(actions, action, params)
 

@@ -102,19 +102,19 @@ class TableRequests(Handler):
 
     def bm_mt_get_entries(self, table: str) -> list[Any]:
         """All entries of a table; none of a table that is not there, as BMv2 answers."""
-        if table not in self.switch.program.tables:
+        if table not in self.control.program.tables:
             return []
         return [self.told(table, held) for held in self.control.entries(table)]
 
     def bm_mt_get_entry(self, table: str, handle: int) -> Any:
         """One entry; an empty one of a table that is not there, as BMv2 answers."""
-        if table not in self.switch.program.tables:
+        if table not in self.control.program.tables:
             return empty_entry()
         return self.told(table, self.control.entry(table, unsigned(handle)))
 
     def bm_mt_get_entry_from_key(self, table: str, key: Sequence[Any], options: Any) -> Any:
         """The entry of a key; without one, the default."""
-        if table not in self.switch.program.tables or not key:
+        if table not in self.control.program.tables or not key:
             found = empty_entry()
             found.action_entry = self.bm_mt_get_default_entry(table)
             return found
@@ -123,7 +123,7 @@ class TableRequests(Handler):
 
     def bm_mt_get_default_entry(self, table: str) -> Any:
         """What a table runs on a miss; nothing for a table that is not there, as BMv2 answers."""
-        if table not in self.switch.program.tables:
+        if table not in self.control.program.tables:
             return no_action()
         try:
             return action_of(self.control.default(table))
