@@ -35,11 +35,6 @@ HANDLE = struct.Struct("=I")
 LOCAL = "ipc://"
 
 
-def default_address(device_id: int) -> str:
-    """Where a switch publishes unless it is told otherwise."""
-    return f"{LOCAL}/tmp/bmv2-{device_id}-notifications.ipc"
-
-
 class Publisher:
     """Publishes messages at a nanomsg address until it is closed."""
 

@@ -32,7 +32,6 @@ class Notifier:
         self._closed.set()
         self._switch.digest_subscribers.remove(self.tell_learned)
         self._switch.expiry_subscribers.remove(self.tell_expired)
-        self._publisher.close()
 
     def tell_learned(self, batch: DigestBatch) -> None:
         """Publish a batch of digests, unless another program runs by now."""

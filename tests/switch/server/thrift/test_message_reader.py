@@ -64,7 +64,7 @@ MALFORMED = {
     "a negative size": (HEAD + field(11, size(-1)), "size of -1"),
     "a size beyond all messages": (HEAD + field(11, size(MOST_BYTES + 1)), "sizes are 0 to"),
     "texts that are too long together": (HEAD + field(11, size(MOST_BYTES - 8)), "more than"),
-    "values without bytes": (HEAD + field(15, b"\x00" + size(MOST_VALUES)), "no type 0"),
+    "values without bytes": (HEAD + field(15, b"\x00" + size(MOST_VALUES - 1)), "no type 0"),
     "too many values": (HEAD + field(15, b"\x0c" + size(MOST_VALUES + 1)), "values"),
     "too many fields": (HEAD + field(2, b"\1") * (MOST_VALUES + 1), "values"),
     "structures in structures": (HEAD + field(12, b"") * (DEEPEST + 1), "nested"),

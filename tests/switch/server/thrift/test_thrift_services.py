@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
+from binascii import crc32, crc_hqx
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import md5
-from pathlib import Path
 from typing import Any
 
 import pytest
-from served_interpreter import COMMANDED, ServedInterpreter, served
-from thrift_clients import Clients, client, connected, exact
+from thrift_clients import client, exact
+from thrift_stations import COMMANDED, DEVICE, Station, stationed
 from thriftpy2.thrift import TApplicationException
 
 from switch.entries import MirrorSession
 from switch.server.thrift.description import description
 from switch.server.thrift.dispatch import SERVICES
-from switch.server.thrift.service import dispatcher_of
-from switch.server.thrift.served import SwitchIdentity
+from switch.server.thrift.server import HANDLERS
 
 TYPES = description()
 TABLE = "TestIngress.exact_table"
 ANY = TYPES.Options()
 
 
-@dataclass(frozen=True)
-class Station:
-    """A switch, and clients that are connected to it."""
-
-    switch: ServedInterpreter
-    clients: Clients
-    port: int
-
-    @property
-    def standard(self) -> Any:
-        """The client of the service `standard`."""
-        return self.clients.standard
-
-
 @pytest.fixture
 def station() -> Iterator[Station]:
-    with served() as (switch, service), connected(service.port) as clients:
-        yield Station(switch, clients, service.port)
+    with stationed() as found:
+        yield found
 
 
 def add(station: Station, ethernet: int, port: int = 1) -> int:
@@ -65,20 +49,18 @@ def packet(address: str = "000000000005") -> bytes:
 
 
 def test_every_function_of_every_service_is_there() -> None:
-    switch = ServedInterpreter(COMMANDED.read_text())
-    handlers = dispatcher_of(switch, SwitchIdentity(0, 0, ""))._handlers
     missing = [
         f"{name}:{function}"
         for name, service in SERVICES.items()
         for function in getattr(TYPES, service).thrift_services
-        if not callable(getattr(handlers[name], function, None))
+        if not callable(getattr(HANDLERS[name], function, None))
     ]
     assert missing == []
 
 
 def test_packets_see_an_entry_that_a_client_adds(station: Station) -> None:
     assert add(station, ethernet=5, port=9) == 0
-    assert [port for port, _ in station.switch.switch.inject(1, packet())] == [9]
+    assert [port for port, _ in station.inject(1, packet())] == [9]
 
 
 def test_an_entry_is_told_as_it_was_given(station: Station) -> None:
@@ -115,7 +97,7 @@ def test_an_entry_that_was_deleted_leaves_its_index_to_another_handle(station: S
         first = add(station, ethernet=5)
     assert first < 0  # the version has grown into the sign
     station.standard.bm_mt_modify_entry(0, TABLE, first, "TestIngress.to_port", [b"\4"])
-    assert [port for port, _ in station.switch.switch.inject(1, packet())] == [4]
+    assert [port for port, _ in station.inject(1, packet())] == [4]
 
 
 def test_there_is_one_context(station: Station) -> None:
@@ -135,7 +117,7 @@ def test_a_key_of_every_kind_comes_back(station: Station) -> None:
     ternary = TYPES.KeyPart(2, ternary=TYPES.TernaryPart(b"\x0a\x00\x00\x01", b"\xff\xff\xff\x00"))
     wide = TYPES.KeyPart(4, range=TYPES.RangePart(b"\x00\x0a", b"\x00\x14"))
     kind = TYPES.KeyPart(2, ternary=TYPES.TernaryPart(b"\x05", b"\xff"))
-    none = ("NoAction", [])
+    none: tuple[str, list[bytes]] = ("NoAction", [])
     for table, key, action in (
         ("TestIngress.prefixes", [lpm], none),
         ("TestIngress.masked", [ternary, *exact((1, 1))], none),
@@ -167,7 +149,7 @@ def test_defaults_are_set_told_and_reset(station: Station) -> None:
     standard, table = station.standard, "TestIngress.keyless"
     standard.bm_mt_set_default_action(0, table, "TestIngress.to_port", [b"\6"])
     assert standard.bm_mt_get_default_entry(0, table).action_data == [b"\6"]
-    assert [port for port, _ in station.switch.switch.inject(1, packet())] == [6]
+    assert [port for port, _ in station.inject(1, packet())] == [6]
     standard.bm_mt_reset_default_entry(0, table)
     assert standard.bm_mt_get_default_entry(0, table).action_data == [b"\3"]
     assert standard.bm_mt_get_default_entry(0, "TestIngress.by_member").action_type == TYPES.ActionKind.NONE
@@ -192,11 +174,27 @@ def test_counters_and_meters_are_read_back(station: Station) -> None:
 
 
 def test_a_hash_function_divides_by_another_polynomial(station: Station) -> None:
+    standard = station.standard
+    standard.bm_parse_vset_add(0, "TestParser.tested", b"\x12\x34")
+    anything = [
+        TYPES.KeyPart(4, range=TYPES.RangePart(b"\0\0", b"\xff\xff")),
+        TYPES.KeyPart(2, ternary=TYPES.TernaryPart(b"\0", b"\0")),
+    ]
+    standard.bm_mt_add_entry(0, "TestIngress.ranges", anything, "TestIngress.counted", [b"\1"], TYPES.Options(1))
+    standard.bm_set_crc16_custom_parameters(0, "calc", TYPES.Crc16(0x1021, -1, 0, False, False))
+    standard.bm_set_crc32_custom_parameters(0, "calc_0", TYPES.Crc32(0x04C11DB7, 0, -1, True, True))
+    address, kind = bytes.fromhex("0a000001"), b"\x05"
+    ((_, sent),) = station.inject(1, bytes(12) + b"\x12\x34" + address + bytes(2) + kind + bytes(20))
+    assert sent[18:20] == crc_hqx(address, 0xFFFF).to_bytes(2, "big")
+    assert sent[14:18] == crc32(kind, 0xFFFFFFFF).to_bytes(4, "big")
+
+
+def test_only_a_custom_hash_function_takes_parameters(station: Station) -> None:
     crc = TYPES.Crc16(0x1021, -1, 0, False, False)
-    station.standard.bm_set_crc16_custom_parameters(0, "calc", crc)
-    assert station.switch.switch.state.crcs["calc"].first == 0xFFFF
     with pytest.raises(TYPES.InvalidCrc, match=f"code={TYPES.CrcCode.WRONG_TYPE_CALCULATION}"):
         station.standard.bm_set_crc16_custom_parameters(0, "calc_0", crc)
+    with pytest.raises(TYPES.InvalidCrc, match=f"code={TYPES.CrcCode.INVALID_CALCULATION_NAME}"):
+        station.standard.bm_set_crc16_custom_parameters(0, "nothing", crc)
     with pytest.raises(TYPES.InvalidToeplitz, match=f"code={TYPES.ToeplitzCode.INVALID_CALCULATION_NAME}"):
         station.standard.bm_set_toeplitz_hash_key(0, "nothing", b"1234")
 
@@ -206,10 +204,8 @@ def test_multicast_with_and_without_link_aggregation(station: Station) -> None:
     assert lag.bm_mc_mgrp_create(0, 3) == 3
     lag.bm_mc_node_associate(0, 3, lag.bm_mc_node_create(0, 7, "1010", ""))
     plain.bm_mc_node_associate(0, 3, plain.bm_mc_node_create(0, 8, "100000"))
-    station.standard.bm_mt_add_entry(
-        0, TABLE, exact((1, 2), (5, 6)), "TestIngress.to_group", [b"\x00\x03"], ANY
-    )
-    assert [port for port, _ in station.switch.switch.inject(1, packet())] == [1, 3, 5]
+    station.standard.bm_mt_add_entry(0, TABLE, exact((1, 2), (5, 6)), "TestIngress.to_group", [b"\x00\x03"], ANY)
+    assert [port for port, _ in station.inject(1, packet())] == [1, 3, 5]
     assert lag.bm_mc_get_entries(0) == plain.bm_mc_get_entries(0)
     with code_of("InvalidReplication", "ERROR"):
         lag.bm_mc_node_create(0, 7, "1 2", "")
@@ -230,12 +226,22 @@ def test_mirror_sessions(station: Station) -> None:
 
 def test_queues_are_given_rates_and_depths_of_all_ports_of_one_and_of_one_priority(station: Station) -> None:
     queues = station.clients.simple_switch
-    queues.set_all_egress_queue_depths(10), queues.set_egress_queue_depth(1, 20)
+    queues.set_all_egress_queue_depths(10)
+    queues.set_egress_queue_depth(1, 20)
     queues.set_egress_priority_queue_depth(1, 0, 30)
-    queues.set_all_egress_queue_rates(100), queues.set_egress_queue_rate(1, 200)
+    queues.set_all_egress_queue_rates(100)
+    queues.set_egress_queue_rate(1, 200)
     queues.set_egress_priority_queue_rate(1, 0, 1 << 40)
-    assert station.switch.queues.depths == {(None, None): 10, (1, None): 20, (1, 0): 30}
-    assert station.switch.queues.rates == {(None, None): 100, (1, None): 200, (1, 0): 1 << 40}
+    assert station.switch.queues.requests == [
+        ("depth", 10, None, None),
+        ("depth", 20, 1, None),
+        ("depth", 30, 1, 0),
+        ("rate", 100, None, None),
+        ("rate", 200, 1, None),
+        ("rate", 1 << 40, 1, 0),
+    ]
+    with pytest.raises(TApplicationException, match="each port has 1"):
+        queues.set_egress_priority_queue_rate(1, 1, 100)
 
 
 def test_values_of_a_parser_value_set(station: Station) -> None:
@@ -250,7 +256,7 @@ def test_values_of_a_parser_value_set(station: Station) -> None:
 
 def test_the_switch_says_who_it_is_and_what_it_runs(station: Station) -> None:
     info = station.standard.bm_mgmt_get_info()
-    assert (info.device_id, info.elogger_socket) == (7, None)
+    assert (info.device_id, info.thrift_port, info.elogger_socket) == (DEVICE, station.server.port, None)
     config = station.standard.bm_get_config()
     assert config == COMMANDED.read_bytes()
     assert station.standard.bm_get_config_md5() == md5(config).digest()
@@ -268,19 +274,29 @@ def test_numbers_that_the_compiler_gave(station: Station) -> None:
         lookup(0, 6, "nothing")
 
 
-def test_ports_come_and_go(station: Station) -> None:
-    station.standard.bm_dev_mgr_add_port("veth5", 5, "")
-    assert station.standard.bm_dev_mgr_show_ports() == [TYPES.PortInfo(5, "veth5", True, {})]
-    station.standard.bm_dev_mgr_remove_port(5)
+def test_a_port_needs_an_interface(station: Station) -> None:
+    with pytest.raises(TYPES.InvalidPort):
+        station.standard.bm_dev_mgr_add_port("no interface", 5, "")
     with pytest.raises(TYPES.InvalidPort):
         station.standard.bm_dev_mgr_remove_port(5)
+    assert station.standard.bm_dev_mgr_show_ports() == []
 
 
-def test_another_program_can_be_loaded(station: Station) -> None:
-    other = Path(COMMANDED).with_name("control.json").read_text()
-    station.standard.bm_load_new_config(other)
-    assert station.standard.bm_get_config().decode() == other
-    with pytest.raises(TYPES.InvalidSwap, match=f"code={TYPES.SwapCode.NO_ONGOING_SWAP}"):
+def test_another_program_runs_after_a_swap() -> None:
+    other = COMMANDED.parents[1].joinpath("control.json").read_text()
+    with stationed(swap=True) as station:
+        with pytest.raises(TYPES.InvalidSwap, match=f"code={TYPES.SwapCode.NO_ONGOING_SWAP}"):
+            station.standard.bm_swap_configs()
+        station.standard.bm_load_new_config(other)
+        station.standard.bm_swap_configs()
+        assert station.standard.bm_get_config().decode() == other
+        assert station.standard.bm_mt_get_num_entries(0, "TestIngress.by_key") == 0
+
+
+def test_another_program_is_refused_unless_the_switch_allows_it(station: Station) -> None:
+    with pytest.raises(TYPES.InvalidSwap, match=f"code={TYPES.SwapCode.CONFIG_SWAP_DISABLED}"):
+        station.standard.bm_load_new_config(COMMANDED.read_text())
+    with pytest.raises(TYPES.InvalidSwap, match=f"code={TYPES.SwapCode.CONFIG_SWAP_DISABLED}"):
         station.standard.bm_swap_configs()
 
 

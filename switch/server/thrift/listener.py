@@ -19,17 +19,19 @@ RETRY_S = 0.05
 """The time between two attempts to accept a client."""
 
 
-class ThriftServer:
-    """Answers clients on TCP `port` of all addresses (0: one that is free, see `port`) until it is closed."""
+class Listener:
+    """A TCP port of all addresses (0: one that is free, see `port`), on which clients are answered."""
 
-    def __init__(self, dispatcher: Dispatcher, port: int) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, port: int) -> None:
         self._listening = listen(port)
         self.port: int = self._listening.getsockname()[1]
         self._clients: set[socket.socket] = set()
         self._lock = Lock()
         self._closed = False
-        Thread(target=self._accept, name=f"thrift-{self.port}", daemon=True).start()
+
+    def start(self, dispatcher: Dispatcher) -> None:
+        """Answer clients until `close`."""
+        Thread(target=self._accept, args=(dispatcher,), name=f"thrift-{self.port}", daemon=True).start()
 
     def close(self) -> None:
         """Refuse new clients, and end the connections of those that are there."""
@@ -40,13 +42,7 @@ class ThriftServer:
             end(each)
         self._listening.close()
 
-    def __enter__(self) -> ThriftServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _accept(self) -> None:
+    def _accept(self, dispatcher: Dispatcher) -> None:
         """Start a thread for each new client; one for which the machine has no thread or file left is turned away."""
         while not self._closed:
             try:
@@ -55,15 +51,15 @@ class ThriftServer:
                 sleep(RETRY_S)
                 continue
             try:
-                Thread(target=self._serve, args=(client,), daemon=True).start()
+                Thread(target=self._serve, args=(client, dispatcher), daemon=True).start()
             except RuntimeError:
                 client.close()
 
-    def _serve(self, client: socket.socket) -> None:
+    def _serve(self, client: socket.socket, dispatcher: Dispatcher) -> None:
         """Answer a client until its connection ends, or it sends what is no message."""
         with client, self._known(client), suppress(OSError, MalformedMessageError):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._answer_all(client)
+            answer_all(client, dispatcher)
 
     @contextmanager
     def _known(self, client: socket.socket) -> Iterator[None]:
@@ -78,12 +74,13 @@ class ThriftServer:
             with self._lock:
                 self._clients.discard(client)
 
-    def _answer_all(self, client: socket.socket) -> None:
-        """Answer each message of a client."""
-        with client.makefile("rb") as stream:
-            reader = MessageReader(stream)
-            while message := reader.read():
-                client.sendall(self._dispatcher.answer(message))
+
+def answer_all(client: socket.socket, dispatcher: Dispatcher) -> None:
+    """Answer each message of a client."""
+    with client.makefile("rb") as stream:
+        reader = MessageReader(stream)
+        while message := reader.read():
+            client.sendall(dispatcher.answer(message))
 
 
 def listen(port: int) -> socket.socket:

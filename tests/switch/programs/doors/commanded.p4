@@ -1,4 +1,4 @@
-#include "types.p4"
+#include "../types.p4"
 // Something for each kind of command that a control plane has.
 header test_t { bit<32> address; bit<16> port; bit<8> kind; bit<8> colour; }
 struct headers_t { ethernet_t ethernet; test_t test; }
