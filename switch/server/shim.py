@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from pathlib import Path
@@ -15,8 +16,8 @@ NAMES = ("simple_switch", "simple_switch_grpc")
 
 
 def make_shim() -> Path:
-    """The folder, with both programs in it as this installation of the kit has them."""
-    folder = cache_directory() / "shim"
+    """The folder, with both programs in it. Each installation of the kit has its own."""
+    folder = cache_directory() / f"shim-{hashlib.sha256(f'{ROOT} {sys.executable}'.encode()).hexdigest()[:8]}"
     with writing(folder):
         folder.mkdir(exist_ok=True)
         for name in NAMES:
