@@ -198,6 +198,7 @@ def test_digests_come_in_batches_and_not_twice_before_they_are_acknowledged() ->
     served.control.acknowledge(1, 0, [0])
     for port in (1, 2, 3):
         served.ask("exact_match", 7, port=port)
+    assert served.control.report_digests() == []
     served.pass_us(1_000_000)
     served.control.report_digests()
     assert (batches[-1].buffer, batches[-1].samples) == (2, ((1, 7),))
