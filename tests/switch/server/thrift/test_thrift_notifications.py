@@ -80,6 +80,20 @@ def test_digests_come_in_batches_and_not_again_until_they_are_acknowledged(stati
     assert subscriber.recv() == learnt(2, (10, 1), (12, 1))
 
 
+def test_a_list_that_is_reset_keeps_its_size(station: Station, subscriber: Sub0) -> None:
+    station.standard.bm_learning_set_buffer_size(0, LIST, 1)
+    for _ in range(2):
+        learn(station, 10)
+        assert subscriber.recv() == learnt(0, (10, 1))
+        station.standard.bm_reset_state()
+
+
+def test_a_batch_that_is_made_smaller_comes_at_once(station: Station, subscriber: Sub0) -> None:
+    learn(station, 10, 11)
+    station.standard.bm_learning_set_buffer_size(0, LIST, 2)
+    assert subscriber.recv() == learnt(0, (10, 1), (11, 1))
+
+
 def test_a_batch_that_is_not_full_comes_after_its_timeout(station: Station, subscriber: Sub0) -> None:
     station.standard.bm_learning_set_timeout(0, LIST, 50)
     station.standard.bm_learning_set_buffer_size(0, LIST, 100)
