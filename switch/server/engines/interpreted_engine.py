@@ -78,8 +78,7 @@ class InterpretedEngine:
         """Give a port's interface back to the host."""
         socket = self.sockets.pop(port, None)
         if socket is not None:
-            self.poll.unregister(socket.fileno())
-            self.do(socket.close)
+            self.do(socket.close)  # which ends its registration as well
 
     def is_up(self, port: int) -> bool:
         """Whether the port's interface is there."""
@@ -149,22 +148,23 @@ class InterpretedEngine:
         except OSError as error:
             if not socket.is_there():
                 self.journal.error(f"interface '{socket.interface}' of port {port} is gone: {error.strerror}")
-                self.poll.unregister(socket.fileno())
+                self.sockets.pop(port, None)
+                socket.close()
 
     def arrive(self, port: int, packet: bytes) -> None:
         """Take in a packet, and send what leaves."""
         if self.trace is not None:
             self.trace.packet += 1
             self.dump("Received", port, packet)
-        with self.data_plane.turnstile.passing():
-            self.switch.take_in(port, packet)
-        self.advance()
+        self.advance((port, packet))
 
-    def advance(self) -> None:
-        """Let packets go on, and send what leaves; a packet that the program fails on is lost."""
+    def advance(self, *arrivals: tuple[int, bytes]) -> None:
+        """Let packets arrive and go on, and send what leaves; a packet that the program fails on is lost."""
         sent: list[tuple[int, bytes]] = []
         try:
             with self.data_plane.turnstile.passing():
+                for arrival in arrivals:
+                    self.switch.take_in(*arrival)
                 sent = self.switch.advance(PASSES)
         except Exception as error:
             self.journal.error(f"a packet is lost: {error}\n{traceback.format_exc()}")
