@@ -98,6 +98,19 @@ def test_a_new_entry_has_no_rates() -> None:
     assert switch.state.read_rates("TestIngress.rate", 1) == ((0.0, 0), (0.0, 0))
 
 
+def test_a_meter_that_an_action_executes_gives_the_same_colours() -> None:
+    program, draw, clock = read_program(MODEL / "meter.json"), Random(4), Ticks()
+    switch, model = InProcessSwitch(program), InterpretedSwitch(program, clock=clock)
+    for turn in range(400):
+        if turn % 40 == 0:
+            rates = MeterRates("TestIngress.rate", draw.choice((0, 1, None)), random_rates(draw))
+            for state in (switch.state, model.state):
+                state.set_rates(rates)
+        clock.now += draw.randrange(3)
+        data = packet(program, a=7)
+        assert inject_at(switch, clock.now, 1, data) == model.inject(1, data)
+
+
 @pytest.mark.root
 def test_the_kernel_gives_the_same_colours() -> None:
     """With rates of next to nothing, the time does not matter."""
