@@ -23,11 +23,10 @@ def own_simple_switch(port: int, notifications: str, program: Path, log: Path) -
     """A process whose Thrift port answers; it must end well when it is told to."""
     code = "from switch.server.serve import simple_switch; simple_switch()"
     options = ["--thrift-port", str(port), "--notifications-addr", notifications, str(program)]
+    command = [sys.executable, "-c", code, *options]
     environment = os.environ | {VARIABLE: "interpreted", "PYTHONPATH": os.pathsep.join(sys.path)}
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, *options], env=environment, stdout=output, stderr=output
-        )
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
     try:
         wait_until_answered(port)
         yield process

@@ -1,4 +1,4 @@
-"""Malformed messages, wrong numbers, sizes at the borders and many clients at once: no crash, no hang, no entry lost."""
+"""Malformed messages, wrong numbers, sizes at the borders, many clients at once: no crash, no hang, no entry lost."""
 
 from __future__ import annotations
 
