@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from thrift_clients import TIMEOUT_S, connected
-from thrift_stations import Station, served, stationed
+from thrift_stations import Station, stationed
+from thriftpy2.transport import TTransportException
 
 from switch.server.thrift.description import description
 from switch.server.thrift.listener import Listener
@@ -70,13 +71,14 @@ def key_of(last: int) -> object:
 
 
 def test_the_connections_end_with_the_server() -> None:
-    with served() as (_, server):
-        clients = socket.create_connection(("localhost", server.port), TIMEOUT_S)
-        server.close()
-        assert clients.recv(1) == b""
+    with stationed() as station:
+        station.standard.bm_mgmt_get_info()
+        station.server.close()
+        with pytest.raises((TTransportException, OSError)):
+            station.standard.bm_mgmt_get_info()
         with pytest.raises(ConnectionError):
-            socket.create_connection(("localhost", server.port), TIMEOUT_S)
-        Listener(server.port).close()
+            socket.create_connection(("localhost", station.server.port), TIMEOUT_S)
+        Listener(station.server.port).close()
 
 
 def test_a_port_belongs_to_one_server(station: Station) -> None:
