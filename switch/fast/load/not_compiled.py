@@ -22,8 +22,8 @@ class NotCompiled:
         refuse(f"mirror session {number}")
 
     def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
-        """Refuse other parameters of a calculation."""
-        refuse(f"{parameters} of calculation '{calculation}'")
+        """Refuse: compiled programs divide by the polynomials that BMv2 starts with."""
+        refuse(f"the polynomial {parameters.polynomial:#x} of '{calculation}'")
 
     def read_digests(self) -> list[Digest]:
         """No digests: a program that sends some is not compiled."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 import struct
 from collections.abc import Iterator
@@ -24,25 +23,23 @@ OUTGOING = 4
 MOST_BYTES = 65536 + 18
 BUFFER_BYTES = 16 << 20
 BATCH = 32
-GONE = (errno.ENETDOWN, errno.ENXIO, errno.ENODEV)
 
 
 class PacketSocket:
     """A packet socket on `interface`; with `outgoing` it also sees what this host sends by it.
 
-    The interface takes packets for any address as long as the socket is open. `lost` counts packets that could not be
-    sent.
+    The interface takes packets for any address as long as the socket is open.
     """
 
     def __init__(self, interface: str, outgoing: bool = False) -> None:
-        self.interface, self.lost = interface, 0
+        self.interface = interface
         try:
             self.index = socket.if_nametoindex(interface)
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
         except PermissionError as error:
             raise MachineError(f"interface '{interface}': only root may open it: run as root") from error
-        except OSError as error:
-            raise MachineError(f"interface '{interface}': {error.strerror}; is there one of this name?") from error
+        except (OSError, ValueError) as error:
+            raise MachineError(f"interface {interface!r}: {error}; is there one of this name?") from error
         self.socket.setsockopt(SOL_PACKET, AUXDATA, 1)
         self.socket.setsockopt(SOL_PACKET, IGNORE_OUTGOING, int(not outgoing))
         self.socket.setsockopt(socket.SOL_SOCKET, FORCED_RECEIVE_BUFFER, BUFFER_BYTES)
@@ -64,11 +61,8 @@ class PacketSocket:
             yield address[2] == OUTGOING, with_tag(data, about)
 
     def send(self, packet: bytes) -> None:
-        """Send a packet; one that the interface does not take is lost, and counted."""
-        try:
-            self.socket.send(packet)
-        except OSError:
-            self.lost += 1
+        """Send a packet; `OSError` if the interface does not take it: it is down, or the packet is too long."""
+        self.socket.send(packet)
 
     def is_there(self) -> bool:
         """Whether the interface still exists."""
