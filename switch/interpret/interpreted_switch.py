@@ -18,6 +18,7 @@ from switch.interpret.state.live_state import LiveState
 from switch.interpret.state.packet import PacketPlaces
 from switch.interpret.state.switch_state import Clock
 from switch.interpret.state.table_state import Installed
+from switch.interpret.state.target import Target
 from switch.interpret.state.trace import Trace, TraceLines
 from switch.program.malformed import MALFORMED, not_p4c
 from switch.program.program import Program
@@ -40,10 +41,17 @@ class InterpretedSwitch:
     random numbers. `UnsupportedError` names what nothing here runs of the program.
     """
 
-    def __init__(self, program: Program, name: str = "switch", clock: Clock | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        program: Program,
+        name: str = "switch",
+        clock: Clock | None = None,
+        seed: int = 0,
+        target: Target = Target(),  # noqa: B008, it is immutable
+    ) -> None:
         self.name, self.program = name, program
         try:
-            self.state = LiveState(program, clock or clock_from_now(), Random(seed))
+            self.state = LiveState(program, clock or clock_from_now(), Random(seed), target)
             self.switch = self.made(Trace())
         except MALFORMED as error:
             raise not_p4c(program.name, error) from error

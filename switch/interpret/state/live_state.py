@@ -22,6 +22,7 @@ from switch.entries import (
 )
 from switch.interpret.state.switch_state import Clock, State, write_cells
 from switch.interpret.state.table_state import Installed
+from switch.interpret.state.target import Target
 from switch.interpret.state.turnstile import Turnstile, atomic
 from switch.program.actions import ActionCall
 from switch.program.program import Program
@@ -30,8 +31,8 @@ from switch.program.program import Program
 class LiveState(State):
     """A `DataPlane`. Who passes packets does so through its `turnstile`."""
 
-    def __init__(self, program: Program, clock: Clock, random: Random) -> None:
-        super().__init__(program, clock, random)
+    def __init__(self, program: Program, clock: Clock, random: Random, target: Target) -> None:
+        super().__init__(program, clock, random, target)
         self.turnstile = Turnstile()
 
     @atomic

@@ -9,8 +9,11 @@ from random import Random
 from switch.control.data_plane import Digest
 from switch.control.entry_check import action_call, check_entries, default_call, profile_calls
 from switch.entries import Entry, MirrorSession, MulticastGroup, SwitchEntries, TableEntry
+from switch.interpret.state.egress_queues import EgressQueues
 from switch.interpret.state.meters import MeterState
+from switch.interpret.state.packet import Packet
 from switch.interpret.state.table_state import Installed, TableState
+from switch.interpret.state.target import Target
 from switch.program.actions import ActionCall
 from switch.program.externs import Counter, Register
 from switch.program.program import Program
@@ -41,8 +44,9 @@ class CounterState:
 class State:
     """The state of one switch; `clock` gives microseconds since it started, `random` the program's random numbers."""
 
-    def __init__(self, program: Program, clock: Clock, random: Random) -> None:
-        self.program, self.clock, self.random = program, clock, random
+    def __init__(self, program: Program, clock: Clock, random: Random, target: Target) -> None:
+        self.program, self.clock, self.random, self.target = program, clock, random, target
+        self.queues: EgressQueues[Packet] = EgressQueues(clock, target.priorities)
         tables = program.tables.values()
         check_room(program)
         self.registers = {register.name: [0] * register.size for register in program.registers.values()}
