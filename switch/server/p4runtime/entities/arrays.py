@@ -149,5 +149,3 @@ class Registers(Container):
             )
             for each in wanted
         )
-
-

@@ -32,7 +32,7 @@ class Container:
 
     def insert(self, message: Message) -> None:
         """Add an entity."""
-        raise self.only_modified(Kind.INSERT)
+        raise self.only_modified(Kind.INSERT, message)
 
     def modify(self, message: Message) -> None:
         """Give an entity that is there another state."""
@@ -40,11 +40,11 @@ class Container:
 
     def delete(self, message: Message) -> None:
         """Remove an entity."""
-        raise self.only_modified(Kind.DELETE)
+        raise self.only_modified(Kind.DELETE, message)
 
-    def only_modified(self, kind: Kind) -> Fault:
+    def only_modified(self, kind: Kind, message: Message) -> Fault:
         """The fault of an update that entities of this kind do not have."""
-        return invalid(f"{self.member}: {kind.name} is not possible, only MODIFY")
+        return invalid(f"{self.member} of {self.scope(message):#010x}: {kind.name} is not possible, only MODIFY")
 
     def insert_all(self, messages: list[Message]) -> list[Fault | None]:
         """Add several entities, and return why each is not taken."""
@@ -54,11 +54,11 @@ class Container:
         """The entities that a request selects, whose zeros stand for all."""
         raise NotImplementedError
 
-    def snapshot(self, kind: Kind, message: Message) -> list[Message]:
+    def snapshot(self, kind: Kind, message: Message) -> list[Message]:  # noqa: ARG002
         """What an update of this kind is about to change, as it has to be written to be again as it is now."""
         return list(self.read(message))
 
-    def scope(self, message: Message) -> int:
+    def scope(self, message: Message) -> int:  # noqa: ARG002
         """The id of what the P4Info describes, by which roles are bounded; 0 for entities that it does not."""
         return 0
 
@@ -99,5 +99,3 @@ def within(number: int, least: int, most: int, what: str) -> int:
     if not least <= number <= most:
         raise invalid(f"{what}: {number} is not in {least} to {most}")
     return number
-
-

@@ -69,7 +69,7 @@ class DirectArray(Container):
         entries = (each for each in self.tables.read(wanted) if self.has(tables[each.table_id]))
         return iter([self.made(entry) for entry in entries])
 
-    def snapshot(self, kind: Kind, message: Message) -> list[Message]:
+    def snapshot(self, kind: Kind, message: Message) -> list[Message]:  # noqa: ARG002
         """What is kept of the entry of a message."""
         table = self.updated(message)
         wanted = v1.TableEntry()

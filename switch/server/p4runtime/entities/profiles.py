@@ -151,5 +151,3 @@ def copy_of(message: Message) -> Message:
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
-
-

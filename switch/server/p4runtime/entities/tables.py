@@ -79,7 +79,7 @@ class Tables(Container):
                     plain.append((position, prepared, self.plain(prepared)))
                 else:
                     self.insert_indirect(prepared)
-            except Exception as error:  # noqa: BLE001, each update has its own answer
+            except Exception as error:
                 faults[position] = fault_of(error)
         for position, fault in self.insert_plain(plain):
             faults[position] = fault
@@ -117,7 +117,7 @@ class Tables(Container):
         """Add entries, and return the positions of those that are not taken, each with the reason."""
         try:
             answers = self.control.add_each([entry for _, _, entry in entries])
-        except Exception as error:  # noqa: BLE001, the data plane takes none of them
+        except Exception as error:
             yield from ((position, fault_of(error)) for position, _, _ in entries)
             return
         for (position, prepared, _), answer in zip(entries, answers, strict=True):
@@ -138,7 +138,7 @@ class Tables(Container):
         table, message = prepared.table, prepared.message
         try:
             bring(self.control, table, handle, message)
-        except Exception as error:  # noqa: BLE001, the update has its own answer
+        except Exception as error:
             self.remove(table, self.control.entry(table.name, handle))
             return fault_of(error)
         self.note(table, handle, note_of(prepared.key, prepared.priority, message))

@@ -18,7 +18,9 @@ try:
     from google.protobuf import any_pb2, descriptor_pool, message_factory
     from google.rpc import status_pb2
 except ImportError as error:
-    raise MachineError(f"{error}: P4Runtime needs the packages grpcio, protobuf and p4runtime: inakit[server]") from None
+    raise MachineError(
+        f"{error}: P4Runtime needs the packages grpcio, protobuf and p4runtime: inakit[server]"
+    ) from None
 
 Message = Any
 """A message of a class that is made while the program runs."""

@@ -28,7 +28,9 @@ def read_call(actions: Mapping[int, ActionSchema], action: Message, where: str) 
         params[position] = decode(param.value, parameter.bits, f"parameter '{parameter.name}'")
     given = tuple(value for value in params if value is not None)
     if len(given) < len(params):
-        missing = next(parameter.name for parameter, value in zip(schema.parameters, params, strict=True) if value is None)
+        missing = next(
+            parameter.name for parameter, value in zip(schema.parameters, params, strict=True) if value is None
+        )
         raise invalid(f"action '{schema.name}': its parameter '{missing}' is missing")
     return schema.name, given
 

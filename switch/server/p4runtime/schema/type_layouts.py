@@ -55,7 +55,7 @@ class Truth:
 
     def decode(self, data: Message, what: str) -> list[int]:
         """1 or 0."""
-        return [int(getattr(expect(data, "bool", what), "bool"))]
+        return [int(expect(data, "bool", what).bool)]
 
 
 @dataclass(frozen=True)
