@@ -11,10 +11,9 @@ from switch.control.control_plane import ControlPlane
 from switch.control.requests.learning import DigestBatch
 from switch.interpret.interpreted_switch import clock_from_now
 from switch.interpret.state.live_state import LiveState
-from switch.program.program import Program
 from switch.server.p4runtime.device_config import program_text
 from switch.server.p4runtime.pipeline import Pipeline, Written, all_written, make_pipeline
-from switch.server.p4runtime.protocol.faults import Code, Fault, fault_of, invalid, not_found
+from switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
 from switch.server.p4runtime.protocol.messages import Message, v1
 from switch.server.p4runtime.read import select
 from switch.server.p4runtime.schema.read import read_schema
@@ -98,21 +97,13 @@ class Device:
         if not request.HasField("config") or not request.config.HasField("p4info"):
             raise invalid("the config is missing: it has a p4info and a p4_device_config")
         text = program_text(request.config.p4_device_config)
-        try:
-            return text, read_schema(request.config.p4info, self.program_of(text))
-        except Exception as error:
-            fault = fault_of(error)
-            raise invalid(str(fault)) if fault.code == Code.INTERNAL else fault from error
-
-    def program_of(self, text: str) -> Program:
-        """The program of a text, which this switch can run."""
-        program = self.served.verify(text)
-        LiveState(program, clock_from_now(), Random(0))
-        return program
+        schema = read_schema(request.config.p4info, self.served.verify(text))
+        self.shadow(request.config, schema)
+        return text, schema
 
     def shadow(self, config: Message, schema: Schema) -> Pipeline:
         """A pipeline through which no packets pass."""
-        control = ControlPlane(LiveState(schema.program, clock_from_now(), Random(0)))
+        control = ControlPlane(LiveState(schema.program, clock_from_now(), Random(0), self.served.target))
         return make_pipeline(copied(config), schema, control, self.cpu_port, self.send)
 
     def commit(self, request: Message) -> None:

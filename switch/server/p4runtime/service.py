@@ -27,6 +27,14 @@ Context = grpc.ServicerContext
 Unary = Callable[["Service", Message, Context], Message]
 
 
+class PartlyFailed(Exception):  # noqa: N818, it is an answer
+    """A batch of which a part failed; `answers` has what became of each part."""
+
+    def __init__(self, message: str, answers: Answers) -> None:
+        super().__init__(message)
+        self.answers = answers
+
+
 def answered(call: Unary) -> Unary:
     """The call, whose faults become the status of the answer."""
 
@@ -34,6 +42,8 @@ def answered(call: Unary) -> Unary:
     def guarded(self: Service, request: Message, context: Context) -> Message:
         try:
             return call(self, request, context)
+        except PartlyFailed as failed:
+            abort_with(context, failed)
         except Exception as error:
             abort(context, fault_of(error))
 
@@ -64,7 +74,7 @@ class Service:
         """Carry out updates; where one fails, the status has an error for each."""
         answers = self.device.write(request)
         if any(answers):
-            abort_with(context, "a part of the updates was not carried out", answers)
+            raise PartlyFailed("a part of the updates was not carried out", answers)
         return v1.WriteResponse()
 
     def read(self, request: Message, context: Context) -> Iterator[Message]:
@@ -75,21 +85,21 @@ class Service:
         except Exception as error:
             abort(context, fault_of(error))
         if any(answers):
-            abort_with(context, "a part of the request could not be answered", answers)
+            abort_with(context, PartlyFailed("a part of the request could not be answered", answers))
 
     @answered
-    def set_config(self, request: Message, context: Context) -> Message:
+    def set_config(self, request: Message, _context: Context) -> Message:
         """Verify, save or run a pipeline config."""
         self.device.set_config(request)
         return v1.SetForwardingPipelineConfigResponse()
 
     @answered
-    def get_config(self, request: Message, context: Context) -> Message:
+    def get_config(self, request: Message, _context: Context) -> Message:
         """The pipeline config."""
         return self.device.get_config(request)
 
     @answered
-    def capabilities(self, request: Message, context: Context) -> Message:
+    def capabilities(self, request: Message, _context: Context) -> Message:
         """The version of P4Runtime."""
         if request.device_id:
             self.device.expect_device(request.device_id)
@@ -106,9 +116,13 @@ class Service:
 
 def made(kind: Callable[..., grpc.RpcMethodHandler], call: Callable[..., object], request: Message) -> object:
     """The handler of one call."""
-    return kind(
-        call, request_deserializer=request.FromString, response_serializer=lambda answer: answer.SerializeToString()
-    )
+    return kind(call, request_deserializer=request.FromString, response_serializer=serialized)
+
+
+def serialized(message: Message) -> bytes:
+    """The bytes of a message."""
+    octets: bytes = message.SerializeToString()
+    return octets
 
 
 def abort(context: Context, fault: Fault) -> NoReturn:
@@ -117,10 +131,10 @@ def abort(context: Context, fault: Fault) -> NoReturn:
     raise AssertionError
 
 
-def abort_with(context: Context, message: str, answers: Answers) -> NoReturn:
+def abort_with(context: Context, failed: PartlyFailed) -> NoReturn:
     """End a call with a status that has an error for each answer."""
-    details = [packed(error_of(answer)) for answer in answers]
-    status = Status(code=Code.UNKNOWN, message=message, details=details)
+    details = [packed(error_of(answer)) for answer in failed.answers]
+    status = Status(code=Code.UNKNOWN, message=str(failed), details=details)
     context.set_trailing_metadata(((DETAILS, status.SerializeToString()),))
-    context.abort(grpc.StatusCode.UNKNOWN, message)
+    context.abort(grpc.StatusCode.UNKNOWN, str(failed))
     raise AssertionError

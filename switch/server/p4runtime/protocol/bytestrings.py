@@ -21,9 +21,8 @@ def decode(octets: bytes, bits: int, what: str) -> int:
 def encode_signed(number: int, bits: int) -> bytes:
     """The canonical string of a number of type int<bits>, given by its two's complement."""
     signed = number - (1 << bits) if number >> bits - 1 else number
-    return signed.to_bytes(
-        (signed.bit_length() if signed >= 0 else (~signed).bit_length()) // 8 + 1, "big", signed=True
-    )
+    length = (signed if signed >= 0 else ~signed).bit_length() // 8 + 1
+    return signed.to_bytes(length, "big", signed=True)
 
 
 def decode_signed(octets: bytes, bits: int, what: str) -> int:

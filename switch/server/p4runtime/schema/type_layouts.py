@@ -112,7 +112,7 @@ def expect(data: Message, place: str, what: str) -> Message:
     return data
 
 
-def layout_of(spec: Message, types: Message) -> Layout:
+def layout_of(spec: Message, types: Message) -> Layout:  # noqa: PLR0911
     """The layout of a `P4DataTypeSpec`; `types` is the P4Info's `type_info`."""
     kind = spec.WhichOneof("type_spec")
     match kind:
