@@ -101,7 +101,8 @@ class ServedSwitch:
         """Run the program that was loaded. Its state is fresh, the ports stay."""
         with self.lock:
             if self.pending is None:
-                raise Refused(RefusalKind.NO_ONGOING_SWAP, "no program is loaded that could run: load one first")
+                kind = RefusalKind.NO_ONGOING_SWAP if self.options.swap else RefusalKind.CONFIG_SWAP_DISABLED
+                raise Refused(kind, "no program is loaded that could run: load one first")
             (text, program), self.pending = self.pending, None
             self.run(text, program)
         for subscriber in list(self.swap_subscribers):
