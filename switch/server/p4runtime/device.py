@@ -226,7 +226,10 @@ class Device:
                 self.committed.digest_lists.learn(batch)
 
     def poll(self) -> None:
-        """Send what is due."""
+        """Collect digests, and send what is due."""
+        committed = self.committed
+        if committed is not None:
+            committed.control.report_digests()
         with self.lock:
             if self.committed is not None:
                 self.committed.poll(self.ports_down())
