@@ -170,6 +170,7 @@ class ArrayControl(TableControl):
         meter = self.program.direct_meters[self.table(table).table.meter or ""]
         if len(rates) != meter.rates:
             raise Refused(RefusalKind.TABLE_ERROR, f"meter '{meter.name}' takes {meter.rates} rates, not {len(rates)}")
+        check_rates(meter.name, rates, RefusalKind.TABLE_ERROR)
         self.data_plane.set_entry_rates(held.entry, rates)
 
     @locked
@@ -196,7 +197,10 @@ class ArrayControl(TableControl):
     @locked
     def add_value(self, value_set: str, value: int) -> None:
         """Add a value to a parser value set; do nothing if it is in it."""
-        self.value_set(value_set)
+        bits = self.value_set(value_set).bits
+        if value >> bits:
+            why = f"value set '{value_set}' takes values of {bits} bits, not {value.bit_length()}"
+            raise Refused(RefusalKind.PARSE_VSET_ERROR, why)
         if value not in self.value_sets[value_set]:
             self.data_plane.add_value(ValueSetMember(value_set, value))
             self.value_sets[value_set][value] = None
@@ -229,12 +233,12 @@ class ArrayControl(TableControl):
         return self.program.value_sets[name]
 
 
-def check_rates(name: str, rates: Rates) -> None:
+def check_rates(name: str, rates: Rates, kind: RefusalKind = RefusalKind.INVALID_INFO_RATE_VALUE) -> None:
     """Refuse rates that are not ascending, or bursts that cannot be."""
     for (low, _), (high, _) in pairwise(rates):
         if high < low:
             why = f"meter '{name}' takes the lowest rate first, not {high} after {low}"
-            raise Refused(RefusalKind.INVALID_INFO_RATE_VALUE, why)
+            raise Refused(kind, why)
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

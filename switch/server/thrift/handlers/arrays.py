@@ -99,9 +99,9 @@ class ArrayRequests(Handler):
         self.control.remove_value(value_set, int.from_bytes(value, "big"))
 
     def bm_parse_vset_get(self, value_set: str) -> list[bytes]:
-        """All values."""
+        """All values, in order."""
         size = (self.control.value_set(value_set).bits + 7) // 8
-        return [value.to_bytes(size, "big") for value in self.control.values(value_set)]
+        return [value.to_bytes(size, "big") for value in sorted(self.control.values(value_set))]
 
     def bm_parse_vset_clear(self, value_set: str) -> None:
         """Remove all values."""
