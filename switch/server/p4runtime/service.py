@@ -69,7 +69,7 @@ class Service:
         return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", calls)
 
     @answered
-    def write(self, request: Message, context: grpc.ServicerContext) -> Message:
+    def write(self, request: Message, _context: grpc.ServicerContext) -> Message:
         """Carry out updates; where one fails, the status has an error for each."""
         answers = self.device.write(request)
         if any(answers):

@@ -192,5 +192,3 @@ def test_the_version_is_told(client: Client) -> None:
     with pytest.raises(Refusal) as raised:
         client.unary("Capabilities", v1.CapabilitiesRequest(device_id=99), v1.CapabilitiesResponse)
     assert raised.value.code == "NOT_FOUND"
-
-
