@@ -8,10 +8,11 @@ import pytest
 
 pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
 
-from p4runtime_client import DEVICE, SET, Client, Refusal, exact, p4info, pipeline, update
+from p4runtime_client import DEVICE, SET, Client, Refusal, exact, pipeline, update
 
 from switch.server.p4runtime.protocol.faults import Code
-from switch.server.p4runtime.protocol.messages import Message, config, packed, v1
+from switch.server.p4runtime.protocol.messages import packed, v1
+from switch.server.p4runtime.stream.role_scope import RoleConfig
 
 PRIMARY, BACKUP, NO_PRIMARY = Code.OK, Code.ALREADY_EXISTS, Code.NOT_FOUND
 HIGH = (1 << 127) + 3
@@ -112,15 +113,29 @@ def test_only_the_primary_writes(target: str, clients: list[Client]) -> None:
     backup.close()
 
 
-def test_a_role_whose_config_is_a_p4info_has_what_it_describes(clients: list[Client]) -> None:
+def test_a_controller_that_comes_after_all_have_left_is_the_primary_with_any_id(clients: list[Client]) -> None:
+    first, second = clients[0].stream(), clients[1].stream()
+    first.arbitrate(9)
+    assert first.standing() == PRIMARY
+    first.close()
+    first.call.cancel()
+    while second.arbitrate(1) or second.standing() != PRIMARY:  # until the server has seen the first one leave
+        pass
+
+
+def test_a_role_has_the_ids_of_its_config(clients: list[Client]) -> None:
     all_of_it, some_of_it = clients[0].stream(), clients[1].stream()
     all_of_it.arbitrate(1)
     assert all_of_it.standing() == PRIMARY
     clients[0].set(SET.VERIFY_AND_COMMIT, pipeline("served"))
     clients[1].role, clients[1].info = "prefixes", clients[0].info
-    some_of_it.arbitrate(2, role="prefixes", role_config=packed(subset("longest_prefix")))
+    config = packed(RoleConfig(exclusive_p4_ids=[clients[0].id("tables", "longest_prefix")]))
+    some_of_it.arbitrate(2, role="prefixes", role_config=config)
     told = some_of_it.next("arbitration")
-    assert (told.status.code, told.role.config) == (PRIMARY, packed(subset("longest_prefix")))
+    assert (told.status.code, told.role.config) == (PRIMARY, config)
+    with pytest.raises(Refusal) as raised:
+        clients[1].set(SET.VERIFY, pipeline("served"))
+    assert raised.value.code == "PERMISSION_DENIED"
     send = clients[0].action("drop")
     prefixes = clients[0].entry("longest_prefix", call=send)
     others = clients[0].entry("exact_match", exact(1), call=send)
@@ -133,12 +148,7 @@ def test_a_role_whose_config_is_a_p4info_has_what_it_describes(clients: list[Cli
     assert len(clients[0].read(table_entry=read)) == 4  # with the two that are const
 
 
-def subset(table: str) -> Message:
-    """A P4Info that describes one table."""
-    return config.P4Info(tables=[each for each in p4info("served").tables if each.preamble.alias == table])
-
-
-def test_a_role_config_that_is_no_p4info_ends_the_stream(clients: list[Client]) -> None:
+def test_a_role_config_of_another_form_ends_the_stream(clients: list[Client]) -> None:
     stream = clients[0].stream()
     stream.arbitrate(1, role="odd", role_config=packed(v1.Uint128(low=1)))
     assert stream.ended() == "INVALID_ARGUMENT"
