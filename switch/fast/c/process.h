@@ -16,6 +16,14 @@ static u64 clock_ns(void) {
     return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
+/* SplitMix64: each switch draws the same numbers in every run. */
+static u64 random_word(u64 *state) {
+    u64 word = *state += 0x9e3779b97f4a7c15ull;
+    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
+    word = (word ^ word >> 27) * 0x94d049bb133111ebull;
+    return word ^ word >> 31;
+}
+
 /* The state of the switch at work; `process` is told which that is. Code is shared by all switches of a program. */
 #define DECLARE_MEMORY static struct memory *own;
 static struct table *tables;
@@ -136,6 +144,31 @@ int table_put(struct table *table, const void *key, const void *entry) {
     }
     table_insert(table, key, entry);
     return 0;
+}
+
+static u8 *next_slot(const struct table *table, u8 *slot, u32 stride) {
+    u8 *next = slot + stride;
+    return next < table->bytes + (u64)stride * table->slots ? next : table->bytes;
+}
+
+/* Whether the entry at `slot` can move to the empty slot `hole` in front of it: its own first slot is not between. */
+static int can_move(const struct table *table, const u8 *hole, const u8 *slot, u32 stride) {
+    u32 mask = table->slots - 1, first = hash_of(slot + 8, table->key_bytes) & mask;
+    u32 at = (slot - table->bytes) / stride, to = (hole - table->bytes) / stride;
+    return ((at - first) & mask) >= ((at - to) & mask);
+}
+
+/* Entries behind the removed one move up, so that no slot between an entry and its first one is empty. */
+void table_remove(struct table *table, const void *key) {
+    u32 stride = 8 + (table->key_bytes + 7 & ~7u) + table->entry_bytes;
+    u8 *hole = table->count ? slot_of(table, key) : 0;
+    if (!hole || !*hole)
+        return;
+    for (u8 *slot = next_slot(table, hole, stride); *slot; slot = next_slot(table, slot, stride))
+        if (can_move(table, hole, slot, stride))
+            memcpy(hole, slot, stride), hole = slot;
+    *hole = 0;
+    table->count--;
 }
 
 void table_free(struct table *table) { free(table->bytes); }

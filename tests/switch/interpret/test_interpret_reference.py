@@ -26,7 +26,7 @@ PORTS = (0, 1, 2, 3, 4, 5, 6, 8, 9)
 PACKETS = 60
 QUIET_S = 0.3
 PATIENCE_S = 2.0
-LEFT_OUT = ("times", "selector")
+LEFT_OUT = ("times", "selector", "commanded")
 """The time is each switch's own; p4-utils cannot connect to a BMv2 that has action profiles."""
 
 INSTALLED: dict[str, SwitchEntries] = {
@@ -44,11 +44,12 @@ CHOICES: dict[str, dict[str, tuple[int, ...]]] = {
         "kind": (5, 6, 9, 0x11, 0x15, 0xFF),
     },
     "copies": {"todo": tuple(range(12)), "kept": (0, 1), "lost": (0,)},
+    "chances": {"kind": (0, 1, 2, 3), "low": (0, 100), "high": (50, 200)},
     "dropping": {"todo": (0, 1, 2, 3)},
     "externs": {"index": (0, 1, 2, 3)},
 }
 # What is no business of the comparison.
-RANDOM = {"externs": ("random",)}
+RANDOM = {"chances": ("drawn", "wide"), "externs": ("random",)}
 
 
 def drawn(name: str, program: Program) -> Packets:
