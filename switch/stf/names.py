@@ -8,17 +8,18 @@ those that match exactly are 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from switch.control.commands.words import parse_number
 from switch.control.match_rules import by_priority
-from switch.control.simple_switch_cli import parse_number
+from switch.control.short_names import ending_with, one_of
 from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
 from switch.program.actions import Action
 from switch.program.pipelines import MatchKey, Table
 from switch.program.program import Program
 from switch.stf.script import Add, SetDefault
-from topo.errors import InputError, unknown_name
+from topo.errors import InputError
 
 LOWEST_PRIORITY = 10000
 """BMv2's number for STF's priority 0: in BMv2 the lowest number wins, in STF the highest."""
@@ -75,18 +76,12 @@ class ProgramNames:
 
 
 def only(what: str, name: str, known: Iterable[str]) -> str:
-    """`name` itself if it is known, else the only known name that ends with it."""
+    """`name` itself if it is known, else the only name that ends with it: from a dot on, or, if none does, anywhere."""
     choices = list(known)
-    return name if name in choices else one_of(what, name, [each for each in choices if each.endswith(name)], choices)
-
-
-def one_of(what: str, name: str, fitting: Sequence[str], known: Iterable[str]) -> str:
-    """The only element of `fitting`; `InputError` if it has none, or several."""
-    if len(fitting) > 1:
-        raise InputError(f"{what} '{name}' may be {' or '.join(fitting)}: write more of the name")
-    if not fitting:
-        raise unknown_name(what, name, known)
-    return fitting[0]
+    if name in choices:
+        return name
+    fitting = ending_with(name, choices) or [each for each in choices if each.endswith(name)]
+    return one_of(what, name, fitting, choices)
 
 
 def anything(part: MatchKey) -> KeyPart:

@@ -49,17 +49,18 @@ def compare(
     limits: Mapping[str, int] = MappingProxyType({}),
     headers: Collection[str] = (),
     progress: Callable[[int], None] = lambda _: None,
+    skipped: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
     """Give `count` random packets to a switch of each target, until they differ.
 
     Entries are those of `commands`, a file of simple_switch_CLI's, or else random ones. The same seed draws the same.
     `limits` are the highest values of fields of packets, such as those that are indices of registers; `headers` are
-    those that every packet has.
+    those that every packet has. `skipped` is told which of the commands are skipped.
     """
     read = read_program(program)
     check_names(read, limits, headers)
     draw = Draw(read, Random(seed), limits, headers=headers)
-    entries = draw.entries(ENTRIES_PER_TABLE) if commands is None else read_commands(commands, read)
+    entries = draw.entries(ENTRIES_PER_TABLE) if commands is None else read_commands(commands, read, skipped)
     draw.know(entries)
     with open_device(targets[0], program, PORTS) as one, open_device(targets[1], program, PORTS) as other:
         return compare_devices(ComparedSwitches(read, targets, one, other), draw, entries, count, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -71,11 +72,18 @@ def compare(
         task = progress.add_task("packets", total=packets)
         limits = dict(map(parse_limit, limit or ()))
         needed = [name for name in headers.split(",") if name]
-        found = compare(program, names, packets, seed, commands, limits, needed, lambda n: progress.advance(task, n))
+        found = compare(
+            program, names, packets, seed, commands, limits, needed, lambda n: progress.advance(task, n), say
+        )
     if found.difference is not None:
         console.print(f"DIFFERENT after {found.packets:,} packets: {found.difference}", style="red")
         raise typer.Exit(FAILED)
     console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
+
+
+def say(line: str) -> None:
+    """Print a line that is no result."""
+    print(line, file=sys.stderr)
 
 
 def parse_limit(text: str) -> tuple[str, int]:
@@ -100,7 +108,7 @@ def replay(
     pcaps = dict(map(parse_pcap, given))
     if len(pcaps) < len(given):
         raise InputError(f"--in {' --in '.join(given)}: one file per port; join those of one port with mergecap")
-    replayed = replay(program, commands, pcaps, output, target)
+    replayed = replay(program, commands, pcaps, output, target, skipped=say)
     console = Console(highlight=False)
     for port in sorted({*replayed.arrived, *replayed.left}):
         console.print(f"port {port:3}: {replayed.arrived[port]:8,} arrived, {replayed.left[port]:8,} left")
