@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +30,8 @@ QUIET_S = 0.05
 """A switch on interfaces has done everything when nothing has left it for so long."""
 BMV2_GAP_S = 0.002
 """The time between packets to BMv2: when it wakes up it reads one packet, and leaves others in its buffer."""
+DROPPED_S = 0.02
+"""How long a switch is given for a packet that another one drops."""
 PATIENCE_S = 2.0
 """How long a missing packet is waited for."""
 
@@ -50,7 +53,12 @@ class Filled(Protocol):
 
 
 class Device(Filled, Protocol):
-    """A switch with ports that packets can be given to."""
+    """A switch with ports that packets can be given to.
+
+    `at_once` says that everything has left when `inject` returns.
+    """
+
+    at_once: bool
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         """What leaves, as (port, packet), when `packet` arrives at `port`; in order for each port."""
@@ -58,6 +66,10 @@ class Device(Filled, Protocol):
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
         """What leaves when all of `packets` arrive at `port`, which must be few enough to wait there."""
+        ...
+
+    def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:
+        """What leaves when `packet` arrives at `port`: `count` packets, if they come in time."""
         ...
 
     def late(self) -> list[tuple[int, bytes]]:
@@ -72,6 +84,8 @@ class Device(Filled, Protocol):
 class InProcessDevice:
     """A switch in this process as a device. It has all ports."""
 
+    at_once = True
+
     def __init__(self, switch: EitherSwitch | InterpretedSwitch) -> None:
         self.install = switch.install
         self.inject = switch.inject
@@ -81,6 +95,10 @@ class InProcessDevice:
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
         """What leaves, packet after packet."""
         return [left for packet in packets for left in self.inject(port, packet)]
+
+    def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:  # noqa: ARG002
+        """What leaves, whatever is expected."""
+        return self.inject(port, packet)
 
     def late(self) -> list[tuple[int, bytes]]:
         """Nothing: the switch has done everything when `inject` returns."""
@@ -115,6 +133,8 @@ class TracedDevice(InProcessDevice):
 class DeviceOnInterfaces:
     """A switch whose ports are interfaces at the end of `wires`; `gap_s` passes after each packet."""
 
+    at_once = False
+
     def __init__(self, switch: Filled, wires: Wires, gap_s: float = 0) -> None:
         self.wires = wires
         self.gap_s = gap_s
@@ -132,6 +152,13 @@ class DeviceOnInterfaces:
             self.wires.send(port, packet)
             time.sleep(self.gap_s)
         return list(self.wires.received(QUIET_S))
+
+    def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:
+        """What leaves: `count` packets, waited for up to `PATIENCE_S`; with 0, what leaves for `DROPPED_S`."""
+        self.wires.send(port, packet)
+        if count == 0:
+            return list(self.wires.received(DROPPED_S))
+        return list(islice(self.wires.received(PATIENCE_S), count))
 
     def late(self) -> list[tuple[int, bytes]]:
         """What leaves until nothing has for `PATIENCE_S`."""

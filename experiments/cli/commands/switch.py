@@ -19,6 +19,7 @@ Target = Annotated[str, typer.Option(help="fast (in this process, without root),
 
 FAILED = 1
 UNSUPPORTED = 3
+UNDECIDED = 4
 
 
 @app.command()
@@ -53,15 +54,19 @@ def compare(
         Path | None, typer.Option(help="a file of simple_switch_CLI's commands; without it, entries are random")
     ] = None,
     limit: Annotated[
-        list[str] | None, typer.Option(help="HEADER.FIELD=MOST, for fields that are indices of registers or counters")
+        list[str] | None,
+        typer.Option(help="HEADER.FIELD=MOST or ACTION.PARAMETER=MOST, for indices of registers or counters"),
     ] = None,
     headers: Annotated[
         str, typer.Option("--with", help="headers that every packet has, if the program reads them unchecked: tcp,ipv4")
     ] = "",
     seed: Annotated[int, typer.Option(help="decides packets and entries")] = 0,
 ) -> None:
-    """Give random packets that the program's parser knows to two targets: do they send the same? (exit code 1: no)"""
-    from switch.testing.target_comparison import compare  # noqa: PLC0415
+    """Give random packets that the program's parser knows to two targets: do they send the same?
+
+    Exit code 1: DIFFERENT; 4: undecided, for packets were LOST, or one target is UNSTEADY (clocks, random numbers).
+    """
+    from switch.testing.target_comparison import WAYS_OUT, Outcome, compare  # noqa: PLC0415
 
     names = tuple(name.strip() for name in targets.split(","))
     if len(names) != 2:
@@ -73,12 +78,15 @@ def compare(
         limits = dict(map(parse_limit, limit or ()))
         needed = [name for name in headers.split(",") if name]
         found = compare(
-            program, names, packets, seed, commands, limits, needed, lambda n: progress.advance(task, n), say
+            program, names, packets, seed, commands, limits, needed, lambda n: progress.update(task, completed=n), say
         )
-    if found.difference is not None:
-        console.print(f"DIFFERENT after {found.packets:,} packets: {found.difference}", style="red")
-        raise typer.Exit(FAILED)
-    console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
+    if found.outcome is Outcome.IDENTICAL:
+        console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
+        return
+    console.print(f"{found.outcome} after {found.packets:,} packets: {found.difference}", style="red")
+    if found.outcome in WAYS_OUT:
+        console.print(WAYS_OUT[found.outcome])
+    raise typer.Exit(FAILED if found.outcome is Outcome.DIFFERENT else UNDECIDED)
 
 
 def say(line: str) -> None:
