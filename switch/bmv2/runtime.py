@@ -219,7 +219,7 @@ class Runtime(RuntimeView):
 
     def _add_group(self, group: MulticastGroup) -> None:
         handle = self._replication.bm_mc_mgrp_create(CONTEXT, group.group)
-        for replica, ports in group.nodes.items():
+        for replica, ports in group.runs():
             bitmap = format(sum(1 << port for port in ports), "b")
             node = self._replication.bm_mc_node_create(CONTEXT, replica, bitmap, "")
             self._replication.bm_mc_node_associate(CONTEXT, handle, node)

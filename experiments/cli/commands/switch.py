@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 
 from topo.errors import InputError
+
+if TYPE_CHECKING:
+    from switch.testing.target_comparison import Comparison
 
 app = typer.Typer(help="One switch on its own: packet in, packet out, without a network.", no_args_is_help=True)
 
@@ -66,12 +69,11 @@ def compare(
 
     Exit code 1: DIFFERENT; 4: undecided, for packets were LOST, or one target is UNSTEADY (clocks, random numbers).
     """
-    from switch.testing.target_comparison import WAYS_OUT, Outcome, compare  # noqa: PLC0415
+    from switch.testing.target_comparison import compare  # noqa: PLC0415
 
     names = tuple(name.strip() for name in targets.split(","))
     if len(names) != 2:
         raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
-    console = Console(highlight=False, markup=False, soft_wrap=True)
     shown = Console(stderr=True)
     with Progress(console=shown, transient=True, disable=not shown.is_terminal) as progress:
         task = progress.add_task("packets", total=packets)
@@ -80,6 +82,14 @@ def compare(
         found = compare(
             program, names, packets, seed, commands, limits, needed, lambda n: progress.update(task, completed=n), say
         )
+    show(found)
+
+
+def show(found: Comparison) -> None:
+    """Print the outcome of a comparison; leave with an exit code unless it is `identical`."""
+    from switch.testing.target_comparison import WAYS_OUT, Outcome  # noqa: PLC0415
+
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     if found.outcome is Outcome.IDENTICAL:
         console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
         return

@@ -1,4 +1,4 @@
-"""Commands of simple_switch_CLI that make no entries: those that can be skipped, and those that must not be."""
+"""Commands of simple_switch_CLI that change nothing here: those that can be skipped, and those that must not be."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ SKIPPED = {
     "table_info": DEFINED,
     "set_queue_rate": QUEUES,
     "set_queue_depth": QUEUES,
-    "table_set_timeout": "BMv2 only notifies its controller of entries that idle, and there is none",
     "help": "it is for people",
     "?": "it is for people",
     "greet": "it is for people",
@@ -46,9 +45,6 @@ SKIPPED = {
 """Why a command can be skipped: no packet leaves another way without it."""
 
 REFUSED = {
-    "table_indirect_set_default_with_group": "a group as default is not supported: give a member",
-    "mc_set_lag_membership": "link aggregation groups are not supported: list the ports in mc_node_create",
-    "counter_write": "a counter begins at 0 here",
     "load_new_config_file": "the program is the one that the command line names",
     "swap_configs": "the program is the one that the command line names",
     "port_add": "ports are chosen on the command line",

@@ -8,12 +8,15 @@ from ipaddress import ip_address
 
 from switch.control.match_rules import by_priority
 from switch.entries import KeyPart, Lpm, Range, Ternary
+from switch.program.actions import Action
 from switch.program.pipelines import MatchKey, Table
+
+Words = Sequence[str]
 
 MAC_ADDRESS = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}")
 
 
-def split_at_arrow(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+def split_at_arrow(words: Words) -> tuple[Words, Words]:
     """The words before and after `=>`; without an arrow all words are before it."""
     if "=>" not in words:
         return words, ()
@@ -21,7 +24,19 @@ def split_at_arrow(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return words[:at], words[at + 1 :]
 
 
-def parse_key(table: Table, words: Sequence[str]) -> tuple[KeyPart, ...]:
+def behind_arrow(words: Words) -> Words:
+    """The words without an arrow before them."""
+    return words[words[:1] == ["=>"] :]
+
+
+def parse_params(action: Action, words: Words) -> tuple[int, ...]:
+    """The parameters of an action; `ValueError` for another number of words than it takes."""
+    if len(words) != len(action.parameters):
+        raise ValueError(f"action '{action.name}' has {len(action.parameters)} parameters, {len(words)} values given")
+    return tuple(map(parse_number, words))
+
+
+def parse_key(table: Table, words: Words) -> tuple[KeyPart, ...]:
     """The key of an entry of `table`, a word for each part; `ValueError` for another number of words."""
     if len(words) != len(table.key):
         raise ValueError(f"table '{table.name}' has a key of {len(table.key)}, {len(words)} given")
@@ -45,7 +60,7 @@ def parse_key_part(part: MatchKey, word: str) -> KeyPart:
     return parse_number(word)
 
 
-def split_priority(table: Table, words: Sequence[str], count: int) -> tuple[Sequence[str], int | None]:
+def split_priority(table: Table, words: Words, count: int) -> tuple[Words, int | None]:
     """The first `count` of `words`, and the priority that follows them where entries of `table` need one."""
     expected = count + by_priority(table)
     if len(words) != expected:

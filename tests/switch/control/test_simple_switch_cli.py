@@ -12,6 +12,7 @@ from model_programs import MODEL
 from single_targets import PROGRAMS
 
 from switch.control.commands.words import parse_number
+from switch.control.match_rules import identity_of
 from switch.control.simple_switch_cli import CommandReader, read_commands
 from switch.entries import (
     DefaultAction,
@@ -62,21 +63,22 @@ GROUP = st.builds(
     st.sets(st.integers(0, 30), min_size=1).map(lambda ports: tuple(sorted(ports))),
     st.sampled_from([(), ((3, 1), (3, 2)), ((0, 4), (7, 4))]),
 )
+PRESET = st.builds(RegisterPreset, st.just("RouterIngress.routed"), st.integers(0, 511), WORDS)
 SESSION = st.builds(MirrorSession, BYTES, port=BYTES) | st.builds(MirrorSession, BYTES, group=BYTES)
 ENTRIES = st.builds(
     SwitchEntries,
     st.just("switch"),
-    st.lists(ROUTE | RULE).map(tuple),
+    st.lists(ROUTE | RULE, unique_by=lambda entry: identity_of(ROUTER.tables[entry.table], entry.key, 0)).map(tuple),
     st.lists(GROUP, unique_by=lambda group: group.group).map(tuple),
-    st.lists(st.builds(RegisterPreset, st.just("RouterIngress.routed"), st.integers(0, 511), WORDS)).map(tuple),
+    st.lists(PRESET, unique_by=lambda preset: preset.index).map(tuple),
     st.lists(st.just(DefaultAction("RouterIngress.acl", "RouterIngress.drop")), max_size=1).map(tuple),
     st.lists(SESSION, unique_by=lambda mirror: mirror.session).map(tuple),
 )
 RATES = st.builds(
     MeterRates,
     st.just("TestIngress.rate"),
-    st.none() | BYTES,
-    st.lists(st.tuples(st.floats(0, 1e6), BYTES), min_size=1).map(tuple),
+    st.integers(0, 3),
+    st.lists(st.tuples(st.floats(0, 1e6), BYTES), min_size=2, max_size=2).map(sorted).map(tuple),
 )
 PATH = st.tuples(st.sampled_from(["TestIngress.select_"]), st.tuples(BYTES))
 PROFILED = st.builds(
@@ -101,7 +103,7 @@ def test_what_is_written_is_read_back(entries: SwitchEntries, commands: Path) ->
     assert replace(read, tables=entries.tables) == entries
 
 
-@given(rates=st.lists(RATES))
+@given(rates=st.lists(RATES, unique_by=lambda each: each.index))
 def test_rates_are_read_back(rates: list[MeterRates], commands: Path) -> None:
     entries = SwitchEntries("switch", meters=tuple(rates))
     commands.write_text(entries.cli())
@@ -217,6 +219,19 @@ def test_nodes_change_and_leave_their_groups() -> None:
     assert found.mirrors == (MirrorSession(2, 8),)
 
 
+def test_link_aggregation_groups_send_by_one_of_their_ports() -> None:
+    commands = "mc_mgrp_create 1\nmc_node_create 1 2 | 3\nmc_node_associate 1 0\nmc_set_lag_membership 3 5"
+    assert entries_of(ROUTER, commands).groups == (MulticastGroup(1, (2, 5)),)
+
+
+def test_the_order_of_nodes_is_kept() -> None:
+    nodes = "mc_node_create 7 4\nmc_node_create 1 2 3\nmc_node_associate 1 0\nmc_node_associate 1 1"
+    (group,) = entries_of(ROUTER, f"mc_mgrp_create 1\n{nodes}").groups
+    assert group.replicas == ((7, 4), (1, 2), (1, 3))
+    again = entries_of(ROUTER, SwitchEntries("switch", groups=(group,)).cli())
+    assert again.groups == (group,)
+
+
 def test_rates_of_a_direct_meter_are_of_the_entry_with_the_handle() -> None:
     found = entries_of(
         MATCHING,
@@ -224,10 +239,10 @@ def test_rates_of_a_direct_meter_are_of_the_entry_with_the_handle() -> None:
         table_add metered coloured 1 =>
         table_add metered coloured 2 =>
         table_delete metered 0
-        meter_set_rates rate 1 0.5:3
+        meter_set_rates rate 1 0.5:3 0.75:4
         """,
     )
-    assert found.meters == (MeterRates("TestIngress.rate", 0, ((0.5, 3),)),)
+    assert found.meters == (MeterRates("TestIngress.rate", 0, ((0.5, 3), (0.75, 4))),)
 
 
 def test_value_sets_and_resets() -> None:
@@ -247,13 +262,16 @@ def test_value_sets_and_resets() -> None:
         "table_add RouterIngress.ipv4_lpm RouterIngress.drop 1 =>": "expected table_add TABLE",
         "table_add RouterIngress.ipv4_lpm RouterIngress.forward 1/2 => 3": "2 values expected behind =>, 1 given",
         "table_add acl drop 1&&&1 2&&&2 3->4 =>": "0 values and a priority expected behind =>, 0 given",
-        "table_delete ipv4_lpm 3": "no entry of this table with handle 3",
+        "table_delete ipv4_lpm 3": "has no entry of handle 3",
         "table_indirect_add ipv4_lpm 1/2 => 0": "has no action profile",
-        "mc_node_associate 1 0": "no multicast node with handle 0",
-        "mc_node_create 1 2 | 3": "link aggregation",
+        "mc_node_associate 1 0": "there is no multicast node 0",
+        "mirroring_delete 3": "there is no mirror session 3",
+        "table_set_timeout ipv4_lpm 0 1000": "support_timeout",
         "mirroring_add 1": "expected mirroring_add SESSION PORT",
         "register_write RouterIngress.routed 0 0x": "expected register_write",
         "register_write RouterIngress.routed 0 1.2.3": "expected register_write",
+        "register_write routed 512 1": "has no cell 512",
+        "table_set_default acl forward 1 2": "unknown action 'forward'",
         "set_crc32_parameters c 1 2 3 4 5": "the parameters with which BMv2 starts",
         "swap_configs": "the program is the one",
     }.items(),
