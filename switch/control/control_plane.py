@@ -18,7 +18,11 @@ class ControlPlane(ArrayControl, AgeingControl, ReplicationControl, LearningCont
 
     @locked
     def reset_state(self) -> None:
-        """Let the switch be as just started: no entries but those of the program, no groups, zeros."""
+        """Let the switch be as just started: no entries but those of the program, no groups, zeros.
+
+        Mirror sessions stay, as in BMv2.
+        """
+        sessions = self.sessions
         self.data_plane.reset()
         self.profiles = profiles_of(self.program)
         for table in self.tables.values():
@@ -26,3 +30,5 @@ class ControlPlane(ArrayControl, AgeingControl, ReplicationControl, LearningCont
         self.value_sets = {name: {} for name in self.program.value_sets}
         self.forget_replication()
         self.forget_samples()
+        for session in sessions.values():
+            self.put_session(session)

@@ -15,11 +15,18 @@ from switch.entries import MirrorSession, MulticastGroup
 from switch.program.v1model import PORTS
 from topo.errors import InputError
 
-MAX_GROUPS = 4096
-MAX_NODES = 4096
 MAX_LAG = 256
 LAG_HASH = 0xFF
 """BMv2 hashes no packet: of a LAG's n ports, it always takes the one at this number modulo n."""
+
+
+@dataclass(frozen=True)
+class ReplicationRoom:
+    """How many multicast groups and nodes there may be, by default as in simple_switch. A node takes one of each."""
+
+    groups: int = 4096
+    nodes: int = 4096
+    second_level_nodes: int = 8192
 
 
 @dataclass(eq=False)
@@ -37,6 +44,7 @@ class ReplicationControl(Control):
 
     def __init__(self, data_plane: DataPlane) -> None:
         super().__init__(data_plane)
+        self.room = ReplicationRoom()
         self.forget_replication()
 
     def forget_replication(self) -> None:
@@ -49,8 +57,8 @@ class ReplicationControl(Control):
     @locked
     def create_mgrp(self, number: int) -> int:
         """Add a group without nodes, and return its handle; one that is there stays as it is."""
-        if len(self.multicast) >= MAX_GROUPS:
-            raise Refused(RefusalKind.MC_TABLE_FULL, f"multicast group {number}: there are {MAX_GROUPS} already")
+        if len(self.multicast) >= self.room.groups:
+            raise Refused(RefusalKind.MC_TABLE_FULL, f"multicast group {number}: there are {self.room.groups} already")
         try:
             check_group(MulticastGroup(number, ()))
         except InputError as error:
@@ -69,8 +77,8 @@ class ReplicationControl(Control):
     @locked
     def create_node(self, replica: int, ports: Iterable[int], lags: Iterable[int] = ()) -> int:
         """Add a node that is in no group, and return its handle."""
-        if len(self.nodes) >= MAX_NODES:
-            raise Refused(RefusalKind.MC_TABLE_FULL, f"there are {MAX_NODES} multicast nodes already")
+        if len(self.nodes) >= min(self.room.nodes, self.room.second_level_nodes):
+            raise Refused(RefusalKind.MC_TABLE_FULL, f"there are {len(self.nodes)} multicast nodes already")
         return self.nodes.take(Node(replica, known_ports(ports), frozenset(lags)))
 
     @locked

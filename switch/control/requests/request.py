@@ -8,6 +8,7 @@ from threading import RLock
 from typing import Concatenate, ParamSpec, TypeVar
 
 from switch.control.data_plane import DataPlane
+from topo.errors import UnsupportedError
 
 Params = ParamSpec("Params")
 Answer = TypeVar("Answer")
@@ -15,12 +16,16 @@ Part = TypeVar("Part", bound="Control")
 
 
 class Control:
-    """A part of a control plane. Requests of several threads are carried out one after the other."""
+    """A part of a control plane. Requests of several threads are carried out one after the other.
+
+    Where the data plane cannot do what a request asks for, `fall_back` may provide another that can.
+    """
 
     def __init__(self, data_plane: DataPlane) -> None:
         self.data_plane = data_plane
         self.program = data_plane.program
         self.lock = RLock()
+        self.fall_back: Callable[[UnsupportedError], None] | None = None
 
 
 def locked(
@@ -31,6 +36,12 @@ def locked(
     @wraps(request)
     def alone(self: Part, /, *args: Params.args, **kwargs: Params.kwargs) -> Answer:
         with self.lock:
-            return request(self, *args, **kwargs)
+            try:
+                return request(self, *args, **kwargs)
+            except UnsupportedError as error:
+                if self.fall_back is None:
+                    raise
+                self.fall_back(error)
+                return request(self, *args, **kwargs)
 
     return alone

@@ -253,11 +253,15 @@ class TableControl(ProfileControl):
 
     def default_to(self, table: HeldTable, profile: HeldProfile, default: HeldDefault) -> None:
         """Let a table run a member or a group of its profile on a miss."""
-        calls = calls_of(profile, default.member, default.group)
-        self.data_plane.set_default(ProfileDefault(table.table.name, profile.name, calls))
+        self.data_plane.set_default(self.profile_default(table, default))
         self.forget_default(table)
         table.default = default
         profile.use(default.member, default.group, 1)
+
+    def profile_default(self, table: HeldTable, default: HeldDefault) -> ProfileDefault:
+        """What a table runs whose default is a member or a group of its profile."""
+        _, profile = self.indirect(table.table.name)
+        return ProfileDefault(table.table.name, profile.name, calls_of(profile, default.member, default.group))
 
     def forget_default(self, table: HeldTable) -> None:
         """Count the member or group of a table's default as used once less."""
@@ -299,8 +303,7 @@ class TableControl(ProfileControl):
                     calls = calls_of(profile, held.member, held.group)
                     self.change(held, replace(held.entry, actions=calls))
             if table.default is not None and names(table.default, member, groups):
-                calls = calls_of(profile, table.default.member, table.default.group)
-                self.data_plane.set_default(ProfileDefault(table.table.name, profile.name, calls))
+                self.data_plane.set_default(self.profile_default(table, table.default))
 
 
 def names(held: Held | HeldDefault, member: int | None, groups: set[int]) -> bool:

@@ -77,7 +77,5 @@ def check_table(program: Program, table: Table) -> None:
     for part in table.key:
         if isinstance(part.value, Unknown):
             raise refusal(program, f"{part.value.kind} '{part.name}' in table '{table.name}'")
-    if table.match != "exact" and table.size > MAX_LIST:
+    if table.match not in ("exact", "lpm") and table.size > MAX_LIST:
         raise refusal(program, f"{table.match} table '{table.name}' of {table.size} entries (more than {MAX_LIST})")
-    if table.default is None:
-        raise refusal(program, f"table '{table.name}' without a default action")
