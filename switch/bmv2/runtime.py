@@ -71,37 +71,37 @@ class RuntimeView:
 
     def __init__(self, port: int, program: Path) -> None:
         try:
-            self._standard, self._replication, self._switch = thrift_connect("127.0.0.1", port, SERVICES)
+            self.standard, self.replication, self.switch = thrift_connect("127.0.0.1", port, SERVICES)
         except SystemExit as error:  # how BMv2's Python says that nobody answers
             raise ConnectionError(f"no control plane answers on port {port}") from error
-        self._program = read_program_once(program)
+        self.program = read_program_once(program)
 
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, ordered by key."""
-        table = self._program.table(name)
-        found = self._standard.bm_mt_get_entries(CONTEXT, table.name)
+        table = self.program.table(name)
+        found = self.standard.bm_mt_get_entries(CONTEXT, table.name)
         return sorted((table_entry(table.name, each) for each in found), key=lambda entry: entry.key)
 
     def read_groups(self) -> list[MulticastGroup]:
         """The multicast groups, ordered by number."""
-        return sorted(groups(json.loads(self._replication.bm_mc_get_entries(CONTEXT))), key=lambda group: group.group)
+        return sorted(groups(json.loads(self.replication.bm_mc_get_entries(CONTEXT))), key=lambda group: group.group)
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array. BMv2 reports 64-bit values from 2^63 on as 2^63 - 1."""
-        register = self._program.register(name)
-        return np.array(self._standard.bm_register_read_all(CONTEXT, register.name), np.int64).view(np.uint64)
+        register = self.program.register(name)
+        return np.array(self.standard.bm_register_read_all(CONTEXT, register.name), np.int64).view(np.uint64)
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
-        size = self._program.counter(name).size
+        size = self.program.counter(name).size
         calls = [(CONTEXT, name, index) for index in range(size if count is None else min(count, size))]
-        values = pipeline(self._standard, "bm_counter_read", calls)
+        values = pipeline(self.standard, "bm_counter_read", calls)
         packets, octets = [value.packets for value in values], [value.bytes for value in values]
         return np.array(packets, np.uint64), np.array(octets, np.uint64)
 
     def read_counter_at(self, name: str, index: int) -> tuple[int, int]:
         """Packets and bytes of one element of an indirect counter."""
-        value = self._standard.bm_counter_read(CONTEXT, name, index)
+        value = self.standard.bm_counter_read(CONTEXT, name, index)
         return value.packets, value.bytes
 
 
@@ -117,7 +117,7 @@ class Runtime(RuntimeView):
         deadline = time.monotonic() + SERVICES_TIMEOUT_S
         while True:
             try:
-                self._switch.set_all_egress_queue_depths(EGRESS_QUEUE_PACKETS)
+                self.switch.set_all_egress_queue_depths(EGRESS_QUEUE_PACKETS)
             except TApplicationException:
                 if time.monotonic() > deadline:
                     raise
@@ -127,31 +127,31 @@ class Runtime(RuntimeView):
 
     def install(self, entries: SwitchEntries) -> None:
         """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""
-        check_entries(self._program, entries)
-        answers = pipeline(self._standard, "bm_mt_add_entry", map(self._entry_call, entries.tables))
+        check_entries(self.program, entries)
+        answers = pipeline(self.standard, "bm_mt_add_entry", map(self.entry_call, entries.tables))
         for entry, answer in zip(entries.tables, answers, strict=True):
             if isinstance(answer, InvalidTableOperation):
                 raise refused(f"switch '{entries.switch}': BMv2 refuses the entry '{entry.cli()}'", answer)
         for profiled in entries.profiled:
-            self._add_profiled(profiled)
-        pipeline(self._standard, "bm_register_write", map(write_call, entries.registers))
+            self.add_profiled(profiled)
+        pipeline(self.standard, "bm_register_write", map(write_call, entries.registers))
         for member in entries.value_sets:
-            bits = self._program.value_sets[member.value_set].bits
-            self._standard.bm_parse_vset_add(CONTEXT, member.value_set, in_bytes(member.value, bits))
+            bits = self.program.value_sets[member.value_set].bits
+            self.standard.bm_parse_vset_add(CONTEXT, member.value_set, in_bytes(member.value, bits))
         for default in entries.defaults:
-            self._set_default(default)
+            self.set_default(default)
         for group in entries.groups:
-            self._add_group(group)
+            self.add_group(group)
         for mirror in entries.mirrors:
             config = MirroringSessionConfig(port=mirror.port, mgid=mirror.group)
-            self._switch.mirroring_session_add(mirror.session, config)
+            self.switch.mirroring_session_add(mirror.session, config)
         for meter in entries.meters:
-            self._set_rates(meter)
+            self.set_rates(meter)
 
     def change(self, entries: Sequence[TableEntry]) -> None:
         """Give entries that are there other actions and parameters. One that is not there is an `InputError`."""
-        calls = [self._entry_call(entry) for entry in entries]
-        found = pipeline(self._standard, "bm_mt_get_entry_from_key", ((*call[:3], call[5]) for call in calls))
+        calls = [self.entry_call(entry) for entry in entries]
+        found = pipeline(self.standard, "bm_mt_get_entry_from_key", ((*call[:3], call[5]) for call in calls))
         for entry, answer in zip(entries, found, strict=True):
             if isinstance(answer, InvalidTableOperation):
                 raise InputError(f"table '{entry.table}' has no entry for the key {entry.key}: install it first")
@@ -159,70 +159,80 @@ class Runtime(RuntimeView):
             (CONTEXT, entry.table, old.entry_handle, entry.action, call[4])
             for entry, old, call in zip(entries, found, calls, strict=True)
         ]
-        pipeline(self._standard, "bm_mt_modify_entry", changes)
+        pipeline(self.standard, "bm_mt_modify_entry", changes)
 
     def wipe(self) -> None:
         """Set all registers to 0."""
-        pipeline(self._standard, "bm_register_reset", ((CONTEXT, name) for name in self._program.registers))
+        pipeline(self.standard, "bm_register_reset", ((CONTEXT, name) for name in self.program.registers))
 
     def reset(self) -> None:
         """Delete all entries and groups, and set registers and counters to 0, as after a fresh start."""
-        self._standard.bm_reset_state()
+        self.standard.bm_reset_state()
 
-    def _entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
-        call = action_call(self._program, entry)
-        key = key_of(self._program, entry)
+    def entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
+        """The arguments of the call that adds an entry."""
+        call = action_call(self.program, entry)
+        key = key_of(self.program, entry)
         return CONTEXT, entry.table, key, entry.action, values(call), BmAddEntryOptions(entry.priority)
 
-    def _add_profiled(self, entry: ProfileEntry) -> None:
+    def add_profiled(self, entry: ProfileEntry) -> None:
         """Make the members that `entry` runs, a group if they are not one, and the entry that names it."""
-        key, options = key_of(self._program, entry), BmAddEntryOptions(entry.priority)
-        members = [self._add_member(entry.profile, call) for call in profile_calls(self._program, entry)]
+        key, options = key_of(self.program, entry), BmAddEntryOptions(entry.priority)
+        members = [self.add_member(entry.profile, call) for call in profile_calls(self.program, entry)]
         try:
             if len(members) == 1:
-                self._standard.bm_mt_indirect_add_entry(CONTEXT, entry.table, key, members[0], options)
+                self.standard.bm_mt_indirect_add_entry(CONTEXT, entry.table, key, members[0], options)
             else:
-                group = self._add_member_group(entry.profile, members)
-                self._standard.bm_mt_indirect_ws_add_entry(CONTEXT, entry.table, key, group, options)
+                group = self.add_member_group(entry.profile, members)
+                self.standard.bm_mt_indirect_ws_add_entry(CONTEXT, entry.table, key, group, options)
         except InvalidTableOperation as error:
             raise refused(f"BMv2 refuses the entry of table '{entry.table}' for the key {entry.key}", error) from error
 
-    def _add_member(self, profile: str, call: ActionCall) -> int:
-        handle: int = self._standard.bm_mt_act_prof_add_member(CONTEXT, profile, call.action.name, values(call))
+    def add_member(self, profile: str, call: ActionCall) -> int:
+        """Add a member to an action profile, and return its handle."""
+        handle: int = self.standard.bm_mt_act_prof_add_member(CONTEXT, profile, call.action.name, values(call))
         return handle
 
-    def _add_member_group(self, profile: str, members: Sequence[int]) -> int:
-        group: int = self._standard.bm_mt_act_prof_create_group(CONTEXT, profile)
+    def add_member_group(self, profile: str, members: Sequence[int]) -> int:
+        """Add a group of members to an action profile, and return its handle."""
+        group: int = self.standard.bm_mt_act_prof_create_group(CONTEXT, profile)
         for member in members:
-            self._standard.bm_mt_act_prof_add_member_to_group(CONTEXT, profile, member, group)
+            self.standard.bm_mt_act_prof_add_member_to_group(CONTEXT, profile, member, group)
         return group
 
-    def _set_default(self, default: DefaultAction) -> None:
+    def set_default(self, default: DefaultAction) -> None:
         """Set a default action; in a table with an action profile it is a new member of that."""
-        call, profile = default_call(self._program, default), self._program.table(default.table).profile
+        call, profile = default_call(self.program, default), self.program.table(default.table).profile
         if profile is None:
-            self._standard.bm_mt_set_default_action(CONTEXT, default.table, default.action, values(call))
+            self.standard.bm_mt_set_default_action(CONTEXT, default.table, default.action, values(call))
         else:
-            member = self._add_member(profile, call)
-            self._standard.bm_mt_indirect_set_default_member(CONTEXT, default.table, member)
+            member = self.add_member(profile, call)
+            self.standard.bm_mt_indirect_set_default_member(CONTEXT, default.table, member)
 
-    def _set_rates(self, meter: MeterRates) -> None:
+    def set_rates(self, meter: MeterRates) -> None:
         """Set the rates of a meter's cell or of all; the cells of a direct meter are entries, by their handles."""
         rates = [BmMeterRateConfig(rate, burst) for rate, burst in meter.rates]
         if meter.index is None:
-            self._standard.bm_meter_array_set_rates(CONTEXT, meter.meter, rates)
-        elif meter.meter in self._program.meters:
-            self._standard.bm_meter_set_rates(CONTEXT, meter.meter, meter.index, rates)
+            self.standard.bm_meter_array_set_rates(CONTEXT, meter.meter, rates)
+        elif meter.meter in self.program.meters:
+            self.standard.bm_meter_set_rates(CONTEXT, meter.meter, meter.index, rates)
         else:
-            table = next(table.name for table in self._program.tables.values() if table.meter == meter.meter)
-            self._standard.bm_mt_set_meter_rates(CONTEXT, table, meter.index, rates)
+            table = next(table.name for table in self.program.tables.values() if table.meter == meter.meter)
+            self.standard.bm_mt_set_meter_rates(CONTEXT, table, meter.index, rates)
 
-    def _add_group(self, group: MulticastGroup) -> None:
-        handle = self._replication.bm_mc_mgrp_create(CONTEXT, group.group)
-        for replica, ports in group.runs():
-            bitmap = format(sum(1 << port for port in ports), "b")
-            node = self._replication.bm_mc_node_create(CONTEXT, replica, bitmap, "")
-            self._replication.bm_mc_node_associate(CONTEXT, handle, node)
+    def add_group(self, group: MulticastGroup) -> list[int]:
+        """Add a multicast group, and return the handles of its nodes."""
+        handle = self.replication.bm_mc_mgrp_create(CONTEXT, group.group)
+        nodes = [self.add_node(replica, ports) for replica, ports in group.runs()]
+        for node in nodes:
+            self.replication.bm_mc_node_associate(CONTEXT, handle, node)
+        return nodes
+
+    def add_node(self, replica: int, ports: Iterable[int]) -> int:
+        """Add a multicast node, and return its handle."""
+        bitmap = format(sum(1 << port for port in ports), "b")
+        node: int = self.replication.bm_mc_node_create(CONTEXT, replica, bitmap, "")
+        return node
 
 
 def view(handle: Handle, program: Program) -> RuntimeView:  # noqa: ARG001, p4-utils reads it from its file

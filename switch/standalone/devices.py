@@ -11,13 +11,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switch.control.control_plane import ControlPlane
+from switch.control.data_plane import DataPlane
 from switch.entries import SwitchEntries
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program
@@ -55,10 +58,16 @@ class Filled(Protocol):
 class Device(Filled, Protocol):
     """A switch with ports that packets can be given to.
 
-    `at_once` says that everything has left when `inject` returns.
+    `at_once` says that everything has left when `inject` returns. `control` knows what it has put into the switch
+    itself: it or `install` fills a switch, not both.
     """
 
     at_once: bool
+
+    @property
+    def control(self) -> ControlPlane:
+        """The control plane of the switch."""
+        ...
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         """What leaves, as (port, packet), when `packet` arrives at `port`; in order for each port."""
@@ -87,10 +96,17 @@ class InProcessDevice:
     at_once = True
 
     def __init__(self, switch: EitherSwitch | InterpretedSwitch) -> None:
+        self.in_process = switch
         self.install = switch.install
         self.inject = switch.inject
         self.read_register = switch.read_register
         self.read_counter = switch.read_counter
+
+    @cached_property
+    def control(self) -> ControlPlane:
+        """The control plane of the switch."""
+        switch = self.in_process
+        return switch.control if isinstance(switch, EitherSwitch) else ControlPlane(switch.state)
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
         """What leaves, packet after packet."""
@@ -135,9 +151,10 @@ class DeviceOnInterfaces:
 
     at_once = False
 
-    def __init__(self, switch: Filled, wires: Wires, gap_s: float = 0) -> None:
+    def __init__(self, switch: Filled, wires: Wires, data_plane: DataPlane, gap_s: float = 0) -> None:
         self.wires = wires
         self.gap_s = gap_s
+        self.control = ControlPlane(data_plane)
         self.install = switch.install
         self.read_register = switch.read_register
         self.read_counter = switch.read_counter
@@ -199,7 +216,7 @@ def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
         try:
             for port, interface in wires.interfaces.items():
                 switch.add_port(port, interface)
-            yield DeviceOnInterfaces(switch, wires)
+            yield DeviceOnInterfaces(switch, wires, cast("DataPlane", switch.state))
         finally:
             switch.close()
 
@@ -211,6 +228,7 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
     read_program(program)  # its errors say what is wrong with a file; simple_switch would only refuse it
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
 
+    from switch.bmv2.bmv2_data_plane import Bmv2DataPlane  # noqa: PLC0415
     from switch.bmv2.runtime import Runtime  # noqa: PLC0415
     from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
 
@@ -221,7 +239,8 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
         process = SimpleSwitchProcess("switch", [*command, str(program)], control_port, Path(folder, "log"))
         try:
             process.wait_until_ready()
-            yield DeviceOnInterfaces(Runtime(control_port, program), wires, BMV2_GAP_S)
+            runtime = Runtime(control_port, program)
+            yield DeviceOnInterfaces(runtime, wires, Bmv2DataPlane(runtime), BMV2_GAP_S)
             process.check()
         except (TException, OSError) as error:
             raise process.failure(error) from error

@@ -35,13 +35,16 @@ class ProgramNames:
     def entry(self, add: Add) -> TableEntry:
         """The entry that `add` describes."""
         table = self.table(add.table)
+        key, priority = self.matched(add)
+        action, params = self.call(table, add.action, add.params)
+        return TableEntry(table.name, key, action.name, params, priority)
+
+    def matched(self, add: Add) -> tuple[tuple[KeyPart, ...], int | None]:
+        """The key and the priority of the entry that `add` describes."""
+        table = self.table(add.table)
         given = {self.key(table, name).name: value for name, value in add.key}
         key = tuple(key_part(part, given[part.name]) if part.name in given else anything(part) for part in table.key)
-        action, params = self.call(table, add.action, add.params)
-        priority = None
-        if by_priority(table):
-            priority = LOWEST_PRIORITY - (add.priority or 0)
-        return TableEntry(table.name, key, action.name, params, priority)
+        return key, LOWEST_PRIORITY - (add.priority or 0) if by_priority(table) else None
 
     def default(self, given: SetDefault) -> DefaultAction:
         """The default action that `given` describes."""
