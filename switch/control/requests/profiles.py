@@ -135,8 +135,12 @@ class ProfileControl(Control):
 
     @locked
     def create_group(self, profile: str) -> int:
-        """Add an empty group, and return its handle."""
-        return self.profile(profile).groups.take(set())
+        """Add an empty group to a profile with a selector, and return its handle."""
+        held = self.profile(profile)
+        if self.program.profiles[profile].selector is None:
+            why = f"action profile '{profile}' has no selector: it has no groups"
+            raise Refused(RefusalKind.NO_ACTION_PROFILE_SELECTION, why)
+        return held.groups.take(set())
 
     @locked
     def delete_group(self, profile: str, group: int) -> None:

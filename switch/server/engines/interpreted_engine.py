@@ -78,8 +78,7 @@ class InterpretedEngine:
         """Give a port's interface back to the host."""
         socket = self.sockets.pop(port, None)
         if socket is not None:
-            self.poll.unregister(socket.fileno())
-            self.do(socket.close)
+            self.do(socket.close)  # which ends its registration as well
 
     def is_up(self, port: int) -> bool:
         """Whether the port's interface is there."""
@@ -149,7 +148,8 @@ class InterpretedEngine:
         except OSError as error:
             if not socket.is_there():
                 self.journal.error(f"interface '{socket.interface}' of port {port} is gone: {error.strerror}")
-                self.poll.unregister(socket.fileno())
+                self.sockets.pop(port, None)
+                socket.close()
 
     def arrive(self, port: int, packet: bytes) -> None:
         """Take in a packet, and send what leaves."""

@@ -45,7 +45,8 @@ class Capture:
                 self.files.write(socket.interface, "out" if outgoing else "in", packet)
         except OSError:
             if not socket.is_there():
-                self.poll.unregister(socket.fileno())
+                del self.sockets[socket.fileno()]
+                socket.close()
 
     def close(self) -> None:
         """End the capture."""
