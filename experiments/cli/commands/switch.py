@@ -112,6 +112,29 @@ def parse_limit(text: str) -> tuple[str, int]:
     return name, int(most)
 
 
+@app.command(context_settings={"ignore_unknown_options": True})
+def ptf(
+    tests: Annotated[Path, typer.Argument(help="a folder of PTF's tests")],
+    more: Annotated[
+        list[str] | None, typer.Argument(help="arguments of PTF itself: names of tests, -t PARAMETERS")
+    ] = None,
+    program: Annotated[Path | None, typer.Option(help="a P4 program as BMv2 JSON, if no test loads one")] = None,
+    commands: Annotated[Path | None, typer.Option(help="a file of simple_switch_CLI's commands, for the start")] = None,
+    ports: Annotated[int, typer.Option(min=1, help="how many, counted from 0")] = 8,
+    cpu_port: Annotated[int | None, typer.Option(help="the port of packets from and to controllers")] = None,
+    grpc: Annotated[str | None, typer.Option(help="ADDRESS:PORT of P4Runtime, for tests that use it")] = None,
+    thrift_port: Annotated[int | None, typer.Option(help="of simple_switch's Thrift, for tests that use it")] = None,
+    kernel: Annotated[bool, typer.Option("--kernel", help="run the program in the kernel; needs root")] = False,
+) -> None:
+    """Run PTF's tests against a switch in PTF's own process, or in the kernel, without veths (exit code: PTF's)."""
+    from switch.testing.ptf.launch import run_ptf  # noqa: PLC0415
+    from switch.testing.ptf.platform import PtfOptions  # noqa: PLC0415
+
+    program_file, commands_file = (None if path is None else str(path.resolve()) for path in (program, commands))
+    options = PtfOptions(program_file, commands_file, tuple(range(ports)), cpu_port, grpc, thrift_port, kernel)
+    raise typer.Exit(run_ptf(tests, options, more or ()))
+
+
 @app.command()
 def replay(
     program: Program,

@@ -56,7 +56,9 @@ def check_same_state(ours: ControlPlane, bmv2: Bmv2Requests) -> None:
     """Both must hold the same entries, members, groups and nodes."""
     for table in (INGRESS + name for name in (*DIRECT, *INDIRECT)):
         theirs = [(each.entry_handle % (1 << 32), each.options.priority) for each in bmv2.entries(table)]
-        held = [(each.handle, -1 if each.entry.priority is None else each.entry.priority) for each in ours.entries(table)]
+        held = [
+            (each.handle, -1 if each.entry.priority is None else each.entry.priority) for each in ours.entries(table)
+        ]
         assert held == theirs, table
     for profile in (INGRESS + name for name in ("members", "groups")):
         assert [each.handle for each in ours.members(profile)] == [each.mbr_handle for each in bmv2.members(profile)]

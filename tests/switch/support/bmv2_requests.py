@@ -143,9 +143,7 @@ class Bmv2Requests:
         return int(self.call(self.standard.bm_mt_get_num_entries, table))
 
     def find(self, table: str, key: Any, priority: int | None = None) -> int:
-        found = self.call(
-            self.standard.bm_mt_get_entry_from_key, table, self.key(table, key), self.options(priority)
-        )
+        found = self.call(self.standard.bm_mt_get_entry_from_key, table, self.key(table, key), self.options(priority))
         return int(found.entry_handle) % (1 << 32)
 
     def set_timeout(self, table: str, handle: int, timeout_ms: int) -> None:
@@ -158,7 +156,9 @@ class Bmv2Requests:
     def reset_default(self, table: str) -> None:
         indirect = table in self.program.tables and self.program.tables[table].profile is not None
         standard = self.standard
-        self.call(standard.bm_mt_indirect_reset_default_entry if indirect else standard.bm_mt_reset_default_entry, table)
+        self.call(
+            standard.bm_mt_indirect_reset_default_entry if indirect else standard.bm_mt_reset_default_entry, table
+        )
 
     def set_indirect_default(self, table: str, member: int) -> None:
         self.call(self.standard.bm_mt_indirect_set_default_member, table, member)
