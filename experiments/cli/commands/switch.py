@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,7 @@ from rich.progress import Progress
 from topo.errors import InputError
 
 if TYPE_CHECKING:
+    from switch.networks.running_network import RunningNetwork
     from switch.testing.target_comparison import Comparison
 
 app = typer.Typer(help="One switch on its own: packet in, packet out, without a network.", no_args_is_help=True)
@@ -154,3 +157,49 @@ def replay(
     for port in sorted({*replayed.arrived, *replayed.left}):
         console.print(f"port {port:3}: {replayed.arrived[port]:8,} arrived, {replayed.left[port]:8,} left")
     console.print(f"wrote {output}", soft_wrap=True)
+
+
+@app.command()
+def network(
+    file: Annotated[Path, typer.Argument(help="topology.json of p4lang's tutorials, or p4app.json of p4-utils")],
+    program: Annotated[
+        Path | None, typer.Option(help="what all switches run: BMv2 JSON, or P4 source where p4c is installed")
+    ] = None,
+    thrift: Annotated[bool, typer.Option("--thrift", help="switches take Thrift at ports from 9090 on")] = False,
+    grpc: Annotated[bool, typer.Option("--p4runtime", help="switches take P4Runtime at ports from 9559 on")] = False,
+    run: Annotated[
+        list[str] | None, typer.Option(help="a line for the command line of the network, which then ends")
+    ] = None,
+    pingall: Annotated[
+        bool, typer.Option("--pingall", help="ping between all hosts, and end (exit code 1: lost)")
+    ] = False,
+) -> None:
+    """Start a course's network of hosts and P4 switches, filled as its files say, and open a command line."""
+    from switch.networks.course_files import read_network  # noqa: PLC0415
+    from switch.networks.running_network import Doors, RunningNetwork, check_mininet  # noqa: PLC0415
+
+    check_mininet()
+    plan = read_network(file, program)
+    with RunningNetwork(plan, Doors(thrift, grpc)) as started:
+        for line in started.skipped:
+            say(line)
+        for switch in started.switches:
+            print(f"{switch.name}: {switch.runs}")
+        for script in plan.scripts:
+            say(f"to be run beside the network, in another terminal: {script}")
+        if pingall:
+            raise typer.Exit(FAILED if started.lost() else 0)
+        talk(started, run or ())
+
+
+def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
+    """Give the network's command line these lines, or, without any, open it."""
+    from switch.networks.network_cli import NetworkCli  # noqa: PLC0415, needs Mininet
+
+    if not lines:
+        NetworkCli(started)
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
+        script.write("\n".join(lines) + "\n")
+        script.flush()
+        NetworkCli(started, script=script.name)
