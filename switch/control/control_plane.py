@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from switch.control.requests.ageing import AgeingControl
 from switch.control.requests.arrays import ArrayControl
+from switch.control.requests.calculations import CalculationControl
 from switch.control.requests.learning import LearningControl
 from switch.control.requests.profiles import profiles_of
 from switch.control.requests.replication import ReplicationControl
 from switch.control.requests.request import locked
 
 
-class ControlPlane(ArrayControl, AgeingControl, ReplicationControl, LearningControl):
+class ControlPlane(ArrayControl, AgeingControl, ReplicationControl, LearningControl, CalculationControl):
     """Requests to one switch, carried out one after the other; `Refused` says why one is not.
 
     Handles are those that simple_switch gives for the same requests.

@@ -17,6 +17,7 @@ from switch.entries import (
     ProfileDefault,
     ValueSetMember,
 )
+from switch.program.calculations import CrcParameters
 from switch.program.program import Program
 
 Rates = tuple[tuple[float, int], ...]
@@ -124,6 +125,10 @@ class DataPlane(Protocol):
 
     def idle_s(self, entry: Entry) -> float:
         """Seconds since the entry last matched a packet, or since it was added."""
+        ...
+
+    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
+        """Let a calculation whose algorithm is one of `CRC_CUSTOM` go on with these parameters; `reset` keeps them."""
         ...
 
     def read_digests(self) -> list[Digest]:

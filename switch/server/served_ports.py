@@ -30,7 +30,6 @@ class ServedPorts:
             if port in self.interfaces or port == self.cpu_port:
                 used = self.interfaces.get(port, "the CPU port")
                 raise Refused(RefusalKind.DEV_MGR_ERROR, f"port {port} is {used} already")
-            self.journal.info(f"Adding interface {interface} as port {port}")
             self.attach(port, interface)
             self.interfaces[port] = interface
 
@@ -47,7 +46,6 @@ class ServedPorts:
         with self.lock:
             if port not in self.interfaces:
                 raise Refused(RefusalKind.DEV_MGR_ERROR, f"there is no port {port}")
-            self.journal.info(f"Removing interface {self.interfaces[port]}, which was port {port}")
             if self.engine is not None:
                 self.engine.detach(port)
             del self.interfaces[port]

@@ -101,7 +101,8 @@ class ServedSwitch:
         """Run the program that was loaded. Its state is fresh, the ports stay."""
         with self.lock:
             if self.pending is None:
-                raise Refused(RefusalKind.NO_ONGOING_SWAP, "no program is loaded that could run: load one first")
+                kind = RefusalKind.NO_ONGOING_SWAP if self.options.swap else RefusalKind.CONFIG_SWAP_DISABLED
+                raise Refused(kind, "no program is loaded that could run: load one first")
             (text, program), self.pending = self.pending, None
             self.run(text, program)
         for subscriber in list(self.swap_subscribers):
@@ -190,15 +191,20 @@ class ServedSwitch:
     def tick(self) -> None:
         """Collect digests, look for timeouts and for lost interfaces, until `close`."""
         sweep_at = time.monotonic() + SWEEP_EVERY_S
-        while not self.ending.wait(DIGESTS_EVERY_S if self.program and self.program.digests else SWEEP_EVERY_S):
+        while not self.ending.wait(DIGESTS_EVERY_S if self.learns else SWEEP_EVERY_S):
             try:
-                if self.running is not None:
-                    self.running.control.report_digests()
+                if self.learns:
+                    self.control.report_digests()
                 if time.monotonic() >= sweep_at:
                     sweep_at += SWEEP_EVERY_S
                     self.sweep()
-            except InakitError as error:
-                self.journal.error(str(error))
+            except Exception as error:
+                self.journal.error(f"digests or timeouts: {error!r}")
+
+    @property
+    def learns(self) -> bool:
+        """Whether the program that runs has digests."""
+        return self.program is not None and bool(self.program.digests)
 
     def sweep(self) -> None:
         """Look for timeouts and for lost interfaces."""

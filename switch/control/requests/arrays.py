@@ -159,6 +159,7 @@ class ArrayControl(TableControl):
         meter = self.program.direct_meters[self.table(table).table.meter or ""]
         if len(rates) != meter.rates:
             raise Refused(RefusalKind.TABLE_ERROR, f"meter '{meter.name}' takes {meter.rates} rates, not {len(rates)}")
+        check_rates(meter.name, rates, RefusalKind.TABLE_ERROR)
         self.data_plane.set_entry_rates(held.entry, rates)
 
     @locked
@@ -218,12 +219,12 @@ class ArrayControl(TableControl):
         return self.program.value_sets[name]
 
 
-def check_rates(name: str, rates: Rates) -> None:
+def check_rates(name: str, rates: Rates, kind: RefusalKind = RefusalKind.INVALID_INFO_RATE_VALUE) -> None:
     """Refuse rates that are not ascending, or bursts that cannot be."""
     for (low, _), (high, _) in pairwise(rates):
         if high < low:
             why = f"meter '{name}' takes the lowest rate first, not {high} after {low}"
-            raise Refused(RefusalKind.INVALID_INFO_RATE_VALUE, why)
+            raise Refused(kind, why)
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -9,8 +9,8 @@ from switch.control.data_plane import DataPlane
 from switch.control.refusals import RefusalKind, Refused
 from switch.control.requests.request import Control, locked
 
-TIMEOUT_MS = 1000
-"""A batch that is not full is reported after this time, unless its list has another."""
+TIMEOUT_MS, MOST_SAMPLES = 1000, 16
+"""A batch is reported after this time, or when it has so many samples, unless its list has others; as in BMv2."""
 
 Sample = tuple[int, ...]
 """The values of a digest's fields."""
@@ -36,11 +36,16 @@ class LearningList:
     number: int
     name: str
     timeout_us: int = TIMEOUT_MS * 1000
-    most: int = 1
+    most: int = MOST_SAMPLES
     buffer: int = 0
     since_us: int = 0
 
     def __post_init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, with the same timeout and size."""
+        self.buffer = 0
         self.waiting: list[Sample] = []
         self.known: set[Sample] = set()
         self.unacknowledged: dict[int, list[Sample | None]] = {}
@@ -61,9 +66,9 @@ class LearningList:
         return self.take() if self.waiting and len(self.waiting) >= self.most else None
 
     def overdue(self, now_us: int) -> DigestBatch | None:
-        """The batch, if it has waited as long as it may."""
+        """The batch, if it has waited as long as it may; or is full, since the size was made smaller."""
         late = self.timeout_us and now_us >= self.since_us + self.timeout_us
-        return self.take() if self.waiting and late else None
+        return self.take() if self.waiting and late else self.full()
 
     def take(self) -> DigestBatch:
         """The batch; the next one begins."""
@@ -90,12 +95,13 @@ class LearningControl(Control):
     def __init__(self, data_plane: DataPlane) -> None:
         super().__init__(data_plane)
         self.subscribers: list[Callable[[DigestBatch], None]] = []
-        self.forget_samples()
-
-    def forget_samples(self) -> None:
-        """Begin all learning lists anew."""
         digests = self.program.digests.items()
         self.lists = {number: LearningList(number, digest.name) for number, digest in digests}
+
+    def forget_samples(self) -> None:
+        """Begin all learning lists anew; they keep their timeouts and sizes, as in BMv2."""
+        for each in self.lists.values():
+            each.forget()
 
     def subscribe_digests(self, subscriber: Callable[[DigestBatch], None]) -> None:
         """Call `subscriber` with each batch, in the thread that calls `report_digests`."""

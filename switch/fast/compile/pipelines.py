@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.tables import default_text, emit_lookup
+from switch.fast.compile.tables import default_text, emit_choice, emit_lookup, emit_note_of_hit
 from switch.program.actions import Action, ActionCall
 from switch.program.pipelines import Conditional, Node, Pipeline, Table
 from topo.errors import UnsupportedError
@@ -73,29 +73,28 @@ def emit_conditional(context: Context, node: Conditional) -> None:
 # {"name": "t", "key": [...], "actions": [...], "next_tables": {...}, "default_entry": {...}}
 def emit_table(context: Context, table: Table) -> None:
     """Write a table: lookup, actions of a hit or of a default that was set, the program's own action of a miss."""
-    changeable = table.name in context.layout.changeable
-    if table.key:
-        emit_lookup(context, context.layout.tables[table.name])
-        if changeable:
-            emit_change_of_default(context, table)
-    elif changeable:
-        context.out.line(f"const struct entry_{symbol_of(context, table)} *entry = {default_text(context, table)};")
-    if table.key or changeable:
+    if table.key or table.name in context.layout.changeable:
+        emit_search_of_entry(context, table)
         with context.out.block("if (entry)"):
             emit_entry(context, table)
     emit_miss(context, table)
 
 
-def symbol_of(context: Context, table: Table) -> str:
-    """The symbol of a table whose default action can be changed."""
-    return context.layout.changeable[table.name].symbol
-
-
-def emit_change_of_default(context: Context, table: Table) -> None:
-    """Write that a miss takes the default action that the control plane has set, like an entry."""
-    if table.by_outcome:
+def emit_search_of_entry(context: Context, table: Table) -> None:
+    """Write the declaration of `entry`: what the packet hits, or the default that was set, or null."""
+    layout, changeable = context.layout, table.name in context.layout.changeable
+    if not table.key:
+        symbol = layout.changeable[table.name].symbol
+        context.out.line(f"const struct entry_{symbol} *entry = {default_text(context, table)};")
+        return
+    emit_lookup(context, layout.tables[table.name])
+    emit_note_of_hit(context, layout.tables[table.name])
+    if changeable and table.by_outcome:
         context.out.line("int hit = entry != 0;")
-    context.out.line(f"if (!entry) entry = {default_text(context, table)};")
+    if changeable:
+        context.out.line(f"if (!entry) entry = {default_text(context, table)};")
+    without = label(context, table.hit if table.by_outcome else table.base_next)
+    emit_choice(context, layout.tables[table.name], f"goto {without};")
 
 
 def emit_entry(context: Context, table: Table) -> None:

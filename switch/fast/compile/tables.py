@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from switch.fast.compile.calculations import call, has_payload
 from switch.fast.compile.context import Context
 from switch.fast.compile.values import WIDE, WORD, word_text
-from switch.fast.layout.layout import default_array, first_array, lengths_array
+from switch.fast.layout.layout import (
+    ValueSetLayout,
+    counts_array,
+    default_array,
+    first_array,
+    lengths_array,
+    matched_array,
+    members_array,
+)
 from switch.fast.layout.records import WORD_BYTES, MemoryRecord
-from switch.fast.layout.table_layout import COPIES, TableLayout
+from switch.fast.layout.table_layout import COPIES, GROUP, GROUP_RECORD, TableLayout
 from switch.program.expressions import Unknown
 from switch.program.pipelines import MatchKey, Table
+from topo.errors import UnsupportedError
 
 
 def declare_entries(context: Context, layout: TableLayout) -> None:
@@ -21,10 +31,12 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
         with out.block("union", " given;"):
             for record in layout.values.values():
                 out.line(f"struct {record.name} {record.name};")
+            if layout.table.profile:
+                out.line(f"struct {GROUP_RECORD.name} group;")
     size = f"sizeof(struct entry_{symbol}) == {layout.entry_bytes}"
     out.line(f'_Static_assert({size}, "layout of the entries of {symbol}");')
     if layout.direct:
-        out.line(f"struct place_{symbol} {{ u64 which; struct entry_{symbol} copies[{COPIES}]; }};")
+        out.line(f"struct place_{symbol} {{ struct entry_{symbol} copies[{COPIES}]; }};")
     if layout.rule is not None:
         layout.rule.declare(out)
         out.line(f"struct listed_{symbol} {{ struct {layout.rule.name} rule; struct entry_{symbol} entry; }};")
@@ -49,8 +61,8 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
         out.line(f"u64 index = {parts[0]};")
         with out.block(f"if (index < {array.length})"):
             out.line("CHECKED(index);")
-            out.line(f"const struct place_{symbol} *place = &own->{array.symbol}[index];")
-            out.line(f"if (place->which) entry = &place->copies[place->which % {COPIES}];")
+            out.line(f"entry = &own->{array.symbol}[index].copies[0];")
+            out.line("if (!entry->present) entry = entry[1].present ? entry + 1 : 0;")
     elif layout.rule is not None or layout.prefixed:
         for index, text in enumerate(parts):
             out.line(f"sought_{symbol}.part_{index} = {text};")
@@ -65,6 +77,57 @@ def default_text(context: Context, table: Table) -> str:
     arrays, defaults = context.layout.arrays, context.layout.defaults
     which = f"own->{defaults.symbol}[0].{defaults.record.symbols[table.name]}"
     return f"{which} ? &own->{arrays[default_array(table.name)].symbol}[{which} % {COPIES}] : 0"
+
+
+def emit_note_of_hit(context: Context, layout: TableLayout) -> None:
+    """Write what is noted of each hit, by the number of the entry: packet and bytes, and the time."""
+    out, arrays, name = context.out, context.layout.arrays, layout.table.name
+    if not layout.numbered:
+        return
+    out.line("u64 number = entry ? entry->present - 1 : -1;")
+    with out.block(f"if (number < {layout.most_entries})"):
+        out.line("CHECKED(number);")
+        if layout.table.counted:
+            counts = f"own->{arrays[counts_array(name)].symbol}[number]"
+            out.line(f"{counts}.packets += 1;")
+            out.line(f"{counts}.bytes += state.length;")
+        if layout.table.idle_timeout:
+            out.line(f"own->{arrays[matched_array(name)].symbol}[number].ns = clock_ns();")
+
+
+def emit_choice(context: Context, layout: TableLayout, without: str) -> None:
+    """Write that the selector chooses a member of an entry's group; where the group is empty, `without` follows."""
+    array = context.layout.arrays.get(members_array(layout.table.name))
+    selector = context.program.profiles[layout.table.profile].selector if layout.table.profile else None
+    if array is None or selector is None:
+        return
+    if has_payload(selector):
+        raise UnsupportedError(f"a selector of table '{layout.table.name}' that hashes the payload")
+    out = context.out
+    with out.block(f"if (entry && entry->action == {GROUP}u)"):
+        out.line(f"if (!entry->given.group.count) {without}")
+        out.line(f"u64 place = (u32){call(context, selector)} % entry->given.group.count;")
+        out.line("place += entry->given.group.first;")
+        out.line(f"if (place >= {array.length}) {without}")
+        out.line("CHECKED(place);")
+        out.line(f"entry = &own->{array.symbol}[place];")
+
+
+def declare_value_set(context: Context, layout: ValueSetLayout) -> None:
+    """Declare the hash table of a parser value set."""
+    out, symbol = context.out, layout.symbol
+    out.line(f"struct key_{symbol} {{ u64 words[{layout.key.size // 8}]; }};")
+    out.line(f"struct entry_{symbol} {{ u64 present; }};")
+    out.line(f"TABLE({symbol}, struct key_{symbol}, struct entry_{symbol}, {layout.most})")
+
+
+def emit_membership(context: Context, layout: ValueSetLayout) -> None:
+    """Write `in_<value set>`, which says whether a value is in it."""
+    word = word_of(layout.value_set.bits)
+    with context.out.block(f"static INLINE int in_{layout.symbol}(u{word} value)"):
+        words = ", ".join(words_of(layout.key, ["value"]))
+        context.out.line(f"const struct key_{layout.symbol} key = {{{{{words}}}}};")
+        context.out.line(f"return find_{layout.symbol}(&key) != 0;")
 
 
 def words_of(key: MemoryRecord, parts: list[str]) -> list[str]:

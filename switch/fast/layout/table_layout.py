@@ -11,12 +11,16 @@ from switch.program.actions import Action
 from switch.program.pipelines import MatchKey, Table
 
 COPIES = 2
-"""What changes while packets pass is kept in so many copies: one that packets read, one that is written."""
-
-WHICH_BYTES = 8
-"""The number in front of the copies that says which packets read: n for copy n modulo 2; 0: there is no entry."""
+"""What changes while packets pass has room for so many copies: one that packets read, and one that is written."""
 
 PREFIX = "prefix"
+
+GROUP = (1 << 32) - 1
+"""What stands in the place of an action's number in an entry that has a group of members: their places follow."""
+
+GROUP_RECORD = make_record("group", [("first", 32), ("count", 32)])
+MOST_MEMBERS = 16384
+"""The most members that the groups of a table have together."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,28 @@ class TableLayout:
         head = (1 + number).to_bytes(4, "little") + action.number.to_bytes(4, "little")
         return (head + self.values[action.number].pack(values)).ljust(self.entry_bytes, b"\0")
 
+    def pack_group(self, first: int, count: int, number: int = 0) -> bytes:
+        """The bytes of entry `number`, which runs one of `count` members of a group from place `first` on."""
+        head = (1 + number).to_bytes(4, "little") + GROUP.to_bytes(4, "little")
+        return (head + GROUP_RECORD.pack((first, count))).ljust(self.entry_bytes, b"\0")
+
+    def group_in(self, data: bytes) -> tuple[int, int] | None:
+        """The first place and the number of the members of an entry that has a group; None for any other."""
+        if int.from_bytes(data[4:8], "little") != GROUP:
+            return None
+        first, count = GROUP_RECORD.unpack(data[self.HEAD_BYTES :])
+        return first, count
+
+    @property
+    def numbered(self) -> bool:
+        """Whether something is kept for each entry, by its number."""
+        return self.table.counted or self.table.idle_timeout
+
+    @property
+    def most_entries(self) -> int:
+        """The most entries that the table can have."""
+        return max(self.table.size, len(self.table.entries or ()))
+
     def unpack_entry(self, key: tuple[object, ...], data: bytes) -> TableEntry:
         """The entry whose bytes are `data`."""
         number = int.from_bytes(data[4:8], "little")
@@ -118,6 +144,5 @@ def entry_record(layout: TableLayout) -> MemoryRecord:
 
 
 def place_record(layout: TableLayout) -> MemoryRecord:
-    """One place of a direct table: the copies of an entry, and in front of them which is the one to read."""
-    record = make_record(f"place_{layout.symbol}", [("which", 8 * WHICH_BYTES)])
-    return MemoryRecord(record.name, record.order, WHICH_BYTES + COPIES * layout.entry_bytes)
+    """One place of a direct table: room for an entry, and for another one that is there while the first changes."""
+    return MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.fast.compile.generate import GeneratedC, generate
-from switch.fast.layout.layout import GROUPS
 from switch.fast.load.build import LIBRARY
 from switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from switch.program.program import Program
@@ -46,8 +45,8 @@ class Library:
         self.c.table_free.argtypes = [ctypes.c_void_p]
         self.c.process.restype = ctypes.c_int64
         self.c.process.argtypes = [ctypes.c_void_p, ctypes.c_uint32, *[ctypes.c_void_p] * 4, ctypes.c_uint32]
-        symbols = [GROUPS, *(table.symbol for table in self.layout.tables.values() if table.hashed)]
-        self.sizes = {name: tuple((ctypes.c_uint32 * 3).in_dll(self.c, f"sizes_of_{name}")) for name in symbols}
+        sizes, symbols = ctypes.c_uint32 * 3, self.layout.fronts
+        self.sizes = {name: tuple(sizes.in_dll(self.c, f"sizes_of_{name}")) for name in symbols}
 
     @property
     def take_packet(self) -> int:

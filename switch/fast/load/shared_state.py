@@ -14,13 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.control.entry_check import action_call, check_entries, default_call
-from switch.entries import DefaultAction, Entry, MulticastGroup, ProfileDefault, ProfileEntry, SwitchEntries, TableEntry
+from switch.entries import (
+    DefaultAction,
+    Entry,
+    MulticastGroup,
+    ProfileDefault,
+    SwitchEntries,
+    TableEntry,
+    ValueSetMember,
+)
 from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, STARTED, ProgramLayout
 from switch.fast.load.state_reader import StateReader
-from switch.fast.tables.default_action import SetDefault
 from switch.fast.tables.hashed import HashTable, Tables
 from switch.fast.tables.rows import Memory
 from switch.fast.tables.running_table import RunningTable
+from switch.fast.tables.value_sets import ValueSetMembers
 from topo.errors import InputError, UnsupportedError
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
@@ -38,6 +46,9 @@ class SwitchState(StateReader):
         self.started_ns = time.monotonic_ns()
         self.groups = HashTable(layout, GROUPS, memory, tables)
         self.group_numbers: set[int] = set()
+        self.value_sets = {
+            name: ValueSetMembers(layout, each, memory, tables) for name, each in layout.value_sets.items()
+        }
         if STARTED in layout.arrays:
             layout.view(memory, STARTED)["ns"][0] = self.started_ns
         known = layout.changeable | layout.tables
@@ -48,10 +59,8 @@ class SwitchState(StateReader):
 
     def running_table(self, name: str) -> RunningTable:
         """The table of this name, without entries."""
-        layout = self.layout
-        default = SetDefault(layout, name, self.memory) if name in layout.changeable else None
-        known = layout.tables.get(name) or layout.changeable[name]
-        return RunningTable(self.program, known.table, known, self.stores.get(name), default)
+        known = self.layout.tables.get(name) or self.layout.changeable[name]
+        return RunningTable(self.layout, known, self.stores.get(name), self.memory)
 
     def of(self, table: str) -> RunningTable:
         """The table of this name; `InputError` if nothing of it can be changed."""
@@ -68,7 +77,7 @@ class SwitchState(StateReader):
             check_size(group)
         for default in entries.defaults:
             self.of(default.table).check_default(default_call(self.program, default))
-        by_table = grouped(entries.tables)
+        by_table = grouped([*entries.tables, *entries.profiled])
         for name, own in by_table.items():
             self.of(name).check_new(own)
         with self.between_packets():
@@ -78,6 +87,8 @@ class SwitchState(StateReader):
                 self.of(default.table).set_default(default)
             for group in entries.groups:
                 self.write_group(group)
+            for member in entries.value_sets:
+                self.value_sets[member.value_set].add(member.value)
             for preset in entries.registers:
                 self.column(preset.register)[preset.index] = preset.value
 
@@ -96,7 +107,8 @@ class SwitchState(StateReader):
         for name, own in by_table.items():
             self.of(name).check_there(own)
             for entry in own:
-                action_call(self.program, entry)
+                if isinstance(entry, TableEntry):
+                    action_call(self.program, entry)
         with self.between_packets():
             for name, own in by_table.items():
                 self.of(name).change(own)
@@ -112,8 +124,6 @@ class SwitchState(StateReader):
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
         """Let a table run another action on a miss."""
-        if isinstance(default, ProfileDefault):
-            raise UnsupportedError(f"table '{default.table}': target 'fast' takes no default of an action profile")
         with self.between_packets():
             self.of(default.table).set_default(default)
 
@@ -141,6 +151,31 @@ class SwitchState(StateReader):
         with self.between_packets():
             self.groups.remove([group_key(number)])
         self.group_numbers.remove(number)
+
+    def add_value(self, member: ValueSetMember) -> None:
+        """Add a value to a parser value set."""
+        with self.between_packets():
+            self.value_sets[member.value_set].add(member.value)
+
+    def remove_value(self, member: ValueSetMember) -> None:
+        """Remove a value from a parser value set; do nothing if it is not in it."""
+        with self.between_packets():
+            self.value_sets[member.value_set].remove(member.value)
+
+    def entry_counts(self, entry: Entry) -> tuple[int, int]:
+        """Packets and bytes of an entry of a table with a direct counter."""
+        counts = self.of(entry.table).counts_of(entry)[0]
+        return int(counts["packets"]), int(counts["bytes"])
+
+    def write_entry_counts(self, entry: Entry, packets: int, octets: int) -> None:
+        """Set packets and bytes of an entry of a table with a direct counter."""
+        counts = self.of(entry.table).counts_of(entry)
+        with self.between_packets():
+            counts["packets"], counts["bytes"] = packets, octets
+
+    def idle_s(self, entry: Entry) -> float:
+        """Seconds since the entry last matched a packet, or since it was added."""
+        return self.of(entry.table).idle_s(entry)
 
     def write_register(self, name: str, index: int | None, value: int) -> None:
         """Write one cell of a register, or all (`index` None)."""
@@ -171,6 +206,8 @@ class SwitchState(StateReader):
                 running.reset()
             self.groups.remove([group_key(number) for number in self.group_numbers])
             self.group_numbers.clear()
+            for value_set in self.value_sets.values():
+                value_set.clear()
             for counter in self.program.counters:
                 self.layout.view(self.memory, counter).view(np.uint8)[:] = 0
             self.wipe()
@@ -210,19 +247,17 @@ class StatefulSwitch:
         return self.state.read_counter(name, count)
 
 
-def grouped(entries: Sequence[Entry]) -> dict[str, list[TableEntry]]:
+def grouped(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     """The entries of each table, in order."""
-    found: dict[str, list[TableEntry]] = {}
+    found: dict[str, list[Entry]] = {}
     for entry in entries:
-        if isinstance(entry, ProfileEntry):
-            raise UnsupportedError(f"table '{entry.table}': target 'fast' takes no entries of action profiles")
         found.setdefault(entry.table, []).append(entry)
     return found
 
 
 def check_kinds(entries: SwitchEntries) -> None:
     """Raise `UnsupportedError` for entries of a kind that compiled code has no place for."""
-    for kind in ("mirrors", "meters", "profiled", "value_sets"):
+    for kind in ("mirrors", "meters"):
         if getattr(entries, kind):
             raise UnsupportedError(f"target 'fast' takes no {kind} for a program that is compiled: run it on BMv2")
 

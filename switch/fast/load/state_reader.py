@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from switch.control.match_rules import by_priority, rank
 from switch.entries import MulticastGroup, TableEntry, group_of_nodes
-from switch.fast.layout.layout import GROUPS, LOST, ProgramLayout
+from switch.fast.layout.layout import GROUPS, LOST, ProgramLayout, counts_array, members_array
+from switch.fast.layout.table_layout import TableLayout
 from switch.fast.tables.hashed import Tables
 from switch.fast.tables.rows import Memory, Row
 from switch.fast.tables.stores import store_of
@@ -30,16 +31,27 @@ class StateReader:
         """The entries of the table `name`, ordered by key; where keys overlap, in the order in which they win."""
         if not self.program.table(name).key:
             return []
+        return [self.entry(name, row) for row in self.ordered_rows(name)]
+
+    def ordered_rows(self, name: str) -> list[Row]:
+        """The entries of a table that has a key, as `read_table` gives them."""
         table = self.layout.tables[name]
         by: Callable[[Row], tuple[int, ...]] = order if table.rule or table.prefixed else exact_order
-        rows = sorted(self.stores[name].rows(), key=by)
-        return [self.entry(name, row) for row in rows]
+        return sorted(self.stores[name].rows(), key=by)
 
     def entry(self, table: str, row: Row) -> TableEntry:
         """An entry of a table, from its row."""
         layout = self.layout.tables[table]
-        found = layout.unpack_entry(row.key, row.data)
+        found = layout.unpack_entry(row.key, self.first_member(layout, row.data))
         return replace(found, priority=row.priority if by_priority(layout.table) else None)
+
+    def first_member(self, layout: TableLayout, data: bytes) -> bytes:
+        """The bytes of the first member of the group that an entry has; those of the entry if it has none."""
+        group = layout.group_in(data)
+        if group is None or not group[1]:
+            return data
+        member: bytes = self.layout.view(self.memory, members_array(layout.table.name))[group[0]].tobytes()
+        return member
 
     def read_groups(self) -> list[MulticastGroup]:
         """The multicast groups, ordered by number."""
@@ -61,9 +73,21 @@ class StateReader:
         return self.column(name).astype(np.uint64)
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Copies of the packets and bytes of the first `count` elements of the counter `name`, by default of all."""
-        view = self.layout.view(self.memory, self.program.counter(name).name)
+        """Copies of the packets and bytes of the first `count` elements of the counter `name`, by default of all.
+
+        Those of a direct counter are of every entry, in the order of `read_table`.
+        """
+        view = self.counter_cells(name)
         return view["packets"][:count].copy(), view["bytes"][:count].copy()
+
+    def counter_cells(self, name: str) -> NDArray[np.void]:
+        """The cells of a counter; those of a direct counter for each entry."""
+        direct = self.program.direct_counters.get(name)
+        if direct is None:
+            return self.layout.view(self.memory, self.program.counter(name).name)
+        numbers = [row.number for row in self.ordered_rows(direct.table)]
+        cells: NDArray[np.void] = self.layout.view(self.memory, counts_array(direct.table))[numbers]
+        return cells
 
 
 def exact_order(row: Row) -> tuple[int, ...]:

@@ -6,11 +6,13 @@ import numpy as np
 
 from switch.fast.layout.layout import DEFAULTS, ProgramLayout, default_array
 from switch.fast.tables.rows import Memory
-from switch.fast.tables.two_copies import read_copy, write_other
 
 
 class SetDefault:
-    """The default action of `table`, packed like an entry, in two copies."""
+    """The default action of `table`, packed like an entry, in two copies.
+
+    Packets read copy `which` modulo 2; 0: what the program says.
+    """
 
     def __init__(self, layout: ProgramLayout, table: str, memory: Memory) -> None:
         copies = layout.view(memory, default_array(table))
@@ -19,12 +21,10 @@ class SetDefault:
 
     def set(self, data: bytes) -> None:
         """Let a miss run what these bytes say."""
-        write_other(self.copies, self.which, 0, data)
+        other = self.which[0] % len(self.copies) + 1
+        self.copies[other % len(self.copies)] = np.frombuffer(data, np.uint8)
+        self.which[0] = other
 
     def reset(self) -> None:
         """Let a miss run what the program says."""
         self.which[0] = 0
-
-    def read(self) -> bytes | None:
-        """What a miss runs, or None if that is what the program says."""
-        return read_copy(self.copies, int(self.which[0]))

@@ -7,36 +7,56 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from switch.fast.layout.layout import ProgramLayout
-from switch.fast.layout.table_layout import COPIES, WHICH_BYTES, TableLayout
+from switch.fast.layout.table_layout import COPIES, TableLayout
 from switch.fast.tables.rows import Memory, Row, number_of
-from switch.fast.tables.two_copies import read_copy, write_other
+
+HEAD = TableLayout.HEAD_BYTES
 
 
 class DirectEntries:
-    """Each place of the array has an entry in two copies: see `place_record`."""
+    """Each place of the array has an entry, and room for another one, which packets read if the first is not there.
+
+    A head is written at once: it says whether the entry is there, and which action it runs.
+    """
 
     def __init__(self, layout: ProgramLayout, table: TableLayout, memory: Memory) -> None:
         places = layout.view(memory, table.table.name)
-        raw = places.view(np.uint8).reshape(len(places), -1)
-        self.which = places["which"]
-        self.copies = raw[:, WHICH_BYTES:].reshape(len(places), COPIES, table.entry_bytes)
+        self.entries = places.view(np.uint8).reshape(len(places), COPIES, table.entry_bytes)
+        self.heads = self.entries[:, :, :HEAD].view(np.uint64).reshape(len(places), COPIES)
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add entries, or replace those with the same keys."""
+        """Add entries that are not there yet."""
         for row in rows:
-            index = int(row.key[0])  # type: ignore[arg-type]
-            write_other(self.copies[index], self.which, index, row.data)
+            self.write(index_of(row), 0, row.data)
 
-    change = add
+    def change(self, rows: Sequence[Row]) -> None:
+        """Replace what entries with these keys do: the other one is there while the first is written."""
+        for row in rows:
+            index = index_of(row)
+            self.write(index, 1, row.data)
+            self.heads[index, 0] = 0
+            self.write(index, 0, row.data)
+            self.heads[index, 1] = 0
 
     def remove(self, rows: Sequence[Row]) -> None:
         """Remove the entries with these keys."""
         for row in rows:
-            self.which[int(row.key[0])] = 0  # type: ignore[arg-type]
+            self.heads[index_of(row), 0] = 0
 
     def rows(self) -> Iterator[Row]:
         """All entries."""
-        for index in np.flatnonzero(self.which):
-            data = read_copy(self.copies[index], int(self.which[index]))
-            if data is not None:
-                yield Row((int(index),), None, number_of(data), data)
+        for index in np.flatnonzero(self.heads[:, 0]):
+            data = self.entries[index, 0].tobytes()
+            yield Row((int(index),), None, number_of(data), data)
+
+    def write(self, index: int, copy: int, data: bytes) -> None:
+        """Write an entry that is not there: its parameters, and then the head."""
+        self.entries[index, copy, HEAD:] = np.frombuffer(data, np.uint8, offset=HEAD)
+        self.heads[index, copy] = int.from_bytes(data[:HEAD], "little")
+
+
+def index_of(row: Row) -> int:
+    """The index of an entry, which is its key."""
+    (index,) = row.key
+    assert isinstance(index, int)
+    return index

@@ -91,7 +91,8 @@ class HashTable:
     def in_front(self, places: NDArray[np.intp], keys: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """For each key, whether its entry is at its place of the array."""
         same: NDArray[np.bool_] = (self.keys[places] == keys).all(axis=1)
-        return np.logical_and(same, self.heads[places] & np.uint64(FILLED))
+        found: NDArray[np.bool_] = same & (self.heads[places] & np.uint64(FILLED) != 0)
+        return found
 
     def fill(self, places: NDArray[np.intp], keys: NDArray[np.uint8], entries: NDArray[np.uint8]) -> None:
         """Copy to places that are not filled the first entry given for each; then say what they have."""

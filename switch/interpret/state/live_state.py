@@ -25,6 +25,7 @@ from switch.interpret.state.table_state import Installed
 from switch.interpret.state.target import Target
 from switch.interpret.state.turnstile import Turnstile, atomic
 from switch.program.actions import ActionCall
+from switch.program.calculations import CrcParameters
 from switch.program.program import Program
 
 
@@ -160,6 +161,11 @@ class LiveState(State):
     def idle_s(self, entry: Entry) -> float:
         """Seconds since the entry last matched a packet, or since it was added."""
         return (self.clock() - self.entry(entry).matched_us) / 1e6
+
+    @atomic
+    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
+        """Let a calculation go on with these parameters."""
+        self.crcs[calculation] = parameters
 
     @atomic
     def read_digests(self) -> list[Digest]:

@@ -15,6 +15,7 @@ from switch.interpret.state.packet import Packet
 from switch.interpret.state.table_state import Installed, TableState
 from switch.interpret.state.target import Target
 from switch.program.actions import ActionCall
+from switch.program.calculations import CrcParameters
 from switch.program.externs import Counter, Register
 from switch.program.program import Program
 from topo.errors import InputError, UnsupportedError
@@ -57,6 +58,7 @@ class State:
         self.value_sets: dict[str, set[int]] = {name: set() for name in program.value_sets}
         self.groups: dict[int, MulticastGroup] = {}
         self.sessions: dict[int, MirrorSession] = {}
+        self.crcs: dict[str, CrcParameters] = {}
         self.digests: deque[Digest] = deque(maxlen=KEPT_DIGESTS)
 
     def install(self, entries: SwitchEntries) -> None:

@@ -13,6 +13,9 @@ HEADER = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 """Of a pcap file with microseconds and Ethernet frames."""
 
 
+FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+
+
 class PcapFiles:
     """The two files of each interface in `folder`. Each packet is in its file at once."""
 
@@ -31,7 +34,7 @@ class PcapFiles:
         if (interface, direction) not in self.files:
             path = self.folder / f"{interface}_{direction}.pcap"
             with writing(path):
-                self.files[interface, direction] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC)
+                self.files[interface, direction] = os.open(path, FLAGS, 0o644)
             os.write(self.files[interface, direction], HEADER)
         return self.files[interface, direction]
 

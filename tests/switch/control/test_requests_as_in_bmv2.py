@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from bmv2_requests import Bmv2Requests, bmv2_requests, sorted_replication
 from random_requests import DIRECT, INDIRECT, INGRESS, RandomRequests, Request
+from served_program import SERVED
 
 from switch.control.control_plane import ControlPlane
 from switch.control.refusals import RefusalKind, Refused
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program
 
-SERVED = Path(__file__).parents[1] / "programs" / "served.json"
 REQUESTS = 1500
 
 MISCOUNTED = ("add_indirect", "add_indirect_group", "modify_indirect", "modify_indirect_group")

@@ -3,55 +3,85 @@
 from __future__ import annotations
 
 import time
+from random import Random
 
 import pytest
 from ina_by_hand import entry, ina_program
-from random_changes import RandomChanges
-from same_switches import shown_when_wrong
-from small_programs import PROGRAMS, Packets, control_packets, lists_packets
+from random_changes import VALUES, RandomChanges
+from same_switches import by_port, shown_when_wrong
+from small_programs import PROGRAM_PORTS, PROGRAMS, Packets, control_packets, lists_packets, packet
+from veth_wires import Wires, in_kernel
 
 from switch.entries import DefaultAction, MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.load.in_process_switch import InProcessSwitch
+from switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
 from switch.program.read import read_program
 from topo.errors import InputError
 
-GROUPS = {"lists": (), "control": (3, 4)}
+GROUPS: dict[str, tuple[int, ...]] = {"lists": (), "control": (3, 4), "model/counted": (), "model/selector": ()}
 
 
 def packets_of(name: str, program: Program) -> Packets:
     """Packets that meet the entries that are drawn."""
-    return lists_packets(program) if name == "lists" else control_packets(program, range(8))
+    if name == "lists":
+        return lists_packets(program)
+    if name == "control":
+        return control_packets(program, range(8))
+    draw, fields = Random(name), program.headers["test"].fields
+    drawn = [{each.name: draw.choice(VALUES[each.bits]) for each in fields} for _ in range(80)]
+    return [(draw.choice(PROGRAM_PORTS), packet(program, **fields) + draw.randbytes(3)) for fields in drawn]
 
 
 @pytest.mark.parametrize("name", GROUPS)
-def test_after_any_changes_a_switch_is_as_one_set_up_so(name: str) -> None:
+def test_compiled_and_interpreted_switch_do_the_same_whatever_changes(name: str) -> None:
     program = read_program(PROGRAMS / f"{name}.json")
     packets = packets_of(name, program)
     for seed in range(6):
-        switch, changes = InProcessSwitch(program), RandomChanges(program, seed, GROUPS[name])
+        changes = RandomChanges(program, seed, GROUPS[name])
+        switch, model = InProcessSwitch(program), InterpretedSwitch(program)
         with shown_when_wrong(switch.source):
             for _ in range(12):
                 for _ in range(8):
-                    changes.change(switch.state)
-                model = InterpretedSwitch(program)
-                model.install(changes.installed())
-                switch.wipe()
+                    changes.change(switch.state, model.state)
                 assert switch.inject_all(packets) == model.inject_all(packets)
+                for entry in changes.sample():
+                    if program.tables[entry.table].counted:
+                        assert switch.state.entry_counts(entry) == model.state.entry_counts(entry)
         for table in changes.tables:
-            assert {*switch.read_table(table.name)} == {*changes.entries[table.name].values()}
+            if table.profile is None:
+                assert {*switch.read_table(table.name)} == {*changes.entries[table.name].values()}
 
 
-def test_a_reset_switch_is_as_one_just_started() -> None:
-    program = read_program(PROGRAMS / "lists.json")
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_reset_switch_is_as_one_just_started(name: str) -> None:
+    program = read_program(PROGRAMS / f"{name}.json")
     switch, changes = InProcessSwitch(program), RandomChanges(program, 1)
     for _ in range(100):
         changes.change(switch.state)
     switch.state.reset()
-    packets = lists_packets(program)
+    packets = packets_of(name, program)
     assert switch.inject_all(packets) == InProcessSwitch(program).inject_all(packets)
     assert not any(switch.read_table(table.name) for table in changes.tables)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", GROUPS)
+def test_the_kernel_does_the_same_whatever_changes(name: str) -> None:
+    program = read_program(PROGRAMS / f"{name}.json")
+    packets, changes = packets_of(name, program), RandomChanges(program, 8, GROUPS[name])
+    model, switch = InProcessSwitch(program), KernelSwitch(compile_program(program))
+    with Wires(PROGRAM_PORTS) as wires, shown_when_wrong(switch.source):
+        wires.attach(switch)
+        for _ in range(4):
+            for _ in range(20):
+                changes.change(switch.state, model.state)
+            expected = model.inject_all(packets)
+            assert in_kernel(wires, packets, expected) == by_port(expected, PROGRAM_PORTS)
+        for counter in program.direct_counters:
+            for mine, theirs in zip(switch.read_counter(counter), model.read_counter(counter), strict=True):
+                assert mine.tolist() == theirs.tolist()
 
 
 def test_counters_and_registers_are_written() -> None:

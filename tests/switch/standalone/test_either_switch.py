@@ -10,7 +10,7 @@ from switch.program.read import read_program
 from switch.standalone.either_switch import EitherSwitch
 from topo.errors import MachineError, UnsupportedError
 
-MIRROR = SwitchEntries("s", mirrors=(MirrorSession(5, port=2),))
+MIRROR = MirrorSession(1, 2)
 
 
 def either(name: str) -> EitherSwitch:
@@ -48,7 +48,7 @@ def test_both_do_the_same() -> None:
 def test_entries_that_compiled_code_does_not_take_are_interpreted_from_then_on() -> None:
     switch = either("control")
     switch.install(control_entries())
-    switch.install(MIRROR)
+    switch.install(SwitchEntries("s", mirrors=(MIRROR,)))
     assert not switch.compiled
     assert switch.read_table("TestIngress.by_key") == sorted(
         control_entries().tables[:4], key=lambda each: each.exact_key
@@ -59,7 +59,7 @@ def test_they_must_come_before_the_first_packet() -> None:
     switch = either("control")
     switch.inject(1, packet(switch.program))
     with pytest.raises(UnsupportedError, match="mirrors"):
-        switch.install(MIRROR)
+        switch.install(SwitchEntries("s", mirrors=(MIRROR,)))
 
 
 def test_a_trace_is_told_by_the_interpreter() -> None:

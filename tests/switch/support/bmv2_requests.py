@@ -82,9 +82,9 @@ class Bmv2Requests:
     def key(self, table: str, key: tuple[KeyPart, ...]) -> list[Any]:
         """The key of an entry."""
         parts = self.program.tables[table].key if table in self.program.tables else ()
-        return [self.part(part.match, part.bits, value) for part, value in zip(parts, key, strict=True)]
+        return [self.part(part.bits, value) for part, value in zip(parts, key, strict=True)]
 
-    def part(self, match: str, bits: int, value: KeyPart) -> Any:
+    def part(self, bits: int, value: KeyPart) -> Any:
         """One part of a key."""
         t = self.types
         match value:
@@ -112,15 +112,15 @@ class Bmv2Requests:
     def add_entry(self, entry: TableEntry) -> int:
         data, options = self.data(entry.action, entry.params), self.options(entry.priority)
         key = self.key(entry.table, entry.key)
-        return self.call(self.standard.bm_mt_add_entry, entry.table, key, entry.action, data, options) % (1 << 32)
+        return int(self.call(self.standard.bm_mt_add_entry, entry.table, key, entry.action, data, options)) % (1 << 32)
 
     def add_indirect(self, table: str, key: Any, member: int, priority: int | None = None) -> int:
         add = self.standard.bm_mt_indirect_add_entry
-        return self.call(add, table, self.key(table, key), member, self.options(priority)) % (1 << 32)
+        return int(self.call(add, table, self.key(table, key), member, self.options(priority))) % (1 << 32)
 
     def add_indirect_group(self, table: str, key: Any, group: int, priority: int | None = None) -> int:
         add = self.standard.bm_mt_indirect_ws_add_entry
-        return self.call(add, table, self.key(table, key), group, self.options(priority)) % (1 << 32)
+        return int(self.call(add, table, self.key(table, key), group, self.options(priority))) % (1 << 32)
 
     def modify_entry(self, table: str, handle: int, action: str, params: tuple[int, ...] = ()) -> None:
         self.call(self.standard.bm_mt_modify_entry, table, signed(handle), action, self.data(action, params))

@@ -18,7 +18,7 @@ OTHERS = ("keyless", "missing")
 PROFILES = ("members", "groups", "missing")
 ACTIONS = ("send", "mark", "drop", "counted_send", "metered_send", "missing")
 KEYS = 6
-HANDLES = [*range(5), 1 << 24, 1 << 24 | 1, 99]
+HANDLES: list[int] = [*range(5), 1 << 24, 1 << 24 | 1, 99]
 
 
 class RandomRequests:
@@ -48,7 +48,7 @@ class RandomRequests:
 
     def handle(self) -> int:
         """The handle of an entry, perhaps."""
-        return self.random.choice(HANDLES)
+        return int(self.random.choice(HANDLES))
 
     def small(self) -> int:
         """The handle of a member, a group or a node, perhaps."""
