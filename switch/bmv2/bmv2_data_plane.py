@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from bm_runtime.simple_pre_lag.ttypes import InvalidMcOperation
-from bm_runtime.standard.ttypes import BmAddEntryOptions, BmCounterValue, BmMeterRateConfig, InvalidTableOperation
+from bm_runtime.standard.ttypes import (
+    BmAddEntryOptions,
+    BmCounterValue,
+    BmCrc16Config,
+    BmCrc32Config,
+    BmMeterRateConfig,
+    InvalidTableOperation,
+)
 from numpy.typing import NDArray
 from sswitch_runtime.ttypes import InvalidMirroringOperation, MirroringSessionConfig
 
@@ -26,6 +33,7 @@ from switch.entries import (
     TableEntry,
     ValueSetMember,
 )
+from switch.program.calculations import CRC_CUSTOM, CrcParameters
 from topo.errors import UnsupportedError
 
 
@@ -198,6 +206,14 @@ class Bmv2DataPlane:
         found = self.standard.bm_mt_get_entry_from_key(CONTEXT, entry.table, key_of(self.program, entry), options)
         return 0.0 if found.life is None else found.life.time_since_hit_ms / 1000
 
+    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
+        """Let a calculation of a custom algorithm go on with these parameters."""
+        bits = CRC_CUSTOM[self.program.calculations[calculation].algorithm]
+        numbers = (signed(each, bits) for each in (parameters.polynomial, parameters.first, parameters.last))
+        kind = BmCrc16Config if bits == 16 else BmCrc32Config
+        config = kind(*numbers, parameters.reflect_data, parameters.reflect_result)
+        getattr(self.standard, f"bm_set_crc{bits}_custom_parameters")(CONTEXT, calculation, config)
+
     def read_digests(self) -> list[Digest]:
         """Refuse: BMv2 publishes digests by nanomsg."""
         raise UnsupportedError("target 'bmv2' gives no digests here: it publishes them by nanomsg")
@@ -211,3 +227,8 @@ class Bmv2DataPlane:
         """Be as just started."""
         self.nodes.clear()
         self.standard.bm_reset_state()
+
+
+def signed(value: int, bits: int) -> int:
+    """The signed number of so many bits that has the same bits: Thrift has no other."""
+    return value - (1 << bits) if value >> bits - 1 else value

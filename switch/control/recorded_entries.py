@@ -23,6 +23,7 @@ from switch.entries import (
     ValueSetMember,
     group_of_nodes,
 )
+from switch.program.calculations import CrcParameters
 from switch.program.program import Program
 from topo.errors import InputError
 
@@ -210,6 +211,10 @@ class RecordedEntries:
     def idle_s(self, entry: Entry) -> float:  # noqa: ARG002
         """0: no time passes."""
         return 0.0
+
+    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
+        """Refuse: entries say nothing of hashes."""
+        raise InputError(f"calculation '{calculation}' keeps its parameters here: {parameters} are for a served switch")
 
     def read_digests(self) -> list[Digest]:
         """None: no packet passes."""

@@ -1,11 +1,13 @@
-"""Commands for cells of meters, registers and counters, and for parser value sets."""
+"""Commands for cells of meters, registers and counters, for parser value sets, and for hashes."""
 
 from __future__ import annotations
 
 from switch.control.commands.command import Command, CommandedSwitch
-from switch.control.commands.words import Words, parse_rate
+from switch.control.commands.words import Words, parse_flag, parse_rate
 from switch.control.commands.words import parse_number as number
+from switch.control.short_names import whole_name
 from switch.entries import MeterRates
+from switch.program.calculations import CrcParameters
 
 
 def meter_set_rates(switch: CommandedSwitch, words: Words) -> None:
@@ -81,6 +83,24 @@ def clear_values(switch: CommandedSwitch, words: Words) -> None:
     switch.control.clear_values(switch.value_set(name))
 
 
+def set_crc16(switch: CommandedSwitch, words: Words) -> None:
+    """`set_crc16_parameters`: what a hash of the algorithm crc16_custom divides by, and the rest of it."""
+    set_crc(switch, words, 16)
+
+
+def set_crc32(switch: CommandedSwitch, words: Words) -> None:
+    """`set_crc32_parameters`: the same for crc32_custom."""
+    set_crc(switch, words, 32)
+
+
+def set_crc(switch: CommandedSwitch, words: Words, bits: int) -> None:
+    """Give a hash of the custom algorithm of this width other parameters."""
+    name, *numbers, data, result = words
+    polynomial, first, last = map(number, numbers)
+    parameters = CrcParameters(polynomial, first, last, parse_flag(data), parse_flag(result))
+    switch.control.set_crc(whole_name("calculation", name, switch.program.calculations), bits, parameters)
+
+
 def reset_state(switch: CommandedSwitch, words: Words) -> None:
     """`reset_state`: the switch is as just started."""
     if words:
@@ -88,6 +108,7 @@ def reset_state(switch: CommandedSwitch, words: Words) -> None:
     switch.control.reset_state()
 
 
+CRC = "CALCULATION POLYNOMIAL FIRST LAST REFLECT_DATA REFLECT_RESULT"
 COMMANDS = {
     "meter_set_rates": Command("METER INDEX RATE:BURST...", meter_set_rates),
     "meter_array_set_rates": Command("METER RATE:BURST...", meter_array_set_rates),
@@ -98,5 +119,7 @@ COMMANDS = {
     "pvs_add": Command("VALUE_SET VALUE", add_value),
     "pvs_remove": Command("VALUE_SET VALUE", remove_value),
     "pvs_clear": Command("VALUE_SET", clear_values),
+    "set_crc16_parameters": Command(CRC, set_crc16),
+    "set_crc32_parameters": Command(CRC, set_crc32),
     "reset_state": Command("", reset_state),
 }

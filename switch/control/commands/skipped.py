@@ -49,8 +49,6 @@ REFUSED = {
     "swap_configs": "the program is the one that the command line names",
     "port_add": "ports are chosen on the command line",
     "port_remove": "ports are chosen on the command line",
-    "set_crc16_parameters": "a hash keeps the parameters with which BMv2 starts",
-    "set_crc32_parameters": "a hash keeps the parameters with which BMv2 starts",
     "set_toeplitz_hash_key": "hashes of this kind are not supported",
 }
 """Why a command is refused: packets would not be those that the file asks for."""

@@ -78,6 +78,11 @@ def parse_number(word: str) -> int:
     return int(word) if word.isdecimal() else int(word, 0)
 
 
+def parse_flag(word: str) -> bool:
+    """`true`, `false`, or a number that is not 0 or is."""
+    return word.lower() == "true" if word.lower() in ("true", "false") else bool(int(word, 0))
+
+
 def parse_rate(word: str) -> tuple[float, int]:
     """RATE:BURST, the rate in units per microsecond."""
     per_microsecond, burst = word.split(":")

@@ -272,7 +272,7 @@ def test_value_sets_and_resets() -> None:
         "register_write RouterIngress.routed 0 1.2.3": "expected register_write",
         "register_write routed 512 1": "has no cell 512",
         "table_set_default acl forward 1 2": "unknown action 'forward'",
-        "set_crc32_parameters c 1 2 3 4 5": "the parameters with which BMv2 starts",
+        "set_crc32_parameters c 1 2 3 4 5": "unknown calculation 'c'",
         "swap_configs": "the program is the one",
     }.items(),
 )
