@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from switch.networks.compiled_programs import compiled
 from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedSwitch
 from topo.errors import InputError, MachineError
+from topo.live.ledger import Ledger, clean_dead_runs, interface_names
+from topo.live.signals import interrupts_held
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -39,7 +41,10 @@ class Doors:
 
 
 class RunningNetwork:
-    """The network of a plan, while the block runs. Needs root. Switches have their entries when it begins."""
+    """The network of a plan, while the block runs. Needs root. Switches have their entries when it begins.
+
+    Interfaces of switches have the names that courses know, such as s1-eth1: one network of these can run at a time.
+    """
 
     def __init__(self, plan: NetworkPlan, doors: Doors = Doors()) -> None:
         self.plan, self.doors = plan, doors
@@ -49,15 +54,22 @@ class RunningNetwork:
 
     def __enter__(self) -> RunningNetwork:
         """Build and start everything; what has been built goes if that fails."""
+        clean_dead_runs()
+        check_names_free(self.plan)
         try:
             self.start()
         except BaseException:
-            self.exits.close()
+            self.close()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.exits.close()
+        self.close()
+
+    def close(self) -> None:
+        """Remove everything, whatever state the network is in."""
+        with interrupts_held():
+            self.exits.close()
 
     @property
     def switches(self) -> list[ServedNode]:
@@ -68,17 +80,21 @@ class RunningNetwork:
         """Build and start everything."""
         from mininet.net import Mininet  # noqa: PLC0415, only where a network is built
 
+        ledger = self.exits.enter_context(Ledger.open())
         scratch = Path(self.exits.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
         programs = {switch.name: program_of(switch, scratch) for switch in self.plan.switches}
+        for name in switch_interfaces(self.plan):
+            ledger.record("interface", name)
         self.net = Mininet(controller=None, build=False)
-        self.exits.callback(self.net.stop)
         self.add_nodes(programs)
+        for node in self.net.values():
+            ledger.record("pid", node.pid)
         for link in self.plan.links:
             self.add_link(link.one, link.other, dict(link.options))
         self.net.build()
         for switch in self.switches:
-            self.exits.callback(switch.close)  # before their interfaces go
-        self.net.start()
+            self.exits.callback(switch.close)  # before the ledger removes their interfaces
+            switch.start()
         for host in self.plan.hosts:
             self.set_up_host(host)
         for switch in self.switches:
@@ -134,6 +150,23 @@ class RunningNetwork:
         """The percentage of pings between all pairs of hosts that get no answer."""
         percent: float = self.net.pingAll()
         return percent
+
+
+def switch_interfaces(plan: NetworkPlan) -> list[str]:
+    """The interfaces of switches, as Mininet names them."""
+    switches = {switch.name for switch in plan.switches}
+    ends = [end for link in plan.links for end in (link.one, link.other) if end.node in switches]
+    return [f"{end.node}-eth{end.port}" for end in ends]
+
+
+def check_names_free(plan: NetworkPlan) -> None:
+    """Raise `MachineError` if an interface of the network is there already."""
+    taken = sorted(set(switch_interfaces(plan)) & interface_names())
+    if taken:
+        raise MachineError(
+            f"there are interfaces {', '.join(taken)} already: end the other network, or remove what is left of one "
+            "that was killed with `sudo mn -c`"
+        )
 
 
 def program_of(switch: PlannedSwitch, scratch: Path) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from switch.control.simple_switch_cli import run_commands
-from switch.server.options import Options
+from switch.server.options import LogOptions, Options
 from switch.server.serve import running
 from switch.standalone.interfaces import HEAD, MAX_PACKET, open_wires
 from switch.testing.ptf.memory_switch import MOST_BYTES, MemorySwitch, pair
@@ -161,4 +161,5 @@ def served_options(options: PtfOptions, names: dict[int, str]) -> Options:
         grpc_address=options.grpc_address,
         cpu_port=options.cpu_port,
         swap=True,
+        log=LogOptions(level="warn"),
     )

@@ -64,3 +64,16 @@ def test_the_line_of_the_network_changes_a_switch(topology: Path) -> None:
     assert said.index("1 received") < said.index("0 received"), said
     assert "[1] 1, [2] 1" in said, said
     assert subprocess.run(["ip", "link", "show", "s1-eth1"], capture_output=True, check=False).returncode != 0
+
+
+def test_a_network_that_is_ended_leaves_nothing(topology: Path) -> None:
+    command = [sys.executable, "-u", "-c", START, "switch", "network", str(topology)]
+    program = ["--program", str(PROGRAMS / "router.json"), "--run", "h1 sleep 60"]
+    with subprocess.Popen([*command, *program], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert any(line.startswith("s1: ") for line in running.stdout)
+        again = network(str(topology), *program)
+        running.terminate()
+        running.wait(timeout=60)
+    assert "there are interfaces s1-eth1, s1-eth2 already" in again.stderr
+    assert subprocess.run(["ip", "link", "show", "s1-eth1"], capture_output=True, check=False).returncode != 0
