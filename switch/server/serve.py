@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -73,10 +73,12 @@ def signals_as_bytes() -> int:
 
 
 @contextmanager
-def running(options: Options) -> Iterator[ServedSwitch]:
-    """A switch with its ports, its program and its doors, while the block runs."""
+def running(
+    options: Options, made: Callable[[Options, Journal], ServedSwitch] = ServedSwitch
+) -> Iterator[ServedSwitch]:
+    """A switch, which `made` makes, with its ports, its program and its doors, while the block runs."""
     with ExitStack() as stack:
-        served = ServedSwitch(options, Journal(options.log))
+        served = made(options, Journal(options.log))
         stack.callback(served.close)
         for told in options.ignored:
             served.journal.warn(f"Ignoring {told}")
