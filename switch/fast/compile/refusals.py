@@ -47,7 +47,11 @@ def check_fields(program: Program) -> None:
 
 
 def check_state(program: Program) -> None:
-    """Refuse registers and parameters that are too long."""
+    """Refuse registers, parameters and parser value sets that are too long."""
+    for value_set in program.value_sets.values():
+        if value_set.bits > MAX_FIELD_BITS:
+            what = f"value set '{value_set.name}' of {value_set.bits} bits (more than {MAX_FIELD_BITS})"
+            raise refusal(program, what)
     for register in program.registers.values():
         if register.bits > MAX_REGISTER_BITS:
             what = f"register '{register.name}' of {register.bits} bits (more than {MAX_REGISTER_BITS})"
@@ -60,10 +64,7 @@ def check_state(program: Program) -> None:
 
 
 REFUSED_PROPERTIES: dict[str, Callable[[Table], bool]] = {
-    "action profile": lambda table: table.profile is not None,
-    "direct counter": lambda table: table.counted,
     "direct meter": lambda table: table.meter is not None,
-    "idle timeout": lambda table: table.idle_timeout,
 }
 """Properties of tables that the generator has no C for, and whether a table has them."""
 
@@ -77,7 +78,5 @@ def check_table(program: Program, table: Table) -> None:
     for part in table.key:
         if isinstance(part.value, Unknown):
             raise refusal(program, f"{part.value.kind} '{part.name}' in table '{table.name}'")
-    if table.match != "exact" and table.size > MAX_LIST:
+    if table.match not in ("exact", "lpm") and table.size > MAX_LIST:
         raise refusal(program, f"{table.match} table '{table.name}' of {table.size} entries (more than {MAX_LIST})")
-    if table.default is None:
-        raise refusal(program, f"table '{table.name}' without a default action")

@@ -94,7 +94,7 @@ def used_fields(program: Program) -> set[Field]:
     for pipeline in (program.ingress, program.egress):
         found |= named_by(statements_of(pipeline))
         found |= {field for node in pipeline.nodes.values() for field in fields_of_node(node)}
-    for calculation in program.calculations.values():
+    for calculation in program.all_calculations:
         found |= {part for part in calculation.input if isinstance(part, Field)}
     for checksum in program.checksums:
         found |= {checksum.target, *fields_in(checksum.condition or Boolean(True))}

@@ -6,6 +6,7 @@ many registers at the same index then touches one run of cache lines.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,9 +17,19 @@ from switch.fast.layout.field_usage import extracted_headers, parser_statements,
 from switch.fast.layout.front_arrays import Front
 from switch.fast.layout.headers_in_place import headers_stay
 from switch.fast.layout.records import MemoryRecord, make_record, rounded_up
-from switch.fast.layout.table_layout import TableLayout, entry_record, listed_record, rule_record
+from switch.fast.layout.table_layout import (
+    COPIES,
+    GROUP_RECORD,
+    MOST_MEMBERS,
+    TableLayout,
+    entry_record,
+    key_record,
+    listed_record,
+    place_record,
+    rule_record,
+)
 from switch.fast.layout.variable_fields import Variable, most_variable_bytes, variable_parts
-from switch.program.externs import Counter, Register
+from switch.program.externs import Counter, Register, ValueSet
 from switch.program.headers import Field
 from switch.program.pipelines import Table
 from switch.program.program import Program
@@ -42,13 +53,34 @@ STARTED = "start of the clock"
 LOST = "lost packets"
 """Arrays of one place: when the switch started, and how many packets could not be made as their headers say."""
 
+DEFAULTS = "defaults"
+"""For each table, in one place: which copy of the control plane's default action is to be read (0: none is set)."""
+
 GROUPS = "groups"
 """The hash table of multicast groups."""
 
 GROUP_BITS = 8
+VALUE_BYTES, LEAST_VALUES = 8, 1024
 GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
 
 COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
+MATCHED = make_record("matched", [("ns", 64)])
+LINK = make_record("link", [("next", 32)])
+"""1 + the place of what follows; 0: nothing does."""
+
+
+@dataclass(frozen=True)
+class ValueSetLayout:
+    """A parser value set: a hash table whose entries say nothing but that they are there."""
+
+    value_set: ValueSet
+    symbol: str
+    key: MemoryRecord
+
+    @property
+    def most(self) -> int:
+        """The most values that it keeps: BMv2 takes more than the program says."""
+        return max(self.value_set.size, LEAST_VALUES)
 
 
 @dataclass(frozen=True)
@@ -180,16 +212,11 @@ class ProgramLayout:
         if self.rebuilt:
             parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
-        parts += [
-            (layout.table.name, entry_record(layout), 1 << layout.table.key[0].bits)
-            for layout in self.tables.values()
-            if layout.direct
-        ]
-        parts += [
-            (layout.table.name, listed_record(layout), layout.table.size)
-            for layout in self.tables.values()
-            if layout.rule is not None
-        ]
+        parts += [part for layout in self.tables.values() for part in table_arrays(layout)]
+        if self.changeable:
+            parts.append((DEFAULTS, make_record(DEFAULTS, [(name, 8) for name in self.changeable]), 1))
+        parts += [(default_array(name), entry_record(each), COPIES) for name, each in self.changeable.items()]
+        parts += [part for layout in self.tables.values() for part in entry_arrays(self.program, layout)]
         parts += [(front.record.name, front.record, 1 << front.bits) for front in self.fronts.values()]
         placed, offset = {}, 0
         for name, record, length in parts:
@@ -198,12 +225,18 @@ class ProgramLayout:
             offset += placed[name].size
         return placed
 
+    @property
+    def defaults(self) -> Array:
+        """The array that says which default actions the control plane has set."""
+        return self.arrays[DEFAULTS]
+
     @cached_property
     def fronts(self) -> dict[str, Front]:
         """The arrays in front of the hash tables, by the symbol of the table."""
         hashed = [table for table in self.tables.values() if table.hashed]
         fronts = [Front(each.symbol, each.key.size, each.entry_bytes, FRONT_BITS) for each in hashed]
         fronts.append(Front(GROUPS, GROUP_KEY_BYTES, GROUP_BYTES, GROUP_BITS))
+        fronts += [Front(each.symbol, each.key.size, VALUE_BYTES, GROUP_BITS) for each in self.value_sets.values()]
         return {front.symbol: front for front in fronts}
 
     @property
@@ -239,19 +272,93 @@ class ProgramLayout:
         """The layouts of the tables that have a key, by name."""
         return {table.name: self.table(table) for table in self.program.tables.values() if table.key}
 
+    @cached_property
+    def value_sets(self) -> dict[str, ValueSetLayout]:
+        """The hash tables of the parser's value sets, by name."""
+        sets = self.program.value_sets.values()
+        symbols = {each.name: self.names.of(each.name) for each in sets}
+        keys = {
+            name: make_record(f"key_{symbol}", [("value", self.program.value_sets[name].bits)])
+            for name, symbol in symbols.items()
+        }
+        return {each.name: ValueSetLayout(each, symbols[each.name], keys[each.name]) for each in sets}
+
+    @cached_property
+    def changeable(self) -> dict[str, TableLayout]:
+        """The layouts of the tables whose default action the control plane can change, by name."""
+        free = [table for table in self.program.tables.values() if table.actions and not table.default_is_const]
+        return {table.name: self.tables.get(table.name) or self.table(table) for table in free}
+
     def table(self, table: Table) -> TableLayout:
-        """The layout of one table that has a key."""
-        symbol = self.names.of(table.name)
+        """The layout of one table."""
+        symbol, least = self.names.of(table.name), GROUP_RECORD.size if table.profile else 0
         values = {action.number: self.parameters[action.number] for action in table.actions}
         return TableLayout(
             table=table,
             symbol=symbol,
-            key=make_record(f"key_{symbol}", [(f"{part.name} {i}", part.bits) for i, part in enumerate(table.key)]),
+            key=key_record(f"key_{symbol}", table),
             values=values,
-            entry_bytes=TableLayout.HEAD_BYTES + max(record.size for record in values.values()),
+            entry_bytes=TableLayout.HEAD_BYTES + max([least, *(record.size for record in values.values())]),
             direct=table.match == "exact" and len(table.key) == 1 and table.key[0].bits <= DIRECT_BITS,
-            rule=None if table.match == "exact" else rule_record(f"rule_{symbol}", table),
+            rule=None if table.match in ("exact", "lpm") else rule_record(f"rule_{symbol}", table),
         )
+
+
+def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
+    """The arrays of one table's entries, as (name, record, length)."""
+    name, key = layout.table.name, layout.table.key
+    if layout.direct:
+        yield name, place_record(layout), 1 << key[0].bits
+    if layout.rule is not None:
+        yield name, listed_record(layout), layout.table.size + 1  # one more, for an entry that is being changed
+        yield first_array(name), LINK, 1
+    if layout.prefixed:
+        yield lengths_array(name), LINK, layout.prefix_part[1].bits + 2
+
+
+def entry_arrays(program: Program, layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
+    """The arrays of what is kept for each entry of a table, and of the members of its groups."""
+    table = layout.table
+    if table.counted:
+        yield counts_array(table.name), COUNTER, layout.most_entries
+    if table.idle_timeout:
+        yield matched_array(table.name), MATCHED, layout.most_entries
+    if table.profile is not None and program.profiles[table.profile].selector is not None:
+        most = 2 * max(program.profiles[table.profile].size, table.size)
+        yield members_array(table.name), entry_record(layout), min(most, MOST_MEMBERS)
+
+
+def counts_array(table: str) -> str:
+    """The name of the array of packets and bytes of a table's entries, by their numbers."""
+    return f"counts of {table}"
+
+
+def matched_array(table: str) -> str:
+    """The name of the array of times at which a table's entries last matched a packet, by their numbers."""
+    return f"matched of {table}"
+
+
+def members_array(table: str) -> str:
+    """The name of the array of members of the groups that a table's entries have."""
+    return f"members of {table}"
+
+
+def first_array(table: str) -> str:
+    """The name of the array of one place that says where a list begins."""
+    return f"first of {table}"
+
+
+def lengths_array(table: str) -> str:
+    """The name of the array of a table's prefix lengths: each that is in use is linked to the next shorter one.
+
+    The links begin behind the longest length that there can be.
+    """
+    return f"lengths of {table}"
+
+
+def default_array(table: str) -> str:
+    """The name of the array of copies of the default action that the control plane has set."""
+    return f"default of {table}"
 
 
 def declare_memory(layout: ProgramLayout, out: Emitter) -> None:
