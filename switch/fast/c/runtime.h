@@ -19,7 +19,8 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #else
 #define FUNCTION static __attribute__((noinline))
 #endif
-#define CHECKED(index) __asm__ volatile("" : "+r"(index)) /* clang computes no address before the test of its index */
+#define CHECKED(index) __asm__ volatile("" : "+r"(index)) /* clang knows nothing of it any more: not its range, nor a test */
+#define TAKEN(argument) __asm__ volatile("" : : "r"(argument)) /* clang hands it over to a function that needs it not */
 #define LIST_BLOCK 64 /* so many places of a list are searched by one call */
 #define GO_ON (1ull << 32) /* the search is to go on at the link in the low bits */
 #define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */

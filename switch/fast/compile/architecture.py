@@ -63,6 +63,7 @@ def emit_egress(context: Context) -> None:
         out.line(f"static INLINE int lose(void) {{ return own->{lost.symbol}[0].packets++, 0; }}")
     out.comment("egress_spec becomes the drop port plus one, as in simple_switch.")
     with out.block("FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy)"):
+        out.line("TAKEN(packet); TAKEN(port); TAKEN(copy);")
         set_standard(context, "egress_port", "port")
         set_standard(context, "egress_rid", "copy")
         set_clock(context, "enq_timestamp")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.tables import default_text, emit_choice, emit_lookup, emit_note_of_hit
+from switch.fast.compile.tables import default_text, emit_choice, emit_lookup, emit_note_of_hit, word_of
+from switch.fast.compile.values import word_text
 from switch.program.actions import Action, ActionCall
 from switch.program.pipelines import Conditional, Node, Pipeline, Table
 from topo.errors import UnsupportedError
@@ -130,7 +131,8 @@ def emit_call(context: Context, call: ActionCall) -> None:
         context.out.line(f"action_{call.action.number}();")
         return
     record = context.layout.parameters[call.action.number]
-    given = ", ".join(f".{m.symbol} = {v:#x}" for m, v in zip(record.order, call.values, strict=True))
+    values = zip(record.order, call.values, strict=True)
+    given = ", ".join(f".{m.symbol} = {word_text(v, word_of(8 * m.size))}" for m, v in values)
     context.out.line(f"const struct {record.name} given = {{{given}}};")
     context.out.line(f"action_{call.action.number}(&given);")
 

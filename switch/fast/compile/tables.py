@@ -59,6 +59,7 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
         array = context.layout.arrays[layout.table.name]
         out.line(f"{entry} = 0;")
         out.line(f"u64 index = {parts[0]};")
+        out.line("CHECKED(index);")
         with out.block(f"if (index < {array.length})"):
             out.line("CHECKED(index);")
             out.line(f"entry = &own->{array.symbol}[index].copies[0];")

@@ -24,6 +24,7 @@ from switch.entries import (
     ValueSetMember,
 )
 from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, STARTED, ProgramLayout
+from switch.fast.load.not_compiled import NotCompiled
 from switch.fast.load.state_reader import StateReader
 from switch.fast.tables.hashed import HashTable, Tables
 from switch.fast.tables.rows import Memory
@@ -35,7 +36,7 @@ BetweenPackets = Callable[[], AbstractContextManager[object]]
 """Inside such a context no packet is in the switch whenever the caller's code runs."""
 
 
-class SwitchState(StateReader):
+class SwitchState(NotCompiled, StateReader):
     """The state of a switch that this process runs: it can be changed, as `DataPlane` says."""
 
     def __init__(
