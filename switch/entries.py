@@ -209,6 +209,16 @@ class MulticastGroup:
             return self.more
         return tuple((replica, port) for replica, ports in self.nodes.items() for port in ports)
 
+    def runs(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The (egress_rid, ports) of nodes that make these copies: BMv2 sends those of a node by ascending ports."""
+        found: list[tuple[int, tuple[int, ...]]] = []
+        for replica, port in self.replicas:
+            if found and found[-1][0] == replica and found[-1][1][-1] < port:
+                found[-1] = replica, (*found[-1][1], port)
+            else:
+                found.append((replica, (port,)))
+        return found
+
 
 def group_of_nodes(group: int, nodes: Iterable[tuple[int, int]]) -> MulticastGroup:
     """The group whose replicas are these (egress_rid, port) pairs, in any order."""
@@ -246,7 +256,7 @@ class SwitchEntries:
         handles = count()
         for group in self.groups:
             lines.append(f"mc_mgrp_create {group.group}")
-            for replica, ports in group.nodes.items():
+            for replica, ports in group.runs():
                 lines.append(f"mc_node_create {replica} {' '.join(map(str, ports))}")
                 lines.append(f"mc_node_associate {group.group} {next(handles)}")
         lines += [mirror.cli() for mirror in self.mirrors]

@@ -156,7 +156,7 @@ def check_group(group: MulticastGroup) -> None:
     if not 1 <= group.group <= MAX_GROUP:
         raise InputError(f"multicast group {group.group}: groups are 1 to {MAX_GROUP}")
     for replica, _ in group.more:
-        if not 0 <= replica <= MAX_REPLICA or replica == REPLICA:
+        if not 0 <= replica <= MAX_REPLICA or (replica == REPLICA and not group.ordered):
             raise InputError(
                 f"multicast group {group.group}: replica number {replica} in `more`; "
                 f"0 to {MAX_REPLICA} are possible, but for {REPLICA}, which is that of its ports"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event
@@ -62,10 +62,12 @@ def main(arguments: Sequence[str], grpc: bool) -> int:
 
 
 @contextmanager
-def running(options: Options) -> Iterator[ServedSwitch]:
-    """A switch with its ports, its program and its doors, while the block runs."""
+def running(
+    options: Options, made: Callable[[Options, Journal], ServedSwitch] = ServedSwitch
+) -> Iterator[ServedSwitch]:
+    """A switch, which `made` makes, with its ports, its program and its doors, while the block runs."""
     with ExitStack() as stack:
-        served = ServedSwitch(options, Journal(options.log))
+        served = made(options, Journal(options.log))
         stack.callback(served.close)
         for told in options.ignored:
             served.journal.warn(f"Ignoring {told}")

@@ -31,22 +31,22 @@ MAX_PACKET = 65536
 
 
 class Wires:
-    """One TUN interface per port; `interfaces` has their names."""
+    """One TUN interface per port; `interfaces` has their names, `descriptors` the other ends."""
 
     def __init__(self, descriptors: dict[int, int], interfaces: dict[int, str]) -> None:
         self.interfaces = interfaces
-        self._descriptors = descriptors
+        self.descriptors = descriptors
         self._ports = {descriptor: port for port, descriptor in descriptors.items()}
 
     def send(self, port: int, packet: bytes) -> None:
         """Let `packet` arrive at the switch's `port`."""
-        os.write(self._descriptors[port], HEAD + packet)
+        os.write(self.descriptors[port], HEAD + packet)
 
     def received(self, quiet_s: float) -> Iterator[tuple[int, bytes]]:
         """What leaves the switch, as (port, packet), until nothing has for `quiet_s`. Ports are in no order."""
         deadline = time.monotonic() + quiet_s
         while (left := deadline - time.monotonic()) > 0:
-            for descriptor in select.select(self._descriptors.values(), (), (), left)[0]:
+            for descriptor in select.select(self.descriptors.values(), (), (), left)[0]:
                 yield self._ports[descriptor], os.read(descriptor, MAX_PACKET)[len(HEAD) :]
                 deadline = time.monotonic() + quiet_s
 

@@ -186,7 +186,10 @@ class ArrayControl(TableControl):
     @locked
     def add_value(self, value_set: str, value: int) -> None:
         """Add a value to a parser value set; do nothing if it is in it."""
-        self.value_set(value_set)
+        bits = self.value_set(value_set).bits
+        if value >> bits:
+            why = f"value set '{value_set}' takes values of {bits} bits, not {value.bit_length()}"
+            raise Refused(RefusalKind.PARSE_VSET_ERROR, why)
         if value not in self.value_sets[value_set]:
             self.data_plane.add_value(ValueSetMember(value_set, value))
             self.value_sets[value_set][value] = None

@@ -68,11 +68,15 @@ class InterpretedEngine:
 
     def attach(self, port: int, interface: str) -> None:
         """Make an interface the port of this number."""
-        socket = PacketSocket(interface)
+        socket = self.opened(interface)
         if self.pcaps is not None:
             self.pcaps.begin(interface)
         self.sockets[port] = socket
         self.poll.register(socket.fileno(), select.EPOLLIN)
+
+    def opened(self, interface: str) -> PacketSocket:
+        """The socket by which packets of an interface come and go."""
+        return PacketSocket(interface)
 
     def detach(self, port: int) -> None:
         """Give a port's interface back to the host."""

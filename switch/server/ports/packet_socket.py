@@ -41,8 +41,8 @@ class PacketSocket:
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
         except PermissionError as error:
             raise MachineError(f"interface '{interface}': only root may open it: run as root") from error
-        except OSError as error:
-            raise MachineError(f"interface '{interface}': {error.strerror}; is there one of this name?") from error
+        except (OSError, ValueError) as error:
+            raise MachineError(f"interface {interface!r}: {error}; is there one of this name?") from error
         self.socket.setsockopt(SOL_PACKET, AUXDATA, 1)
         self.socket.setsockopt(SOL_PACKET, IGNORE_OUTGOING, int(not outgoing))
         self.socket.setsockopt(socket.SOL_SOCKET, FORCED_RECEIVE_BUFFER, BUFFER_BYTES)

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_processes import own_simple_switch, wait_until_answered
 from pynng import Sub0
 from thrift_clients import connected, exact
 from thrift_stations import COMMANDED
 
 from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
-from switch.server.engines.choice import VARIABLE
 from switch.server.thrift.description import description
 
 pytestmark = pytest.mark.bmv2
@@ -56,33 +56,6 @@ class Compared:
 
 
 @contextmanager
-def inakit_simple_switch(port: int, notifications: str, program: Path) -> Iterator[None]:
-    """This switch, interpreted, in a process of its own."""
-    code = "from switch.server.serve import simple_switch; simple_switch()"
-    options = ["--thrift-port", str(port), "--notifications-addr", notifications, str(program)]
-    environment = os.environ | {VARIABLE: "interpreted", "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen([sys.executable, "-c", code, *options], env=environment, stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        process.terminate()
-        assert process.wait(10) == 0
-
-
-def wait_until_answered(port: int) -> None:
-    """Return once the service `simple_switch` answers, which is the last that BMv2 starts."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        try:
-            with connected(port) as clients:
-                clients.simple_switch.get_time_elapsed_us()
-                return
-        except Exception:
-            time.sleep(0.1)
-    raise AssertionError(f"nobody answers on port {port}")
-
-
-@contextmanager
 def both(folder: Path) -> Iterator[Compared]:
     """`simple_switch` and this switch, which run the same program."""
     ports = free_port(), free_port()
@@ -91,9 +64,8 @@ def both(folder: Path) -> Iterator[Compared]:
     reference = SimpleSwitchProcess("reference", arguments, ports[0], log)
     own = f"ipc://{folder}/notifications"
     try:
-        with inakit_simple_switch(ports[1], own, COMMANDED):
-            for port in ports:
-                wait_until_answered(port)
+        with own_simple_switch(ports[1], own, COMMANDED, folder / "own.log"):
+            wait_until_answered(ports[0])
             yield Compared(ports, (f"ipc:///tmp/bmv2-{ports[0]}-notifications.ipc", own))
     finally:
         reference.stop()

@@ -250,6 +250,9 @@ def test_values_of_a_parser_value_set(station: Station) -> None:
         standard.bm_parse_vset_add(0, name, value)
     standard.bm_parse_vset_remove(0, name, b"\x12\x34")
     assert standard.bm_parse_vset_get(0, name) == [b"\x00\x05"]
+    for too_wide in (b"\1\0\0", b"\1" * 5000):
+        with pytest.raises(TYPES.InvalidValueSet, match=f"code={TYPES.ValueSetCode.ERROR}"):
+            standard.bm_parse_vset_add(0, name, too_wide)
     standard.bm_parse_vset_clear(0, name)
     assert standard.bm_parse_vset_get(0, name) == []
 
@@ -275,8 +278,9 @@ def test_numbers_that_the_compiler_gave(station: Station) -> None:
 
 
 def test_a_port_needs_an_interface(station: Station) -> None:
-    with pytest.raises(TYPES.InvalidPort):
-        station.standard.bm_dev_mgr_add_port("no interface", 5, "")
+    for interface in ("no interface", "", "\0", "x" * 5000):
+        with pytest.raises(TYPES.InvalidPort):
+            station.standard.bm_dev_mgr_add_port(interface, 5, "")
     with pytest.raises(TYPES.InvalidPort):
         station.standard.bm_dev_mgr_remove_port(5)
     assert station.standard.bm_dev_mgr_show_ports() == []
