@@ -13,10 +13,12 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 from numpy.typing import NDArray
 
+from switch.control.data_plane import Rates
 from switch.control.entry_check import action_call, check_entries, default_call
 from switch.entries import (
     DefaultAction,
     Entry,
+    MeterRates,
     MulticastGroup,
     ProfileDefault,
     SwitchEntries,
@@ -27,6 +29,7 @@ from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_
 from switch.fast.load.not_compiled import NotCompiled
 from switch.fast.load.state_reader import StateReader
 from switch.fast.tables.hashed import HashTable, Tables
+from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory
 from switch.fast.tables.running_table import RunningTable
 from switch.fast.tables.value_sets import ValueSetMembers
@@ -48,6 +51,7 @@ class SwitchState(NotCompiled, StateReader):
         self.started_ns = time.monotonic_ns()
         self.groups = HashTable(layout, GROUPS, memory, tables)
         self.group_numbers: set[int] = set()
+        self.meters = {name: MeterCells(layout, name, memory) for name in layout.meters}
         self.value_sets = {
             name: ValueSetMembers(layout, each, memory, tables) for name, each in layout.value_sets.items()
         }
@@ -91,6 +95,8 @@ class SwitchState(NotCompiled, StateReader):
                 self.write_group(group)
             for member in entries.value_sets:
                 self.value_sets[member.value_set].add(member.value)
+            for rates in entries.meters:
+                self.meters[rates.meter].set_rates(rates.index, rates.rates)
             for preset in entries.registers:
                 self.column(preset.register)[preset.index] = preset.value
 
@@ -179,6 +185,26 @@ class SwitchState(NotCompiled, StateReader):
         with self.between_packets():
             counts["packets"], counts["bytes"] = packets, octets
 
+    def set_rates(self, rates: MeterRates) -> None:
+        """Give one cell of a meter, or all, these rates and full buckets; without rates every packet is green."""
+        with self.between_packets():
+            self.meters[self.program.meter(rates.meter).name].set_rates(rates.index, rates.rates)
+
+    def read_rates(self, name: str, index: int) -> Rates:
+        """The rates of one cell of a meter."""
+        return self.meters[self.program.meter(name).name].rates(index)
+
+    def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
+        """Give an entry of a table with a direct meter these rates and full buckets; without rates it is green."""
+        running = self.of(entry.table)
+        with self.between_packets():
+            running.rates().set_rates(running.at(entry).number, rates)
+
+    def entry_rates(self, entry: Entry) -> Rates:
+        """The rates of an entry of a table with a direct meter."""
+        running = self.of(entry.table)
+        return running.rates().rates(running.at(entry).number)
+
     def idle_s(self, entry: Entry) -> float:
         """Seconds since the entry last matched a packet, or since it was added."""
         return self.of(entry.table).idle_s(entry)
@@ -214,6 +240,8 @@ class SwitchState(NotCompiled, StateReader):
             self.group_numbers.clear()
             for value_set in self.value_sets.values():
                 value_set.clear()
+            for meter in self.meters.values():
+                meter.set_rates(None, ())
             for counter in self.program.counters:
                 self.layout.view(self.memory, counter).view(np.uint8)[:] = 0
             self.wipe()
@@ -263,7 +291,7 @@ def grouped(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 def check_kinds(entries: SwitchEntries) -> None:
     """Raise `UnsupportedError` for entries of a kind that compiled code has no place for."""
-    for kind in ("mirrors", "meters"):
+    for kind in ("mirrors",):
         if getattr(entries, kind):
             raise UnsupportedError(f"target 'fast' takes no {kind} for a program that is compiled: run it on BMv2")
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from switch.control.match_rules import by_priority, rank
 from switch.entries import MulticastGroup, TableEntry, group_of_nodes
-from switch.fast.layout.layout import GROUPS, LOST, ProgramLayout, counts_array, members_array
+from switch.fast.layout.entry_arrays import counts_array, members_array
+from switch.fast.layout.layout import GROUPS, LOST, ProgramLayout
 from switch.fast.layout.table_layout import TableLayout
 from switch.fast.tables.hashed import Tables
 from switch.fast.tables.rows import Memory, Row

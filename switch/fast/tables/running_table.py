@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from switch.control.entry_check import call
 from switch.control.match_rules import Identity, by_priority, identity_of
 from switch.entries import DefaultAction, Entry, ProfileDefault, TableEntry
-from switch.fast.layout.layout import ProgramLayout, counts_array, matched_array, members_array
+from switch.fast.layout.entry_arrays import counts_array, matched_array, members_array
+from switch.fast.layout.layout import ProgramLayout
 from switch.fast.layout.table_layout import TableLayout
 from switch.fast.tables.default_action import SetDefault
 from switch.fast.tables.members import Members
+from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory, Row, Store
 from switch.program.actions import ActionCall
 from switch.program.pipelines import ConstEntry, Table
@@ -54,6 +56,7 @@ class RunningTable:
         self.default = SetDefault(layout, name, memory) if name in layout.changeable else None
         self.members = Members(layout, name, memory) if members_array(name) in arrays else None
         self.counts, self.matched = arrays.get(counts_array(name)), arrays.get(matched_array(name))
+        self.meter = MeterCells(layout, self.table.meter, memory) if self.table.meter is not None else None
         self.default_data = b""
         self.held: dict[Identity, Row] = {}
         self.numbers = Numbers()
@@ -98,6 +101,7 @@ class RunningTable:
             self.counts[numbers] = 0
         if self.matched is not None:
             self.matched["ns"][numbers] = time.monotonic_ns()
+        self.forget_rates(numbers)
         self.writable.add(list(rows.values()))
         self.held |= rows
 
@@ -151,6 +155,7 @@ class RunningTable:
             self.forget(row.data for row in rows)
         if self.counts is not None:
             self.counts[:] = 0
+        self.forget_rates(None)
         self.reset_default()
 
     def idle_s(self, entry: Entry) -> float:
@@ -172,6 +177,17 @@ class RunningTable:
         if found is None:
             raise InputError(f"table '{self.table.name}' has no entry for the key {entry.key}: install it first")
         return found
+
+    def rates(self) -> MeterCells:
+        """The cells of the entries' meter, by their numbers; `InputError` where they have none."""
+        if self.meter is None:
+            raise InputError(f"table '{self.table.name}' has no direct meter")
+        return self.meter
+
+    def forget_rates(self, numbers: Iterable[int] | None) -> None:
+        """Let the meters of the entries with these numbers, or of all (None), have no rates."""
+        for number in () if self.meter is None else (None,) if numbers is None else numbers:
+            self.rates().set_rates(number, ())
 
     def forget(self, data: Iterable[bytes]) -> None:
         """Give back the places of groups that entries with these bytes named."""
