@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from switch.control.data_plane import Digest
 from switch.entries import MirrorSession
+from switch.program.calculations import CrcParameters
 from topo.errors import UnsupportedError
 
 
@@ -19,6 +20,10 @@ class NotCompiled:
     def remove_session(self, number: int) -> None:
         """Refuse to remove a mirror session."""
         refuse(f"mirror session {number}")
+
+    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
+        """Refuse: compiled programs divide by the polynomials that BMv2 starts with."""
+        refuse(f"the polynomial {parameters.polynomial:#x} of '{calculation}'")
 
     def read_digests(self) -> list[Digest]:
         """No digests: a program that sends some is not compiled."""

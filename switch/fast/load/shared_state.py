@@ -33,7 +33,6 @@ from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory
 from switch.fast.tables.running_table import RunningTable
 from switch.fast.tables.value_sets import ValueSetMembers
-from switch.program.calculations import CrcParameters
 from topo.errors import InputError, UnsupportedError
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
@@ -169,10 +168,6 @@ class SwitchState(NotCompiled, StateReader):
         """Remove a value from a parser value set; do nothing if it is not in it."""
         with self.between_packets():
             self.value_sets[member.value_set].remove(member.value)
-
-    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:  # noqa: ARG002, they are compiled
-        """Refuse: a compiled program divides by the polynomials that BMv2 starts with."""
-        raise UnsupportedError(f"the parameters of '{calculation}' are compiled into the program: interpret it")
 
     def entry_counts(self, entry: Entry) -> tuple[int, int]:
         """Packets and bytes of an entry of a table with a direct counter."""
