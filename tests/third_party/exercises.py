@@ -1,11 +1,12 @@
 """Runs exercises of others on BMv2 and on the kit's switches under its names, and prints where they differ.
 
-    python tests/third_party/exercises.py FOLDER LIST.yml [--only TEXT,...] [--on bmv2,shim] [--keep FOLDER]
+    python tests/third_party/exercises.py FOLDER LIST.yml [--only TEXT,...] [--on bmv2,shim] [--python FOLDER]
 
 A list (such as `p4_learning.yml`, beside this file) says for each exercise of a folder which network it starts and which
 lines of Mininet's command line check it, mostly those of the exercise's own README. Nothing of the exercise is changed;
 its solution is laid over it. What the checks say must be the same on both, and as the list expects, if it says so.
-Needs Mininet, p4-utils, p4c-bm2-ss, simple_switch and root.
+Needs Mininet, p4-utils, p4c-bm2-ss, simple_switch and root. `--python` is the folder of the `python3` that runs their
+scripts, which need other packages than the kit.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -106,21 +108,21 @@ def checks_of(given: Iterable[str | dict[str, Any]]) -> Iterator[Check]:
         yield Check(each) if isinstance(each, str) else Check(**each)
 
 
-def run_exercise(exercise: Exercise, folder: Path, switch: str, copied: Path, tools: Path) -> Seen:
-    """Run an exercise on a switch, in a copy of its folder."""
+def run_exercise(exercise: Exercise, folder: Path, switch: str, copied: Path, tools: Sequence[Path]) -> Seen:
+    """Run an exercise on a switch, in a copy of its folder, with `tools` in front of other commands."""
     shutil.copytree(folder, copied, ignore=shutil.ignore_patterns(".git", "*.pcap", "images", "slides"))
     work = copied / exercise.folder
     if exercise.over is not None:
         shutil.copytree(work / exercise.over, work, dirs_exist_ok=True)
-    path = [make_shim(), tools] if switch == SHIM else [tools]
+    path = [make_shim(), *tools] if switch == SHIM else tools
     with Console(["sh", "-c", exercise.start], work, path, exercise.environment) as console:
         seen = seen_in(console, exercise)
     return Seen(seen.shown, seen.output, ran_by(work), seen.failure)
 
 
-def seen_on(on: Sequence[str], exercise: Exercise, folder: Path, scratch: Path) -> dict[str, Seen]:
+def seen_on(on: Sequence[str], exercise: Exercise, folder: Path, scratch: Path, python: Path) -> dict[str, Seen]:
     """Run an exercise on several switches, side by side."""
-    tools = make_tools(scratch / "tools")
+    tools = [make_tools(scratch / "tools"), python]
     with ThreadPoolExecutor() as pool:
         runs = {switch: pool.submit(run_exercise, exercise, folder, switch, scratch / switch, tools) for switch in on}
         return {switch: run.result() for switch, run in runs.items()}
@@ -183,7 +185,7 @@ def judge(exercise: Exercise, seen: dict[str, Seen]) -> Verdict:
     return Verdict("as with BMv2" if BMV2 in seen else "as expected", "", shim.ran if shim else "")
 
 
-def decide(exercise: Exercise, folder: Path, on: Sequence[str], keep: Path) -> Verdict:
+def decide(exercise: Exercise, folder: Path, on: Sequence[str], keep: Path, python: Path) -> Verdict:
     """Run an exercise until the verdict is clear."""
     if exercise.needs is not None:
         return Verdict("not run", exercise.needs)
@@ -192,7 +194,7 @@ def decide(exercise: Exercise, folder: Path, on: Sequence[str], keep: Path) -> V
     verdict = Verdict("not run")
     for _ in range(TRIALS):
         with tempfile.TemporaryDirectory(dir=keep) as scratch:
-            seen = seen_on(on, exercise, folder, Path(scratch))
+            seen = seen_on(on, exercise, folder, Path(scratch), python)
         for switch, each in seen.items():
             name = re.sub(r"\W+", "-", exercise.name)
             (keep / f"{name}.{switch}.txt").write_text(f"{each.output}\n\n{each.failure}\n")
@@ -210,13 +212,15 @@ def main() -> None:
     parser.add_argument("--only", default="", help="texts, one of which must be in an exercise's name")
     parser.add_argument("--on", default=f"{BMV2},{SHIM}")
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir(), "exercises"), help="for all output")
+    parser.add_argument("--python", type=Path, default=Path(sys.executable).parent, help="the folder of their python3")
     given = parser.parse_args()
     given.keep.mkdir(parents=True, exist_ok=True)
     wanted = [text for text in given.only.split(",") if text]
     chosen = [each for each in read_list(given.list) if not wanted or any(text in each.name for text in wanted)]
     screen, table, words = Screen(width=200), Table("exercise", "verdict", "ran", "why"), Counter[str]()
     for exercise in track(chosen, "exercises", console=Screen(stderr=True)):
-        verdict = decide(exercise, given.folder.resolve(), given.on.split(","), given.keep.resolve())
+        on, keep = given.on.split(","), given.keep.resolve()
+        verdict = decide(exercise, given.folder.resolve(), on, keep, given.python.absolute())
         screen.print(exercise.name, verdict.word, verdict.ran, verdict.why, markup=False, highlight=False)
         table.add_row(exercise.name, verdict.word, verdict.ran, verdict.why[:80])
         words[verdict.word] += 1

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
-SET_UP = "mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs /tmp && ip link set lo up && exec \"$@\""
+SET_UP = 'mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs /tmp && ip link set lo up && exec "$@"'
 TICK_S = 0.1
 PROMPT = "mininet> "
 
@@ -49,7 +49,7 @@ sys.exit(subprocess.call([{compiler!r}, *words]))
 """
 """The compiler for BMv2, where it is older than the suffix .txtpb."""
 
-PASS_ON = "#!/bin/sh\nexec env \"$@\"\n"
+PASS_ON = '#!/bin/sh\nexec env "$@"\n'
 """`sudo` where everything is root's already."""
 
 
@@ -74,7 +74,7 @@ class Console:
     """
 
     def __init__(self, command: Sequence[str], folder: Path, path: Sequence[Path], more: Mapping[str, str]) -> None:
-        places = [*map(str, path), str(Path(sys.executable).parent), os.environ["PATH"]]
+        places = [*map(str, path), os.environ["PATH"]]
         environment = os.environ | {"PATH": os.pathsep.join(places), "PYTHONUNBUFFERED": "1", "TERM": "dumb"} | more
         environment.pop("PYTHONPATH", None)
         self.process = subprocess.Popen(
