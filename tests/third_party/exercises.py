@@ -2,9 +2,11 @@
 
     python tests/third_party/exercises.py FOLDER LIST.yml [--only TEXT,...] [--on bmv2,shim] [--python FOLDER]
 
-A list (such as `p4_learning.yml`, beside this file) says for each exercise of a folder which network it starts and which
-lines of Mininet's command line check it, mostly those of the exercise's own README. Nothing of the exercise is changed;
-its solution is laid over it. What the checks say must be the same on both, and as the list expects, if it says so.
+A list (such as `p4_learning.yml`, beside this file) says for each exercise of a folder which network it starts, and
+which lines of Mininet's command line check it, mostly those of the exercise's own README. Nothing of the exercise is
+changed; its solution is laid over it. What the checks say must be the same on both, and as the list expects, if it says
+so.
+
 Needs Mininet, p4-utils, p4c-bm2-ss, simple_switch and root. `--python` is the folder of the `python3` that runs their
 scripts, which need other packages than the kit.
 """

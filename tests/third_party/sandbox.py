@@ -111,8 +111,8 @@ class Console:
                 continue
             more = os.read(self.process.stdout.fileno(), 65536)
             said += more
-            if said.endswith(until.encode()):
-                return said.decode(errors="replace").removesuffix(until)
+            if until.encode() in said:
+                return said.decode(errors="replace").replace(until, "")
             if not more:
                 break
         raise NoAnswerError(said.decode(errors="replace"))
