@@ -41,7 +41,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 TRIALS = 2
 """So often an exercise is run on both before a difference counts: on a busy machine BMv2 loses packets."""
 
-START_S, CHECK_S = 120.0, 90.0
+START_S, CHECK_S = 120.0, 150.0
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Exercise:
     """An exercise: the files over it, the command that starts its network, and its checks.
 
     One that `needs` something that this machine does not have is only named. BMv2 takes part in those with `grpc` only
-    where simple_switch_grpc is installed; elsewhere what they expect is the judge.
-
+    where simple_switch_grpc is installed; elsewhere what they expect is the judge. `traffic` are two hosts between
+    which throughput can be measured, once the lines `before_traffic` have run.
     """
 
     name: str
@@ -79,6 +79,8 @@ class Exercise:
     needs: str | None = None
     grpc: bool = False
     environment: dict[str, str] = field(default_factory=dict)
+    traffic: tuple[str, str] | None = None
+    before_traffic: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,13 +112,23 @@ def checks_of(given: Iterable[str | dict[str, Any]]) -> Iterator[Check]:
         yield Check(each) if isinstance(each, str) else Check(**each)
 
 
-def run_exercise(exercise: Exercise, folder: Path, switch: str, copied: Path, tools: Sequence[Path]) -> Seen:
-    """Run an exercise on a switch, in a copy of its folder, with `tools` in front of other commands."""
+def prepared(
+    exercise: Exercise, folder: Path, switch: str, copied: Path, tools: Sequence[Path]
+) -> tuple[Path, list[Path]]:
+    """Copy an exercise, and give the folder in which it starts and the folders in which commands are looked for first.
+
+    `tools` come before other commands.
+    """
     shutil.copytree(folder, copied, ignore=shutil.ignore_patterns(".git", "*.pcap", "images", "slides"))
     work = copied / exercise.folder
     if exercise.over is not None:
         shutil.copytree(work / exercise.over, work, dirs_exist_ok=True)
-    path = [make_shim(), *tools] if switch == SHIM else tools
+    return work, [make_shim(), *tools] if switch == SHIM else list(tools)
+
+
+def run_exercise(exercise: Exercise, folder: Path, switch: str, copied: Path, tools: Sequence[Path]) -> Seen:
+    """Run an exercise on a switch, in a copy of its folder."""
+    work, path = prepared(exercise, folder, switch, copied, tools)
     with Console(["sh", "-c", exercise.start], work, path, exercise.environment) as console:
         seen = seen_in(console, exercise)
     return Seen(seen.shown, seen.output, ran_by(work), seen.failure)
