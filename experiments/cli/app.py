@@ -22,6 +22,7 @@ from experiments.cli.commands import (
     plan,
     planners,
     reproduce,
+    shim,
     switch,
     top,
     topo,
@@ -47,6 +48,7 @@ COMMANDS = (
     capture.capture,
     top.top,
     dissector.dissector,
+    shim.shim,
 )
 """The subcommands, in the order in which the help lists them."""
 

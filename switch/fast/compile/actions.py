@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from switch.fast.compile import calculations, headers
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.values import WORD, constant, truncated, unsigned_word
+from switch.fast.compile.values import WORD, Value, constant, truncated, unsigned_word
 from switch.fast.layout.field_usage import may_change, written_by
 from switch.program.actions import Action, Argument, Primitive
 from switch.program.calculations import Calculation
@@ -71,14 +71,12 @@ def emit_run(context: Context, run: Run) -> None:
     if index is None or len(primitives) - len(others) < SHARED_TEST:
         emit_primitives(context, primitives)
         return
-    out, (expression, size) = context.out, index
-    with out.block(""):
-        out.line(f"u32 index = {index_text(context, expression)};")
-        with out.block(f"if (index < {size})"):
+    with context.out.block(""):
+        with tested_index(context, *index):
             context.tested = index
             emit_primitives(context, primitives)
             context.tested = None
-        with out.block("else"):
+        with context.out.block("else"):
             emit_primitives(context, others)
 
 
@@ -157,18 +155,36 @@ def bounded_index(context: Context, index: Expression, size: int) -> Iterator[No
     if context.tested == (index, size):
         yield
         return
-    with context.out.block(""):
-        context.out.line(f"u32 index = {index_text(context, index)};")
+    with context.out.block(""), tested_index(context, index, size):
+        yield
+
+
+@contextmanager
+def tested_index(context: Context, index: Expression, size: int) -> Iterator[None]:
+    """Write the declaration of `index`, and its test around what is written inside.
+
+    The kernel's verifier has to see the test that clang would leave out, or take elsewhere, where it knows better than
+    the verifier what the index can be. So clang is told nothing about an index that is no constant, before and behind
+    the test.
+    """
+    value = index_value(context, index)
+    context.out.line(f"u64 index = {value.text};")
+    if value.low == value.high:
         with context.out.block(f"if (index < {size})"):
             yield
+        return
+    context.out.line("CHECKED(index);")
+    with context.out.block(f"if (index < {size})"):
+        context.out.line("CHECKED(index);")
+        yield
 
 
-def index_text(context: Context, index: Expression) -> str:
-    """The C text of an index; `UnsupportedError` if it may not fit 32 bits."""
+def index_value(context: Context, index: Expression) -> Value:
+    """An index in C; `UnsupportedError` if it may not fit 32 bits."""
     value = context.value(index)
     if value.low < 0 or value.high >= 1 << 32:
         raise UnsupportedError("an index that may not fit 32 bits")
-    return value.text
+    return value
 
 
 def field_of(argument: Argument) -> Field:

@@ -109,7 +109,7 @@ def test_a_switch_that_lost_its_program_is_noticed() -> None:
         switch.check()
         wires.send(1, ina_packet(2))
         wait_for(lambda: received(switch) == 1, "a packet in the switch")
-        switch.filters[2].remove()
+        switch.attached[2].remove()
         with pytest.raises(RunError, match=r"switch 'leaf1': somebody removed the program from .* \(port 2\)"):
             switch.check()
 

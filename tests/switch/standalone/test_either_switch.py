@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from small_programs import PROGRAMS, control_entries, control_packets, packet
 
-from switch.entries import DefaultAction, SwitchEntries
+from switch.entries import MirrorSession, SwitchEntries
 from switch.program.read import read_program
 from switch.standalone.either_switch import EitherSwitch
 from topo.errors import MachineError, UnsupportedError
 
-BY_PORT = DefaultAction("TestIngress.by_port", "TestIngress.add", (3,))
+MIRROR = MirrorSession(1, 2)
 
 
 def either(name: str) -> EitherSwitch:
@@ -48,7 +48,7 @@ def test_both_do_the_same() -> None:
 def test_entries_that_compiled_code_does_not_take_are_interpreted_from_then_on() -> None:
     switch = either("control")
     switch.install(control_entries())
-    switch.install(SwitchEntries("s", defaults=(BY_PORT,)))
+    switch.install(SwitchEntries("s", mirrors=(MIRROR,)))
     assert not switch.compiled
     assert switch.read_table("TestIngress.by_key") == sorted(
         control_entries().tables[:4], key=lambda each: each.exact_key
@@ -58,8 +58,8 @@ def test_entries_that_compiled_code_does_not_take_are_interpreted_from_then_on()
 def test_they_must_come_before_the_first_packet() -> None:
     switch = either("control")
     switch.inject(1, packet(switch.program))
-    with pytest.raises(UnsupportedError, match="defaults"):
-        switch.install(SwitchEntries("s", defaults=(BY_PORT,)))
+    with pytest.raises(UnsupportedError, match="mirrors"):
+        switch.install(SwitchEntries("s", mirrors=(MIRROR,)))
 
 
 def test_a_trace_is_told_by_the_interpreter() -> None:
