@@ -160,15 +160,15 @@ class InterpretedEngine:
         if self.trace is not None:
             self.trace.packet += 1
             self.dump("Received", port, packet)
-        with self.data_plane.turnstile.passing():
-            self.switch.take_in(port, packet)
-        self.advance()
+        self.advance((port, packet))
 
-    def advance(self) -> None:
-        """Let packets go on, and send what leaves; a packet that the program fails on is lost."""
+    def advance(self, *arrivals: tuple[int, bytes]) -> None:
+        """Let packets arrive and go on, and send what leaves; a packet that the program fails on is lost."""
         sent: list[tuple[int, bytes]] = []
         try:
             with self.data_plane.turnstile.passing():
+                for arrival in arrivals:
+                    self.switch.take_in(*arrival)
                 sent = self.switch.advance(PASSES)
         except Exception as error:
             self.journal.error(f"a packet is lost: {error}\n{traceback.format_exc()}")
