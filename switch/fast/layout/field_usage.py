@@ -12,6 +12,7 @@ from switch.program.program import Program
 
 WRITES = {
     "assign": 0,
+    "execute_meter": 2,
     "modify_field_rng_uniform": 0,
     "modify_field_with_hash_based_offset": 0,
     "register_read": 0,

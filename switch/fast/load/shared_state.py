@@ -81,7 +81,7 @@ class SwitchState(NotCompiled, StateReader):
         for group in entries.groups:
             check_size(group)
         for default in entries.defaults:
-            self.of(default.table).check_default(default_call(self.program, default))
+            self.of(default.table).check_default([default_call(self.program, default)])
         by_table = grouped([*entries.tables, *entries.profiled])
         for name, own in by_table.items():
             self.of(name).check_new(own)

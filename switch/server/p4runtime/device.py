@@ -77,7 +77,8 @@ class Device:
     def set_config(self, request: Message) -> None:
         """Verify, save or run a pipeline config."""
         with self.lock:
-            self.arbitration.check_primary(request)
+            if not self.arbitration.check_primary(request).pipelines:
+                raise Fault(Code.PERMISSION_DENIED, "the role's config does not let it set pipeline configs")
             action = request.action
             if action not in (VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT, RECONCILE_AND_COMMIT):
                 raise invalid(f"no action of pipeline configs has the number {action}")
@@ -191,8 +192,8 @@ class Device:
 
     def packet_out(self, client: Client, message: Message) -> None:
         """Let a packet of a primary arrive at the CPU port; a fault if it cannot."""
-        if not self.arbitration.is_primary(client) or not self.scope_of(client).handles("packet_out"):
-            raise Fault(Code.PERMISSION_DENIED, "only the primary of a role for packet_out sends packets")
+        if not self.arbitration.is_primary(client) or not self.scope_of(client).packets:
+            raise Fault(Code.PERMISSION_DENIED, "only the primary of a role that handles packets sends them")
         if self.cpu_port is None:
             raise Fault(Code.FAILED_PRECONDITION, "the switch has no CPU port: start it with --cpu-port")
         pipeline = self.committed
@@ -211,7 +212,7 @@ class Device:
             return
         response = v1.StreamMessageResponse(packet=packet_in(pipeline.schema.packet_in, packet))
         for client, scope in self.arbitration.primaries():
-            if scope.handles("packet_in"):
+            if scope.gets(response.packet):
                 client.send(response)
 
     def acknowledge(self, message: Message) -> None:
@@ -226,7 +227,10 @@ class Device:
                 self.committed.digest_lists.learn(batch)
 
     def poll(self) -> None:
-        """Send what is due."""
+        """Collect digests, and send what is due."""
+        committed = self.committed
+        if committed is not None:
+            committed.control.report_digests()
         with self.lock:
             if self.committed is not None:
                 self.committed.poll(self.ports_down())

@@ -118,7 +118,7 @@ def changed_default(pipeline: Pipeline, message: Message) -> bool:
 
 def arrays(pipeline: Pipeline) -> Iterator[Written]:
     """The updates for the cells of arrays that are not as in a fresh pipeline, and for value sets with members."""
-    zeros = {
+    zeros: dict[str, Callable[[Message], bool]] = {
         "counter_entry": lambda each: each.data == v1.CounterData(),
         "meter_entry": lambda each: not each.HasField("config"),
         "register_entry": lambda each: each.data.WhichOneof("data") == "bitstring" and not any(each.data.bitstring),

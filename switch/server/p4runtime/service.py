@@ -23,8 +23,7 @@ DETAILS = "grpc-status-details-bin"
 
 STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
-Context = grpc.ServicerContext
-Unary = Callable[["Service", Message, Context], Message]
+Unary = Callable[["Service", Message, grpc.ServicerContext], Message]
 
 
 class PartlyFailed(Exception):  # noqa: N818, it is an answer
@@ -39,7 +38,7 @@ def answered(call: Unary) -> Unary:
     """The call, whose faults become the status of the answer."""
 
     @wraps(call)
-    def guarded(self: Service, request: Message, context: Context) -> Message:
+    def guarded(self: Service, request: Message, context: grpc.ServicerContext) -> Message:
         try:
             return call(self, request, context)
         except PartlyFailed as failed:
@@ -70,14 +69,14 @@ class Service:
         return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", calls)
 
     @answered
-    def write(self, request: Message, context: Context) -> Message:
+    def write(self, request: Message, _context: grpc.ServicerContext) -> Message:
         """Carry out updates; where one fails, the status has an error for each."""
         answers = self.device.write(request)
         if any(answers):
             raise PartlyFailed("a part of the updates was not carried out", answers)
         return v1.WriteResponse()
 
-    def read(self, request: Message, context: Context) -> Iterator[Message]:
+    def read(self, request: Message, context: grpc.ServicerContext) -> Iterator[Message]:
         """The entities that a request selects; where a part of it is wrong, the status has an error for each."""
         try:
             found, answers = self.device.read(request)
@@ -88,24 +87,24 @@ class Service:
             abort_with(context, PartlyFailed("a part of the request could not be answered", answers))
 
     @answered
-    def set_config(self, request: Message, _context: Context) -> Message:
+    def set_config(self, request: Message, _context: grpc.ServicerContext) -> Message:
         """Verify, save or run a pipeline config."""
         self.device.set_config(request)
         return v1.SetForwardingPipelineConfigResponse()
 
     @answered
-    def get_config(self, request: Message, _context: Context) -> Message:
+    def get_config(self, request: Message, _context: grpc.ServicerContext) -> Message:
         """The pipeline config."""
         return self.device.get_config(request)
 
     @answered
-    def capabilities(self, request: Message, _context: Context) -> Message:
+    def capabilities(self, request: Message, _context: grpc.ServicerContext) -> Message:
         """The version of P4Runtime."""
         if request.device_id:
             self.device.expect_device(request.device_id)
         return v1.CapabilitiesResponse(p4runtime_api_version=VERSION)
 
-    def stream(self, requests: Iterator[Message], context: Context) -> Iterator[Message]:
+    def stream(self, requests: Iterator[Message], context: grpc.ServicerContext) -> Iterator[Message]:
         """What a client is told while its stream is open."""
         stream = ClientStream(self.device, requests)
         context.add_callback(stream.end)
@@ -125,13 +124,13 @@ def serialized(message: Message) -> bytes:
     return octets
 
 
-def abort(context: Context, fault: Fault) -> NoReturn:
+def abort(context: grpc.ServicerContext, fault: Fault) -> NoReturn:
     """End a call with the status of a fault."""
     context.abort(STATUS_CODES[int(fault.code)], str(fault))
     raise AssertionError
 
 
-def abort_with(context: Context, failed: PartlyFailed) -> NoReturn:
+def abort_with(context: grpc.ServicerContext, failed: PartlyFailed) -> NoReturn:
     """End a call with a status that has an error for each answer."""
     details = [packed(error_of(answer)) for answer in failed.answers]
     status = Status(code=Code.UNKNOWN, message=str(failed), details=details)

@@ -190,7 +190,7 @@ class Client:
     def id(self, kind: str, name: str) -> int:
         """The id of what the P4Info calls `name`, or what ends with it."""
         found = [each.preamble for each in getattr(self.info, kind)]
-        return next(each.id for each in found if each.name == name or each.name.endswith(f".{name}"))
+        return next(int(each.id) for each in found if each.name == name or each.name.endswith(f".{name}"))
 
     def action(self, name: str, *values: int) -> Message:
         """A call of an action."""

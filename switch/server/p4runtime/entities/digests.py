@@ -35,7 +35,9 @@ class Digests(Container):
         digest = self.digest(message)
         if digest.id in self.configs:
             raise Fault(Code.ALREADY_EXISTS, f"digest '{digest.name}' is reported already")
-        self.configs[digest.id] = checked(message)
+        config = checked(message)
+        self.control.report_digests()  # what packets have left before is not reported
+        self.configs[digest.id] = config
 
     def modify(self, message: Message) -> None:
         """Report a digest that is reported in other lists."""

@@ -56,7 +56,7 @@ POOL = descriptor_pool.Default()
 for _file in FILES:
     POOL.AddSerializedFile(description(_file))
 v1, config = Package("p4.v1"), Package("p4.config.v1")
-Any_, Status = any_pb2.Any, status_pb2.Status  # type: ignore[attr-defined]
+Any_, Status = any_pb2.Any, status_pb2.Status
 
 
 def packed(message: Message) -> Message:

@@ -27,7 +27,8 @@ from switch.server.p4runtime.schema.schema import (
 from switch.server.p4runtime.schema.tables import bits_of, kind_of, read_table
 from switch.server.p4runtime.schema.type_layouts import layout_of
 
-Declared, Read = TypeVar("Declared"), TypeVar("Read")
+Declared = TypeVar("Declared")
+Read = TypeVar("Read")
 
 
 def read_schema(p4info: Message, program: Program) -> Schema:

@@ -1,7 +1,8 @@
 """Which client of a role is its primary, and what clients are told of it.
 
-A client is known by the stream that it holds open. Of each role the client with the highest election id that was ever
-seen is the primary; the others are backups.
+A client is known by the stream that it holds open. Of each role the client with the highest election id that was seen
+is the primary; the others are backups. When the last client of a role has left, what was seen is forgotten: a
+controller that is started after another one writes whatever its election id is, as with simple_switch_grpc.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ class Arbitration:
         if role is None or client not in role.clients:
             return
         role.clients.remove(client)
+        if not role.clients:
+            role.highest = None
         if role.primary is client:
             role.primary = None
             self.tell(role, role.clients)

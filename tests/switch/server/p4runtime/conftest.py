@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ServedSwitch, str]]:
     """A switch whose programs are interpreted, and the address of its server."""
     pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-    from p4runtime_client import serving
+    from p4runtime_client import serving  # noqa: PLC0415
 
     monkeypatch.setenv("INAKIT_SWITCH", "interpreted")
     with serving() as found:
@@ -33,7 +33,7 @@ def target(server: tuple[ServedSwitch, str]) -> str:
 @pytest.fixture
 def controller(target: str) -> Iterator[tuple[Client, Stream]]:
     """A primary with the program `served`, and its stream."""
-    from p4runtime_client import primary
+    from p4runtime_client import primary  # noqa: PLC0415
 
     with primary(target) as found:
         yield found

@@ -57,9 +57,7 @@ def given(client: Client) -> list[Message]:
     return [client.entry("given", exact(port), call=send[port - 1], is_const=True) for port in (1, 2)]
 
 
-def test_the_control_plane_has_the_entries_that_were_written(
-    server: tuple[ServedSwitch, str], client: Client
-) -> None:
+def test_the_control_plane_has_the_entries_that_were_written(server: tuple[ServedSwitch, str], client: Client) -> None:
     for entry in matches(client).values():
         client.insert(table_entry=entry)
     control = server[0].control
