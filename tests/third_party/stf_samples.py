@@ -1,6 +1,6 @@
 """Plays a folder of P4 programs with STF tests, such as p4c's own samples, and prints how the embedded switch does.
 
-    python tests/stf/samples.py FOLDER [--targets fast,kernel] [--only NAME,...] [--build FOLDER]
+    python tests/third_party/stf_samples.py FOLDER [--targets fast,kernel] [--only NAME,...] [--build FOLDER]
 
 BMv2 plays every test first and is the judge: a target is *identical* where it sends the same packets, or passes
 the test as BMv2 does, *refused* where it names what it does not support, and *wrong* otherwise. Programs for other
@@ -10,12 +10,12 @@ architectures than v1model are left out. Needs p4c-bm2-ss, simple_switch and roo
 from __future__ import annotations
 
 import argparse
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from p4c import compile_p4
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -23,8 +23,6 @@ from rich.table import Table
 from switch.stf.play import Result, StfVerdict, play
 from switch.stf.script import read_script
 from topo.errors import InakitError
-
-SECONDS_TO_COMPILE = 120
 
 
 def samples(folder: Path, only: Sequence[str]) -> Iterator[Path]:
@@ -34,15 +32,6 @@ def samples(folder: Path, only: Sequence[str]) -> Iterator[Path]:
         wanted = program.is_file() and (not only or program.stem in only)
         if wanted and "v1model.p4" in program.read_text(errors="replace"):
             yield program
-
-
-def compiled(program: Path, build: Path) -> Path | None:
-    """The program's JSON; None if p4c does not compile it."""
-    result = build / f"{program.stem}.json"
-    if not result.exists():
-        command = ["p4c-bm2-ss", "--std", "p4-16", "-o", str(result), str(program)]
-        subprocess.run(command, capture_output=True, timeout=SECONDS_TO_COMPILE, check=False)
-    return result if result.exists() else None
 
 
 def played(program: Path, test: Path, target: str) -> Result | str:
@@ -86,7 +75,7 @@ def run(folder: Path, targets: Sequence[str], only: Sequence[str], build: Path) 
     console = Console(soft_wrap=True)
     counts = {target: Counter[str]() for target in targets}
     for program in track(list(samples(folder, only)), "samples", console=Console(stderr=True)):
-        json = compiled(program, build)
+        json = compile_p4(program, build / f"{program.stem}.json").json
         if json is None:
             for target in targets:
                 counts[target]["p4c does not compile it"] += 1
