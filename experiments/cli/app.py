@@ -22,6 +22,7 @@ from experiments.cli.commands import (
     plan,
     planners,
     reproduce,
+    study,
     switch,
     top,
     topo,
@@ -57,6 +58,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
 for command in COMMANDS:
     app.command()(with_groups(command))

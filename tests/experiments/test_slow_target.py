@@ -73,6 +73,14 @@ def test_a_run_that_cannot_be_saved_ends_early_with_a_rate_to_try(tmp_path: Path
 
 def test_who_wants_the_whole_run_gets_it(tmp_path: Path) -> None:
     _, run = slow(
-        tmp_path, "--capacity", "20M", "--keep-going", "--gradient-bytes", "40000", "--iterations", "1", entry=SOONER + slow_switch.ENTRY
+        tmp_path,
+        "--capacity",
+        "20M",
+        "--keep-going",
+        "--gradient-bytes",
+        "40000",
+        "--iterations",
+        "1",
+        entry=SOONER + slow_switch.ENTRY,
     )
     assert run["planners"]["aro"]["measured"]["exact"]
