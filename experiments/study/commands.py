@@ -27,9 +27,9 @@ from experiments.study.summary_tables import (
     write_latex,
 )
 from experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of, write_tables
-from experiments.tasks.engines import find_engine
-from experiments.tasks.kept import Finished, Kept
-from experiments.tasks.task import Task
+from experiments.sweeps.engines import find_engine
+from experiments.sweeps.kept import Finished, Kept
+from experiments.sweeps.one_trial import Trial
 from topo.errors import InputError, unknown_name
 from traffic.measure.verdict import VALID
 
@@ -39,7 +39,7 @@ ALL, FAILED = "all", "failed"
 def run_file(file: Path, on: str, processes: int | None, again: str, results: Path, console: Console) -> bool:
     """Run a study and write its table; whether every run succeeded and is VALID. Raises `InakitError`."""
     study, kept = load_study(file), kept_in(results)
-    forget(again, study.tasks, kept)
+    forget(again, study.trials, kept)
     run_study(study, results, find_engine(on, processes, kept), console)
     rows = tables(study, results)
     _, left = counting(rows)
@@ -51,11 +51,11 @@ def run_file(file: Path, on: str, processes: int | None, again: str, results: Pa
     return not left.out
 
 
-def forget(again: str, tasks: Sequence[Task], kept: Kept) -> None:
+def forget(again: str, trials: Sequence[Trial], kept: Kept) -> None:
     """Forget what is to be run again: what failed, all, or the runs whose keys begin so. Raises `InputError`."""
     if not again:
         return
-    found = [finished for task in tasks if (finished := kept.get(task.key)) is not None]
+    found = [finished for trial in trials if (finished := kept.get(trial.key)) is not None]
     chosen = [finished for finished in found if is_meant(again, finished)]
     if not chosen and again not in (ALL, FAILED):
         raise InputError(
@@ -74,10 +74,10 @@ def is_meant(again: str, finished: Finished) -> bool:
 
 def tables(study: Study, results: Path) -> list[dict[str, object]]:
     """Write the tables of all runs that are kept; the rows. Raises `OutputError`."""
-    kept, tasks = kept_in(results), study.tasks
-    found = {task.key: finished for task in tasks if (finished := kept.get(task.key)) is not None}
-    rows = rows_of(tasks, found)
-    write_tables(study.folder(results), rows, [occasion_of(found[task.key]) for task in tasks if task.key in found])
+    kept, trials = kept_in(results), study.trials
+    found = {trial.key: finished for trial in trials if (finished := kept.get(trial.key)) is not None}
+    rows = rows_of(trials, found)
+    write_tables(study.folder(results), rows, [occasion_of(found[trial.key]) for trial in trials if trial.key in found])
     return rows
 
 

@@ -1,4 +1,4 @@
-"""A study as data: its settings in order, and the task of each."""
+"""A study as data: its settings in order, and the trial of each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rich.console import Console
 from experiments.study.combining import Block, combined
 from experiments.study.measuring import measure_setting
 from experiments.study.setting import PLANS_ONLY, Setting
-from experiments.tasks.code_version import ROOT, code_version
-from experiments.tasks.engines import Engine
-from experiments.tasks.kept import Finished, Kept
-from experiments.tasks.run_tasks import run_tasks
-from experiments.tasks.task import Task, key_of
+from experiments.sweeps.code_version import ROOT, code_version
+from experiments.sweeps.engines import Engine
+from experiments.sweeps.kept import Finished, Kept
+from experiments.sweeps.run_trials import run_trials
+from experiments.sweeps.one_trial import Trial, key_of
 from experiments.worlds.registry import is_virtual
 from planner.own_planners import OwnMethod
 from planner.registry import METHODS
@@ -65,9 +65,9 @@ class Study:
         return [Setting(**stays | varied) for varied in combined(self.varies)]
 
     @property
-    def tasks(self) -> list[Task]:
-        """The task of every run, in order."""
-        return [task_of(setting) for setting in self.settings]
+    def trials(self) -> list[Trial]:
+        """The trial of every run, in order."""
+        return [trial_of(setting) for setting in self.settings]
 
     def folder(self, results: Path) -> Path:
         """Where the study's table, summaries and figures are."""
@@ -79,14 +79,14 @@ def kept_in(results: Path) -> Kept:
     return Kept(results / FOLDER / KEPT)
 
 
-def task_of(setting: Setting) -> Task:
-    """The task that runs a setting. Its key is the hash of the setting, of the files it names, and of the code."""
+def trial_of(setting: Setting) -> Trial:
+    """The trial that runs a setting. Its key is the hash of the setting, of the files it names, and of the code."""
     given = setting.model_dump(mode="json")
     files = {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in setting.files}
     emulated = setting.world != PLANS_ONLY and not is_virtual(setting.world)
     kind = f"{setting.world} {setting.fabric} {setting.workers} {setting.planner}"
     key = key_of(setting=given, files=files, code=code_of(setting))
-    return Task(key, measure_setting, given, kind, emulated)
+    return Trial(key, measure_setting, given, kind, emulated)
 
 
 def code_of(setting: Setting) -> list[str]:
@@ -104,4 +104,4 @@ def own_source(method: OwnMethod[Any]) -> Path:
 
 def run_study(study: Study, results: Path, engine: Engine, console: Console) -> list[Finished]:
     """Run what is not kept yet; what came of every run, in order. Raises `OutputError`."""
-    return list(run_tasks(study.tasks, kept_in(results), engine, console, study.name).values())
+    return list(run_trials(study.trials, kept_in(results), engine, console, study.name).values())

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.study.measuring import COMPARED, MEASURED, PLANNED
 from experiments.study.setting import KEYS
-from experiments.tasks.kept import Finished
-from experiments.tasks.task import Task
+from experiments.sweeps.kept import Finished
+from experiments.sweeps.one_trial import Trial
 from topo.errors import writing
 
 if TYPE_CHECKING:
@@ -33,15 +33,15 @@ UNITS = {"aggregation_rate": "aggregation_rate_bps"}
 """Names that get their unit as columns."""
 
 
-def row_of(task: Task, finished: Finished) -> dict[str, Any]:
+def row_of(trial: Trial, finished: Finished) -> dict[str, Any]:
     """The row of a run that is done: its setting, then its figures, or its error."""
-    found = {"run": task.key, **task.given, **(finished.row or {}), "error": finished.error}
+    found = {"run": trial.key, **trial.given, **(finished.row or {}), "error": finished.error}
     return {column: found.get(column) for column in COLUMNS}
 
 
-def rows_of(tasks: Sequence[Task], found: Mapping[str, Finished]) -> list[dict[str, Any]]:
+def rows_of(trials: Sequence[Trial], found: Mapping[str, Finished]) -> list[dict[str, Any]]:
     """The rows of all runs that are done, in order."""
-    return [row_of(task, found[task.key]) for task in tasks if task.key in found]
+    return [row_of(trial, found[trial.key]) for trial in trials if trial.key in found]
 
 
 def occasion_of(finished: Finished) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from rich.console import Console
 from experiments.study.commands import run_file, show_file
 from experiments.study.summary import counting, differences_of, groups_of
 from experiments.study.table import COLUMNS, row_of
-from experiments.tasks.kept import Finished
-from experiments.tasks.task import Task
+from experiments.sweeps.kept import Finished
+from experiments.sweeps.one_trial import Trial
 from topo.errors import InputError
 
 FILE = """\
@@ -97,7 +97,7 @@ def test_a_study_that_has_not_run_says_how_to_run_it(tmp_path: Path) -> None:
 def row(planner: str, seed: int, rate: float, verdict: str = "VALID") -> dict[str, object]:
     given = {"planner": planner, "seed": seed, "world": "virtual"}
     found = {"measured_sending_rate_bps": rate, "verdict": verdict}
-    return row_of(Task("", dict, given), Finished("", found, None, 0.0, "", ""))
+    return row_of(Trial("", dict, given), Finished("", found, None, 0.0, "", ""))
 
 
 ROWS = [

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.study.combining import Block, combined
 from experiments.study.starter import starter_text, write_starter
-from experiments.study.study import task_of
+from experiments.study.study import trial_of
 from experiments.study.study_file import load_study, study_from
 from topo.errors import InputError
 
@@ -89,7 +89,7 @@ def test_the_starter_is_a_study_that_explains_every_key(tmp_path: Path) -> None:
 
 def key(**setting: Any) -> str:
     study = study_from({"version": 1, "stays": setting, "varies": [{"seed": [1]}]})
-    return task_of(study.settings[0]).key
+    return trial_of(study.settings[0]).key
 
 
 def test_the_key_of_a_run_follows_its_setting_and_the_files_it_names(tmp_path: Path) -> None:

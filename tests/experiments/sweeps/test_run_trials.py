@@ -1,4 +1,4 @@
-"""Tasks: what is kept is not run again, whatever ended the sweep; workers that die; two sweeps at once; full disks."""
+"""Trials: what is kept is not run again, whatever ended the sweep; workers that die; two sweeps at once; full disks."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from quick_tasks import deadly, doubled, failing, kept, started, tasks
+from quick_trials import deadly, doubled, failing, kept, started, trials
 from rich.console import Console
 
-from experiments.tasks.engines import DIED, Loky, find_engine
-from experiments.tasks.kept import Finished
-from experiments.tasks.run_tasks import run_tasks
-from experiments.tasks.task import Task, carry_out
-from experiments.tasks.time_left import TimeLeft, in_words
+from experiments.sweeps.engines import DIED, Loky, find_engine
+from experiments.sweeps.kept import Finished
+from experiments.sweeps.run_trials import run_trials
+from experiments.sweeps.one_trial import Trial, carry_out
+from experiments.sweeps.time_left import TimeLeft, in_words
 from topo.errors import InputError, OutputError
 
 HERE = Loky(1)
-"""One processor: joblib then runs the tasks in this process."""
+"""One processor: joblib then runs the trials in this process."""
 
 
-def run(folder: Path, wanted: list[Task], engine: Loky = HERE) -> list[Finished]:
-    return list(run_tasks(wanted, kept(folder), engine, Console(file=StringIO()), "test").values())
+def run(folder: Path, wanted: list[Trial], engine: Loky = HERE) -> list[Finished]:
+    return list(run_trials(wanted, kept(folder), engine, Console(file=StringIO()), "test").values())
 
 
 def test_every_task_runs_once_and_is_kept(tmp_path: Path) -> None:
-    wanted = tasks(tmp_path, 5)
+    wanted = trials(tmp_path, 5)
     assert [found.row for found in run(tmp_path, wanted[:3])] == [{"doubled": 2 * n} for n in range(3)]
     assert [found.row for found in run(tmp_path, wanted)] == [{"doubled": 2 * n} for n in range(5)]
     assert started(tmp_path) == list(range(5))
 
 
 def test_a_task_that_fails_is_a_result_with_its_error_until_it_is_forgotten(tmp_path: Path) -> None:
-    wanted = tasks(tmp_path, 1, failing)
+    wanted = trials(tmp_path, 1, failing)
     for _ in range(2):
         (found,) = run(tmp_path, wanted)
         assert found.row is None
@@ -49,7 +49,7 @@ def test_a_task_that_fails_is_a_result_with_its_error_until_it_is_forgotten(tmp_
 
 
 def test_a_task_whose_worker_dies_fails_and_the_others_do_not(tmp_path: Path) -> None:
-    others, killers = tasks(tmp_path, 6), tasks(tmp_path, 1, deadly)
+    others, killers = trials(tmp_path, 6), trials(tmp_path, 1, deadly)
     found = run(tmp_path, [*others[:3], *killers, *others[3:]], Loky(2))
     assert [each.error for each in found] == [None, None, None, DIED, None, None, None]
     assert [each.row for each in found if each.row] == [{"doubled": 2 * n} for n in range(6)]
@@ -60,11 +60,11 @@ import sys
 from io import StringIO
 from pathlib import Path
 from rich.console import Console
-from quick_tasks import kept, tasks
-from experiments.tasks.engines import Loky
-from experiments.tasks.run_tasks import run_tasks
+from quick_trials import kept, trials
+from experiments.sweeps.engines import Loky
+from experiments.sweeps.run_trials import run_trials
 folder = Path(sys.argv[1])
-run_tasks(tasks(folder, 8, sleeps_s=0.1), kept(folder), Loky(1), Console(file=StringIO()), "test")
+run_trials(trials(folder, 8, sleeps_s=0.1), kept(folder), Loky(1), Console(file=StringIO()), "test")
 """
 
 
@@ -76,8 +76,8 @@ def test_what_was_finished_before_a_sweep_was_ended_does_not_run_again(tmp_path:
         time.sleep(0.01)
     sweep.send_signal(how)
     assert sweep.wait() != 0
-    wanted = tasks(tmp_path, 8, sleeps_s=0.1)
-    finished = sum(kept(tmp_path).get(task.key) is not None for task in wanted)
+    wanted = trials(tmp_path, 8, sleeps_s=0.1)
+    finished = sum(kept(tmp_path).get(trial.key) is not None for trial in wanted)
     begun = len(started(tmp_path))
     assert begun - 1 <= finished <= begun
     assert len(run(tmp_path, wanted)) == 8
@@ -85,7 +85,7 @@ def test_what_was_finished_before_a_sweep_was_ended_does_not_run_again(tmp_path:
 
 
 def test_two_sweeps_at_once_run_no_task_twice(tmp_path: Path) -> None:
-    wanted = tasks(tmp_path, 10, sleeps_s=0.02)
+    wanted = trials(tmp_path, 10, sleeps_s=0.02)
     with ThreadPoolExecutor(2) as both:
         one, other = both.map(lambda order: run(tmp_path, order), (wanted, wanted))
     assert one == other
@@ -95,7 +95,7 @@ def test_two_sweeps_at_once_run_no_task_twice(tmp_path: Path) -> None:
 def test_a_result_that_cannot_be_kept_ends_the_sweep_and_runs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = tasks(tmp_path, 2)
+    wanted = trials(tmp_path, 2)
     with monkeypatch.context() as full:
         full.setattr("json.dumps", no_space)
         with pytest.raises(OutputError, match="No space left on device: free some space"):
@@ -108,15 +108,15 @@ def no_space(*_: object, **__: object) -> str:
 
 
 def test_a_file_that_was_cut_off_counts_as_no_result(tmp_path: Path) -> None:
-    (task,) = tasks(tmp_path, 1)
-    path = kept(tmp_path).path(task.key)
+    (trial,) = trials(tmp_path, 1)
+    path = kept(tmp_path).path(trial.key)
     path.parent.mkdir(parents=True)
     path.write_text('{"key": ')
-    assert carry_out(task, kept(tmp_path)).row == {"doubled": 0}
+    assert carry_out(trial, kept(tmp_path)).row == {"doubled": 0}
 
 
 def test_the_time_left_follows_from_tasks_of_the_same_kind() -> None:
-    each = [Task(f"{number}", doubled, {}, "slow" if number % 2 else "quick") for number in range(6)]
+    each = [Trial(f"{number}", doubled, {}, "slow" if number % 2 else "quick") for number in range(6)]
     left = TimeLeft(each, width=2)
     assert left.seconds is None
     left.note(Finished("0", {}, None, 1.0, "", ""))

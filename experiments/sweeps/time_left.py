@@ -1,4 +1,4 @@
-"""The bar of a sweep: how many tasks are done, and the time left by how long tasks of the same kinds took."""
+"""The bar of a sweep: how many trials are done, and the time left by how long trials of the same kinds took."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from experiments.run.progress import Lines
-from experiments.tasks.kept import Finished
-from experiments.tasks.task import Task
+from experiments.sweeps.kept import Finished
+from experiments.sweeps.one_trial import Trial
 
 
 class TimeLeft:
-    """Estimates how long the tasks that are left take on `width` processors; those to be alone take one."""
+    """Estimates how long the trials that are left take on `width` processors; those to be alone take one."""
 
-    def __init__(self, tasks: Iterable[Task], width: int) -> None:
-        self.tasks = {task.key: task for task in tasks}
+    def __init__(self, trials: Iterable[Trial], width: int) -> None:
+        self.trials = {trial.key: trial for trial in trials}
         self.width = width
-        self.left = Counter((task.kind, task.alone) for task in self.tasks.values())
+        self.left = Counter((trial.kind, trial.alone) for trial in self.trials.values())
         self.took_s: defaultdict[str, list[float]] = defaultdict(list)
 
     def note(self, finished: Finished) -> None:
-        """Note a task that is done."""
-        task = self.tasks[finished.key]
-        self.left[task.kind, task.alone] -= 1
-        self.took_s[task.kind].append(finished.seconds)
+        """Note a trial that is done."""
+        trial = self.trials[finished.key]
+        self.left[trial.kind, trial.alone] -= 1
+        self.took_s[trial.kind].append(finished.seconds)
 
     @property
     def seconds(self) -> float | None:
-        """The seconds left; None before the first task is done. A kind that is new takes as long as the mean task."""
+        """The seconds left; None before the first trial is done. A kind that is new takes as long as the mean trial."""
         if not self.took_s:
             return None
         every = fmean(seconds for kind in self.took_s.values() for seconds in kind)
@@ -56,10 +56,10 @@ def in_words(seconds: float) -> str:
 
 @contextmanager
 def countdown(
-    console: Console, title: str, tasks: Iterable[Task], done: Iterable[Finished], width: int
+    console: Console, title: str, trials: Iterable[Trial], done: Iterable[Finished], width: int
 ) -> Iterator[Callable[[Finished], None]]:
-    """Show the progress of tasks, of which some are `done` before; yields what takes each one that is done then."""
-    left = TimeLeft(tasks, width)
+    """Show the progress of trials, of which some are `done` before; yields what takes each one that is done then."""
+    left = TimeLeft(trials, width)
     for finished in done:
         left.note(finished)
     with shown(console, title, left) as update:
@@ -74,7 +74,7 @@ def countdown(
 @contextmanager
 def shown(console: Console, title: str, left: TimeLeft) -> Iterator[Callable[[], None]]:
     """A bar on a terminal, elsewhere a line every ten seconds; yields what shows the state of `left`."""
-    count = len(left.tasks)
+    count = len(left.trials)
     if not console.is_terminal:
         with Lines(console, title) as lines:
             yield lambda: lines.report(1 - left.left.total() / count, left.words)

@@ -1,7 +1,7 @@
-"""Results that are kept: a file for each task, named by its key, in a folder that several studies may share.
+"""Results that are kept: a file for each trial, named by its key, in a folder that several studies may share.
 
 A result appears in one step, complete, when the draft that a worker wrote is renamed. The worker holds a lock on the
-draft while it runs the task, so no two workers run a task at once, and the system frees the lock of a worker that dies.
+draft while it runs the trial, so no two workers run a trial at once, and the system frees the lock of a worker that dies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DRAFT = ".running"
 
 @dataclass(frozen=True)
 class Finished:
-    """What came of a task: a `row`, or the `error` with which it failed; how long it took, where and when it ended."""
+    """What came of a trial: a `row`, or the `error` with which it failed; how long it took, where and when it ended."""
 
     key: str
     row: dict[str, Any] | None
@@ -39,27 +39,27 @@ class Kept:
     folder: Path
 
     def path(self, key: str) -> Path:
-        """The file of a task's result."""
+        """The file of a trial's result."""
         return self.folder / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> Finished | None:
-        """What came of a task; None where nothing is kept, or only a file that a failing disk has cut off."""
+        """What came of a trial; None where nothing is kept, or only a file that a failing disk has cut off."""
         with suppress(FileNotFoundError, json.JSONDecodeError, TypeError):
             return Finished(**json.loads(self.path(key).read_text()))
         return None
 
     def forget(self, key: str) -> None:
-        """Remove what came of a task, so that it is run again."""
+        """Remove what came of a trial, so that it is run again."""
         with writing(self.folder):
             self.path(key).unlink(missing_ok=True)
 
     def is_begun(self, key: str) -> bool:
-        """Whether a worker has begun a task and not finished it."""
+        """Whether a worker has begun a trial and not finished it."""
         return self.path(key).with_suffix(DRAFT).exists()
 
     @contextmanager
     def claim(self, key: str) -> Iterator[Claim]:
-        """The right to run a task. Waits for a worker that runs it; its result is then in the claim.
+        """The right to run a trial. Waits for a worker that runs it; its result is then in the claim.
 
         Raises `OutputError`.
         """
@@ -75,7 +75,7 @@ class Kept:
 
 @dataclass
 class Claim:
-    """The right to run a task and to keep its result; `finished` is a result that was kept before."""
+    """The right to run a trial and to keep its result; `finished` is a result that was kept before."""
 
     path: Path
     draft: IO[str]

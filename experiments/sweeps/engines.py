@@ -1,7 +1,7 @@
-"""Where tasks run, by the name that `--on` gives: processes of this machine, a Dask cluster, Slurm.
+"""Where trials run, by the name that `--on` gives: processes of this machine, a Dask cluster, Slurm.
 
-An engine yields what comes of its tasks as it comes, in any order. A worker that dies costs no result: what it had not
-finished is run again, the tasks that it had begun each on its own. A task whose worker then dies again has failed.
+An engine yields what comes of its trials as it comes, in any order. A worker that dies costs no result: what it had not
+finished is run again, the trials that it had begun each on its own. A trial whose worker then dies again has failed.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any, Protocol
 
 import joblib
 
-from experiments.tasks.kept import Finished, Kept
-from experiments.tasks.task import Task, carry_out, now
+from experiments.sweeps.kept import Finished, Kept
+from experiments.sweeps.one_trial import Trial, carry_out, now
 from topo.errors import InputError, MachineError, RunError, unknown_name
 
 DIED = "its worker process died twice while it ran this: it crashed, or was killed, perhaps for lack of memory"
 SLURM_JOBS = 64
-"""The number of jobs of an array unless `--processes` gives another; each carries out its share of the tasks."""
+"""The number of jobs of an array unless `--processes` gives another; each carries out its share of the trials."""
 
 
 class Engine(Protocol):
-    """Carries out tasks on `width` processors or so."""
+    """Carries out trials on `width` processors or so."""
 
     @property
     def width(self) -> int:
-        """How many tasks run at once."""
+        """How many trials run at once."""
         ...
 
     @property
@@ -36,31 +36,31 @@ class Engine(Protocol):
         """The exceptions that tell of a worker that died."""
         ...
 
-    def carry_out(self, tasks: Sequence[Task], kept: Kept) -> Iterator[Finished]:
-        """What comes of the tasks, in any order. Raises one of `deaths`."""
+    def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+        """What comes of the trials, in any order. Raises one of `deaths`."""
         ...
 
 
-def calls(tasks: Iterable[Task], kept: Kept) -> Iterator[Any]:
-    """The tasks as joblib takes them."""
-    return (joblib.delayed(carry_out)(task, kept) for task in tasks)
+def calls(trials: Iterable[Trial], kept: Kept) -> Iterator[Any]:
+    """The trials as joblib takes them."""
+    return (joblib.delayed(carry_out)(trial, kept) for trial in trials)
 
 
 @dataclass(frozen=True)
 class Loky:
-    """Processes of this machine. Tasks that are to be alone run one after another in this process."""
+    """Processes of this machine. Trials that are to be alone run one after another in this process."""
 
     width: int
     deaths = (BrokenExecutor,)
 
-    def carry_out(self, tasks: Sequence[Task], kept: Kept) -> Iterator[Finished]:
-        """What comes of the tasks: those to be alone last."""
-        beside = [task for task in tasks if not task.alone]
+    def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+        """What comes of the trials: those to be alone last."""
+        beside = [trial for trial in trials if not trial.alone]
         if beside:
             yield from joblib.Parallel(self.width, backend="loky", return_as="generator_unordered", max_nbytes=None)(
                 calls(beside, kept)
             )
-        yield from (carry_out(task, kept) for task in tasks if task.alone)
+        yield from (carry_out(trial, kept) for trial in trials if trial.alone)
 
 
 @dataclass(frozen=True)
@@ -76,20 +76,20 @@ class Dask:
 
     @property
     def deaths(self) -> tuple[type[Exception], ...]:
-        """What Dask raises for a task under which several workers died."""
+        """What Dask raises for a trial under which several workers died."""
         from distributed.scheduler import KilledWorker  # noqa: PLC0415, a package that few need
 
         return (KilledWorker,)
 
-    def carry_out(self, tasks: Sequence[Task], kept: Kept) -> Iterator[Finished]:
-        """What comes of the tasks; Dask gives those of a dead worker to another."""
+    def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+        """What comes of the trials; Dask gives those of a dead worker to another."""
         with joblib.parallel_config("dask", client=self.client):
-            yield from joblib.Parallel(return_as="generator_unordered")(calls(tasks, kept))
+            yield from joblib.Parallel(return_as="generator_unordered")(calls(trials, kept))
 
 
 @dataclass(frozen=True)
 class Submitit:
-    """Jobs of Slurm, or of another executor of submitit, each with a share of the tasks."""
+    """Jobs of Slurm, or of another executor of submitit, each with a share of the trials."""
 
     executor: Any
     width: int
@@ -101,18 +101,18 @@ class Submitit:
 
         return (UncompletedJobError,)
 
-    def carry_out(self, tasks: Sequence[Task], kept: Kept) -> Iterator[Finished]:
-        """What comes of the tasks, as their jobs end."""
+    def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+        """What comes of the trials, as their jobs end."""
         from submitit.helpers import as_completed  # noqa: PLC0415
 
-        shares = [list(tasks[first :: self.width]) for first in range(min(self.width, len(tasks)))]
+        shares = [list(trials[first :: self.width]) for first in range(min(self.width, len(trials)))]
         for job in as_completed(self.executor.map_array(carry_out_all, shares, [kept] * len(shares))):
             yield from result_of(job)
 
 
-def carry_out_all(tasks: Sequence[Task], kept: Kept) -> list[Finished]:
-    """What comes of several tasks, one after another."""
-    return [carry_out(task, kept) for task in tasks]
+def carry_out_all(trials: Sequence[Trial], kept: Kept) -> list[Finished]:
+    """What comes of several trials, one after another."""
+    return [carry_out(trial, kept) for trial in trials]
 
 
 def result_of(job: Any) -> list[Finished]:
@@ -190,26 +190,26 @@ def find_engine(on: str, processes: int | None, kept: Kept) -> Engine:
     return ENGINES[name](place, processes, kept)
 
 
-def surviving(engine: Engine, tasks: Sequence[Task], kept: Kept) -> Iterator[Finished]:
-    """What comes of the tasks, also of those whose worker died."""
-    left = {task.key: task for task in tasks}
+def surviving(engine: Engine, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+    """What comes of the trials, also of those whose worker died."""
+    left = {trial.key: trial for trial in trials}
     while left:
         try:
             for finished in engine.carry_out(tuple(left.values()), kept):
                 del left[finished.key]
                 yield finished
         except engine.deaths:
-            for task in [task for task in left.values() if kept.is_begun(task.key)]:
-                del left[task.key]
-                yield on_its_own(engine, task, kept)
+            for trial in [trial for trial in left.values() if kept.is_begun(trial.key)]:
+                del left[trial.key]
+                yield on_its_own(engine, trial, kept)
 
 
-def on_its_own(engine: Engine, task: Task, kept: Kept) -> Finished:
-    """What comes of a task that was running when a worker died: it is run beside no other."""
+def on_its_own(engine: Engine, trial: Trial, kept: Kept) -> Finished:
+    """What comes of a trial that was running when a worker died: it is run beside no other."""
     try:
-        return next(iter(engine.carry_out([task], kept)))
+        return next(iter(engine.carry_out([trial], kept)))
     except engine.deaths:
-        with kept.claim(task.key) as claim:
+        with kept.claim(trial.key) as claim:
             if claim.finished is None:
-                claim.keep(Finished(task.key, None, DIED, 0.0, platform.node(), now()))
+                claim.keep(Finished(trial.key, None, DIED, 0.0, platform.node(), now()))
         return claim.result

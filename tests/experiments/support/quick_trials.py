@@ -1,4 +1,4 @@
-"""Tasks that tests run: they sleep, fail, or end their process, and note every start in a file."""
+"""Trials that tests run: they sleep, fail, or end their process, and note every start in a file."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.tasks.kept import Kept
-from experiments.tasks.task import Task, key_of
+from experiments.sweeps.kept import Kept
+from experiments.sweeps.one_trial import Trial, key_of
 
 
 def doubled(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,21 +34,21 @@ def deadly(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def note(given: Mapping[str, Any]) -> None:
-    """Note that a task ran."""
+    """Note that a trial ran."""
     with Path(given["folder"], "started").open("a") as file:
         file.write(f"{given['number']}\n")
 
 
 def started(folder: Path) -> list[int]:
-    """The numbers of the tasks that ran, as often as they ran."""
+    """The numbers of the trials that ran, as often as they ran."""
     file = folder / "started"
     return sorted(map(int, file.read_text().split())) if file.exists() else []
 
 
-def tasks(folder: Path, count: int, function: Any = doubled, **given: Any) -> list[Task]:
-    """Tasks with the numbers from 0."""
+def trials(folder: Path, count: int, function: Any = doubled, **given: Any) -> list[Trial]:
+    """Trials with the numbers from 0."""
     every = [{"number": number, "folder": str(folder), **given} for number in range(count)]
-    return [Task(key_of(function=function.__name__, **each), function, each) for each in every]
+    return [Trial(key_of(function=function.__name__, **each), function, each) for each in every]
 
 
 def kept(folder: Path) -> Kept:

@@ -1,4 +1,4 @@
-"""A task of a sweep, what comes of it, and how a worker carries it out."""
+"""A trial of a sweep, what comes of it, and how a worker carries it out."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from experiments.tasks.kept import Finished, Kept
-from experiments.tasks.machine_lock import one_at_a_time
+from experiments.sweeps.kept import Finished, Kept
+from experiments.sweeps.machine_lock import one_at_a_time
 from topo.errors import InakitError, OutputError, output_error
 
 Given = Mapping[str, Any]
-"""What a task is given, in JSON's types."""
+"""What a trial is given, in JSON's types."""
 Row = dict[str, Any]
-"""What a task returns, in JSON's types."""
+"""What a trial returns, in JSON's types."""
 KEY_LETTERS = 32
 
 
 @dataclass(frozen=True)
-class Task:
-    """A function of a module, and what it is given. Tasks with the same `key` have the same result.
+class Trial:
+    """A function of a module, and what it is given. Trials with the same `key` have the same result.
 
-    Tasks of one `kind` take about equally long. One that is `alone` on its machine runs beside no other such task.
+    Trials of one `kind` take about equally long. One that is `alone` on its machine runs beside no other such trial.
     """
 
     key: str
@@ -39,32 +39,32 @@ class Task:
 
 
 def key_of(**parts: object) -> str:
-    """The key of a task: the SHA-256 of all on which its result depends, in JSON's types."""
+    """The key of a trial: the SHA-256 of all on which its result depends, in JSON's types."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LETTERS]
 
 
-def carry_out(task: Task, kept: Kept) -> Finished:
-    """Run the task unless it is kept, and keep what comes of it. Raises `OutputError` where that is impossible."""
-    with kept.claim(task.key) as claim:
+def carry_out(trial: Trial, kept: Kept) -> Finished:
+    """Run the trial unless it is kept, and keep what comes of it. Raises `OutputError` where that is impossible."""
+    with kept.claim(trial.key) as claim:
         if claim.finished is None:
-            with one_at_a_time() if task.alone else nullcontext():
-                claim.keep(attempt(task))
+            with one_at_a_time() if trial.alone else nullcontext():
+                claim.keep(attempt(trial))
     return claim.result
 
 
-def attempt(task: Task) -> Finished:
-    """Run the task. An exception becomes its error, unless it says that something cannot be written."""
+def attempt(trial: Trial) -> Finished:
+    """Run the trial. An exception becomes its error, unless it says that something cannot be written."""
     started_s, row, error = time.perf_counter(), None, None
     try:
-        row = task.function(task.given)
+        row = trial.function(trial.given)
     except OutputError:
         raise
     except Exception as failure:
         if isinstance(failure, OSError) and (told := output_error(failure)) is not None:
             raise told from failure
         error = told_in_a_line(failure)
-    return Finished(task.key, row, error, time.perf_counter() - started_s, platform.node(), now())
+    return Finished(trial.key, row, error, time.perf_counter() - started_s, platform.node(), now())
 
 
 def told_in_a_line(failure: Exception) -> str:

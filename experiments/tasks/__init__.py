@@ -1,1 +1,0 @@
-"""Many tasks by joblib, on this machine or a cluster: what is finished is kept, and is not run again."""
