@@ -16,8 +16,8 @@ from experiments.study.setting import PLANS_ONLY, Setting
 from experiments.sweeps.code_version import ROOT, code_version
 from experiments.sweeps.engines import Engine
 from experiments.sweeps.kept import Finished, Kept
-from experiments.sweeps.run_trials import run_trials
 from experiments.sweeps.one_trial import Trial, key_of
+from experiments.sweeps.run_trials import run_trials
 from experiments.worlds.registry import is_virtual
 from planner.own_planners import OwnMethod
 from planner.registry import METHODS

@@ -1,7 +1,7 @@
 """Results that are kept: a file for each trial, named by its key, in a folder that several studies may share.
 
 A result appears in one step, complete, when the draft that a worker wrote is renamed. The worker holds a lock on the
-draft while it runs the trial, so no two workers run a trial at once, and the system frees the lock of a worker that dies.
+draft while it runs the trial, so no two workers run a trial at once. The system frees the lock of a worker that dies.
 """
 
 from __future__ import annotations

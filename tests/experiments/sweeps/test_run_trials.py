@@ -16,8 +16,8 @@ from rich.console import Console
 
 from experiments.sweeps.engines import DIED, Loky, find_engine
 from experiments.sweeps.kept import Finished
-from experiments.sweeps.run_trials import run_trials
 from experiments.sweeps.one_trial import Trial, carry_out
+from experiments.sweeps.run_trials import run_trials
 from experiments.sweeps.time_left import TimeLeft, in_words
 from topo.errors import InputError, OutputError
 
