@@ -23,6 +23,7 @@ from experiments.cli.commands import (
     planners,
     reproduce,
     shim,
+    study,
     switch,
     top,
     topo,
@@ -59,6 +60,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
 for command in COMMANDS:
     app.command()(with_groups(command))
