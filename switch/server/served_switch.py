@@ -152,7 +152,7 @@ class ServedSwitch:
             engine.close()
             engine = self.interpreted(program)
             control = brought(*old, engine.data_plane)
-        control.room, control.fall_back = self.options.replication, self.interpret_for
+        control.room, control.fall_back = self.options.replication, self.interpret
         control.subscribe_digests(self.tell_digests)
         control.subscribe_expired(self.tell_expired)
         self.move_to(engine)
@@ -185,10 +185,6 @@ class ServedSwitch:
         """An engine that interprets a program."""
         to_cpu, cpu_port = self.ports.to_cpu, self.options.cpu_port
         return InterpretedEngine(program, self.journal, self.clock, self.target, cpu_port, to_cpu, self.pcaps)
-
-    def interpret_for(self, missing: UnsupportedError) -> None:
-        """Interpret the program that runs, for the kernel cannot do what a request asks for."""
-        self.interpret(missing)
 
     def interpret(self, missing: UnsupportedError) -> Engine:
         """Interpret the program that runs, with all its state; raise `missing` if it is interpreted already."""

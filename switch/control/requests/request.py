@@ -27,7 +27,7 @@ class Control:
         self.data_plane = data_plane
         self.program = data_plane.program
         self.lock = RLock()
-        self.fall_back: Callable[[UnsupportedError], None] | None = None
+        self.fall_back: Callable[[UnsupportedError], object] | None = None
         self.retired = False
 
 

@@ -9,6 +9,7 @@
 #define __type(name, value) typeof(value) *name
 
 static u64 (*clock_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static u32 (*bpf_get_prandom_u32)(void) = (void *)BPF_FUNC_get_prandom_u32;
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*bpf_redirect)(u32 ifindex, u64 flags) = (void *)BPF_FUNC_redirect;
 static long (*bpf_clone_redirect)(struct __sk_buff *skb, u32 ifindex, u64 flags) = (void *)BPF_FUNC_clone_redirect;
@@ -46,6 +47,8 @@ static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) {
     if (count)
         bpf_skb_load_bytes(packet, from, to, count);
 }
+
+static INLINE u64 random_word(u64 *state) { return (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32(); }
 
 static INLINE int drop(PACKET *packet) { return TC_ACT_SHOT; }
 

@@ -48,6 +48,8 @@ def emit_reset(context: Context) -> None:
         if not layout.rebuilt:
             out.line("__builtin_memset(&state.dirty, 0, sizeof state.dirty);")
         out.line("state.length = packet_length(packet);")
+        if layout.claims:
+            out.line("state.failed = 0;")
         if layout.rebuilt:
             out.line("state.head = 0, state.current_length = state.length;")
         set_standard(context, "ingress_port", "port")
@@ -72,6 +74,8 @@ def emit_egress(context: Context) -> None:
         set_standard(context, "packet_length", "state.current_length" if context.layout.rebuilt else "state.length")
         out.line(f"{context.layout.names.of(context.program.egress.name)}();")
         out.line(f"if ({standard(context, 'egress_spec')} == {DROP_PORT}) return 0;")
+        if context.layout.claims:
+            out.line("if (state.failed) return 0;")
         out.line(f"return !deparse(packet){' || lose()' if context.layout.rebuilt else ''};")
 
 

@@ -137,5 +137,7 @@ def declare_state(context: Context) -> None:
             out.line(f"struct {{ u16 {names}; }} at;")
             out.line(f"struct {{ u8 {names}; }} dirty;")
         out.line("u32 length;")
+        if layout.claims:
+            out.line("u32 failed;")
     out.line("WHOLE struct state state;")
     declare_saved(context)

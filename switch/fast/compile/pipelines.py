@@ -94,8 +94,15 @@ def emit_search_of_entry(context: Context, table: Table) -> None:
         context.out.line("int hit = entry != 0;")
     if changeable:
         context.out.line(f"if (!entry) entry = {default_text(context, table)};")
-    without = label(context, table.hit if table.by_outcome else table.base_next)
-    emit_choice(context, layout.tables[table.name], f"goto {without};")
+    emit_choice(context, layout.tables[table.name], jump_without_action(context, table))
+
+
+def jump_without_action(context: Context, table: Table) -> str:
+    """The jump behind an entry, or a default that was set, whose group is empty."""
+    if not table.by_outcome:
+        return f"goto {label(context, table.base_next)};"
+    hit, miss = (f"goto {label(context, each)};" for each in (table.hit, table.miss))
+    return f"{{ if (hit) {hit} else {miss} }}" if table.name in context.layout.changeable else hit
 
 
 def emit_entry(context: Context, table: Table) -> None:

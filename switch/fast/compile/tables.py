@@ -20,6 +20,7 @@ from switch.fast.layout.records import WORD_BYTES, MemoryRecord
 from switch.fast.layout.table_layout import COPIES, GROUP, GROUP_RECORD, TableLayout
 from switch.program.expressions import Unknown
 from switch.program.externs import Meter
+from switch.program.headers import Field
 from switch.program.pipelines import MatchKey, Table
 from topo.errors import UnsupportedError
 
@@ -62,9 +63,9 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
         array = context.layout.arrays[layout.table.name]
         out.line(f"{entry} = 0;")
         out.line(f"u64 index = {parts[0]};")
-        out.line("CHECKED(index);")
+        out.line("UNKNOWN(index);")
         with out.block(f"if (index < {array.length})"):
-            out.line("CHECKED(index);")
+            out.line(f"BELOW(index, {array.length});")
             out.line(f"entry = &own->{array.symbol}[index].copies[0];")
             out.line("if (!entry->present) entry = entry[1].present ? entry + 1 : 0;")
     elif layout.rule is not None or layout.prefixed:
@@ -162,7 +163,15 @@ def key_part(context: Context, part: MatchKey) -> str:
     """The C expression of one part of the packet's key."""
     assert not isinstance(part.value, Unknown), "a key that was not checked"
     text = context.value(part.value).text
+    if isinstance(part.value, Field) and may_keep_values(context, part.value):
+        text = f"({context.validity(part.value.header)} ? {text} : 0)"
     return text if part.mask is None else f"({text} & {word_text(part.mask, word_of(part.bits))})"
+
+
+def may_keep_values(context: Context, field: Field) -> bool:
+    """Whether a field can be other than 0 while its header is not valid: to the key of a table it is 0 then."""
+    layout = context.layout
+    return not context.program.headers[field.header].metadata and (layout.rebuilt or field in layout.written)
 
 
 def word_of(bits: int) -> int:

@@ -10,7 +10,14 @@ from switch.program.headers import Field
 from switch.program.pipelines import Conditional, Node, Pipeline, Table
 from switch.program.program import Program
 
-WRITES = {"assign": 0, "modify_field_with_hash_based_offset": 0, "register_read": 0, "set": 0}
+WRITES = {
+    "assign": 0,
+    "execute_meter": 2,
+    "modify_field_rng_uniform": 0,
+    "modify_field_with_hash_based_offset": 0,
+    "register_read": 0,
+    "set": 0,
+}
 """The position of the argument that each primitive writes."""
 
 
@@ -41,7 +48,7 @@ def written_by(primitives: Iterable[Primitive]) -> set[Field]:
     return {field for field in targets if isinstance(field, Field)}
 
 
-WRITES_NOTHING = frozenset(("count", "exit", "register_write"))
+WRITES_NOTHING = frozenset(("assert", "assume", "count", "exit", "log_msg", "register_write"))
 """Statements that write no field."""
 
 DROPPED = frozenset(("egress_spec", "mcast_grp"))

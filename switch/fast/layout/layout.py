@@ -60,6 +60,9 @@ LOST = "lost packets"
 DEFAULTS = "defaults"
 """For each table, in one place: which copy of the control plane's default action is to be read (0: none is set)."""
 
+RANDOM, FAILED = "random numbers", "failed claims"
+"""Arrays of one place: where the random numbers of a process are; how many assertions of the program did not hold."""
+
 GROUPS = "groups"
 """The hash table of multicast groups."""
 
@@ -138,6 +141,18 @@ class ProgramLayout:
             records[header.name] = make_record("fields_" + self.names.of(header.type if whole else header.name), fields)
         return records
 
+    @cached_property
+    def primitives(self) -> frozenset[str]:
+        """The names of all statements of the program."""
+        pipelines = (self.program.ingress, self.program.egress)
+        statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
+        return frozenset(each.name for each in statements)
+
+    @property
+    def claims(self) -> bool:
+        """Whether the program has assertions."""
+        return bool(self.primitives & {"assert", "assume"})
+
     def used(self, header: str) -> list[Field]:
         """The fields of `header` that are kept outside the packet."""
         symbols = self.state[header].symbols
@@ -212,6 +227,10 @@ class ProgramLayout:
         if self.rebuilt:
             parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
         parts += [(meter_array(name), METER, size) for name, size in self.meters.items()]
+        if self.primitives & {"modify_field_rng_uniform"}:
+            parts.append((RANDOM, make_record("random", [("state", 64)]), 1))
+        if self.claims:
+            parts.append((FAILED, make_record("failed", [("claims", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
         parts += [part for layout in self.tables.values() for part in table_arrays(layout)]
         if self.changeable:

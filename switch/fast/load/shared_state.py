@@ -33,7 +33,7 @@ from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory
 from switch.fast.tables.running_table import RunningTable
 from switch.fast.tables.value_sets import ValueSetMembers
-from topo.errors import InputError, UnsupportedError
+from topo.errors import InputError, RunError, UnsupportedError
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
 """Inside such a context no packet is in the switch whenever the caller's code runs."""
@@ -81,7 +81,7 @@ class SwitchState(NotCompiled, StateReader):
         for group in entries.groups:
             check_size(group)
         for default in entries.defaults:
-            self.of(default.table).check_default(default_call(self.program, default))
+            self.of(default.table).check_default([default_call(self.program, default)])
         by_table = grouped([*entries.tables, *entries.profiled])
         for name, own in by_table.items():
             self.of(name).check_new(own)
@@ -245,7 +245,14 @@ class SwitchState(NotCompiled, StateReader):
 class StatefulSwitch:
     """What a switch that runs compiled code offers by its `state` alone: entries in, registers and counters out."""
 
+    name: str
     state: SwitchState
+
+    def check_claims(self) -> None:
+        """Raise `RunError` if an assertion of the program did not hold."""
+        if failed := self.state.read_failed():
+            what = f"{failed} assertions of '{self.state.program.name}' did not hold"
+            raise RunError(f"switch '{self.name}': {what}: BMv2 ends at the first")
 
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups, default actions and register presets."""

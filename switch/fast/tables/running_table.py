@@ -121,21 +121,22 @@ class RunningTable:
             self.numbers.give_back(row.number)
         self.forget(row.data for row in rows)
 
-    def check_default(self, call: ActionCall) -> SetDefault:
-        """Where a default action is set; `InputError` if the program does not allow this one."""
-        own, name = self.table.default, self.table.name
-        if self.default is None or self.table.default_is_const:
-            raise InputError(f"the default action of table '{name}' is const in the program")
-        if self.table.default_action_is_const and own is not None and own.action != call.action:
-            raise InputError(f"the default action of table '{name}' is const in the program: '{own.action.name}'")
+    def check_default(self, calls: Sequence[ActionCall]) -> SetDefault:
+        """Where a default action is set; `InputError` if the program does not allow one of these as such."""
+        own = self.table.default
+        if self.default is None:
+            raise InputError(f"the default action of table '{self.table.name}' is const in the program")
+        if self.table.default_action_is_const and own is not None and any(each.action != own.action for each in calls):
+            what = f"the default action of table '{self.table.name}' is const in the program"
+            raise InputError(f"{what}: '{own.action.name}'")
         return self.default
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
         """Let a miss run another action; `InputError` if the program does not allow it."""
         calls = [call(self.table, action, params) for action, params in actions_of(default)]
-        data, before = self.packed(calls, 0), self.default_data
-        for each in calls:
-            self.check_default(each).set(data)
+        default_copies, before = self.check_default(calls), self.default_data
+        data = self.packed(calls, 0)
+        default_copies.set(data)
         self.default_data = data
         self.forget([before])
 

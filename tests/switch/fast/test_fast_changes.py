@@ -8,13 +8,14 @@ from random import Random
 
 import pytest
 from ina_by_hand import entry, ina_program
+from model_programs import fields_of
 from random_changes import VALUES, RandomChanges
 from reference_switch import reference_switch
 from same_switches import by_port, shown_when_wrong
 from small_programs import ETHERNET, PROGRAM_PORTS, PROGRAMS, Packets, control_packets, lists_packets, packet
 from veth_wires import Wires, in_kernel
 
-from switch.entries import DefaultAction, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
+from switch.entries import DefaultAction, Lpm, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from switch.interpret.interpreted_switch import InterpretedSwitch
@@ -102,8 +103,51 @@ def test_bmv2_does_the_same_whatever_changes(name: str) -> None:
             came = reference.inject_all(packets, len(expected))
             assert by_port(came, PROGRAM_PORTS) == by_port(expected, PROGRAM_PORTS)
         for entry in changes.sample():
+            if program.tables[entry.table].idle_timeout:
+                assert switch.state.idle_s(entry) == pytest.approx(reference.state.idle_s(entry), abs=0.5)
             if program.tables[entry.table].counted:
                 assert switch.state.entry_counts(entry) == reference.state.entry_counts(entry)
+
+
+def test_idle_entries_are_told_from_those_that_match() -> None:
+    program = read_program(PROGRAMS / "model" / "counted.json")
+    switch = InProcessSwitch(program)
+    used, unused = (TableEntry("TestIngress.by_exact", (80, kind), "NoAction") for kind in (1, 2))
+    switch.state.add([used, unused])
+    time.sleep(0.1)
+    switch.inject(1, packet(program, port=80, kind=1))
+    assert switch.state.idle_s(used) < 0.05
+    assert 0.1 <= switch.state.idle_s(unused) < 5
+    switch.state.change([used, unused])
+    assert switch.state.idle_s(unused) >= 0.1
+    switch.state.remove([unused])
+    switch.state.add([unused])
+    assert switch.state.idle_s(unused) < 0.05
+    with pytest.raises(InputError, match="has no idle timeout"):
+        switch.state.idle_s(TableEntry("TestIngress.by_prefix", (Lpm(0, 0),), "TestIngress.prefix", (1,)))
+
+
+def test_a_table_of_prefixes_may_be_larger_than_any_list() -> None:
+    program = read_program(PROGRAMS / "model" / "counted.json")
+    switch, draw = InProcessSwitch(program), Random(3)
+    held: dict[tuple[int, int], int] = {}
+    while len(held) < 20_000:
+        length = draw.choice((12, 16, 20, 24, 32))
+        held[draw.getrandbits(length) << 32 - length, length] = len(held) % 256
+    actions = [
+        TableEntry("TestIngress.by_prefix", (Lpm(*prefix),), "TestIngress.prefix", (value,))
+        for prefix, value in held.items()
+    ]
+    start = time.process_time()
+    switch.state.add(actions)
+    assert time.process_time() - start < 1
+    for _ in range(300):
+        address = draw.choice(list(held))[0] | draw.getrandbits(9)
+        matching = [length for value, length in held if value == address >> 32 - length << 32 - length]
+        best = max(matching, default=0)
+        expected = held[address >> 32 - best << 32 - best, best] if best else 1
+        ((_, sent),) = switch.inject(1, packet(program, address=address))
+        assert fields_of(program, sent)["prefix"] == expected
 
 
 @pytest.mark.parametrize("kind", [InProcessSwitch, InterpretedSwitch])

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from model_programs import MODEL, Ticks
+from reference_switch import reference_switch
 from same_switches import by_port, shown_when_wrong
 from small_programs import PROGRAM_PORTS, Packets, packet
 from veth_wires import Wires, in_kernel
@@ -96,6 +97,36 @@ def test_a_new_entry_has_no_rates() -> None:
     switch.state.add([metered(2)])
     assert switch.state.entry_rates(metered(2)) == ()
     assert switch.state.read_rates("TestIngress.rate", 1) == ((0.0, 0), (0.0, 0))
+
+
+def test_a_meter_that_an_action_executes_gives_the_same_colours() -> None:
+    program, draw, clock = read_program(MODEL / "meter.json"), Random(4), Ticks()
+    switch, model = InProcessSwitch(program), InterpretedSwitch(program, clock=clock)
+    for turn in range(400):
+        if turn % 40 == 0:
+            rates = MeterRates("TestIngress.rate", draw.choice((0, 1, None)), random_rates(draw))
+            for state in (switch.state, model.state):
+                state.set_rates(rates)
+        clock.now += draw.randrange(3)
+        data = packet(program, a=7)
+        assert inject_at(switch, clock.now, 1, data) == model.inject(1, data)
+
+
+@pytest.mark.root
+@pytest.mark.bmv2
+def test_bmv2_gives_the_same_colours() -> None:
+    """With rates of next to nothing, the time does not matter."""
+    path, draw = MODEL / "matching.json", Random(6)
+    program = read_program(path)
+    switch = InProcessSwitch(program)
+    packets = [(1, packet_of_kind(program, draw)) for _ in range(40)]
+    with reference_switch(path, PROGRAM_PORTS) as reference:
+        for state in (reference.state, switch.state):
+            state.add([metered(kind) for kind in KINDS])
+            for kind, bursts in ((1, (100, 300)), (2, (0, 90)), (3, (500, 500))):
+                state.set_entry_rates(metered(kind), ((1e-12, bursts[0]), (1e-12, bursts[1])))
+        expected = switch.inject_all(packets)
+        assert reference.inject_all(packets, len(expected)) == expected
 
 
 @pytest.mark.root

@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 
 PORTS = range(1, 8)
 QUIET_S = 0.3
-WAITED = slice(25, 29)
-"""Where a packet says how long it waited, which no two runs have in common."""
+QUEUE = slice(21, 29)
+"""Where a packet says what its queue was like, which no two runs of BMv2 have in common."""
 
 Packet = tuple[int, bytes]
 
@@ -49,18 +49,18 @@ class Pair:
 
     def check(self, packets: Sequence[bytes], port: int = 1) -> None:
         """The same must leave both when these packets come to `port`, in the same order at each port."""
-        expected = [without_wait(*each) for packet in packets for each in self.ours.switch.inject(port, packet)]
+        expected = [without_queue(*each) for packet in packets for each in self.ours.switch.inject(port, packet)]
         for packet in packets:
             self.wires.send(port, packet)
             time.sleep(0.002)  # BMv2 loses packets of a burst
-        left = [without_wait(*each) for each in self.wires.received(QUIET_S)]
+        left = [without_queue(*each) for each in self.wires.received(QUIET_S)]
         for each in PORTS:
             assert [packet for at, packet in left if at == each] == [packet for at, packet in expected if at == each]
 
 
-def without_wait(port: int, packet: bytes) -> Packet:
-    """The packet without the time that it waited."""
-    return port, packet[: WAITED.start] + packet[WAITED.stop :]
+def without_queue(port: int, packet: bytes) -> Packet:
+    """The packet without what it says of its queue."""
+    return port, packet[: QUEUE.start] + packet[QUEUE.stop :]
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from unittest.mock import patch
 
 import pytest
@@ -140,4 +141,16 @@ def test_another_program_runs_on_the_same_ports_after_a_swap() -> None:
         assert switch.control.entries(BY_KEY) == []
         switch.control.add_entry(TableEntry(BY_KEY, (8, 1), TO_PORT, (2, 3)))
         wires.send(1, asking(8))
+        assert len(wires.receive(2, 1)) == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_cpu_port_beside_interfaces(engine: str) -> None:
+    with Wires((1, 2)) as wires, served(engine, wires, Options(cpu_port=9)) as switch:
+        packets: SimpleQueue[bytes] = SimpleQueue()
+        switch.ports.on_cpu_packet(packets.put)
+        wires.send(1, asking(99))  # without an entry, the program sends it to port 9
+        assert packets.get(timeout=5)[:14] == asking(99)[:14]
+        switch.control.add_entry(TableEntry(BY_KEY, (7, 9), TO_PORT, (2, 3)))
+        switch.ports.inject(9, asking())
         assert len(wires.receive(2, 1)) == 1

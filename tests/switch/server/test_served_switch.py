@@ -40,7 +40,7 @@ def test_what_the_kernel_cannot_run_is_interpreted_and_said(tmp_path: Path) -> N
     with served(Options(log=LogOptions(file=tmp_path / "log")), engine="auto") as switch:
         assert switch.ports.engine is not None
         assert switch.ports.engine.what.startswith("interpreted")
-    assert "Program 'served.p4' is interpreted in this process: " in (tmp_path / "log").read_text()
+    assert "Program 'served.p4' is interpreted in this process: " in (tmp_path / "log.txt").read_text()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,8 @@ def test_each_step_of_a_packet_is_logged_where_it_is_asked_for(tmp_path: Path) -
         switch.control.add_entry(entry("exact_match", (7,), CPU_PORT))
         switch.ports.inject(1, asking("exact_match", 7))
         packets.get(timeout=5)
-    lines = [line.split("] ", 4)[-1] for line in log.read_text().splitlines()]
+    text = (tmp_path / "log.txt").read_text()
+    lines = [line.split("] ", 4)[-1] for line in text.splitlines()]
     assert "Received packet of length 29 on port 1: 02 00 00 00" in lines
     assert f"[0.0] [cxt 0] Table '{EXACT}': hit" in lines
     assert f"[0.0] [cxt 0] Action {INGRESS}send(port=0xc8)" in lines

@@ -13,6 +13,7 @@ from typing import Any
 from small_programs import Packets
 
 from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
+from switch.control.data_plane import Rates
 from switch.control.match_rules import identity_of
 from switch.entries import DefaultAction, Entry, ProfileEntry, TableEntry, ValueSetMember
 from switch.program.program import Program
@@ -20,6 +21,7 @@ from switch.program.read import read_program
 from switch.standalone.devices import BMV2_GAP_S
 from switch.standalone.interfaces import Wires, open_wires
 
+LONG_MS = 100_000
 PATIENCE_S, QUIET_S = 2.0, 0.3
 
 
@@ -54,6 +56,8 @@ class ReferenceState:
             if isinstance(entry, TableEntry):
                 handle = self.client.bm_mt_add_entry(0, table.name, key, entry.action, self.params(entry), options)
                 self.handles[self.identity(entry)] = handle
+                if table.idle_timeout:  # else BMv2 does not tell how long an entry has been idle
+                    self.client.bm_mt_set_entry_ttl(0, table.name, handle, LONG_MS)
             elif self.selects(entry):
                 group = self.group(entry)
                 handle = self.client.bm_mt_indirect_ws_add_entry(0, table.name, key, group, options)
@@ -103,6 +107,18 @@ class ReferenceState:
         """Packets and bytes of an entry."""
         found = self.client.bm_mt_read_counter(0, entry.table, self.handles[self.identity(entry)])
         return found.packets, found.bytes
+
+    def idle_s(self, entry: Entry) -> float:
+        """Seconds since an entry last matched a packet."""
+        found = self.client.bm_mt_get_entry(0, entry.table, self.handles[self.identity(entry)])
+        return float(found.life.time_since_hit_ms) / 1000
+
+    def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
+        """Give the meter of an entry these rates."""
+        from bm_runtime.standard.ttypes import BmMeterRateConfig  # noqa: PLC0415
+
+        given = [BmMeterRateConfig(rate, burst) for rate, burst in rates]
+        self.client.bm_mt_set_meter_rates(0, entry.table, self.handles[self.identity(entry)], given)
 
     def members(self, entry: ProfileEntry) -> list[int]:
         """New members of the entry's profile, for its actions."""
