@@ -27,8 +27,9 @@ from switch.server.thrift.description import description
 pytestmark = pytest.mark.bmv2
 
 EVERY_COMMAND = Path(__file__).with_name("every_command.txt")
+SWAP_COMMANDS = Path(__file__).with_name("swap_commands.txt")
 CONFIG = "CONFIG"
-"""In the file of commands, a file that this test provides."""
+"""In the files of commands, a file that this test provides."""
 
 LEFT_OUT = {
     "EOF": "ends the command line",
@@ -56,15 +57,15 @@ class Compared:
 
 
 @contextmanager
-def both(folder: Path) -> Iterator[Compared]:
-    """`simple_switch` and this switch, which run the same program."""
+def both(folder: Path, *options: str) -> Iterator[Compared]:
+    """`simple_switch` and this switch, which run the same program, with these options of simple_switch's own."""
     ports = free_port(), free_port()
     log = folder / "simple_switch.log"
-    arguments = ["simple_switch", "--thrift-port", str(ports[0]), str(COMMANDED)]
+    arguments = ["simple_switch", "--thrift-port", str(ports[0]), str(COMMANDED), *options]
     reference = SimpleSwitchProcess("reference", arguments, ports[0], log)
     own = f"ipc://{folder}/notifications"
     try:
-        with own_simple_switch(ports[1], own, COMMANDED, folder / "own.log"):
+        with own_simple_switch(ports[1], own, COMMANDED, folder / "own.log", *options):
             wait_until_answered(ports[0])
             yield Compared(ports, (f"ipc:///tmp/bmv2-{ports[0]}-notifications.ipc", own))
     finally:
@@ -98,6 +99,14 @@ def test_the_command_line_says_the_same_to_every_command(tmp_path: Path) -> None
     with both(tmp_path) as switches:
         reference, own = (said(port, commands).splitlines() for port in switches.ports)
     assert len(reference) > 500
+    assert own == reference
+
+
+def test_the_command_line_says_the_same_while_programs_are_swapped(tmp_path: Path) -> None:
+    commands = SWAP_COMMANDS.read_text().replace(CONFIG, str(COMMANDED.parents[1] / "control.json"))
+    with both(tmp_path, "--", "--enable-swap") as switches:
+        reference, own = (said(port, commands).splitlines() for port in switches.ports)
+    assert len(reference) > 100
     assert own == reference
 
 
