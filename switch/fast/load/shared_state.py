@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 
 from switch.control.entry_check import action_call, check_entries
 from switch.control.match_rules import by_priority, rank, test_of
-from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary, group_of_nodes
+from switch.entries import (
+    KeyPart,
+    Lpm,
+    MirrorSession,
+    MulticastGroup,
+    Range,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+    group_of_nodes,
+)
+from switch.fast.layout.digest_rings import Digest
 from switch.fast.layout.layout import (
     FAILED,
     GROUP_BYTES,
@@ -23,11 +34,13 @@ from switch.fast.layout.layout import (
     GROUPS,
     LOST,
     MAX_REPLICAS,
+    MIRRORS,
     STARTED,
     ProgramLayout,
 )
 from switch.fast.layout.records import MemoryRecord
 from switch.fast.layout.table_layout import TableLayout
+from switch.fast.load.digests import DigestReader
 from switch.program.pipelines import ConstEntry, MatchKey, Table
 from topo.errors import InputError, RunError, UnsupportedError
 
@@ -99,7 +112,7 @@ class StateReader:
 
     def read_lost(self) -> int:
         """How many packets the kernel could not make as their headers say."""
-        return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.rebuilt else 0
+        return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.losing else 0
 
     def read_failed(self) -> int:
         """How many assertions of the program did not hold."""
@@ -130,6 +143,7 @@ class SwitchState(StateReader):
     def __init__(self, layout: ProgramLayout, memory: Memory, tables: Tables) -> None:
         super().__init__(layout, memory, tables)
         self.tables = tables
+        self.digests = DigestReader(layout, memory)
         self.keys: dict[str, set[object]] = {name: set() for name in layout.tables}
         self.lists: dict[str, list[TableEntry]] = {name: [] for name in layout.tables}
         if STARTED in layout.arrays:
@@ -155,8 +169,20 @@ class SwitchState(StateReader):
         for name in dict.fromkeys(entry.table for entry in entries.tables):
             self.install_table(name, [entry for entry in entries.tables if entry.table == name])
         self.put(GROUPS, [pack_group(group) for group in entries.groups])
+        for session in entries.mirrors:
+            self.put_session(session)
         for preset in entries.registers:
             self.column(preset.register)[preset.index] = preset.value
+
+    def put_session(self, session: MirrorSession) -> None:
+        """Add a mirror session, or give it another group and port. A program that clones nothing needs none."""
+        if self.layout.copying:
+            place = self.layout.view(self.memory, MIRRORS)[session.session : session.session + 1].view(np.uint64)
+            place[0] = mirror_word(session)
+
+    def remove_session(self, number: int) -> None:
+        """Remove a mirror session: nothing is cloned to it any more."""
+        self.put_session(MirrorSession(number))
 
     def change(self, entries: Sequence[TableEntry]) -> None:
         """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
@@ -255,6 +281,10 @@ class StatefulSwitch:
         """Set all registers to 0."""
         self.state.wipe()
 
+    def read_digests(self) -> list[Digest]:
+        """The digests since the last call, as (name, values)."""
+        return self.state.digests.read()
+
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, by its full name in the P4 program, ordered by key."""
         return self.state.read_table(name)
@@ -298,9 +328,15 @@ def write_entry(place: Memory, data: bytes) -> None:
 
 def check_kinds(entries: SwitchEntries) -> None:
     """Raise `UnsupportedError` for entries of a kind that compiled code has no place for."""
-    for kind in ("defaults", "mirrors", "meters", "profiled", "value_sets"):
+    for kind in ("defaults", "meters", "profiled", "value_sets"):
         if getattr(entries, kind):
             raise UnsupportedError(f"target 'fast' takes no {kind} for a program that is compiled: run it on BMv2")
+
+
+def mirror_word(session: MirrorSession) -> int:
+    """The place of a mirror session, written at once: group and port, plus one."""
+    group, port = (0 if number is None else number + 1 for number in (session.group, session.port))
+    return port << 32 | group
 
 
 def check_size(group: MulticastGroup) -> None:

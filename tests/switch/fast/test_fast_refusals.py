@@ -24,7 +24,6 @@ REFUSED = Path(__file__).parents[1] / "programs" / "refused"
 
 # What the message about each program of the folder must name.
 NAMES = {
-    "clone": "primitive 'clone_ingress_pkt_to_egress' (clone.p4:6",
     "direct_counter": "direct counter of table 'TestIngress.counted' (direct_counter.p4:7",
     "meter": "primitive 'execute_meter' (meter.p4:7 rate.execute_meter",
 }
