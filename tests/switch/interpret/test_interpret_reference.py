@@ -26,7 +26,7 @@ PORTS = (0, 1, 2, 3, 4, 5, 6, 8, 9)
 PACKETS = 60
 QUIET_S = 0.3
 PATIENCE_S = 2.0
-LEFT_OUT = ("times", "selector", "commanded")
+LEFT_OUT = ("times", "selector", "commanded", "served")
 """The time is each switch's own; p4-utils cannot connect to a BMv2 that has action profiles."""
 
 INSTALLED: dict[str, SwitchEntries] = {
