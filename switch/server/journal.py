@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 from switch.server.options import LogOptions
 from topo.errors import writing
@@ -62,11 +63,16 @@ class Journal:
 
 def handler_of(options: LogOptions) -> logging.Handler:
     """Where lines go."""
-    handler: logging.Handler = logging.StreamHandler(sys.stdout if options.console else sys.stderr)
-    if options.file is not None:
-        with writing(options.file):
-            handler = RotatingFileHandler(
-                options.file, maxBytes=options.most_bytes, backupCount=options.most_files, encoding="utf-8"
-            )
+    console: logging.Handler = logging.StreamHandler(sys.stdout if options.console else sys.stderr)
+    handler = console if options.file is None else file_handler(options, options.file)
     handler.setFormatter(Lines())
+    return handler
+
+
+def file_handler(options: LogOptions, file: Path) -> logging.Handler:
+    """What writes into `file`.txt, and moves what is too much to `file`.1.txt and so on, as BMv2 does."""
+    path = file.with_name(f"{file.name}.txt")
+    with writing(path):
+        handler = RotatingFileHandler(path, maxBytes=options.most_bytes, backupCount=options.most_files)
+    handler.namer = lambda name: f"{path.with_suffix('')}.{name.rpartition('.')[2]}.txt"
     return handler

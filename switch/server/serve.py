@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Event
 from typing import Protocol
 
 from switch.server.command_line import read_options
@@ -49,16 +49,27 @@ def simple_switch_grpc() -> None:
 
 def main(arguments: Sequence[str], grpc: bool) -> int:
     """Run a switch until a signal ends it, and return the exit code."""
-    ended = Event()
-    for number in ENDING:
-        signal.signal(number, lambda *_: ended.set())
+    ended = signals_as_bytes()
     try:
         with running(read_options(arguments, grpc)):
-            ended.wait()
+            os.read(ended, 1)
     except InakitError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)
         return FAILED
     return 0
+
+
+def signals_as_bytes() -> int:
+    """A descriptor from which a byte can be read when a signal has come that is to end this process.
+
+    A signal that comes just before a thread waits for a lock would not wake it up.
+    """
+    ended, end = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(end, False)
+    signal.set_wakeup_fd(end)
+    for number in ENDING:
+        signal.signal(number, lambda *_: None)
+    return ended
 
 
 @contextmanager

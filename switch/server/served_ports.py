@@ -86,6 +86,13 @@ class ServedPorts:
                 except InakitError as error:
                     self.journal.error(f"port {port}: {error}")
 
+    def detach_all(self) -> None:
+        """Take in no packet more; the program's state stays."""
+        with self.lock:
+            if self.engine is not None:
+                for port in self.interfaces:
+                    self.engine.detach(port)
+
     def release(self) -> None:
         """Let no program have the interfaces: no packet is taken in."""
         with self.lock:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import Event, RLock, Thread
 
@@ -88,6 +89,19 @@ class ServedSwitch:
         """The program that a text is; `InputError` if it is none."""
         return parse_program(text.encode(), "the program")
 
+    @contextmanager
+    def alone(self) -> Iterator[Running | None]:
+        """Let nobody ask anything of the program that runs, nor load another, while the block runs.
+
+        A request may need this too: its lock is taken first, always.
+        """
+        while True:
+            running = self.running
+            with running.control.lock if running is not None else nullcontext(), self.lock:
+                if self.running is running:
+                    yield running
+                    return
+
     def load(self, text: str) -> None:
         """Prepare another program, which runs after `swap`."""
         with self.lock:
@@ -99,7 +113,7 @@ class ServedSwitch:
 
     def swap(self) -> None:
         """Run the program that was loaded. Its state is fresh, the ports stay."""
-        with self.lock:
+        with self.alone():
             if self.pending is None:
                 kind = RefusalKind.NO_ONGOING_SWAP if self.options.swap else RefusalKind.CONFIG_SWAP_DISABLED
                 raise Refused(kind, "no program is loaded that could run: load one first")
@@ -112,10 +126,12 @@ class ServedSwitch:
         """Run a program in place of the one that runs."""
         engine = self.engine_for(program)
         control = ControlPlane(engine.data_plane)
-        control.room, control.fall_back = self.options.replication, self.interpret_for
+        control.room, control.fall_back = self.options.replication, self.interpret
         control.subscribe_digests(self.tell_digests)
         control.subscribe_expired(self.tell_expired)
         self.move_to(engine)
+        if self.running is not None:
+            self.running.control.retired = True
         self.running = Running(text, program, control)
 
     def engine_for(self, program: Program) -> Engine:
@@ -144,19 +160,14 @@ class ServedSwitch:
         to_cpu, cpu_port = self.ports.to_cpu, self.options.cpu_port
         return InterpretedEngine(program, self.journal, self.clock, self.target, cpu_port, to_cpu, self.pcaps)
 
-    def interpret_for(self, missing: UnsupportedError) -> None:
-        """Interpret the program that runs, for the kernel cannot do what a request asks for."""
-        self.interpret(missing)
-
     def interpret(self, missing: UnsupportedError) -> Engine:
         """Interpret the program that runs, with all its state; raise `missing` if it is interpreted already."""
-        with self.lock:
-            running = self.running
+        with self.alone() as running:
             if running is None or isinstance(self.ports.engine, InterpretedEngine):
                 raise missing
             self.journal.warn(f"Program '{running.program.name}' is interpreted from now on: {missing}")
             engine = self.interpreted(running.program)
-            self.ports.release()
+            self.ports.detach_all()
             transfer(running.control, engine.data_plane)
             self.move_to(engine)
             return engine
@@ -216,9 +227,10 @@ class ServedSwitch:
         """End the switch, and give all interfaces back."""
         self.ending.set()
         self.ticker.join()
-        with self.lock:
+        with self.alone() as running:
             self.ports.release()
-            self.running = None
+            if running is not None:
+                running.control.retired = True
         if self.pcaps is not None:
             self.pcaps.close()
         self.journal.close()

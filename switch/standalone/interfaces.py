@@ -21,7 +21,7 @@ from topo.live.netlink import index_of, inside, set_up, switch_off_ipv6
 
 DEVICE = Path("/dev/net/tun")
 TUNSETIFF = 0x400454CA
-IFF_TUN = 0x0001
+IFF_TUN, IFF_TAP, IFF_NO_PI = 0x0001, 0x0002, 0x1000
 HEAD = struct.pack("!HH", 0, 0x88B5)
 """Flags and a protocol number, one for experiments, which the device wants before each packet.
 
@@ -66,14 +66,14 @@ def open_wires(ports: Iterable[int]) -> Iterator[Wires]:
         yield Wires(descriptors, interfaces)
 
 
-def open_tun() -> tuple[int, str]:
-    """A new TUN interface: its descriptor, and the name that the kernel gave it."""
+def open_tun(kind: int = IFF_TUN) -> tuple[int, str]:
+    """A new interface, by default a TUN: its descriptor, and the name that the kernel gave it."""
     try:
         descriptor = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
         raise MachineError(f"{DEVICE}: {error.strerror}; a switch on its own needs TUN: modprobe tun") from error
     try:
-        answer = ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", b"inakit%d", IFF_TUN))
+        answer = ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", b"inakit%d", kind))
     except OSError as error:
         os.close(descriptor)
         way_out = "run as root" if error.errno == errno.EPERM else "is another interface of that name in the way?"

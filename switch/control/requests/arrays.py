@@ -54,6 +54,12 @@ class ArrayControl(TableControl):
             self.data_plane.write_register(name, index, value & (1 << register.bits) - 1)
 
     @locked
+    def write_registers(self, name: str, value: int) -> None:
+        """Write all cells of a register."""
+        register = self.register(name)
+        self.data_plane.write_register(name, None, value & (1 << register.bits) - 1)
+
+    @locked
     def reset_register(self, name: str) -> None:
         """Set all cells of a register to 0."""
         self.data_plane.write_register(self.register(name).name, None, 0)
@@ -84,6 +90,11 @@ class ArrayControl(TableControl):
     def write_counter(self, name: str, index: int, packets: int, octets: int) -> None:
         """Set packets and bytes of one cell of a counter."""
         self.data_plane.write_counter(self.counter(name, index).name, index, packets, octets)
+
+    @locked
+    def write_counters(self, name: str, packets: int, octets: int) -> None:
+        """Set packets and bytes of all cells of a counter."""
+        self.data_plane.write_counter(self.counter(name).name, None, packets, octets)
 
     @locked
     def reset_counters(self, name: str) -> None:

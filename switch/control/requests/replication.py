@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from switch.control.data_plane import DataPlane
@@ -115,6 +115,31 @@ class ReplicationControl(Control):
         if node.group is not None:
             self.dissociate_node(node.group, handle)
         self.nodes.release(handle)
+
+    @locked
+    def put_replicas(self, number: int, replicas: Sequence[tuple[int, int]]) -> None:
+        """Let a group, new or not, have exactly these (egress_rid, port), in one step; its nodes are made anew."""
+        ports: dict[int, list[int]] = {}
+        for replica, port in replicas:
+            ports.setdefault(replica, []).append(port)
+        old = self.multicast.get(number, [])
+        if len(self.nodes) - len(old) + len(ports) > min(self.room.nodes, self.room.second_level_nodes):
+            raise Refused(RefusalKind.MC_TABLE_FULL, f"there are {len(self.nodes)} multicast nodes already")
+        if number not in self.multicast:
+            self.create_mgrp(number)
+        nodes = [Node(replica, known_ports(found), frozenset(), number) for replica, found in ports.items()]
+        for handle in old:
+            self.nodes.release(handle)
+        self.multicast[number] = [self.nodes.take(node) for node in nodes]
+        self.replicate([number])
+
+    @locked
+    def remove_replicas(self, number: int) -> None:
+        """Remove a group with its nodes; do nothing if there is none."""
+        for handle in self.multicast.get(number, ()):
+            self.nodes.release(handle)
+        self.multicast.pop(number, None)
+        self.data_plane.remove_group(number)
 
     @locked
     def set_lag(self, number: int, ports: Iterable[int]) -> None:

@@ -8,6 +8,7 @@ from threading import RLock
 from typing import Concatenate, ParamSpec, TypeVar
 
 from switch.control.data_plane import DataPlane
+from switch.control.refusals import RefusalKind, Refused
 from topo.errors import UnsupportedError
 
 Params = ParamSpec("Params")
@@ -18,14 +19,16 @@ Part = TypeVar("Part", bound="Control")
 class Control:
     """A part of a control plane. Requests of several threads are carried out one after the other.
 
-    Where the data plane cannot do what a request asks for, `fall_back` may provide another that can.
+    Where the data plane cannot do what a request asks for, `fall_back` may provide another that can. A `retired`
+    control plane refuses every request.
     """
 
     def __init__(self, data_plane: DataPlane) -> None:
         self.data_plane = data_plane
         self.program = data_plane.program
         self.lock = RLock()
-        self.fall_back: Callable[[UnsupportedError], None] | None = None
+        self.fall_back: Callable[[UnsupportedError], object] | None = None
+        self.retired = False
 
 
 def locked(
@@ -36,6 +39,8 @@ def locked(
     @wraps(request)
     def alone(self: Part, /, *args: Params.args, **kwargs: Params.kwargs) -> Answer:
         with self.lock:
+            if self.retired:
+                raise Refused(RefusalKind.TABLE_ERROR, "another program runs by now: ask again")
             try:
                 return request(self, *args, **kwargs)
             except UnsupportedError as error:

@@ -20,6 +20,20 @@ static INLINE u64 crc32(const u8 *bytes, u32 length, u32 room) {
     return (u32)~crc_reflected(bytes, length, room, 0xedb88320, ~0u);
 }
 
+/* Unlike the others, with the highest bit of each byte first. */
+FUNCTION u32 crc_ccitt_of_byte(u32 crc, u32 byte) {
+    crc ^= byte << 8;
+    for (u32 bit = 0; bit < 8; bit++)
+        crc = crc << 1 ^ (0x1021 & -(crc >> 15 & 1));
+    return crc & 0xffff;
+}
+static INLINE u64 crc_ccitt(const u8 *bytes, u32 length, u32 room) {
+    u32 crc = 0xffff;
+    for (u32 i = 0; i < room && i < length; i++)
+        crc = crc_ccitt_of_byte(crc, bytes[i]);
+    return crc;
+}
+
 static INLINE u64 identity(const u8 *bytes, u32 length, u32 room) {
     u64 value = 0;
     for (u32 i = 0; i < room && i < 8 && i < length; i++)
@@ -27,7 +41,13 @@ static INLINE u64 identity(const u8 *bytes, u32 length, u32 room) {
     return value;
 }
 
-/* Words of 16 bits; the last one is filled with zeros. */
+/* Words of 32 or 16 bits; the last one is filled with zeros. */
+static INLINE u64 xor32(const u8 *bytes, u32 length, u32 room) {
+    u64 value = 0;
+    for (u32 i = 0; i < room && i < length; i++)
+        value ^= (u64)bytes[i] << 8 * (3 - i % 4);
+    return value;
+}
 static INLINE u64 xor16(const u8 *bytes, u32 length, u32 room) {
     u64 value = 0;
     for (u32 i = 0; i < room && i < length; i++)

@@ -9,6 +9,7 @@
 #define __type(name, value) typeof(value) *name
 
 static u64 (*clock_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static u32 (*bpf_get_prandom_u32)(void) = (void *)BPF_FUNC_get_prandom_u32;
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*bpf_redirect)(u32 ifindex, u64 flags) = (void *)BPF_FUNC_redirect;
 static long (*bpf_clone_redirect)(struct __sk_buff *skb, u32 ifindex, u64 flags) = (void *)BPF_FUNC_clone_redirect;
@@ -47,6 +48,8 @@ static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) {
         bpf_skb_load_bytes(packet, from, to, count);
 }
 
+static INLINE u64 random_word(u64 *state) { return (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32(); }
+
 static INLINE int drop(PACKET *packet) { return TC_ACT_SHOT; }
 
 #define ifindex_of(port) ((port) < sizeof own->ports / sizeof *own->ports ? own->ports[port].ifindex : 0)
@@ -66,22 +69,23 @@ static INLINE void send_copy_by(PACKET *packet, u32 ifindex) {
 WHOLE u8 head[HEAD_BYTES];
 WHOLE u8 chunk[CHUNK];
 
-/* Move `length` bytes, up to CHUNK of them, within the packet. */
-FUNCTION int move_chunk(PACKET *packet, u32 from, u32 to, u32 length) {
-    if (length == 0 || length > CHUNK)
-        return length != 0;
-    return bpf_skb_load_bytes(packet, from, chunk, length) || bpf_skb_store_bytes(packet, to, chunk, length, 0);
+/* Move chunk `number` of the `length` bytes behind the first `from` to behind the first `to`; to the back the last one
+ * comes first. Returns 1 with the last chunk, a negative number if it cannot be moved. */
+FUNCTION int move_chunk(PACKET *packet, u32 from, u32 to, u32 length, u32 number) {
+    u32 last = length / CHUNK, at = (from < to ? last - number : number) * CHUNK;
+    u64 count = length - at < CHUNK ? length - at : CHUNK;
+    CHECKED(count);
+    if (count > 0 && count <= CHUNK)
+        if (bpf_skb_load_bytes(packet, from + at, chunk, count) || bpf_skb_store_bytes(packet, to + at, chunk, count, 0))
+            return -1;
+    return number == last;
 }
 
-/* Move all bytes behind the first `from` to behind the first `to`; to the back the last ones come first. */
 static INLINE int move_payload(PACKET *packet, u32 from, u32 to, u32 length) {
-    u32 last = length / CHUNK;
-    for (u32 i = 0; i < CHUNKS && i <= last; i++) {
-        u32 at = (from < to ? last - i : i) * CHUNK, rest = length - at;
-        if (move_chunk(packet, from + at, to + at, rest < CHUNK ? rest : CHUNK))
-            return -1;
-    }
-    return last >= CHUNKS;
+    int moved = 0;
+    for (u32 i = 0; i < CHUNKS && !moved; i++)
+        moved = move_chunk(packet, from, to, length, i);
+    return moved <= 0; /* also where there are more than CHUNKS */
 }
 
 /* The first `parsed` bytes of the packet become the first `length` bytes of `head`. */

@@ -16,6 +16,14 @@ static u64 clock_ns(void) {
     return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
+/* SplitMix64: each switch draws the same numbers in every run. */
+static u64 random_word(u64 *state) {
+    u64 word = *state += 0x9e3779b97f4a7c15ull;
+    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
+    word = (word ^ word >> 27) * 0x94d049bb133111ebull;
+    return word ^ word >> 31;
+}
+
 /* The state of the switch at work; `process` is told which that is. Code is shared by all switches of a program. */
 #define DECLARE_MEMORY static struct memory *own;
 static struct table *tables;

@@ -19,9 +19,16 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #else
 #define FUNCTION static __attribute__((noinline))
 #endif
-#define CHECKED(index) __asm__ volatile("" : "+r"(index)) /* clang computes no address before the test of its index */
+
+/* Clang leaves out the test of an index whose range it knows, or computes an address before the test; the kernel's
+ * verifier wants to see it. So clang forgets what it knows: of any number; of an index before its test; behind it. */
+#define CHECKED(number) __asm__ volatile("" : "+r"(number))
+#define UNKNOWN(index) __asm__("" : "+r"(index))
+#define BELOW(index, size) __asm__("" : "+r"(index) : "i"(size)) /* another size, another index: they are not merged */
+
+#define TAKEN(argument) __asm__ volatile("" : : "r"(argument)) /* clang hands it over to a function that needs it not */
 #define LIST_BLOCK 64 /* so many places of a list are searched by one call */
-#define GO_ON (1ull << 32) /* the search is to go on at the link in the low bits */
+#define GO_ON (1ull << 32) /* the search is to go on at the place in the low bits */
 #define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */
 
 /* ---- numbers: BMv2 shifts by any amount ---- */
@@ -153,11 +160,19 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
 #ifdef HASHED_BYTES
 #include "hashes.h"
 #endif
+#ifdef METER_RATES
+#include "meters.h"
+#endif
 
 #ifdef __bpf__
 #include "kernel.h"
 #else
 #include "process.h"
 #endif
+
+static INLINE u64 random_number(u64 *state, u64 least, u64 most) {
+    u64 word = random_word(state), count = most - least + 1;
+    return count ? least + word % count : word;
+}
 
 TABLE(groups, struct key_groups, struct entry_groups, MAX_GROUPS)

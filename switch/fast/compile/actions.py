@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 from switch.fast.compile import calculations, headers
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.values import WORD, constant, truncated, unsigned_word
+from switch.fast.compile.externs import claim, field_of, log_message, random_number, unsigned_number
+from switch.fast.compile.tables import colour
+from switch.fast.compile.values import WORD, Value, constant, truncated, unsigned_word
 from switch.fast.layout.field_usage import may_change, written_by
 from switch.program.actions import Action, Argument, Primitive
 from switch.program.calculations import Calculation
 from switch.program.expressions import ElementField, Expression, HeaderReference
-from switch.program.externs import Counter, Register
+from switch.program.externs import Counter, Meter, Register
 from switch.program.headers import Field
 from switch.program.v1model import DROP_PORT, STANDARD_METADATA
 from topo.errors import UnsupportedError
@@ -71,14 +73,12 @@ def emit_run(context: Context, run: Run) -> None:
     if index is None or len(primitives) - len(others) < SHARED_TEST:
         emit_primitives(context, primitives)
         return
-    out, (expression, size) = context.out, index
-    with out.block(""):
-        out.line(f"u32 index = {index_text(context, expression)};")
-        with out.block(f"if (index < {size})"):
+    with context.out.block(""):
+        with tested_index(context, *index):
             context.tested = index
             emit_primitives(context, primitives)
             context.tested = None
-        with out.block("else"):
+        with context.out.block("else"):
             emit_primitives(context, others)
 
 
@@ -135,6 +135,13 @@ def count(context: Context, counter: Counter, index: Expression) -> None:
         context.out.line(f"{element}.bytes += state.length;")
 
 
+# {"op": "execute_meter", "parameters": [{"type": "meter_array", ...}, {"type": "field", ...}, {"type": "field", ...}]}
+def execute_meter(context: Context, meter: Meter, index: Expression, target: Argument) -> None:
+    """Write the packet's colour, by one cell of a meter, to a field; do nothing beyond the last cell."""
+    with bounded_index(context, index, meter.size):
+        context.assign(field_of(target), colour(context, meter, "index"))
+
+
 # {"op": "register_read", "parameters": [{"type": "field", ...}, {"type": "register_array", ...}, {"type": "field"}]}
 def register_read(context: Context, target: Argument, register: Register, index: Expression) -> None:
     """Write one element of a register to a field; do nothing beyond the last one."""
@@ -157,25 +164,36 @@ def bounded_index(context: Context, index: Expression, size: int) -> Iterator[No
     if context.tested == (index, size):
         yield
         return
-    with context.out.block(""):
-        context.out.line(f"u32 index = {index_text(context, index)};")
+    with context.out.block(""), tested_index(context, index, size):
+        yield
+
+
+@contextmanager
+def tested_index(context: Context, index: Expression, size: int) -> Iterator[None]:
+    """Write the declaration of `index`, and its test around what is written inside.
+
+    The kernel's verifier has to see the test that clang would leave out, or take elsewhere, where it knows better than
+    the verifier what the index can be. So clang is told nothing about an index that is no constant, before and behind
+    the test.
+    """
+    value = index_value(context, index)
+    context.out.line(f"u64 index = {value.text};")
+    if value.low == value.high:
         with context.out.block(f"if (index < {size})"):
             yield
+        return
+    context.out.line("UNKNOWN(index);")
+    with context.out.block(f"if (index < {size})"):
+        context.out.line(f"BELOW(index, {size});")
+        yield
 
 
-def index_text(context: Context, index: Expression) -> str:
-    """The C text of an index; `UnsupportedError` if it may not fit 32 bits."""
+def index_value(context: Context, index: Expression) -> Value:
+    """An index in C; `UnsupportedError` if it may not fit 32 bits."""
     value = context.value(index)
     if value.low < 0 or value.high >= 1 << 32:
         raise UnsupportedError("an index that may not fit 32 bits")
-    return value.text
-
-
-def field_of(argument: Argument) -> Field:
-    """The field that a statement writes; `UnsupportedError` for anything else."""
-    if not isinstance(argument, Field):
-        raise UnsupportedError(f"writing to {argument!r}")
-    return argument
+    return value
 
 
 # {"op": "exit", "parameters": []}
@@ -189,9 +207,8 @@ def hash_field(
     context: Context, target: Argument, base: Expression, calculation: Calculation, size: Expression
 ) -> None:
     """Set the field to base + hash % size; a size of 0 counts as 1."""
-    field, low, high = field_of(target), context.value(base), context.value(size)
-    if not (low.unsigned and high.unsigned):
-        raise UnsupportedError("a hash with a base or size that may not fit 64 bits")
+    field = field_of(target)
+    low, high = (unsigned_number(context, each, "a hash with a base or size") for each in (base, size))
     with context.out.block(""):
         context.out.line(f"u64 size = {high.text};")
         text = f"({calculations.call(context, calculation)} % (size ? size : 1) + {low.text})"
@@ -200,14 +217,19 @@ def hash_field(
 
 PRIMITIVES: dict[str, Handler] = {
     "add_header": headers.add_header,
+    "assert": claim,
     "assign": assign,
     "assign_VL": headers.assign_variable,
     "assign_header": headers.assign_header,
     "assign_header_stack": headers.assign_stack,
     "assign_union": headers.assign_union,
+    "assume": claim,
     "count": count,
+    "execute_meter": execute_meter,
     "exit": leave,
+    "log_msg": log_message,
     "mark_to_drop": mark_to_drop,
+    "modify_field_rng_uniform": random_number,
     "modify_field_with_hash_based_offset": hash_field,
     "pop": headers.pop,
     "push": headers.push,

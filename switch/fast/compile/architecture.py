@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.fast.compile.context import Context
-from switch.fast.layout.field_usage import statements_of, written_by
+from switch.fast.layout.field_usage import meter_results, statements_of, written_by
 from switch.fast.layout.layout import LOST, STARTED
 from switch.program.headers import Field
 from switch.program.v1model import DROP_PORT, NORMAL, PORTS, REPLICATED
@@ -48,6 +48,8 @@ def emit_reset(context: Context) -> None:
         if not layout.rebuilt:
             out.line("__builtin_memset(&state.dirty, 0, sizeof state.dirty);")
         out.line("state.length = packet_length(packet);")
+        if layout.claims:
+            out.line("state.failed = 0;")
         if layout.rebuilt:
             out.line("state.head = 0, state.current_length = state.length;")
         set_standard(context, "ingress_port", "port")
@@ -63,6 +65,7 @@ def emit_egress(context: Context) -> None:
         out.line(f"static INLINE int lose(void) {{ return own->{lost.symbol}[0].packets++, 0; }}")
     out.comment("egress_spec becomes the drop port plus one, as in simple_switch.")
     with out.block("FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy)"):
+        out.line("TAKEN(packet); TAKEN(port); TAKEN(copy);")
         set_standard(context, "egress_port", "port")
         set_standard(context, "egress_rid", "copy")
         set_clock(context, "enq_timestamp")
@@ -71,13 +74,17 @@ def emit_egress(context: Context) -> None:
         set_standard(context, "packet_length", "state.current_length" if context.layout.rebuilt else "state.length")
         out.line(f"{context.layout.names.of(context.program.egress.name)}();")
         out.line(f"if ({standard(context, 'egress_spec')} == {DROP_PORT}) return 0;")
+        if context.layout.claims:
+            out.line("if (state.failed) return 0;")
         out.line(f"return !deparse(packet){' || lose()' if context.layout.rebuilt else ''};")
 
 
 def kept_for_copies(context: Context) -> list[Field]:
     """The fields that egress changes: each copy has to start with what ingress left in them."""
     owned = set(context.layout.intrinsic.values())
-    written = written_by(statements_of(context.program.egress)) - owned
+    egress = context.program.egress
+    written = written_by(statements_of(egress)) | meter_results(context.program, egress)
+    written -= owned
     return sorted(written, key=lambda field: (field.header, field.offset))
 
 

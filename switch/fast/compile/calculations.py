@@ -29,9 +29,11 @@ ALGORITHMS: dict[str, Algorithm] = {
     "crc16_custom": Algorithm("crc16", 16),  # as BMv2 starts; nobody can set other parameters here
     "crc32": Algorithm("crc32", 32),
     "crc32_custom": Algorithm("crc32", 32),
+    "crcCCITT": Algorithm("crc_ccitt", 16),
     "csum16": Algorithm("csum16", 16, takes_payload=True),
     "identity": Algorithm("identity", 64),
     "xor16": Algorithm("xor16", 16),
+    "xor32": Algorithm("xor32", 32),
 }
 
 

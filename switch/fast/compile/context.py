@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from switch.fast.compile.expressions import Expressions
-from switch.fast.compile.header_expressions import Last, plain
+from switch.fast.compile.header_expressions import ParsedStacks, plain
 from switch.fast.compile.values import WORD, Value, truncated
 from switch.fast.layout.emitter import Emitter
 from switch.fast.layout.layout import ProgramLayout
@@ -35,13 +35,13 @@ class Context:
         self.layout = ProgramLayout(program)
         self.out = Emitter()
         self.parameters: MemoryRecord | None = None
-        self.last: Last | None = None  # inside the parser
+        self.parsed: ParsedStacks | None = None  # inside the parser
         self.tested: tuple[Expression, int] | None = None  # the index known to be inside registers of this size
         self.expressions = Expressions(self.layout.field, self.validity, self.parameter)
 
     def value(self, expression: Expression, bits: int = WORD) -> Value:
         """The C text of `expression`, which gives at least its low `bits` bits, with its range."""
-        return self.expressions.compile(plain(self.program, expression, self.last), bits)
+        return self.expressions.compile(plain(self.program, expression, self.parsed), bits)
 
     def validity(self, header: str) -> str:
         """The C expression of a header's validity."""

@@ -14,6 +14,7 @@ from switch.fast.compile.parser import ParserGenerator
 from switch.fast.compile.pipelines import emit_pipeline
 from switch.fast.compile.refusals import check, refusal
 from switch.fast.compile.tables import declare_entries, declare_value_set, emit_membership, emit_search
+from switch.fast.layout.entry_arrays import METER, METER_RATES
 from switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
 from switch.fast.layout.table_layout import GROUP_RECORD
 from switch.program.malformed import MALFORMED, not_p4c
@@ -81,6 +82,8 @@ def emit_head(context: Context) -> None:
         context.out.line(f"#define HEAD_BYTES {max(context.layout.head_bytes, 1)}")
     if size := hashed_bytes(context):
         context.out.line(f"#define HASHED_BYTES {size}")
+    if context.layout.meters:
+        context.out.line(f"#define METER_RATES {METER_RATES}")
     context.out.line('#include "runtime.h"')
 
 
@@ -102,7 +105,7 @@ def declare_types(context: Context) -> None:
         front.declare(out)
     records = {array.record.name: array.record for array in layout.arrays.values()}
     for record in records.values():
-        if not record.name.startswith(("entry_", "front_", "listed_", "place_")):
+        if record is not METER and not record.name.startswith(("entry_", "front_", "listed_", "place_")):
             record.declare(out)
     declare_memory(layout, out)
     out.line("DECLARE_MEMORY")
@@ -134,5 +137,7 @@ def declare_state(context: Context) -> None:
             out.line(f"struct {{ u16 {names}; }} at;")
             out.line(f"struct {{ u8 {names}; }} dirty;")
         out.line("u32 length;")
+        if layout.claims:
+            out.line("u32 failed;")
     out.line("WHOLE struct state state;")
     declare_saved(context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 
 from switch.program.expressions import (
@@ -20,30 +21,45 @@ from switch.program.headers import Field
 from switch.program.program import Program
 from topo.errors import UnsupportedError
 
-REWRITTEN = ("dereference_header_stack", "valid_union")
+REWRITTEN = ("dereference_header_stack", "last_stack_index", "size_stack", "valid", "valid_union")
 """The operators that are rewritten; no other file needs to know them."""
 
 
-Last = Callable[[LastField], Field]
-"""Gives the field of a stack's last element, which is known where the parser is."""
+@dataclass(frozen=True)
+class ParsedStacks:
+    """What is known of header stacks where the parser is: the field of a last element, how many elements are filled."""
+
+    last: Callable[[LastField], Field]
+    filled: Callable[[str], int]
 
 
-def plain(program: Program, expression: Expression, last: Last | None = None) -> Expression:
-    """`expression` without headers, stacks and unions; `last` gives the last element of a stack inside the parser."""
+def plain(program: Program, expression: Expression, parsed: ParsedStacks | None = None) -> Expression:
+    """`expression` without headers, stacks and unions; `parsed` is what is known of stacks inside the parser."""
     match expression:
-        case LastField() if last is not None:
-            return last(expression)
+        case LastField() if parsed is not None:
+            return parsed.last(expression)
+        case Operation("size_stack" | "last_stack_index" as operator, (StackReference(stack),)):
+            return about_filled(operator, stack, parsed)
         case ElementField(header, index):
             return member(program, header, index)
         case Operation(operator, operands):
             about = about_headers(program, expression)
-            return about or Operation(operator, tuple(plain(program, operand, last) for operand in operands))
+            return about or Operation(operator, tuple(plain(program, operand, parsed) for operand in operands))
     return expression
+
+
+def about_filled(operator: str, stack: str, parsed: ParsedStacks | None) -> Constant:
+    """How many elements of a stack the parser has filled, or the index of the last one; known in the parser only."""
+    if parsed is None:
+        raise UnsupportedError(f"operator '{operator}' outside of the parser")
+    return Constant(parsed.filled(stack) - (operator == "last_stack_index"))
 
 
 def about_headers(program: Program, operation: Operation) -> Expression | None:
     """An operation on whole headers as one on their fields; None for any other operation."""
     match operation:
+        case Operation("valid", (header,)):
+            return member(program, header, VALIDITY)
         case Operation("valid_union", (UnionReference(union),)):
             return any_of([Validity(header) for header in program.unions[union].members.values()])
         case Operation("==", (HeaderReference(one), HeaderReference(other))):
@@ -51,6 +67,10 @@ def about_headers(program: Program, operation: Operation) -> Expression | None:
         case Operation("!=", (HeaderReference(one), HeaderReference(other))):
             return Operation("not", (same_header(program, one, other),))
     return None
+
+
+VALIDITY = -1
+"""The place of a header's validity among its fields, which is behind the last one."""
 
 
 def member(program: Program, header: Expression, index: int) -> Expression:

@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from switch.fast.compile.actions import PRIMITIVES, assign
 from switch.fast.compile.checksums import emit_verification
 from switch.fast.compile.context import Context, located
+from switch.fast.compile.header_expressions import ParsedStacks
 from switch.fast.compile.headers import make_valid
 from switch.fast.compile.parser_positions import HeaderPlaces, Position
 from switch.fast.compile.values import WIDE, WORD, Value, word_text
@@ -54,7 +55,7 @@ class ParserGenerator:
     def emit(self) -> None:
         """Write `parse`. An error stops it, and leaves what was extracted before."""
         out = self.context.out
-        self.context.last = self.last_field
+        self.context.parsed = ParsedStacks(self.last_field, lambda stack: self.at.filled_of(stack))  # noqa: PLW0108, `at` changes
         with out.block("static INLINE void parse(PACKET *packet)"):
             out.line("const u8 *data = packet_data(packet), *end = packet_end(packet);")
             if self.context.layout.rebuilt:
@@ -69,7 +70,7 @@ class ParserGenerator:
             with out.block("accept:"):
                 self.emit_invalid_headers()
                 emit_verification(self.context)
-        self.context.last = None
+        self.context.parsed = None
 
     def emit_states(self) -> None:
         """Write every state at every position at which it is entered; refuse loops."""

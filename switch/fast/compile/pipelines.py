@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.tables import default_text, emit_choice, emit_lookup, emit_note_of_hit
+from switch.fast.compile.tables import default_text, emit_choice, emit_lookup, emit_note_of_hit, word_of
+from switch.fast.compile.values import word_text
 from switch.program.actions import Action, ActionCall
 from switch.program.pipelines import Conditional, Node, Pipeline, Table
 from topo.errors import UnsupportedError
@@ -93,8 +94,15 @@ def emit_search_of_entry(context: Context, table: Table) -> None:
         context.out.line("int hit = entry != 0;")
     if changeable:
         context.out.line(f"if (!entry) entry = {default_text(context, table)};")
-    without = label(context, table.hit if table.by_outcome else table.base_next)
-    emit_choice(context, layout.tables[table.name], f"goto {without};")
+    emit_choice(context, layout.tables[table.name], jump_without_action(context, table))
+
+
+def jump_without_action(context: Context, table: Table) -> str:
+    """The jump behind an entry, or a default that was set, whose group is empty."""
+    if not table.by_outcome:
+        return f"goto {label(context, table.base_next)};"
+    hit, miss = (f"goto {label(context, each)};" for each in (table.hit, table.miss))
+    return f"{{ if (hit) {hit} else {miss} }}" if table.name in context.layout.changeable else hit
 
 
 def emit_entry(context: Context, table: Table) -> None:
@@ -130,7 +138,8 @@ def emit_call(context: Context, call: ActionCall) -> None:
         context.out.line(f"action_{call.action.number}();")
         return
     record = context.layout.parameters[call.action.number]
-    given = ", ".join(f".{m.symbol} = {v:#x}" for m, v in zip(record.order, call.values, strict=True))
+    values = zip(record.order, call.values, strict=True)
+    given = ", ".join(f".{m.symbol} = {word_text(v, word_of(8 * m.size))}" for m, v in values)
     context.out.line(f"const struct {record.name} given = {{{given}}};")
     context.out.line(f"action_{call.action.number}(&given);")
 

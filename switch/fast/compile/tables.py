@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from switch.fast.compile.calculations import call, has_payload
 from switch.fast.compile.context import Context
-from switch.fast.compile.values import WIDE, WORD, word_text
-from switch.fast.layout.layout import (
-    ValueSetLayout,
+from switch.fast.compile.values import WIDE, WORD, Value, unsigned_word, word_text
+from switch.fast.layout.entry_arrays import (
+    METER_RATES,
     counts_array,
     default_array,
     first_array,
     lengths_array,
     matched_array,
     members_array,
+    meter_array,
 )
+from switch.fast.layout.layout import STARTED, ValueSetLayout
 from switch.fast.layout.records import WORD_BYTES, MemoryRecord
 from switch.fast.layout.table_layout import COPIES, GROUP, GROUP_RECORD, TableLayout
 from switch.program.expressions import Unknown
+from switch.program.externs import Meter
+from switch.program.headers import Field
 from switch.program.pipelines import MatchKey, Table
 from topo.errors import UnsupportedError
 
@@ -59,8 +63,9 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
         array = context.layout.arrays[layout.table.name]
         out.line(f"{entry} = 0;")
         out.line(f"u64 index = {parts[0]};")
+        out.line("UNKNOWN(index);")
         with out.block(f"if (index < {array.length})"):
-            out.line("CHECKED(index);")
+            out.line(f"BELOW(index, {array.length});")
             out.line(f"entry = &own->{array.symbol}[index].copies[0];")
             out.line("if (!entry->present) entry = entry[1].present ? entry + 1 : 0;")
     elif layout.rule is not None or layout.prefixed:
@@ -93,6 +98,20 @@ def emit_note_of_hit(context: Context, layout: TableLayout) -> None:
             out.line(f"{counts}.bytes += state.length;")
         if layout.table.idle_timeout:
             out.line(f"own->{arrays[matched_array(name)].symbol}[number].ns = clock_ns();")
+        if layout.table.meter is not None:
+            meter = context.program.direct_meters[layout.table.meter]
+            assert meter.result is not None, "a direct meter without a result"
+            context.assign(meter.result, colour(context, meter, "number"))
+            context.touch([meter.result])
+
+
+def colour(context: Context, meter: Meter, index: str) -> Value:
+    """The colour that the cell of a meter at `index`, which is below its size, gives the packet."""
+    arrays = context.layout.arrays
+    micros = f"(clock_ns() - own->{arrays[STARTED].symbol}[0].ns) / 1000"
+    size = "state.length" if meter.of_bytes else "1"
+    cell = f"&own->{arrays[meter_array(meter.name)].symbol}[{index}]"
+    return unsigned_word(f"colour_of({cell}, {micros}, {size})", METER_RATES.bit_length())
 
 
 def emit_choice(context: Context, layout: TableLayout, without: str) -> None:
@@ -144,7 +163,15 @@ def key_part(context: Context, part: MatchKey) -> str:
     """The C expression of one part of the packet's key."""
     assert not isinstance(part.value, Unknown), "a key that was not checked"
     text = context.value(part.value).text
+    if isinstance(part.value, Field) and may_keep_values(context, part.value):
+        text = f"({context.validity(part.value.header)} ? {text} : 0)"
     return text if part.mask is None else f"({text} & {word_text(part.mask, word_of(part.bits))})"
+
+
+def may_keep_values(context: Context, field: Field) -> bool:
+    """Whether a field can be other than 0 while its header is not valid: to the key of a table it is 0 then."""
+    layout = context.layout
+    return not context.program.headers[field.header].metadata and (layout.rebuilt or field in layout.written)
 
 
 def word_of(bits: int) -> int:
@@ -161,27 +188,25 @@ def emit_search(context: Context, layout: TableLayout) -> None:
 
 
 def emit_list_search(context: Context, layout: TableLayout, rule: MemoryRecord) -> None:
-    """Write the search of a list: from link to link, block by block. A link is 1 + the place that it leads to."""
-    out, symbol, first = context.out, layout.symbol, context.layout.arrays[first_array(layout.table.name)]
-    places, tests = layout.table.size + 1, []
+    """Write the search of a list, block by block: the first place whose rule matches, or the number of places."""
+    out, symbol, arrays = context.out, layout.symbol, context.layout.arrays
+    first, places, tests = arrays[first_array(layout.table.name)].symbol, arrays[layout.table.name].length, []
     for index in range(len(layout.table.key)):
         mask, least, most = (f"rule->{rule.symbols[f'{name} {index}']}" for name in ("mask", "least", "most"))
         part = f"(sought_{symbol}.part_{index} & {mask})"
         tests += [f"{part} >= {least}", f"{part} <= {most}"]
-    with out.block(f"FUNCTION u64 block_{symbol}(u64 link)"):
-        with out.block("for (u32 i = 0; i < LIST_BLOCK; i++)"):
-            out.line("u64 place = link - 1;")
-            out.line(f"if (place >= {places}) return 0;")
+    with out.block(f"FUNCTION u64 block_{symbol}(u64 place)"):
+        with out.block("for (u32 i = 0; i < LIST_BLOCK; i++, place++)"):
+            out.line(f"if (place >= {places}) return {places};")
             out.line("CHECKED(place);")
+            out.line(f"if (!own->{symbol}[place].entry.present) return {places};")
             out.line(f"const struct {rule.name} *rule = &own->{symbol}[place].rule;")
-            out.line(f"if ({' && '.join(tests)}) return link;")
-            out.line("link = rule->next;")
-        out.line("return link ? GO_ON | link : 0;")
+            out.line(f"if ({' && '.join(tests)}) return place;")
+        out.line("return GO_ON | place;")
     with out.block(f"static INLINE const struct entry_{symbol} *search_{symbol}(void)"):
-        out.line(f"u64 link = GO_ON | own->{first.symbol}[0].next;")
-        blocks = f"u32 i = 0; i < {places} && link & GO_ON; i += LIST_BLOCK"
-        out.line(f"for ({blocks}) link = block_{symbol}((u32)link);")
-        out.line("u64 place = link - 1;")
+        out.line(f"u64 place = GO_ON | own->{first}[0].place;")
+        blocks = f"u32 i = 0; i < {layout.most_entries} && place & GO_ON; i += LIST_BLOCK"
+        out.line(f"for ({blocks}) place = block_{symbol}((u32)place);")
         out.line(f"if (place >= {places}) return 0;")
         out.line("CHECKED(place);")
         out.line(f"return &own->{symbol}[place].entry;")

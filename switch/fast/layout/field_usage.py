@@ -10,7 +10,14 @@ from switch.program.headers import Field
 from switch.program.pipelines import Conditional, Node, Pipeline, Table
 from switch.program.program import Program
 
-WRITES = {"assign": 0, "modify_field_with_hash_based_offset": 0, "register_read": 0, "set": 0}
+WRITES = {
+    "assign": 0,
+    "execute_meter": 2,
+    "modify_field_rng_uniform": 0,
+    "modify_field_with_hash_based_offset": 0,
+    "register_read": 0,
+    "set": 0,
+}
 """The position of the argument that each primitive writes."""
 
 
@@ -41,7 +48,7 @@ def written_by(primitives: Iterable[Primitive]) -> set[Field]:
     return {field for field in targets if isinstance(field, Field)}
 
 
-WRITES_NOTHING = frozenset(("count", "exit", "register_write"))
+WRITES_NOTHING = frozenset(("assert", "assume", "count", "exit", "log_msg", "register_write"))
 """Statements that write no field."""
 
 DROPPED = frozenset(("egress_spec", "mcast_grp"))
@@ -73,6 +80,12 @@ def statements_of(pipeline: Pipeline) -> list[Primitive]:
     return [primitive for action in actions for primitive in action.primitives]
 
 
+def meter_results(program: Program, pipeline: Pipeline) -> set[Field]:
+    """The fields into which the direct meters of a pipeline's tables put their colours."""
+    names = [node.meter for node in pipeline.nodes.values() if isinstance(node, Table) and node.meter is not None]
+    return {result for name in names if (result := program.direct_meters[name].result) is not None}
+
+
 def parser_statements(program: Program) -> list[Primitive]:
     """Every operation of every parser state."""
     return [operation for state in program.parser.states.values() for operation in state.operations]
@@ -92,7 +105,7 @@ def used_fields(program: Program) -> set[Field]:
     for state in program.parser.states.values():
         found |= {field for field in state.key if isinstance(field, Field)}
     for pipeline in (program.ingress, program.egress):
-        found |= named_by(statements_of(pipeline))
+        found |= named_by(statements_of(pipeline)) | meter_results(program, pipeline)
         found |= {field for node in pipeline.nodes.values() for field in fields_of_node(node)}
     for calculation in program.all_calculations:
         found |= {part for part in calculation.input if isinstance(part, Field)}

@@ -6,26 +6,30 @@ many registers at the same index then touches one run of cache lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from switch.fast.layout.emitter import Emitter, Identifiers
-from switch.fast.layout.field_usage import extracted_headers, parser_statements, statements_of, used_fields, written_by
+from switch.fast.layout.entry_arrays import COUNTER, METER, default_array, entry_arrays, meter_array, table_arrays
+from switch.fast.layout.field_usage import (
+    extracted_headers,
+    meter_results,
+    parser_statements,
+    statements_of,
+    used_fields,
+    written_by,
+)
 from switch.fast.layout.front_arrays import Front
 from switch.fast.layout.headers_in_place import headers_stay
 from switch.fast.layout.records import MemoryRecord, make_record, rounded_up
 from switch.fast.layout.table_layout import (
     COPIES,
     GROUP_RECORD,
-    MOST_MEMBERS,
     TableLayout,
     entry_record,
     key_record,
-    listed_record,
-    place_record,
     rule_record,
 )
 from switch.fast.layout.variable_fields import Variable, most_variable_bytes, variable_parts
@@ -56,17 +60,15 @@ LOST = "lost packets"
 DEFAULTS = "defaults"
 """For each table, in one place: which copy of the control plane's default action is to be read (0: none is set)."""
 
+RANDOM, FAILED = "random numbers", "failed claims"
+"""Arrays of one place: where the random numbers of a process are; how many assertions of the program did not hold."""
+
 GROUPS = "groups"
 """The hash table of multicast groups."""
 
 GROUP_BITS = 8
 VALUE_BYTES, LEAST_VALUES = 8, 1024
 GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
-
-COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
-MATCHED = make_record("matched", [("ns", 64)])
-LINK = make_record("link", [("next", 32)])
-"""1 + the place of what follows; 0: nothing does."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,18 @@ class ProgramLayout:
             records[header.name] = make_record("fields_" + self.names.of(header.type if whole else header.name), fields)
         return records
 
+    @cached_property
+    def primitives(self) -> frozenset[str]:
+        """The names of all statements of the program."""
+        pipelines = (self.program.ingress, self.program.egress)
+        statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
+        return frozenset(each.name for each in statements)
+
+    @property
+    def claims(self) -> bool:
+        """Whether the program has assertions."""
+        return bool(self.primitives & {"assert", "assume"})
+
     def used(self, header: str) -> list[Field]:
         """The fields of `header` that are kept outside the packet."""
         symbols = self.state[header].symbols
@@ -188,10 +202,11 @@ class ProgramLayout:
 
     @cached_property
     def written(self) -> set[Field]:
-        """The fields that the parser or an action writes."""
+        """The fields that the parser, an action or a direct meter writes."""
         pipelines = (self.program.ingress, self.program.egress)
         statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
-        return written_by(statements) | {checksum.target for checksum in self.program.checksums}
+        results = {field for each in pipelines for field in meter_results(self.program, each)}
+        return written_by(statements) | results | {checksum.target for checksum in self.program.checksums}
 
     @cached_property
     def rows(self) -> dict[int, MemoryRecord]:
@@ -207,10 +222,15 @@ class ProgramLayout:
         parts = [(f"rows_{length}", record, length) for length, record in self.rows.items()]
         parts += [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
         parts += [("arrivals", make_record("arrival", [("ifindex", 32), ("port", 32)]), ARRIVALS)]
-        if any(map(self.timed, CLOCKS)):
+        if any(map(self.timed, CLOCKS)) or self.meters:
             parts.append((STARTED, make_record("started", [("ns", 64)]), 1))
         if self.rebuilt:
             parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
+        parts += [(meter_array(name), METER, size) for name, size in self.meters.items()]
+        if self.primitives & {"modify_field_rng_uniform"}:
+            parts.append((RANDOM, make_record("random", [("state", 64)]), 1))
+        if self.claims:
+            parts.append((FAILED, make_record("failed", [("claims", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
         parts += [part for layout in self.tables.values() for part in table_arrays(layout)]
         if self.changeable:
@@ -284,6 +304,14 @@ class ProgramLayout:
         return {each.name: ValueSetLayout(each, symbols[each.name], keys[each.name]) for each in sets}
 
     @cached_property
+    def meters(self) -> dict[str, int]:
+        """How many cells each meter has: a direct meter one for each entry of its table."""
+        arrays = {meter.name: meter.size for meter in self.program.meters.values()}
+        return arrays | {
+            each.table.meter: each.most_entries for each in self.tables.values() if each.table.meter is not None
+        }
+
+    @cached_property
     def changeable(self) -> dict[str, TableLayout]:
         """The layouts of the tables whose default action the control plane can change, by name."""
         free = [table for table in self.program.tables.values() if table.actions and not table.default_is_const]
@@ -302,63 +330,6 @@ class ProgramLayout:
             direct=table.match == "exact" and len(table.key) == 1 and table.key[0].bits <= DIRECT_BITS,
             rule=None if table.match in ("exact", "lpm") else rule_record(f"rule_{symbol}", table),
         )
-
-
-def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
-    """The arrays of one table's entries, as (name, record, length)."""
-    name, key = layout.table.name, layout.table.key
-    if layout.direct:
-        yield name, place_record(layout), 1 << key[0].bits
-    if layout.rule is not None:
-        yield name, listed_record(layout), layout.table.size + 1  # one more, for an entry that is being changed
-        yield first_array(name), LINK, 1
-    if layout.prefixed:
-        yield lengths_array(name), LINK, layout.prefix_part[1].bits + 2
-
-
-def entry_arrays(program: Program, layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
-    """The arrays of what is kept for each entry of a table, and of the members of its groups."""
-    table = layout.table
-    if table.counted:
-        yield counts_array(table.name), COUNTER, layout.most_entries
-    if table.idle_timeout:
-        yield matched_array(table.name), MATCHED, layout.most_entries
-    if table.profile is not None and program.profiles[table.profile].selector is not None:
-        most = 2 * max(program.profiles[table.profile].size, table.size)
-        yield members_array(table.name), entry_record(layout), min(most, MOST_MEMBERS)
-
-
-def counts_array(table: str) -> str:
-    """The name of the array of packets and bytes of a table's entries, by their numbers."""
-    return f"counts of {table}"
-
-
-def matched_array(table: str) -> str:
-    """The name of the array of times at which a table's entries last matched a packet, by their numbers."""
-    return f"matched of {table}"
-
-
-def members_array(table: str) -> str:
-    """The name of the array of members of the groups that a table's entries have."""
-    return f"members of {table}"
-
-
-def first_array(table: str) -> str:
-    """The name of the array of one place that says where a list begins."""
-    return f"first of {table}"
-
-
-def lengths_array(table: str) -> str:
-    """The name of the array of a table's prefix lengths: each that is in use is linked to the next shorter one.
-
-    The links begin behind the longest length that there can be.
-    """
-    return f"lengths of {table}"
-
-
-def default_array(table: str) -> str:
-    """The name of the array of copies of the default action that the control plane has set."""
-    return f"default of {table}"
 
 
 def declare_memory(layout: ProgramLayout, out: Emitter) -> None:

@@ -91,7 +91,7 @@ class TableLayout:
     @property
     def numbered(self) -> bool:
         """Whether something is kept for each entry, by its number."""
-        return self.table.counted or self.table.idle_timeout
+        return self.table.counted or self.table.idle_timeout or self.table.meter is not None
 
     @property
     def most_entries(self) -> int:
@@ -125,10 +125,10 @@ def key_record(name: str, table: Table) -> MemoryRecord:
 def rule_record(name: str, table: Table) -> MemoryRecord:
     """The record that a packet's key is compared with: mask, least and greatest value of each part.
 
-    Behind them are the priority, and 1 + the place of the next entry (0: it is the last one).
+    Behind them is the priority.
     """
     ends = [(f"{end} {i}", part.bits) for i, part in enumerate(table.key) for end in ("mask", "least", "most")]
-    return make_record(name, [*ends, ("priority", 32), ("next", 32)])
+    return make_record(name, [*ends, ("priority", 32)])
 
 
 def listed_record(layout: TableLayout) -> MemoryRecord:

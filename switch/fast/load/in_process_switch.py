@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.fast.compile.generate import GeneratedC, generate
+from switch.fast.layout.layout import RANDOM
 from switch.fast.load.build import LIBRARY
 from switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from switch.program.program import Program
@@ -118,6 +120,8 @@ class InProcessSwitch(StatefulSwitch):
         memory, tables = aligned_zeros(layout.memory_bytes), ProcessTables(self.library)
         self.pointers = Pointers(memory.ctypes.data, ctypes.addressof(tables.tables))
         self.state = SwitchState(layout, memory, tables)
+        if RANDOM in layout.arrays:
+            layout.view(memory, RANDOM)["state"][0] = zlib.crc32(name.encode())
         self.out = np.zeros(OUT_BYTES, np.uint8)
 
     @property
@@ -131,7 +135,8 @@ class InProcessSwitch(StatefulSwitch):
         return ctypes.addressof(self.pointers)
 
     def check(self) -> None:
-        """Do nothing: a switch in this process runs as long as the process does."""
+        """Raise `RunError` if an assertion of the program did not hold; else the switch runs as long as the process."""
+        self.check_claims()
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
@@ -154,9 +159,12 @@ class InProcessSwitch(StatefulSwitch):
         """
         numbers = (ports.ctypes.data, lengths.ctypes.data)
         room = (self.out.ctypes.data, len(self.out))
+        failed = self.state.read_failed()
         used = self.library.c.process(ctypes.byref(self.pointers), len(ports), *numbers, data.ctypes.data, *room)
         if used < 0:
             raise RunError(f"the packets that leave need more than {len(self.out)} bytes: process fewer at once")
+        if self.state.read_failed() != failed:
+            self.check_claims()
         return self.out[:used]
 
 

@@ -150,6 +150,7 @@ class KernelSwitch(StatefulSwitch):
 
     def check(self) -> None:
         """Raise `RunError` if a port lost its interface or its program, or if the program lost a packet."""
+        self.check_claims()
         if lost := self.state.read_lost():
             why = "which the kernel cannot make as short as their headers say"
             raise RunError(f"switch '{self.name}' lost {lost} packets, {why}")

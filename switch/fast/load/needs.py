@@ -27,6 +27,7 @@ from switch.fast.load.object_contents import helpers_of, map_types_of
 HELPERS = {
     1: ("bpf_map_lookup_elem", "3.19"),
     5: ("bpf_ktime_get_ns", "4.1"),
+    7: ("bpf_get_prandom_u32", "4.1"),
     9: ("bpf_skb_store_bytes", "4.1"),
     13: ("bpf_clone_redirect", "4.2"),
     19: ("bpf_skb_vlan_pop", "4.3"),

@@ -13,10 +13,12 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 from numpy.typing import NDArray
 
+from switch.control.data_plane import Rates
 from switch.control.entry_check import action_call, check_entries, default_call
 from switch.entries import (
     DefaultAction,
     Entry,
+    MeterRates,
     MulticastGroup,
     ProfileDefault,
     SwitchEntries,
@@ -24,19 +26,20 @@ from switch.entries import (
     ValueSetMember,
 )
 from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, STARTED, ProgramLayout
+from switch.fast.load.not_compiled import NotCompiled
 from switch.fast.load.state_reader import StateReader
 from switch.fast.tables.hashed import HashTable, Tables
+from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory
 from switch.fast.tables.running_table import RunningTable
 from switch.fast.tables.value_sets import ValueSetMembers
-from switch.program.calculations import CrcParameters
-from topo.errors import InputError, UnsupportedError
+from topo.errors import InputError, RunError, UnsupportedError
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
 """Inside such a context no packet is in the switch whenever the caller's code runs."""
 
 
-class SwitchState(StateReader):
+class SwitchState(NotCompiled, StateReader):
     """The state of a switch that this process runs: it can be changed, as `DataPlane` says."""
 
     def __init__(
@@ -47,6 +50,7 @@ class SwitchState(StateReader):
         self.started_ns = time.monotonic_ns()
         self.groups = HashTable(layout, GROUPS, memory, tables)
         self.group_numbers: set[int] = set()
+        self.meters = {name: MeterCells(layout, name, memory) for name in layout.meters}
         self.value_sets = {
             name: ValueSetMembers(layout, each, memory, tables) for name, each in layout.value_sets.items()
         }
@@ -77,7 +81,7 @@ class SwitchState(StateReader):
         for group in entries.groups:
             check_size(group)
         for default in entries.defaults:
-            self.of(default.table).check_default(default_call(self.program, default))
+            self.of(default.table).check_default([default_call(self.program, default)])
         by_table = grouped([*entries.tables, *entries.profiled])
         for name, own in by_table.items():
             self.of(name).check_new(own)
@@ -90,6 +94,8 @@ class SwitchState(StateReader):
                 self.write_group(group)
             for member in entries.value_sets:
                 self.value_sets[member.value_set].add(member.value)
+            for rates in entries.meters:
+                self.meters[rates.meter].set_rates(rates.index, rates.rates)
             for preset in entries.registers:
                 self.column(preset.register)[preset.index] = preset.value
 
@@ -163,10 +169,6 @@ class SwitchState(StateReader):
         with self.between_packets():
             self.value_sets[member.value_set].remove(member.value)
 
-    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:  # noqa: ARG002, they are compiled
-        """Refuse: a compiled program divides by the polynomials that BMv2 starts with."""
-        raise UnsupportedError(f"the parameters of '{calculation}' are compiled into the program: interpret it")
-
     def entry_counts(self, entry: Entry) -> tuple[int, int]:
         """Packets and bytes of an entry of a table with a direct counter."""
         counts = self.of(entry.table).counts_of(entry)[0]
@@ -177,6 +179,26 @@ class SwitchState(StateReader):
         counts = self.of(entry.table).counts_of(entry)
         with self.between_packets():
             counts["packets"], counts["bytes"] = packets, octets
+
+    def set_rates(self, rates: MeterRates) -> None:
+        """Give one cell of a meter, or all, these rates and full buckets; without rates every packet is green."""
+        with self.between_packets():
+            self.meters[self.program.meter(rates.meter).name].set_rates(rates.index, rates.rates)
+
+    def read_rates(self, name: str, index: int) -> Rates:
+        """The rates of one cell of a meter."""
+        return self.meters[self.program.meter(name).name].rates(index)
+
+    def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
+        """Give an entry of a table with a direct meter these rates and full buckets; without rates it is green."""
+        running = self.of(entry.table)
+        with self.between_packets():
+            running.rates().set_rates(running.at(entry).number, rates)
+
+    def entry_rates(self, entry: Entry) -> Rates:
+        """The rates of an entry of a table with a direct meter."""
+        running = self.of(entry.table)
+        return running.rates().rates(running.at(entry).number)
 
     def idle_s(self, entry: Entry) -> float:
         """Seconds since the entry last matched a packet, or since it was added."""
@@ -213,6 +235,8 @@ class SwitchState(StateReader):
             self.group_numbers.clear()
             for value_set in self.value_sets.values():
                 value_set.clear()
+            for meter in self.meters.values():
+                meter.set_rates(None, ())
             for counter in self.program.counters:
                 self.layout.view(self.memory, counter).view(np.uint8)[:] = 0
             self.wipe()
@@ -221,7 +245,14 @@ class SwitchState(StateReader):
 class StatefulSwitch:
     """What a switch that runs compiled code offers by its `state` alone: entries in, registers and counters out."""
 
+    name: str
     state: SwitchState
+
+    def check_claims(self) -> None:
+        """Raise `RunError` if an assertion of the program did not hold."""
+        if failed := self.state.read_failed():
+            what = f"{failed} assertions of '{self.state.program.name}' did not hold"
+            raise RunError(f"switch '{self.name}': {what}: BMv2 ends at the first")
 
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups, default actions and register presets."""
@@ -262,7 +293,7 @@ def grouped(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 def check_kinds(entries: SwitchEntries) -> None:
     """Raise `UnsupportedError` for entries of a kind that compiled code has no place for."""
-    for kind in ("mirrors", "meters"):
+    for kind in ("mirrors",):
         if getattr(entries, kind):
             raise UnsupportedError(f"target 'fast' takes no {kind} for a program that is compiled: run it on BMv2")
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from switch.control.match_rules import by_priority, rank
 from switch.entries import MulticastGroup, TableEntry, group_of_nodes
-from switch.fast.layout.layout import GROUPS, LOST, ProgramLayout, counts_array, members_array
+from switch.fast.layout.entry_arrays import counts_array, members_array
+from switch.fast.layout.layout import FAILED, GROUPS, LOST, ProgramLayout
 from switch.fast.layout.table_layout import TableLayout
 from switch.fast.tables.hashed import Tables
 from switch.fast.tables.rows import Memory, Row
@@ -61,6 +62,10 @@ class StateReader:
     def read_lost(self) -> int:
         """How many packets the kernel could not make as their headers say."""
         return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.rebuilt else 0
+
+    def read_failed(self) -> int:
+        """How many assertions of the program did not hold."""
+        return int(self.layout.view(self.memory, FAILED)["claims"][0]) if self.layout.claims else 0
 
     def column(self, register: str) -> NDArray[np.uint64]:
         """The elements of a register, in the shared memory itself and in the register's own integer type."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from switch.fast.layout.layout import DEFAULTS, ProgramLayout, default_array
+from switch.fast.layout.entry_arrays import default_array
+from switch.fast.layout.layout import DEFAULTS, ProgramLayout
 from switch.fast.tables.rows import Memory
 
 

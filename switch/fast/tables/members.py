@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from switch.fast.layout.layout import ProgramLayout, members_array
+from switch.fast.layout.entry_arrays import members_array
+from switch.fast.layout.layout import ProgramLayout
 from switch.fast.tables.rows import Memory, byte_rows
 from topo.errors import UnsupportedError
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from switch.entries import Lpm
-from switch.fast.layout.layout import ProgramLayout, lengths_array
+from switch.fast.layout.entry_arrays import lengths_array
+from switch.fast.layout.layout import ProgramLayout
 from switch.fast.layout.table_layout import TableLayout
 from switch.fast.tables.hashed import HashedEntries, Tables
 from switch.fast.tables.rows import Memory, Row

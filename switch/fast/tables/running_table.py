@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from switch.control.entry_check import call
 from switch.control.match_rules import Identity, by_priority, identity_of
 from switch.entries import DefaultAction, Entry, ProfileDefault, TableEntry
-from switch.fast.layout.layout import ProgramLayout, counts_array, matched_array, members_array
+from switch.fast.layout.entry_arrays import counts_array, matched_array, members_array
+from switch.fast.layout.layout import ProgramLayout
 from switch.fast.layout.table_layout import TableLayout
 from switch.fast.tables.default_action import SetDefault
 from switch.fast.tables.members import Members
+from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory, Row, Store
 from switch.program.actions import ActionCall
 from switch.program.pipelines import ConstEntry, Table
@@ -54,6 +56,7 @@ class RunningTable:
         self.default = SetDefault(layout, name, memory) if name in layout.changeable else None
         self.members = Members(layout, name, memory) if members_array(name) in arrays else None
         self.counts, self.matched = arrays.get(counts_array(name)), arrays.get(matched_array(name))
+        self.meter = MeterCells(layout, self.table.meter, memory) if self.table.meter is not None else None
         self.default_data = b""
         self.held: dict[Identity, Row] = {}
         self.numbers = Numbers()
@@ -98,6 +101,7 @@ class RunningTable:
             self.counts[numbers] = 0
         if self.matched is not None:
             self.matched["ns"][numbers] = time.monotonic_ns()
+        self.forget_rates(numbers)
         self.writable.add(list(rows.values()))
         self.held |= rows
 
@@ -117,21 +121,22 @@ class RunningTable:
             self.numbers.give_back(row.number)
         self.forget(row.data for row in rows)
 
-    def check_default(self, call: ActionCall) -> SetDefault:
-        """Where a default action is set; `InputError` if the program does not allow this one."""
-        own, name = self.table.default, self.table.name
-        if self.default is None or self.table.default_is_const:
-            raise InputError(f"the default action of table '{name}' is const in the program")
-        if self.table.default_action_is_const and own is not None and own.action != call.action:
-            raise InputError(f"the default action of table '{name}' is const in the program: '{own.action.name}'")
+    def check_default(self, calls: Sequence[ActionCall]) -> SetDefault:
+        """Where a default action is set; `InputError` if the program does not allow one of these as such."""
+        own = self.table.default
+        if self.default is None:
+            raise InputError(f"the default action of table '{self.table.name}' is const in the program")
+        if self.table.default_action_is_const and own is not None and any(each.action != own.action for each in calls):
+            what = f"the default action of table '{self.table.name}' is const in the program"
+            raise InputError(f"{what}: '{own.action.name}'")
         return self.default
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
         """Let a miss run another action; `InputError` if the program does not allow it."""
         calls = [call(self.table, action, params) for action, params in actions_of(default)]
-        data, before = self.packed(calls, 0), self.default_data
-        for each in calls:
-            self.check_default(each).set(data)
+        default_copies, before = self.check_default(calls), self.default_data
+        data = self.packed(calls, 0)
+        default_copies.set(data)
         self.default_data = data
         self.forget([before])
 
@@ -151,6 +156,7 @@ class RunningTable:
             self.forget(row.data for row in rows)
         if self.counts is not None:
             self.counts[:] = 0
+        self.forget_rates(None)
         self.reset_default()
 
     def idle_s(self, entry: Entry) -> float:
@@ -172,6 +178,17 @@ class RunningTable:
         if found is None:
             raise InputError(f"table '{self.table.name}' has no entry for the key {entry.key}: install it first")
         return found
+
+    def rates(self) -> MeterCells:
+        """The cells of the entries' meter, by their numbers; `InputError` where they have none."""
+        if self.meter is None:
+            raise InputError(f"table '{self.table.name}' has no direct meter")
+        return self.meter
+
+    def forget_rates(self, numbers: Iterable[int] | None) -> None:
+        """Let the meters of the entries with these numbers, or of all (None), have no rates."""
+        for number in () if self.meter is None else (None,) if numbers is None else numbers:
+            self.rates().set_rates(number, ())
 
     def forget(self, data: Iterable[bytes]) -> None:
         """Give back the places of groups that entries with these bytes named."""

@@ -11,6 +11,9 @@ from switch.interpret.state.table_state import Installed
 from switch.program.actions import ActionCall
 from switch.program.pipelines import Table
 
+ONES = (1 << 32) - 1
+"""BMv2 chooses by the low 32 bits of a hash."""
+
 Choice = Callable[[Packet, Installed], ActionCall | None]
 
 
@@ -24,4 +27,4 @@ def call_of(context: Context, table: Table) -> Choice:
     if selector is None:
         return lambda _packet, found: found.calls[0]
     hashed = calculation_of(context, selector)
-    return lambda packet, found: found.calls[hashed(packet) % len(found.calls)] if found.calls else None
+    return lambda packet, found: found.calls[(hashed(packet) & ONES) % len(found.calls)] if found.calls else None

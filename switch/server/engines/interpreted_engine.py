@@ -59,6 +59,7 @@ class InterpretedEngine:
         self.trace = JournalTrace(PacketPlaces(program), journal) if journal.options.every_step else None
         self.switch = self.interpreted.switch if self.trace is None else self.interpreted.made(self.trace)
         self.sockets: dict[int, PacketSocket] = {}
+        self.told: set[tuple[int, int | None]] = set()
         self.tasks: SimpleQueue[Task] = SimpleQueue()
         self.wake, self.poll = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC), select.epoll()
         self.poll.register(self.wake, select.EPOLLIN)
@@ -160,15 +161,15 @@ class InterpretedEngine:
         if self.trace is not None:
             self.trace.packet += 1
             self.dump("Received", port, packet)
-        with self.data_plane.turnstile.passing():
-            self.switch.take_in(port, packet)
-        self.advance()
+        self.advance((port, packet))
 
-    def advance(self) -> None:
-        """Let packets go on, and send what leaves; a packet that the program fails on is lost."""
+    def advance(self, *arrivals: tuple[int, bytes]) -> None:
+        """Let packets arrive and go on, and send what leaves; a packet that the program fails on is lost."""
         sent: list[tuple[int, bytes]] = []
         try:
             with self.data_plane.turnstile.passing():
+                for arrival in arrivals:
+                    self.switch.take_in(*arrival)
                 sent = self.switch.advance(PASSES)
         except Exception as error:
             self.journal.error(f"a packet is lost: {error}\n{traceback.format_exc()}")
@@ -184,7 +185,16 @@ class InterpretedEngine:
         elif (socket := self.sockets.get(port)) is not None:
             if self.pcaps is not None:
                 self.pcaps.write(socket.interface, "out", packet)
-            socket.send(packet)
+            try:
+                socket.send(packet)
+            except OSError as error:
+                self.tell_lost(port, len(packet), error)
+
+    def tell_lost(self, port: int, octets: int, error: OSError) -> None:
+        """Tell of a packet that a port's interface does not take, once for each port and reason."""
+        if (port, error.errno) not in self.told:
+            self.told.add((port, error.errno))
+            self.journal.warn(f"packets are lost at port {port}, the first of {octets} bytes: {error.strerror}")
 
     def dump(self, done: str, port: int, packet: bytes) -> None:
         """Write the first bytes of a packet into the log, if they were asked for."""

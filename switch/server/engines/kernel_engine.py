@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from switch.control.data_plane import DataPlane
 from switch.fast.load.kernel_switch import Compiled, KernelSwitch
 from switch.server.engines.engine import ToCpu
@@ -27,7 +25,7 @@ class KernelEngine:
         cpus = switch_processors()
         self.what = "compiled, in the kernel"
         self.switch = KernelSwitch(compiled, cpu=cpus[turn % len(cpus)])
-        self.data_plane = cast("DataPlane", self.switch.state)
+        self.data_plane: DataPlane = self.switch.state
         self.promiscuous: dict[int, Promiscuous] = {}
         self.capture = Capture(pcaps) if pcaps is not None else None
         self.cpu_port, self.cpu = cpu_port, None if cpu_port is None else CpuInterface(to_cpu)

@@ -24,29 +24,34 @@ class Capture:
 
     def add(self, interface: str) -> None:
         """Capture an interface as well."""
-        socket = PacketSocket(interface, outgoing=True)
         self.files.begin(interface)
+        socket = PacketSocket(interface, outgoing=True)
         self.sockets[socket.fileno()] = socket
         self.poll.register(socket.fileno(), select.EPOLLIN)
 
     def run(self) -> None:
         """Write packets until `close`."""
-        while True:
+        ready: set[int] = set()
+        while self.ending not in ready:
             ready = {descriptor for descriptor, _ in self.poll.poll()}
-            if self.ending in ready:
-                return
-            for descriptor in ready:
+            for descriptor in ready & set(self.sockets):
                 self.write(self.sockets[descriptor])
+        for socket in list(self.sockets.values()):
+            while self.write(socket):
+                pass
 
-    def write(self, socket: PacketSocket) -> None:
-        """Write what has come; an interface that is gone is captured no longer."""
+    def write(self, socket: PacketSocket) -> int:
+        """Write what has come, and return how much; an interface that is gone is captured no longer."""
+        written = 0
         try:
             for outgoing, packet in socket.receive():
                 self.files.write(socket.interface, "out" if outgoing else "in", packet)
+                written += 1
         except OSError:
             if not socket.is_there():
                 del self.sockets[socket.fileno()]
                 socket.close()
+        return written
 
     def close(self) -> None:
         """End the capture."""

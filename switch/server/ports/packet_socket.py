@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 import struct
 from collections.abc import Iterator
@@ -24,18 +23,16 @@ OUTGOING = 4
 MOST_BYTES = 65536 + 18
 BUFFER_BYTES = 16 << 20
 BATCH = 32
-GONE = (errno.ENETDOWN, errno.ENXIO, errno.ENODEV)
 
 
 class PacketSocket:
     """A packet socket on `interface`; with `outgoing` it also sees what this host sends by it.
 
-    The interface takes packets for any address as long as the socket is open. `lost` counts packets that could not be
-    sent.
+    The interface takes packets for any address as long as the socket is open.
     """
 
     def __init__(self, interface: str, outgoing: bool = False) -> None:
-        self.interface, self.lost = interface, 0
+        self.interface = interface
         try:
             self.index = socket.if_nametoindex(interface)
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
@@ -64,11 +61,8 @@ class PacketSocket:
             yield address[2] == OUTGOING, with_tag(data, about)
 
     def send(self, packet: bytes) -> None:
-        """Send a packet; one that the interface does not take is lost, and counted."""
-        try:
-            self.socket.send(packet)
-        except OSError:
-            self.lost += 1
+        """Send a packet; `OSError` if the interface does not take it: it is down, or the packet is too long."""
+        self.socket.send(packet)
 
     def is_there(self) -> bool:
         """Whether the interface still exists."""

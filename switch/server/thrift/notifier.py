@@ -7,9 +7,9 @@ from threading import Event, Thread
 
 from switch.control.requests.ageing import Expired
 from switch.control.requests.learning import DigestBatch
+from switch.server.served_switch import ServedSwitch
 from switch.server.thrift.notifications import Publisher, ageing_messages, learning_message, port_message
 from switch.server.thrift.resource_ids import TABLE, resource_ids
-from switch.server.thrift.served import ServedSwitch
 
 PORTS_EVERY_S = 0.2
 """How often ports are looked at."""

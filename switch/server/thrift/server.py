@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from switch.server.served_switch import ServedSwitch
 from switch.server.thrift.dispatch import Dispatcher
+from switch.server.thrift.handlers.handler import SwitchIdentity
 from switch.server.thrift.handlers.replication import SimplePre, SimplePreLag
 from switch.server.thrift.handlers.simple_switch import SimpleSwitch
 from switch.server.thrift.handlers.standard import Standard
 from switch.server.thrift.listener import Listener
 from switch.server.thrift.notifications import Publisher
 from switch.server.thrift.notifier import Notifier
-from switch.server.thrift.served import ServedSwitch, SwitchIdentity
 
 HANDLERS = {
     "standard": Standard,

@@ -17,9 +17,6 @@ from switch.server.thrift.description import description
 
 GREATEST_I64 = (1 << 63) - 1
 
-PART_FIELDS = {"exact": "exact", "lpm": "lpm", "ternary": "ternary", "valid": "valid", "range": "range"}
-"""The field of a part of a key in a message, by how it matches."""
-
 
 def key_of(table: Table, parts: Sequence[Any]) -> tuple[KeyPart, ...]:
     """The key that a message gives for a table; a refusal unless number, kinds and sizes of its parts are right."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import time
 from random import Random
 
 import pytest
 from ina_by_hand import entry, ina_program
+from model_programs import fields_of
 from random_changes import VALUES, RandomChanges
+from reference_switch import reference_switch
 from same_switches import by_port, shown_when_wrong
-from small_programs import PROGRAM_PORTS, PROGRAMS, Packets, control_packets, lists_packets, packet
+from small_programs import ETHERNET, PROGRAM_PORTS, PROGRAMS, Packets, control_packets, lists_packets, packet
 from veth_wires import Wires, in_kernel
 
-from switch.entries import DefaultAction, MulticastGroup, SwitchEntries, TableEntry
+from switch.entries import DefaultAction, Lpm, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
-from switch.program.read import read_program
+from switch.program.read import program_of, read_program
 from topo.errors import InputError
 
 GROUPS: dict[str, tuple[int, ...]] = {"lists": (), "control": (3, 4), "model/counted": (), "model/selector": ()}
@@ -82,6 +85,87 @@ def test_the_kernel_does_the_same_whatever_changes(name: str) -> None:
         for counter in program.direct_counters:
             for mine, theirs in zip(switch.read_counter(counter), model.read_counter(counter), strict=True):
                 assert mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.root
+@pytest.mark.bmv2
+@pytest.mark.parametrize("name", [name for name, groups in GROUPS.items() if not groups])
+def test_bmv2_does_the_same_whatever_changes(name: str) -> None:
+    path = PROGRAMS / f"{name}.json"
+    program = read_program(path)
+    packets, changes = packets_of(name, program), RandomChanges(program, 9, least=1)
+    switch = InProcessSwitch(program)
+    with reference_switch(path, PROGRAM_PORTS) as reference, shown_when_wrong(switch.source):
+        for _ in range(3):
+            for _ in range(20):
+                changes.change(switch.state, reference.state)
+            expected = switch.inject_all(packets)
+            came = reference.inject_all(packets, len(expected))
+            assert by_port(came, PROGRAM_PORTS) == by_port(expected, PROGRAM_PORTS)
+        for entry in changes.sample():
+            if program.tables[entry.table].idle_timeout:
+                assert switch.state.idle_s(entry) == pytest.approx(reference.state.idle_s(entry), abs=0.5)
+            if program.tables[entry.table].counted:
+                assert switch.state.entry_counts(entry) == reference.state.entry_counts(entry)
+
+
+def test_idle_entries_are_told_from_those_that_match() -> None:
+    program = read_program(PROGRAMS / "model" / "counted.json")
+    switch = InProcessSwitch(program)
+    used, unused = (TableEntry("TestIngress.by_exact", (80, kind), "NoAction") for kind in (1, 2))
+    switch.state.add([used, unused])
+    time.sleep(0.1)
+    switch.inject(1, packet(program, port=80, kind=1))
+    assert switch.state.idle_s(used) < 0.05
+    assert 0.1 <= switch.state.idle_s(unused) < 5
+    switch.state.change([used, unused])
+    assert switch.state.idle_s(unused) >= 0.1
+    switch.state.remove([unused])
+    switch.state.add([unused])
+    assert switch.state.idle_s(unused) < 0.05
+    with pytest.raises(InputError, match="has no idle timeout"):
+        switch.state.idle_s(TableEntry("TestIngress.by_prefix", (Lpm(0, 0),), "TestIngress.prefix", (1,)))
+
+
+def test_a_table_of_prefixes_may_be_larger_than_any_list() -> None:
+    program = read_program(PROGRAMS / "model" / "counted.json")
+    switch, draw = InProcessSwitch(program), Random(3)
+    held: dict[tuple[int, int], int] = {}
+    while len(held) < 20_000:
+        length = draw.choice((12, 16, 20, 24, 32))
+        held[draw.getrandbits(length) << 32 - length, length] = len(held) % 256
+    actions = [
+        TableEntry("TestIngress.by_prefix", (Lpm(*prefix),), "TestIngress.prefix", (value,))
+        for prefix, value in held.items()
+    ]
+    start = time.process_time()
+    switch.state.add(actions)
+    assert time.process_time() - start < 1
+    for _ in range(300):
+        address = draw.choice(list(held))[0] | draw.getrandbits(9)
+        matching = [length for value, length in held if value == address >> 32 - length << 32 - length]
+        best = max(matching, default=0)
+        expected = held[address >> 32 - best << 32 - best, best] if best else 1
+        ((_, sent),) = switch.inject(1, packet(program, address=address))
+        assert fields_of(program, sent)["prefix"] == expected
+
+
+@pytest.mark.parametrize("kind", [InProcessSwitch, InterpretedSwitch])
+def test_a_selector_goes_by_the_low_32_bits_of_its_hash(kind: type[InProcessSwitch | InterpretedSwitch]) -> None:
+    document = json.loads((PROGRAMS / "model" / "selector.json").read_text())
+    hashed = (("test", "kind"), ("ethernet", "src"), ("test", "given"))
+    selector = document["pipelines"][0]["action_profiles"][0]["selector"]
+    selector["input"] = [{"type": "field", "value": list(field)} for field in hashed]
+    program = program_of(document)
+    actions = tuple(("TestIngress.select_", (value,)) for value in range(3))
+    switch = kind(program)
+    switch.install(
+        SwitchEntries("s", profiled=(ProfileEntry("TestIngress.selected", (5,), "TestIngress.paths", actions),))
+    )
+    for given in range(6):
+        ((_, sent),) = switch.inject(1, packet(program, kind=5, given=given))
+        chosen = int.from_bytes(ETHERNET[9:] + bytes([given]), "big") % 3
+        assert sent == packet(program, kind=5, given=given, selected=chosen)
 
 
 def test_counters_and_registers_are_written() -> None:

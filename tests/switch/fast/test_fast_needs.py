@@ -35,7 +35,13 @@ def test_every_helper_that_programs_call_is_known_and_none_besides() -> None:
     assert helpers == set(needs.HELPERS)
 
 
-OTHERS = {5: "times", 9: "headers", 26: "headers", 38: "headers"}  # helpers that ina.p4 needs not, and who does
+OTHERS = {
+    5: "times",
+    7: "chances",
+    9: "headers",
+    26: "headers",
+    38: "headers",
+}  # helpers that ina.p4 needs not, and who does
 ABSENT = [
     ("has_program_type", None, "programs of tc (CONFIG_NET_CLS_BPF, CONFIG_BPF_SYSCALL) (Linux 4.1)"),
     *(("has_helper", number, f"helper {name} (Linux {since})") for number, (name, since) in needs.HELPERS.items()),

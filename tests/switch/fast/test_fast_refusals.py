@@ -25,7 +25,6 @@ REFUSED = Path(__file__).parents[1] / "programs" / "refused"
 # What the message about each program of the folder must name.
 NAMES = {
     "clone": "primitive 'clone_ingress_pkt_to_egress' (clone.p4:6",
-    "meter": "primitive 'execute_meter' (meter.p4:7 rate.execute_meter",
 }
 
 

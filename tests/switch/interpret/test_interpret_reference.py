@@ -45,12 +45,13 @@ CHOICES: dict[str, dict[str, tuple[int, ...]]] = {
         "kind": (5, 6, 9, 0x11, 0x15, 0xFF),
     },
     "copies": {"todo": tuple(range(12)), "kept": (0, 1), "lost": (0,)},
+    "chances": {"kind": (0, 1, 2, 3), "low": (0, 100), "high": (50, 200)},
     "dropping": {"todo": (0, 1, 2, 3)},
     "externs": {"index": (0, 1, 2, 3)},
     "selector": {"kind": (4, 5, 6, 7, 8)},
 }
 # What is no business of the comparison.
-RANDOM = {"externs": ("random",)}
+RANDOM = {"chances": ("drawn", "wide"), "externs": ("random",)}
 
 
 def drawn(name: str, program: Program) -> Packets:

@@ -40,9 +40,13 @@ Step = Callable[[DataPlane], None]
 
 
 class RandomChanges:
-    """Draws changes, makes them, and keeps what the switches then have."""
+    """Draws changes, makes them, and keeps what the switches then have.
 
-    def __init__(self, program: Program, seed: int, groups: tuple[int, ...] = ()) -> None:
+    `groups` are numbers of multicast groups; groups of members have at least `least` (BMv2 ends where one is empty).
+    """
+
+    def __init__(self, program: Program, seed: int, groups: tuple[int, ...] = (), least: int = 0) -> None:
+        self.least = least
         self.program, self.draw, self.groups = program, Random(seed), groups
         self.tables = [table for table in program.tables.values() if table.key and table.entries is None]
         self.defaulted = [t for t in program.tables.values() if t.actions and not t.default_is_const and not t.profile]
@@ -129,7 +133,7 @@ class RandomChanges:
         """The entry with random actions."""
         if isinstance(entry, ProfileEntry):
             selects = self.program.profiles[entry.profile].selector is not None
-            count = self.draw.randrange(MOST_MEMBERS) if selects else 1
+            count = self.draw.randrange(self.least, MOST_MEMBERS) if selects else 1
             return replace(entry, actions=tuple(self.action(table) for _ in range(count)))
         action, params = self.action(table)
         return replace(entry, action=action, params=params)

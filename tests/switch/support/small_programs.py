@@ -11,7 +11,7 @@ from switch.program.program import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 ETHERNET = bytes(range(12))
-PROGRAM_NAMES = ("arithmetic", "bits", "parser", "control", "headers", "lengths", "lists")
+PROGRAM_NAMES = ("arithmetic", "bits", "parser", "control", "headers", "lengths", "lists", "chances")
 PROGRAM_PORTS = (1, 2, 4, 9)  # of the small programs
 Packets = list[tuple[int, bytes]]
 
@@ -148,8 +148,19 @@ def lengths_packets() -> Packets:
     return packets
 
 
+def chances_packets(program: Program) -> Packets:
+    """Packets for chances.p4 whose random numbers are the only ones in their ranges, or whose ranges are empty."""
+    draw, packets = random.Random(9), []
+    for low in range(60):
+        labels = bytes(2 * draw.getrandbits(7) for _ in range(draw.randrange(4))) + b"\1"
+        given = {"kind": draw.choice((0, 1, 2)), "low": low, "high": low - draw.choice((0, 0, 1)), "drawn": 7}
+        packets.append((draw.choice(PROGRAM_PORTS), packet(program, **given) + labels + bytes(8)))
+    return packets
+
+
 # The packets for a small program; of others they are random.
 PACKETS: dict[str, Callable[[Program], Packets]] = {
+    "chances": chances_packets,
     "headers": lambda _program: headers_packets(),
     "lengths": lambda _program: lengths_packets(),
     "lists": lists_packets,

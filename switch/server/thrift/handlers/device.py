@@ -17,8 +17,8 @@ from topo.errors import UnsupportedError
 class DeviceRequests(Handler):
     """Ports, programs, and who the switch is."""
 
-    def bm_dev_mgr_add_port(self, iface_name: str, port: int, pcap: str) -> None:  # noqa: ARG002, BMv2 writes it
-        """Let an interface of the machine be a port."""
+    def bm_dev_mgr_add_port(self, iface_name: str, port: int, pcap: str) -> None:  # noqa: ARG002, it is BMv2's signature
+        """Let an interface of the machine be a port; no pcap is written of it."""
         self.switch.ports.add(port, iface_name)
 
     def bm_dev_mgr_remove_port(self, port: int) -> None:

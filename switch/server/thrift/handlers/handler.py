@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from switch.control.control_plane import ControlPlane
 from switch.program.pipelines import Table
-from switch.server.thrift.served import ServedSwitch, SwitchIdentity
+from switch.server.served_switch import ServedSwitch
+
+
+@dataclass(frozen=True)
+class SwitchIdentity:
+    """What a switch says of itself: its number, its Thrift port, where its notifications can be subscribed to."""
+
+    device_id: int
+    thrift_port: int
+    notifications: str
 
 
 class Handler:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from pynng import Sub0
@@ -18,7 +17,6 @@ from switch.control.requests.learning import DigestBatch
 from switch.program.read import read_program
 from switch.server.thrift.description import description
 from switch.server.thrift.notifications import Publisher, ageing_messages, learning_message
-from switch.server.thrift.notifier import Notifier
 from topo.errors import MachineError
 
 TYPES = description()
@@ -135,20 +133,17 @@ def test_fields_of_a_digest_take_whole_bytes() -> None:
     assert learning_message(DEVICE, batch, fields)[32:].hex() == "0a0b0c0d0e0f01ff"
 
 
-def test_ports_that_come_up_or_go_down_are_told(tmp_path: Path) -> None:
-    up: set[int] = set()
-    ports = SimpleNamespace(all=lambda: {1: "veth1", 2: "veth2"}, is_up=lambda port: port in up)
-    switch = SimpleNamespace(ports=ports, digest_subscribers=[], expiry_subscribers=[])
-    publisher = Publisher(f"ipc://{tmp_path}/n")
-    notifier = Notifier(switch, publisher, DEVICE)
-    with subscribed(publisher.address) as subscriber:
-        up |= {1, 2}
-        both = bytes.fromhex("01000000 01000000 02000000 01000000")
-        assert subscriber.recv() == header("PRT|", (2, 4)) + both
-        up.remove(2)
-        assert subscriber.recv() == header("PRT|", (1, 4)) + bytes.fromhex("02000000 00000000")
-    notifier.close()
-    publisher.close()
+def test_ports_that_come_up_or_go_down_are_told(
+    station: Station, subscriber: Sub0, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports, up = station.switch.ports, set[int]()
+    monkeypatch.setattr(ports, "all", lambda: {1: "veth1", 2: "veth2"})
+    monkeypatch.setattr(ports, "is_up", up.__contains__)
+    up |= {1, 2}
+    both = bytes.fromhex("01000000 01000000 02000000 01000000")
+    assert subscriber.recv() == header("PRT|", (2, 4)) + both
+    up.remove(2)
+    assert subscriber.recv() == header("PRT|", (1, 4)) + bytes.fromhex("02000000 00000000")
 
 
 def test_an_address_belongs_to_one_switch(station: Station) -> None:
