@@ -86,7 +86,7 @@ class RunningNetwork:
         for name in switch_interfaces(self.plan):
             ledger.record("interface", name)
         self.net = Mininet(controller=None, build=False)
-        self.add_nodes(programs)
+        self.add_nodes(programs, scratch)
         for node in self.net.values():
             ledger.record("pid", node.pid)
         for link in self.plan.links:
@@ -100,8 +100,8 @@ class RunningNetwork:
         for switch in self.switches:
             self.skipped += switch.fill()
 
-    def add_nodes(self, programs: dict[str, Path]) -> None:
-        """Add hosts and switches."""
+    def add_nodes(self, programs: dict[str, Path], scratch: Path) -> None:
+        """Add hosts and switches. Switches publish their notifications in the folder `scratch`."""
         from switch.networks.served_node import CourseHost, ServedNode  # noqa: PLC0415, needs Mininet
 
         for host in self.plan.hosts:
@@ -113,6 +113,7 @@ class RunningNetwork:
                 planned=switch,
                 program=programs[switch.name],
                 number=place + 1,
+                notifications=f"ipc://{scratch}/{switch.name}-notifications.ipc",
                 thrift_port=self.doors.thrift_port(place),
                 grpc_address=self.doors.grpc_address(place),
             )

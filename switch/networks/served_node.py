@@ -34,6 +34,7 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
         planned: PlannedSwitch,
         program: Path,
         number: int,
+        notifications: str | None = None,
         thrift_port: int | None = None,
         grpc_address: str | None = None,
         **params: Any,
@@ -43,6 +44,7 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
         self.options = Options(
             program=program,
             device_id=number,
+            notifications=notifications,
             thrift_port=thrift_port,
             grpc_address=grpc_address,
             cpu_port=planned.cpu_port,

@@ -19,7 +19,7 @@ from switch.networks.p4utils_switches import InakitP4Switch
 net = NetworkAPI()
 net.setLogLevel("warning")
 net.disableCli()
-net.addP4Switch("s1", cls=InakitP4Switch, json_path="{program}", thrift_port=9190)
+net.addP4Switch("s1", cls=InakitP4Switch, json_path="{program}", thrift_port=9190, device_id=77)
 net.addHost("h1")
 net.addHost("h2")
 net.addLink("h1", "s1", port2=1)
@@ -29,8 +29,8 @@ net.startNetwork()
 try:
     control = SimpleSwitchThriftAPI(9190)
     for number in (1, 2):
-        mac = f"00:00:0a:01:0{{number}}:02"
-        route = [f"10.1.{{number}}.0/24"], [mac, str(number)]
+        mac = f"00:00:0a:4d:0{{number}}:02"
+        route = [f"10.77.{{number}}.0/24"], [mac, str(number)]
         control.table_add("RouterIngress.ipv4_lpm", "RouterIngress.forward", *route)
     print("lost", net.net.pingAll())
 finally:
