@@ -1,8 +1,8 @@
 """The queues in front of egress, as simple_switch has them: for each port one of each priority, each with a rate.
 
 A queue without a rate lets a packet go on at once, so that its depth is always 0. One with a rate lets a packet go
-every 1 / rate seconds; when it is full, packets are lost. The queues of a port whose interface takes no more packets are
-held: packets wait there as in those that have a rate.
+every 1 / rate seconds; when it is full, packets are lost. The queues of a port whose interface takes no more packets
+are held: packets wait there as in those that have a rate.
 """
 
 from __future__ import annotations
