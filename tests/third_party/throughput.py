@@ -80,20 +80,18 @@ class Traffic:
 
     def keep_one(self) -> None:
         """Keep a small packet to `other`, with the addresses that a packet of its first link has, in a pcap file."""
-        self.run(
-            f"{self.one} timeout 10 tcpdump -Z root -i {FIRST_INTERFACE} -c 1 -w one.pcap udp and dst port 9 > /dev/null 2>&1 &"
-        )
+        keep = f"timeout 10 tcpdump -Z root -i {FIRST_INTERFACE} -c 1 -w one.pcap udp and dst port 9"
+        self.run(f"{self.one} {keep} > /dev/null 2>&1 &")
         self.run("sh sleep 2")
-        self.run(f'{self.one} A={self.other} bash -c "echo > /dev/udp/\\$A/9"')
+        address = self.run(f"py {self.other}.IP()").split()[-1]
+        self.run(f"{self.one} echo > /dev/udp/{address}/9")
         self.run("sh sleep 1")
 
     def arriving(self, rate_pps: int) -> float:
         """How many packets a second arrive when so many are sent."""
         before = self.received()
-        sending = f"--pps={rate_pps} -K --loop={rate_pps * SECONDS} --duration={SECONDS}"
-        self.run(
-            f"{self.one} timeout {2 * SECONDS} tcpreplay -q -i {FIRST_INTERFACE} {sending} one.pcap > /dev/null 2>&1"
-        )
+        replay = f"timeout {2 * SECONDS} tcpreplay -q -i {FIRST_INTERFACE} -K --pps={rate_pps}"
+        self.run(f"{self.one} {replay} --loop={rate_pps * SECONDS} one.pcap > /dev/null 2>&1")
         self.run("sh sleep 1")
         return (self.received() - before) / SECONDS
 
