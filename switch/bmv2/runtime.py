@@ -46,7 +46,7 @@ from switch.handle import Handle
 from switch.program.actions import ActionCall
 from switch.program.program import Program
 from switch.program.read import read_program
-from topo.errors import InputError, RunError
+from topo.errors import InputError, RunError, UnsupportedError
 
 CONTEXT = 0
 CALLS_IN_FLIGHT = 128
@@ -143,6 +143,8 @@ class Runtime(RuntimeView):
         for group in entries.groups:
             self.add_group(group)
         for mirror in entries.mirrors:
+            if mirror.size_bytes:
+                raise UnsupportedError(f"mirror session {mirror.session}: BMv2 does not cut clones")
             config = MirroringSessionConfig(port=mirror.port, mgid=mirror.group)
             self.switch.mirroring_session_add(mirror.session, config)
         for meter in entries.meters:

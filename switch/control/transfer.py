@@ -15,15 +15,37 @@ def transfer(control: ControlPlane, to: DataPlane) -> None:
     """
     with control.lock:
         old, control.data_plane = control.data_plane, to
-        for table in control.tables.values():
-            bring_table(control, table, old)
-        control.replicate(control.multicast)
-        for session in control.sessions.values():
-            to.put_session(session)
-        for name, values in control.value_sets.items():
-            for value in values:
-                to.add_value(ValueSetMember(name, value))
-        bring_arrays(control, old)
+        try:
+            bring_all(control, old)
+        except BaseException:
+            control.data_plane = old
+            raise
+
+
+def brought(prepared: ControlPlane | None, program_before: ControlPlane | None, to: DataPlane) -> ControlPlane:
+    """The control plane of a program that begins on the data plane `to`: the one that was `prepared`, or a new one.
+
+    Multicast groups and mirror sessions go on from the program before, as in BMv2, if that is given.
+    """
+    control = prepared or ControlPlane(to)
+    if program_before is not None:
+        control.inherit(program_before)
+    if prepared is None:
+        control.install_replication()
+    else:
+        transfer(control, to)
+    return control
+
+
+def bring_all(control: ControlPlane, old: DataPlane) -> None:
+    """Bring what is in the data plane `old` into the new one."""
+    for table in control.tables.values():
+        bring_table(control, table, old)
+    control.install_replication()
+    for name, values in control.value_sets.items():
+        for value in values:
+            control.data_plane.add_value(ValueSetMember(name, value))
+    bring_arrays(control, old)
 
 
 def bring_table(control: ControlPlane, table: HeldTable, old: DataPlane) -> None:
@@ -35,7 +57,7 @@ def bring_table(control: ControlPlane, table: HeldTable, old: DataPlane) -> None
         to.write_entry_counts(entry, *old.entry_counts(entry))
     for entry in entries if table.table.meter else ():
         to.set_entry_rates(entry, old.entry_rates(entry))
-    default = table.default
+    default = table.default if table.default != table.programs_default() else None
     if default is not None and default.action is not None:
         to.set_default(DefaultAction(table.table.name, default.action, default.params))
     elif default is not None:

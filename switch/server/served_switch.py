@@ -12,8 +12,8 @@ from switch.control.control_plane import ControlPlane
 from switch.control.refusals import RefusalKind, Refused
 from switch.control.requests.ageing import Expired
 from switch.control.requests.learning import DigestBatch
-from switch.control.transfer import transfer
-from switch.interpret.interpreted_switch import clock_from_now
+from switch.control.transfer import brought, transfer
+from switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
 from switch.interpret.state.target import Target
 from switch.program.program import Program
 from switch.program.read import parse_program
@@ -57,6 +57,7 @@ class ServedSwitch:
         self.lock = RLock()
         self.running: Running | None = None
         self.pending: tuple[str, Program] | None = None
+        self.prepared: Running | None = None
         self.digest_subscribers: list[Callable[[DigestBatch], None]] = []
         self.expiry_subscribers: list[Callable[[list[Expired]], None]] = []
         self.swap_subscribers: list[Callable[[], None]] = []
@@ -80,6 +81,20 @@ class ServedSwitch:
         if self.running is None:
             raise Refused(RefusalKind.TABLE_ERROR, "no program is loaded yet")
         return self.running.control
+
+    @property
+    def newest(self) -> Running:
+        """The program that was loaded last: its entries can be installed before `swap`. Else the one that runs."""
+        with self.lock:
+            if self.pending is None and self.running is not None:
+                return self.running
+            if self.pending is None:
+                raise Refused(RefusalKind.TABLE_ERROR, "no program is loaded yet")
+            if self.prepared is None:
+                text, program = self.pending
+                waiting = InterpretedSwitch(program, clock=self.clock, target=self.target)
+                self.prepared = Running(text, program, ControlPlane(waiting.state))
+            return self.prepared
 
     def now_us(self) -> int:
         """Microseconds since the switch started."""
@@ -111,21 +126,32 @@ class ServedSwitch:
                 raise Refused(RefusalKind.ONGOING_SWAP, "another program is loaded already: swap first")
             self.pending = (text, self.verify(text))
 
-    def swap(self) -> None:
-        """Run the program that was loaded. Its state is fresh, the ports stay."""
+    def swap(self, fresh: bool = True) -> None:
+        """Run the program that was loaded, with what was installed for it since. The ports stay.
+
+        Unless `fresh`, multicast groups and mirror sessions stay as well, as in BMv2.
+        """
         with self.alone():
             if self.pending is None:
                 kind = RefusalKind.NO_ONGOING_SWAP if self.options.swap else RefusalKind.CONFIG_SWAP_DISABLED
                 raise Refused(kind, "no program is loaded that could run: load one first")
-            (text, program), self.pending = self.pending, None
-            self.run(text, program)
+            (text, program), prepared = self.pending, self.prepared
+            self.pending = self.prepared = None
+            self.run(text, program, prepared, None if fresh else self.running)
         for subscriber in list(self.swap_subscribers):
             subscriber()
 
-    def run(self, text: str, program: Program) -> None:
-        """Run a program in place of the one that runs."""
+    def run(self, text: str, program: Program, prepared: Running | None, before: Running | None) -> None:
+        """Run a program in place of the one that runs, with the groups and sessions of the one `before`."""
+        old = None if prepared is None else prepared.control, None if before is None else before.control
         engine = self.engine_for(program)
-        control = ControlPlane(engine.data_plane)
+        try:
+            control = brought(*old, engine.data_plane)
+        except UnsupportedError as missing:
+            self.journal.info(f"Program '{program.name}' is interpreted in this process: {missing}")
+            engine.close()
+            engine = self.interpreted(program)
+            control = brought(*old, engine.data_plane)
         control.room, control.fall_back = self.options.replication, self.interpret
         control.subscribe_digests(self.tell_digests)
         control.subscribe_expired(self.tell_expired)

@@ -56,9 +56,13 @@ class HeldTable:
 
     def reset_default(self) -> None:
         """Hold the default that the program gives."""
+        self.default = self.programs_default()
+
+    def programs_default(self) -> HeldDefault | None:
+        """The default that the program gives; None in a table with an action profile."""
         call = self.table.default
         known = call is not None and self.table.profile is None
-        self.default = HeldDefault(call.action.name, call.values) if call is not None and known else None
+        return HeldDefault(call.action.name, call.values) if call is not None and known else None
 
     def take(self, held: Held) -> int:
         """Hold an entry that was checked, and return its handle."""

@@ -54,6 +54,17 @@ class ReplicationControl(Control):
         self.lags: dict[int, frozenset[int]] = {}
         self.sessions: dict[int, MirrorSession] = {}
 
+    def inherit(self, other: ReplicationControl) -> None:
+        """Hold what another control plane holds; the data plane has none of it yet."""
+        self.multicast, self.nodes, self.lags = other.multicast, other.nodes, other.lags
+        self.sessions = other.sessions
+
+    def install_replication(self) -> None:
+        """Give the data plane, which has none, all groups and sessions."""
+        self.replicate(self.multicast)
+        for session in self.sessions.values():
+            self.data_plane.put_session(session)
+
     @locked
     def create_mgrp(self, number: int) -> int:
         """Add a group without nodes, and return its handle; one that is there stays as it is."""

@@ -63,6 +63,33 @@ static INLINE void send_copy_by(PACKET *packet, u32 ifindex) {
         bpf_clone_redirect(packet, ifindex, 0);
 }
 
+#ifdef COPIES
+static INLINE int replace_all(PACKET *packet, const u8 *bytes, u64 length) {
+    if (packet->len != length && bpf_skb_change_tail(packet, length, 0))
+        return -1;
+    return bpf_skb_store_bytes(packet, 0, bytes, length, 0);
+}
+
+static INLINE int shorten(PACKET *packet, u32 most) {
+    return most < packet->len ? bpf_skb_change_tail(packet, most, 0) : 0;
+}
+
+/* Let the first bytes of the packet leave, which stays as it is. */
+#define MOST_CUT 65536
+WHOLE u8 uncut[MOST_CUT];
+#define send_short(packet, port, most) send_short_by(packet, ifindex_of(port), most)
+FUNCTION int send_short_by(PACKET *packet, u32 ifindex, u32 most) {
+    u64 length = packet->len;
+    CHECKED(length);
+    if (length == 0 || length > MOST_CUT || bpf_skb_load_bytes(packet, 0, uncut, length))
+        return -1;
+    if (bpf_skb_change_tail(packet, most, 0))
+        return -1;
+    send_copy_by(packet, ifindex);
+    return replace_all(packet, uncut, length);
+}
+#endif
+
 #ifdef HEAD_BYTES
 #define CHUNK 1024 /* bytes of payload moved at once */
 #define CHUNKS 64

@@ -54,6 +54,26 @@ static INLINE void send_copy(PACKET *packet, u32 port) {
 }
 static INLINE int send(PACKET *packet, u32 port) { return send_copy(packet, port), 0; }
 
+#ifdef COPIES
+static int replace_all(PACKET *packet, const u8 *bytes, u64 length) {
+    static u8 bench[65536];
+    memcpy(bench, bytes, length);
+    packet->data = bench, packet->end = bench + length;
+    return 0;
+}
+
+static INLINE int shorten(PACKET *packet, u32 most) {
+    if (most < packet_length(packet))
+        packet->end = packet->data + most;
+    return 0;
+}
+
+static int send_short(PACKET *packet, u32 port, u32 most) {
+    emit(emit_context, port, packet->data, most);
+    return 0;
+}
+#endif
+
 #ifdef HEAD_BYTES
 WHOLE u8 head[HEAD_BYTES];
 

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from switch.fast.compile import calculations, headers
 from switch.fast.compile.context import Context, located
+from switch.fast.compile.copies import clone, recirculate, resubmit, truncate
+from switch.fast.compile.digests import digest
 from switch.fast.compile.externs import claim, field_of, log_message, random_number, unsigned_number
 from switch.fast.compile.tables import colour
 from switch.fast.compile.values import WORD, Value, constant, truncated, unsigned_word
@@ -224,16 +226,22 @@ PRIMITIVES: dict[str, Handler] = {
     "assign_header_stack": headers.assign_stack,
     "assign_union": headers.assign_union,
     "assume": claim,
+    "clone_egress_pkt_to_egress": clone,
+    "clone_ingress_pkt_to_egress": clone,
     "count": count,
     "execute_meter": execute_meter,
     "exit": leave,
+    "generate_digest": digest,
     "log_msg": log_message,
     "mark_to_drop": mark_to_drop,
     "modify_field_rng_uniform": random_number,
     "modify_field_with_hash_based_offset": hash_field,
     "pop": headers.pop,
     "push": headers.push,
+    "recirculate": recirculate,
     "register_read": register_read,
     "register_write": register_write,
     "remove_header": headers.remove_header,
+    "resubmit": resubmit,
+    "truncate": truncate,
 }

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import cast
 
 from switch.fast.compile.actions import emit_action
-from switch.fast.compile.architecture import declare_saved, emit_architecture
+from switch.fast.compile.architecture import emit_architecture
 from switch.fast.compile.calculations import emit_calculations, hashed_bytes
 from switch.fast.compile.context import Context
 from switch.fast.compile.deparser import emit_deparser
 from switch.fast.compile.parser import ParserGenerator
 from switch.fast.compile.pipelines import emit_pipeline
 from switch.fast.compile.refusals import check, refusal
+from switch.fast.compile.saved_state import declare_saved
 from switch.fast.compile.tables import declare_entries, declare_value_set, emit_membership, emit_search
 from switch.fast.layout.entry_arrays import METER, METER_RATES
 from switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
@@ -78,6 +79,8 @@ def emit_head(context: Context) -> None:
     context.out.comment(f"Generated from the BMv2 JSON of {context.program.name}; each part names its line there.")
     context.out.line(f"#define PORTS {PORTS}")
     context.out.line(f"#define MAX_REPLICAS {MAX_REPLICAS}")
+    if context.layout.copying:
+        context.out.line("#define COPIES")
     if context.layout.rebuilt:
         context.out.line(f"#define HEAD_BYTES {max(context.layout.head_bytes, 1)}")
     if size := hashed_bytes(context):
@@ -109,6 +112,8 @@ def declare_types(context: Context) -> None:
             record.declare(out)
     declare_memory(layout, out)
     out.line("DECLARE_MEMORY")
+    if layout.copying:
+        out.line('#include "copies.h"')
     for front in layout.fronts.values():
         out.line(f"FIND({front.symbol}, {front.bits})")
     for table in layout.tables.values():
@@ -139,5 +144,7 @@ def declare_state(context: Context) -> None:
         out.line("u32 length;")
         if layout.claims:
             out.line("u32 failed;")
+        if layout.digesting:
+            out.line("u32 digest;")
     out.line("WHOLE struct state state;")
     declare_saved(context)

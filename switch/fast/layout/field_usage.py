@@ -48,7 +48,12 @@ def written_by(primitives: Iterable[Primitive]) -> set[Field]:
     return {field for field in targets if isinstance(field, Field)}
 
 
-WRITES_NOTHING = frozenset(("assert", "assume", "count", "exit", "log_msg", "register_write"))
+COPYING = frozenset(
+    ("clone_egress_pkt_to_egress", "clone_ingress_pkt_to_egress", "recirculate", "resubmit", "truncate")
+)
+"""Statements after which a packet leaves more than once, comes in again, or leaves cut short."""
+
+WRITES_NOTHING = COPYING | {"assert", "assume", "count", "exit", "generate_digest", "log_msg", "register_write"}
 """Statements that write no field."""
 
 DROPPED = frozenset(("egress_spec", "mcast_grp"))
@@ -91,6 +96,18 @@ def parser_statements(program: Program) -> list[Primitive]:
     return [operation for state in program.parser.states.values() for operation in state.operations]
 
 
+def uses_copies(program: Program) -> bool:
+    """Whether some statement asks for copies of a packet, or for another pass of it."""
+    statements = [each for pipeline in (program.ingress, program.egress) for each in statements_of(pipeline)]
+    return any(each.name in COPYING for each in statements)
+
+
+def reports_digests(program: Program) -> bool:
+    """Whether some statement reports a digest."""
+    statements = [each for pipeline in (program.ingress, program.egress) for each in statements_of(pipeline)]
+    return any(each.name == "generate_digest" for each in statements)
+
+
 def fields_of_node(node: Node) -> Iterator[Field]:
     """The fields that the node's condition or key reads; those of its actions are not among them."""
     if isinstance(node, Conditional):
@@ -107,6 +124,12 @@ def used_fields(program: Program) -> set[Field]:
     for pipeline in (program.ingress, program.egress):
         found |= named_by(statements_of(pipeline)) | meter_results(program, pipeline)
         found |= {field for node in pipeline.nodes.values() for field in fields_of_node(node)}
+    if uses_copies(program):
+        kept = (each for fields in program.field_lists.values() for each in fields.fields)
+        found |= {each for each in kept if isinstance(each, Field)}
+    if reports_digests(program):
+        reported = (each for fields in program.digests.values() for each in fields.fields)
+        found |= {each for each in reported if isinstance(each, Field)}
     for calculation in program.all_calculations:
         found |= {part for part in calculation.input if isinstance(part, Field)}
     for checksum in program.checksums:

@@ -11,14 +11,17 @@ from functools import cached_property
 
 import numpy as np
 
+from switch.fast.layout.digest_rings import ring_arrays
 from switch.fast.layout.emitter import Emitter, Identifiers
 from switch.fast.layout.entry_arrays import COUNTER, METER, default_array, entry_arrays, meter_array, table_arrays
 from switch.fast.layout.field_usage import (
     extracted_headers,
     meter_results,
     parser_statements,
+    reports_digests,
     statements_of,
     used_fields,
+    uses_copies,
     written_by,
 )
 from switch.fast.layout.front_arrays import Front
@@ -62,6 +65,11 @@ DEFAULTS = "defaults"
 
 RANDOM, FAILED = "random numbers", "failed claims"
 """Arrays of one place: where the random numbers of a process are; how many assertions of the program did not hold."""
+
+MIRRORS = "mirror sessions"
+"""The array of mirror sessions, by their numbers: group and port that clones go to, plus one; 0 is none."""
+
+MAX_SESSIONS = 1 << 15
 
 GROUPS = "groups"
 """The hash table of multicast groups."""
@@ -148,6 +156,21 @@ class ProgramLayout:
         statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
         return frozenset(each.name for each in statements)
 
+    @cached_property
+    def copying(self) -> bool:
+        """Whether the program makes copies of packets, or lets them come in again."""
+        return uses_copies(self.program)
+
+    @cached_property
+    def digesting(self) -> bool:
+        """Whether the program reports digests."""
+        return reports_digests(self.program)
+
+    @property
+    def losing(self) -> bool:
+        """Whether packets can be lost because the kernel cannot make them, or because they find no room to wait."""
+        return self.rebuilt or self.copying
+
     @property
     def claims(self) -> bool:
         """Whether the program has assertions."""
@@ -224,11 +247,15 @@ class ProgramLayout:
         parts += [("arrivals", make_record("arrival", [("ifindex", 32), ("port", 32)]), ARRIVALS)]
         if any(map(self.timed, CLOCKS)) or self.meters:
             parts.append((STARTED, make_record("started", [("ns", 64)]), 1))
-        if self.rebuilt:
+        if self.losing:
             parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
         parts += [(meter_array(name), METER, size) for name, size in self.meters.items()]
         if self.primitives & {"modify_field_rng_uniform"}:
             parts.append((RANDOM, make_record("random", [("state", 64)]), 1))
+        if self.digesting:
+            parts += ring_arrays(self.program)
+        if self.copying:
+            parts.append((MIRRORS, make_record("mirror", [("group", 32), ("port", 32)]), MAX_SESSIONS))
         if self.claims:
             parts.append((FAILED, make_record("failed", [("claims", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]

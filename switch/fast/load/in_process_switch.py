@@ -159,12 +159,14 @@ class InProcessSwitch(StatefulSwitch):
         """
         numbers = (ports.ctypes.data, lengths.ctypes.data)
         room = (self.out.ctypes.data, len(self.out))
-        failed = self.state.read_failed()
+        failed, lost = self.state.read_failed(), self.state.read_lost()
         used = self.library.c.process(ctypes.byref(self.pointers), len(ports), *numbers, data.ctypes.data, *room)
         if used < 0:
             raise RunError(f"the packets that leave need more than {len(self.out)} bytes: process fewer at once")
         if self.state.read_failed() != failed:
             self.check_claims()
+        if self.state.read_lost() != lost:
+            raise RunError(f"switch '{self.name}': a packet goes in a loop, or more copies of one wait than find room")
         return self.out[:used]
 
 

@@ -153,6 +153,8 @@ class KernelSwitch(StatefulSwitch):
         self.check_claims()
         if lost := self.state.read_lost():
             why = "which the kernel cannot make as short as their headers say"
+            if self.state.layout.copying:
+                why += ", or of which more copies waited than there is room for, or that went in a loop"
             raise RunError(f"switch '{self.name}' lost {lost} packets, {why}")
         for port, interface in self.interfaces.items():
             if not Path("/sys/class/net", interface).exists():

@@ -61,7 +61,7 @@ class StateReader:
 
     def read_lost(self) -> int:
         """How many packets the kernel could not make as their headers say."""
-        return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.rebuilt else 0
+        return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.losing else 0
 
     def read_failed(self) -> int:
         """How many assertions of the program did not hold."""

@@ -13,6 +13,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from random_copies import COPIES, RandomCopies
 from random_programs import RandomProgram
 from same_switches import shown_when_wrong
 
@@ -35,8 +36,9 @@ LONG = pytest.mark.long
 
 
 def random_program(seed: int) -> Program:
-    """The program of this seed; every fourth one is large."""
-    return program_of(RandomProgram(seed, size=14 if seed % 4 == 3 else 6).document)
+    """The program of this seed; every fourth one is large, every third one copies packets."""
+    made = RandomCopies if seed % 3 == 2 else RandomProgram
+    return program_of(made(seed, size=14 if seed % 4 == 3 else 6).document)
 
 
 def compilers() -> list[str]:
@@ -84,9 +86,11 @@ def test_a_random_program_does_what_it_does_interpreted(seed: int) -> None:
     model, switch = InterpretedSwitch(program), InProcessSwitch(program)
     for each in (model, switch):
         each.install(entries)
+        each.install(COPIES)
     with shown_when_wrong(switch.source):
         for port, packet in draw.packets(60):
             assert switch.inject(port, packet) == model.inject(port, packet), (port, packet.hex())
+            assert switch.read_digests() == model.read_digests()
         for register in program.registers:
             assert switch.read_register(register).tolist() == model.read_register(register).tolist()
         for counter in program.counters:

@@ -24,7 +24,8 @@ REFUSED = Path(__file__).parents[1] / "programs" / "refused"
 
 # What the message about each program of the folder must name.
 NAMES = {
-    "clone": "primitive 'clone_ingress_pkt_to_egress' (clone.p4:6",
+    "variable": "'a.v', which has a variable length, in an expression (variable.p4:12",
+    "wide": "register 'TestIngress.last' of 96 bits (more than 64)",
 }
 
 

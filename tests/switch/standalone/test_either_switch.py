@@ -19,7 +19,7 @@ def either(name: str) -> EitherSwitch:
 
 def test_the_generator_is_used_where_it_has_c_for_all() -> None:
     assert either("control").compiled
-    assert not either("model/copies").compiled
+    assert not either("model/numbers").compiled
 
 
 def test_without_a_compiler_programs_are_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:

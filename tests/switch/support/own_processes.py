@@ -19,10 +19,12 @@ START_S, END_S = 20, 10
 
 
 @contextmanager
-def own_simple_switch(port: int, notifications: str, program: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process whose Thrift port answers; it must end well when it is told to."""
+def own_simple_switch(
+    port: int, notifications: str, program: Path, log: Path, *more: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process whose Thrift port answers; it must end well when it is told to. `more` are options of its own."""
     code = "from switch.server.serve import simple_switch; simple_switch()"
-    options = ["--thrift-port", str(port), "--notifications-addr", notifications, str(program)]
+    options = ["--thrift-port", str(port), "--notifications-addr", notifications, str(program), *more]
     command = [sys.executable, "-c", code, *options]
     environment = os.environ | {VARIABLE: "interpreted", "PYTHONPATH": os.pathsep.join(sys.path)}
     with log.open("wb") as output:

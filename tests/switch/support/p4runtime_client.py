@@ -18,7 +18,7 @@ from switch.server.p4runtime.protocol.messages import Message, Status, config, v
 from switch.server.p4runtime.server import P4RuntimeServer
 from switch.server.served_switch import ServedSwitch
 
-PROGRAMS = Path(__file__).parents[1] / "programs"
+PROGRAMS = Path(__file__).parents[1] / "programs" / "doors"
 CPU_PORT = 255
 DEVICE = 7
 WAIT_S = 10.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from switch.control.control_plane import ControlPlane
+from switch.control.requests.learning import MOST_SAMPLES
 from switch.server.p4runtime.entities.container import Container, expect_id
 from switch.server.p4runtime.entities.profiles import copy_of
 from switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
@@ -36,7 +37,7 @@ class Digests(Container):
         if digest.id in self.configs:
             raise Fault(Code.ALREADY_EXISTS, f"digest '{digest.name}' is reported already")
         config = checked(message)
-        self.control.report_digests()  # what packets have left before is not reported
+        self.report_each(digest)
         self.configs[digest.id] = config
 
     def modify(self, message: Message) -> None:
@@ -50,6 +51,14 @@ class Digests(Container):
         digest = self.digest(message)
         self.expect(digest)
         del self.configs[digest.id]
+        self.control.set_learning_size(digest.list_id, MOST_SAMPLES)
+
+    def report_each(self, digest: DigestSchema) -> None:
+        """Let the control plane report each message at once, from now on: lists are made here."""
+        self.control.set_learning_size(digest.list_id, 1)
+        self.control.report_digests()
+        with self.control.lock:
+            self.control.learning_list(digest.list_id).forget()
 
     def expect(self, digest: DigestSchema) -> None:
         """Raise a fault if a digest is not reported."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from topo.errors import MachineError
@@ -39,23 +40,17 @@ def description(module: str) -> bytes:
     return max(texts, key=len)
 
 
-class Package:
-    """The classes of all messages of a protobuf package, by their names."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __getattr__(self, name: str) -> Any:
-        """The class of the message `name`, of which there is only one."""
-        found = message_factory.GetMessageClass(POOL.FindMessageTypeByName(f"{self.name}.{name}"))
-        setattr(self, name, found)
-        return found
+def classes(*files: str) -> Message:
+    """The classes of the messages that files of one package describe, as attributes."""
+    found = [message for file in files for message in POOL.FindFileByName(file).message_types_by_name.values()]
+    return SimpleNamespace(**{message.name: message_factory.GetMessageClass(message) for message in found})
 
 
 POOL = descriptor_pool.Default()
 for _file in FILES:
     POOL.AddSerializedFile(description(_file))
-v1, config = Package("p4.v1"), Package("p4.config.v1")
+v1 = classes("p4/v1/p4data.proto", "p4/v1/p4runtime.proto")
+config = classes("p4/config/v1/p4types.proto", "p4/config/v1/p4info.proto")
 Any_, Status = any_pb2.Any, status_pb2.Status
 
 

@@ -17,6 +17,12 @@ from topo.errors import UnsupportedError
 class DeviceRequests(Handler):
     """Ports, programs, and who the switch is."""
 
+    @property
+    def json(self) -> str:
+        """The program that was loaded last, as p4c made it; empty before the first."""
+        loaded = self.switch.pending or self.switch.running
+        return self.switch.newest.json if loaded else ""
+
     def bm_dev_mgr_add_port(self, iface_name: str, port: int, pcap: str) -> None:  # noqa: ARG002, it is BMv2's signature
         """Let an interface of the machine be a port; no pcap is written of it."""
         self.switch.ports.add(port, iface_name)
@@ -41,7 +47,7 @@ class DeviceRequests(Handler):
 
     def bm_swap_configs(self) -> None:
         """Run the program that was prepared."""
-        self.switch.swap()
+        self.switch.swap(fresh=False)
 
     def bm_reset_state(self) -> None:
         """Be as just started."""
@@ -49,11 +55,11 @@ class DeviceRequests(Handler):
 
     def bm_get_config(self) -> bytes:
         """The program, as p4c made it."""
-        return self.switch.json.encode()
+        return self.json.encode()
 
     def bm_get_config_md5(self) -> bytes:
         """By what clients tell whether they have the same program."""
-        return md5(self.switch.json.encode(), usedforsecurity=False).digest()
+        return md5(self.json.encode(), usedforsecurity=False).digest()
 
     def bm_set_crc16_custom_parameters(self, calculation: str, crc: Any) -> None:
         """Let a hash function divide by another polynomial."""
@@ -75,7 +81,7 @@ class DeviceRequests(Handler):
 
     def bm_get_id_from_name(self, kind: int, name: str) -> int:
         """The number that the compiler gave to a table, an action profile, an array or a learning list."""
-        known = resource_ids(self.switch.json)
+        known = resource_ids(self.json)
         if kind not in known:
             raise Refused(RefusalKind.INVALID_RESOURCE_TYPE, f"no kind {kind}: kinds are 0 to {max(known)}")
         if name not in known[kind]:

@@ -30,8 +30,8 @@ class Handler:
 
     @property
     def control(self) -> ControlPlane:
-        """What carries requests out."""
-        return self.switch.control
+        """What carries requests out: that of the program that was loaded last, also before it runs."""
+        return self.switch.newest.control
 
     def table(self, name: str) -> Table:
         """The table of this name, or a refusal."""

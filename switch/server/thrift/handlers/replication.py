@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from switch.control.control_plane import ControlPlane
 from switch.control.refusals import RefusalKind, Refused
 from switch.server.thrift.handlers.handler import Handler
 
 
 class SimplePreLag(Handler):
-    """Requests for multicast, with link aggregation groups (LAGs)."""
+    """Requests for multicast, with link aggregation groups (LAGs). They outlast programs."""
+
+    @property
+    def control(self) -> ControlPlane:
+        """What carries requests out: that of the program that runs."""
+        return self.switch.control
 
     def bm_mc_mgrp_create(self, mgid: int) -> int:
         """Add a group without nodes, and return its handle, which is its number."""

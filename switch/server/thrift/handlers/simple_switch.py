@@ -6,6 +6,7 @@ from contextlib import suppress
 from time import time_ns
 from typing import Any
 
+from switch.control.control_plane import ControlPlane
 from switch.control.entry_check import MAX_SESSION
 from switch.control.refusals import Refused
 from switch.entries import MirrorSession
@@ -17,7 +18,12 @@ DONE = 0
 
 
 class SimpleSwitch(Handler):
-    """What simple_switch offers beyond other targets."""
+    """What simple_switch offers beyond other targets. Mirror sessions outlast programs."""
+
+    @property
+    def control(self) -> ControlPlane:
+        """What carries requests out: that of the program that runs."""
+        return self.switch.control
 
     # mirroring
 
@@ -92,7 +98,7 @@ class SimpleSwitch(Handler):
 
     def get_time_elapsed_us(self) -> int:
         """Microseconds since the switch started."""
-        return self.control.data_plane.now_us()
+        return self.switch.now_us()
 
     def get_time_since_epoch_us(self) -> int:
         """Microseconds since 1970."""

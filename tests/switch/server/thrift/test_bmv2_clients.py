@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from own_processes import own_simple_switch, wait_until_answered
 from pynng import Sub0
 from thrift_clients import connected, exact
 from thrift_stations import COMMANDED
+from veth_wires import Wires
 
 from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
 from switch.server.thrift.description import description
@@ -27,8 +28,9 @@ from switch.server.thrift.description import description
 pytestmark = pytest.mark.bmv2
 
 EVERY_COMMAND = Path(__file__).with_name("every_command.txt")
+SWAP_COMMANDS = Path(__file__).with_name("swap_commands.txt")
 CONFIG = "CONFIG"
-"""In the file of commands, a file that this test provides."""
+"""In the files of commands, a file that this test provides."""
 
 LEFT_OUT = {
     "EOF": "ends the command line",
@@ -56,15 +58,15 @@ class Compared:
 
 
 @contextmanager
-def both(folder: Path) -> Iterator[Compared]:
-    """`simple_switch` and this switch, which run the same program."""
+def both(folder: Path, *options: str) -> Iterator[Compared]:
+    """`simple_switch` and this switch, which run the same program, with these options of simple_switch's own."""
     ports = free_port(), free_port()
     log = folder / "simple_switch.log"
-    arguments = ["simple_switch", "--thrift-port", str(ports[0]), str(COMMANDED)]
+    arguments = ["simple_switch", "--thrift-port", str(ports[0]), str(COMMANDED), *options]
     reference = SimpleSwitchProcess("reference", arguments, ports[0], log)
     own = f"ipc://{folder}/notifications"
     try:
-        with own_simple_switch(ports[1], own, COMMANDED, folder / "own.log"):
+        with own_simple_switch(ports[1], own, COMMANDED, folder / "own.log", *options):
             wait_until_answered(ports[0])
             yield Compared(ports, (f"ipc:///tmp/bmv2-{ports[0]}-notifications.ipc", own))
     finally:
@@ -98,6 +100,14 @@ def test_the_command_line_says_the_same_to_every_command(tmp_path: Path) -> None
     with both(tmp_path) as switches:
         reference, own = (said(port, commands).splitlines() for port in switches.ports)
     assert len(reference) > 500
+    assert own == reference
+
+
+def test_the_command_line_says_the_same_while_programs_are_swapped(tmp_path: Path) -> None:
+    commands = SWAP_COMMANDS.read_text().replace(CONFIG, str(COMMANDED.parents[1] / "control.json"))
+    with both(tmp_path, "--", "--enable-swap") as switches:
+        reference, own = (said(port, commands).splitlines() for port in switches.ports)
+    assert len(reference) > 100
     assert own == reference
 
 
@@ -181,6 +191,22 @@ def test_an_entry_that_expires_is_told_in_the_same_bytes(tmp_path: Path) -> None
         reference, own = map(told_of_expiry, switches.ports, switches.notifications)
     assert own == reference
     assert reference.startswith(b"AGE|")
+
+
+@pytest.mark.root
+def test_digests_are_told_in_the_same_bytes(tmp_path: Path) -> None:
+    with Wires((1,)) as wires, both(tmp_path, "-i", f"1@{wires.names[1]}") as switches, ExitStack() as stack:
+        subscribers = [stack.enter_context(Sub0(dial=each, recv_timeout=10_000)) for each in switches.notifications]
+        for subscriber, port in zip(subscribers, switches.ports, strict=True):
+            subscriber.subscribe(b"LEA|")
+            clients = stack.enter_context(connected(port))
+            clients.standard.bm_mt_set_default_action(0, "TestIngress.exact_table", "TestIngress.learn", [])
+        time.sleep(0.2)  # nobody tells when publishers know of the connections
+        for source in (10, 10, 11):
+            wires.send(1, bytes(6) + source.to_bytes(6, "big") + b"\x08\x00" + bytes(46))
+        reference, own = (subscriber.recv() for subscriber in subscribers)
+    assert own == reference
+    assert len(reference) == 32 + 2 * 8
 
 
 def test_the_api_of_p4_utils_says_the_same(tmp_path: Path) -> None:

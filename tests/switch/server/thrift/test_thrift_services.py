@@ -292,9 +292,39 @@ def test_another_program_runs_after_a_swap() -> None:
         with pytest.raises(TYPES.InvalidSwap, match=f"code={TYPES.SwapCode.NO_ONGOING_SWAP}"):
             station.standard.bm_swap_configs()
         station.standard.bm_load_new_config(other)
+        assert station.standard.bm_get_config().decode() == other
         station.standard.bm_swap_configs()
         assert station.standard.bm_get_config().decode() == other
         assert station.standard.bm_mt_get_num_entries(0, "TestIngress.by_key") == 0
+
+
+def test_entries_are_installed_for_a_program_that_is_loaded_before_it_runs() -> None:
+    with stationed(swap=True) as station:
+        add(station, ethernet=5, port=9)
+        station.standard.bm_load_new_config(COMMANDED.read_text())
+        assert station.standard.bm_mt_get_num_entries(0, TABLE) == 0
+        handle = add(station, ethernet=6, port=8)
+        station.standard.bm_register_write(0, "TestIngress.words", 1, 7)
+        assert [port for port, _ in station.inject(1, packet())] == [9]
+        station.standard.bm_swap_configs()
+        assert [port for port, _ in station.inject(1, packet("000000000006"))] == [8]
+        assert [port for port, _ in station.inject(1, packet())] == [3]
+        assert station.standard.bm_register_read(0, "TestIngress.words", 1) == 7
+        station.standard.bm_mt_delete_entry(0, TABLE, handle)
+
+
+def test_multicast_groups_and_mirror_sessions_outlast_programs() -> None:
+    with stationed(swap=True) as station:
+        lag = station.clients.simple_pre_lag
+        lag.bm_mc_mgrp_create(0, 3)
+        lag.bm_mc_node_associate(0, 3, lag.bm_mc_node_create(0, 7, "110", ""))
+        station.clients.simple_switch.mirroring_session_add(5, TYPES.Session(port=4))
+        station.standard.bm_load_new_config(COMMANDED.read_text())
+        station.standard.bm_swap_configs()
+        to_group = exact((1, 2), (5, 6)), "TestIngress.to_group", [b"\x00\x03"], ANY
+        station.standard.bm_mt_add_entry(0, TABLE, *to_group)
+        assert [port for port, _ in station.inject(1, packet())] == [1, 2]
+        assert station.clients.simple_switch.mirroring_session_get(5).port == 4
 
 
 def test_another_program_is_refused_unless_the_switch_allows_it(station: Station) -> None:
