@@ -167,9 +167,8 @@ def ran_by(folder: Path) -> str:
     found: Counter[str] = Counter()
     for log in (path for pattern in ("log/*.log", "logs/*.log") for path in folder.glob(pattern)):
         text = log.read_text(errors="replace")
-        found["kernel"] += "in the kernel" in text
-        found["interpreted"] += "interpreted" in text
-    return ", ".join(f"{count} {name}" for name, count in found.items() if count)
+        found["interpreted" if "is interpreted" in text else "kernel" if "in the kernel" in text else ""] += 1
+    return ", ".join(f"{count} {name}" for name, count in found.items() if name)
 
 
 @dataclass(frozen=True)

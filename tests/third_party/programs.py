@@ -132,7 +132,8 @@ def judged(json: Path, target: str, commands: Path | None, given: Given) -> tupl
 def headers_together(json: Path) -> list[str]:
     """The most headers that one packet of the program can have, as far as random ways through its parser show."""
     draw = Draw(read_program(json), Random(0))
-    return list(max((draw.walked().places for _ in range(WALKS)), key=len))
+    ways = [list(draw.walked().places) for _ in range(WALKS)]
+    return max(ways, key=len)
 
 
 def kind_of(refusals: Sequence[str]) -> str:

@@ -75,7 +75,7 @@ class Console:
 
     def __init__(self, command: Sequence[str], folder: Path, path: Sequence[Path], more: Mapping[str, str]) -> None:
         places = [*map(str, path), os.environ["PATH"]]
-        environment = os.environ | {"PATH": os.pathsep.join(places), "PYTHONUNBUFFERED": "1", "TERM": "dumb"} | more
+        environment = {**os.environ, "PATH": os.pathsep.join(places), "PYTHONUNBUFFERED": "1", "TERM": "dumb", **more}
         environment.pop("PYTHONPATH", None)
         self.process = subprocess.Popen(
             [*NAMESPACES, "sh", "-ec", SET_UP, "sandbox", *command],

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from exercises import BMV2, CHECK_S, SHIM, START_S, Exercise, prepared, read_list
+from exercises import BMV2, CHECK_S, COLOURS, SHIM, START_S, Exercise, prepared, read_list
 from rich.console import Console as Screen
 from rich.table import Table
 from sandbox import Console, make_tools
@@ -50,7 +50,7 @@ class Traffic:
 
     def run(self, line: str) -> str:
         """What the network says to a line."""
-        return self.console.run(line, CHECK_S)
+        return COLOURS.sub("", self.console.run(line, CHECK_S))
 
     def measure(self) -> Throughput:
         """Both measurements; a ping goes first, so that hosts know each other."""
@@ -61,7 +61,8 @@ class Traffic:
         """What arrives of one TCP connection, in bit/s."""
         self.run(f"{self.other} iperf3 -s -D > /dev/null 2>&1")
         self.run("sh sleep 1")
-        said = self.run(f"{self.one} iperf3 -c {self.other} -t {SECONDS} -J")
+        self.run(f"{self.one} iperf3 -c {self.other} -t {SECONDS} -J > tcp.json")
+        said = self.run("sh cat tcp.json")
         report = json.loads(said[said.index("{") : said.rindex("}") + 1])
         return float(report["end"]["sum_received"]["bits_per_second"])
 
@@ -79,20 +80,18 @@ class Traffic:
 
     def keep_one(self) -> None:
         """Keep a small packet to `other`, with the addresses that a packet of its first link has, in a pcap file."""
-        self.run(
-            f"{self.one} timeout 10 tcpdump -i {FIRST_INTERFACE} -c 1 -w one.pcap udp and dst port 9 > /dev/null 2>&1 &"
-        )
+        keep = f"timeout 10 tcpdump -Z root -i {FIRST_INTERFACE} -c 1 -w one.pcap udp and dst port 9"
+        self.run(f"{self.one} {keep} > /dev/null 2>&1 &")
         self.run("sh sleep 2")
-        self.run(f'{self.one} A={self.other} bash -c "echo > /dev/udp/\\$A/9"')
+        address = self.run(f"py {self.other}.IP()").split()[-1]
+        self.run(f"{self.one} echo > /dev/udp/{address}/9")
         self.run("sh sleep 1")
 
     def arriving(self, rate_pps: int) -> float:
         """How many packets a second arrive when so many are sent."""
         before = self.received()
-        sending = f"--pps={rate_pps} -K --loop={rate_pps * SECONDS} --duration={SECONDS}"
-        self.run(
-            f"{self.one} timeout {2 * SECONDS} tcpreplay -q -i {FIRST_INTERFACE} {sending} one.pcap > /dev/null 2>&1"
-        )
+        replay = f"timeout {2 * SECONDS} tcpreplay -q -i {FIRST_INTERFACE} -K --pps={rate_pps}"
+        self.run(f"{self.one} {replay} --loop={rate_pps * SECONDS} one.pcap > /dev/null 2>&1")
         self.run("sh sleep 1")
         return (self.received() - before) / SECONDS
 

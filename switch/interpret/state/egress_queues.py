@@ -1,7 +1,8 @@
 """The queues in front of egress, as simple_switch has them: for each port one of each priority, each with a rate.
 
 A queue without a rate lets a packet go on at once, so that its depth is always 0. One with a rate lets a packet go
-every 1 / rate seconds; when it is full, packets are lost.
+every 1 / rate seconds; when it is full, packets are lost. The queues of a port whose interface takes no more packets
+are held: packets wait there as in those that have a rate.
 """
 
 from __future__ import annotations
@@ -34,19 +35,33 @@ class EgressQueues(Generic[Packet]):
         self.ready: deque[tuple[int, int, Packet]] = deque()
         self.timed: dict[int, list[tuple[float, int, int, Packet]]] = defaultdict(list)
         self.order = count()
+        self.held: set[int] = set()
+        self.waiting: dict[QueueName, deque[Packet]] = defaultdict(deque)
+
+    def hold(self, port: int) -> None:
+        """Let no packet go on by `port` until `release`."""
+        self.held.add(port)
+
+    def release(self, port: int) -> None:
+        """Let packets go on by `port` again."""
+        self.held.discard(port)
 
     def push(self, port: int, priority: int, packet: Packet) -> bool:
         """Put a packet into a queue; False if it is full."""
         queue = (port, priority)
         gap_us = self.gaps_us.get(queue, self.default_gap_us)
-        if not gap_us:
+        waits = port in self.held or queue in self.waiting
+        if not gap_us and not waits:
             self.ready.append((port, priority, packet))
             return True
         if self.sizes[queue] >= self.depths.get(queue, self.default_depth):
             return False
+        self.sizes[queue] += 1
+        if not gap_us:
+            self.waiting[queue].append(packet)
+            return True
         leaves_us = max(float(self.clock()), self.next_us.get(queue, 0.0) + gap_us)
         self.next_us[queue] = leaves_us
-        self.sizes[queue] += 1
         heappush(self.timed[priority], (leaves_us, next(self.order), port, packet))
         return True
 
@@ -54,18 +69,31 @@ class EgressQueues(Generic[Packet]):
         """The packet that goes on now, as (port, priority, packet); None if none may."""
         if self.ready:
             return self.ready.popleft()
-        now_us = self.clock() if self.timed else 0
-        for priority in sorted(self.timed, reverse=True):
-            waiting = self.timed[priority]
-            if waiting and waiting[0][0] <= now_us:
-                _, _, port, packet = heappop(waiting)
-                self.sizes[port, priority] -= 1
-                return port, priority, packet
+        self.end_waits()
+        for port, priority in sorted(self.waiting, key=lambda queue: -queue[1]):
+            if port not in self.held:
+                return port, priority, self.taken_out((port, priority))
         return None
+
+    def end_waits(self) -> None:
+        """Let packets whose time has come wait for nothing but their port."""
+        now_us = self.clock() if self.timed else 0
+        for priority, timed in self.timed.items():
+            while timed and timed[0][0] <= now_us:
+                _, _, port, packet = heappop(timed)
+                self.waiting[port, priority].append(packet)
+
+    def taken_out(self, queue: QueueName) -> Packet:
+        """The first packet of a queue, which leaves it."""
+        packet = self.waiting[queue].popleft()
+        self.sizes[queue] -= 1
+        if not self.waiting[queue]:
+            del self.waiting[queue]
+        return packet
 
     def due_us(self) -> float | None:
         """When the next packet may go on; None if none waits."""
-        if self.ready:
+        if self.ready or any(port not in self.held for port, _ in self.waiting):
             return 0.0
         return min((waiting[0][0] for waiting in self.timed.values() if waiting), default=None)
 
@@ -96,4 +124,5 @@ class EgressQueues(Generic[Packet]):
         """Forget all packets that wait."""
         self.ready.clear()
         self.timed.clear()
+        self.waiting.clear()
         self.sizes.clear()

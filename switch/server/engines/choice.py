@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from switch.fast.layout.field_usage import used_fields
 from switch.program.program import Program
 from switch.program.v1model import DROP_PORT
 from switch.server.options import Options
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from switch.fast.load.kernel_switch import Compiled
 
 VARIABLE = "INAKIT_SWITCH"
+QUEUE_DEPTHS = ("enq_qdepth", "deq_qdepth")
 CHOICES = ("auto", "kernel", "interpreted")
 
 
@@ -34,7 +36,8 @@ def choose(program: Program, options: Options) -> Choice:
         raise InputError(f"{VARIABLE}={wanted}: expected one of {', '.join(CHOICES)}")
     if wanted == "interpreted":
         return Choice(None, f"{VARIABLE} says so")
-    if (reason := only_interpreted(options) or TARGETS["fast"].missing()) is not None and wanted == "auto":
+    reason = only_interpreted(options) or depth_it_reads(program) or TARGETS["fast"].missing()
+    if reason is not None and wanted == "auto":
         return Choice(None, reason)
     from switch.fast.load.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
 
@@ -44,6 +47,14 @@ def choose(program: Program, options: Options) -> Choice:
         if wanted == "kernel":
             raise
         return Choice(None, str(error))
+
+
+def depth_it_reads(program: Program) -> str | None:
+    """The depth of a queue that the program reads, which is always 0 in the kernel; None if it reads none."""
+    for field in sorted(used_fields(program), key=str):
+        if field.name in QUEUE_DEPTHS:
+            return f"it reads '{field}', and a program in the kernel has no queues in front of egress"
+    return None
 
 
 def only_interpreted(options: Options) -> str | None:

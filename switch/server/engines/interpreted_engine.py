@@ -76,13 +76,17 @@ class InterpretedEngine:
         self.poll.register(socket.fileno(), select.EPOLLIN)
 
     def opened(self, interface: str) -> PacketSocket:
-        """The socket by which packets of an interface come and go."""
-        return PacketSocket(interface)
+        """The socket by which packets of an interface come and go.
+
+        As for BMv2, what others on this host send by the interface has come to the port as well.
+        """
+        return PacketSocket(interface, outgoing=True)
 
     def detach(self, port: int) -> None:
         """Give a port's interface back to the host."""
         socket = self.sockets.pop(port, None)
         if socket is not None:
+            self.do(lambda: self.switch.queues.release(port))
             self.do(socket.close)  # which ends its registration as well
 
     def is_up(self, port: int) -> bool:
@@ -119,12 +123,15 @@ class InterpretedEngine:
     def run(self) -> None:
         """Take packets in until `close`."""
         while self.running:
-            ready = {descriptor for descriptor, _ in self.poll.poll(self.patience_s())}
+            ready = dict(self.poll.poll(self.patience_s()))
             if self.wake in ready:
                 os.eventfd_read(self.wake)
             self.do_tasks()
             for port, socket in list(self.sockets.items()):
-                if socket.fileno() in ready:
+                events = ready.get(socket.fileno(), 0)
+                if events & select.EPOLLOUT:
+                    self.flush(port, socket)
+                if events & ~select.EPOLLOUT:
                     self.receive(port, socket)
             self.advance()
 
@@ -189,6 +196,22 @@ class InterpretedEngine:
                 socket.send(packet)
             except OSError as error:
                 self.tell_lost(port, len(packet), error)
+            if socket.unsent:
+                self.wait_for(port, socket)
+
+    def flush(self, port: int, socket: PacketSocket) -> None:
+        """Send what waits for a port's interface, which takes packets again."""
+        try:
+            socket.flush()
+        except OSError as error:
+            self.tell_lost(port, len(socket.unsent), error)
+        self.wait_for(port, socket)
+
+    def wait_for(self, port: int, socket: PacketSocket) -> None:
+        """Learn when an interface takes packets again, if some wait; while too many do, hold the port's queues."""
+        more = select.EPOLLOUT if socket.unsent else 0
+        self.poll.modify(socket.fileno(), select.EPOLLIN | more)
+        (self.switch.queues.hold if socket.full else self.switch.queues.release)(port)
 
     def tell_lost(self, port: int, octets: int, error: OSError) -> None:
         """Tell of a packet that a port's interface does not take, once for each port and reason."""

@@ -140,12 +140,13 @@ class Device:
                 self.committed = None
 
     def get_config(self, request: Message) -> Message:
-        """The config of the pipeline that requests are for, as far as a request asks for it."""
+        """The config of the pipeline that requests are for, as far as a request asks for it; a fault if none is set.
+
+        (The standard wants an empty answer where none is set; controllers go by what simple_switch_grpc answers.)
+        """
         self.expect_device(request.device_id)
-        response, pipeline = v1.GetForwardingPipelineConfigResponse(), self.pipeline
-        if pipeline is None:
-            return response
-        config, kind = pipeline.config, v1.GetForwardingPipelineConfigRequest
+        response, config = v1.GetForwardingPipelineConfigResponse(), self.expect_pipeline().config
+        kind = v1.GetForwardingPipelineConfigRequest
         if config.HasField("cookie"):
             response.config.cookie.CopyFrom(config.cookie)
         if request.response_type in (kind.ALL, kind.P4INFO_AND_COOKIE):

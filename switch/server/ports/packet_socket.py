@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections import deque
 from collections.abc import Iterator
 
 from topo.errors import MachineError
@@ -23,6 +24,8 @@ OUTGOING = 4
 MOST_BYTES = 65536 + 18
 BUFFER_BYTES = 16 << 20
 BATCH = 32
+MOST_UNSENT = 128
+"""So many packets that have passed egress wait for an interface, then others wait in front of egress."""
 
 
 class PacketSocket:
@@ -40,6 +43,7 @@ class PacketSocket:
             raise MachineError(f"interface '{interface}': only root may open it: run as root") from error
         except (OSError, ValueError) as error:
             raise MachineError(f"interface {interface!r}: {error}; is there one of this name?") from error
+        self.unsent: deque[bytes] = deque()
         self.socket.setsockopt(SOL_PACKET, AUXDATA, 1)
         self.socket.setsockopt(SOL_PACKET, IGNORE_OUTGOING, int(not outgoing))
         self.socket.setsockopt(socket.SOL_SOCKET, FORCED_RECEIVE_BUFFER, BUFFER_BYTES)
@@ -61,8 +65,30 @@ class PacketSocket:
             yield address[2] == OUTGOING, with_tag(data, about)
 
     def send(self, packet: bytes) -> None:
-        """Send a packet; `OSError` if the interface does not take it: it is down, or the packet is too long."""
-        self.socket.send(packet)
+        """Send a packet, or let it wait for `flush` if the interface has too many that it has not sent yet.
+
+        `OSError` if the interface does not take it: it is down, or the packet is too long.
+        """
+        self.unsent.append(packet)
+        if len(self.unsent) == 1:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send packets that wait, as far as the interface takes them; `OSError` for one that it does not take."""
+        while self.unsent:
+            try:
+                self.socket.send(self.unsent[0])
+            except BlockingIOError:
+                return
+            except OSError:
+                self.unsent.popleft()
+                raise
+            self.unsent.popleft()
+
+    @property
+    def full(self) -> bool:
+        """Whether as many packets wait as BMv2 lets wait."""
+        return len(self.unsent) >= MOST_UNSENT
 
     def is_there(self) -> bool:
         """Whether the interface still exists."""

@@ -81,3 +81,30 @@ def test_a_rate_of_one_priority_leaves_the_others_alone() -> None:
     queues.push(4, 1, "slow")
     queues.push(4, 0, "fast")
     assert (queues.pop(), queues.pop(), queues.due_us()) == ((4, 0, "fast"), None, 100_000.0)
+
+
+def test_packets_wait_for_a_port_that_is_held_and_others_pass() -> None:
+    queues: EgressQueues[str] = EgressQueues(lambda: 0, priorities=2)
+    queues.set_depth(2)
+    queues.hold(4)
+    assert [queues.push(4, 0, name) for name in ("first", "second", "third")] == [True, True, False]
+    assert queues.push(4, 1, "urgent")
+    assert queues.push(5, 0, "other")
+    assert (queues.pop(), queues.pop(), queues.due_us()) == ((5, 0, "other"), None, None)
+    assert (queues.size(4, 0), queues.size(4, 1)) == (2, 1)
+    queues.release(4)
+    assert queues.due_us() == 0
+    assert [queues.pop() for _ in range(4)] == [(4, 1, "urgent"), (4, 0, "first"), (4, 0, "second"), None]
+    assert queues.size(4, 0) == 0
+
+
+def test_packets_of_a_queue_with_a_rate_wait_for_their_port_too() -> None:
+    time_us = 0
+    queues: EgressQueues[str] = EgressQueues(lambda: time_us)
+    queues.set_rate(1000)
+    queues.hold(4)
+    queues.push(4, 0, "late")
+    time_us = 5000
+    assert (queues.pop(), queues.size(4, 0)) == (None, 1)
+    queues.release(4)
+    assert queues.pop() == (4, 0, "late")

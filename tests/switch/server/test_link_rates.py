@@ -1,0 +1,70 @@
+"""Links that are slower than the switch: packets wait in front of egress, and say how many do."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import pytest
+from served_program import SERVED, answer_of, asking, entry
+from veth_wires import Wires
+
+from switch.program.read import read_program
+from switch.server.engines.choice import VARIABLE, choose
+from switch.server.options import Options
+from switch.server.served_switch import ServedSwitch
+
+PACKETS = 1000
+
+
+@contextmanager
+def served(wires: Wires) -> Iterator[None]:
+    """An interpreted switch on these wires, whose packets with key 7 leave by port 2."""
+    with patch.dict("os.environ", {VARIABLE: "interpreted"}):
+        switch = ServedSwitch(Options())
+        try:
+            switch.load(SERVED.read_text())
+            switch.swap()
+            for port, interface in wires.names.items():
+                switch.ports.add(port, interface)
+            switch.control.add_entry(entry("exact_match", (7,), 2))
+            yield
+        finally:
+            switch.close()
+
+
+def test_a_program_that_reads_the_depth_of_its_queue_is_interpreted() -> None:
+    with patch.dict("os.environ", {VARIABLE: "auto"}):
+        choice = choose(read_program(SERVED), Options())
+    assert choice.compiled is None
+    assert "enq_qdepth" in choice.why or "deq_qdepth" in choice.why
+
+
+@pytest.mark.root
+def test_a_link_that_is_shaped_fills_the_queue_of_its_port() -> None:
+    with Wires((1, 2)) as wires, served(wires):
+        shaping = ["tc", "qdisc", "add", "dev", wires.names[2], "root", "tbf", "rate", "300kbit"]
+        subprocess.run([*shaping, "burst", "2000", "limit", "1000000"], check=True)
+        for _ in range(PACKETS):
+            wires.send(1, asking("exact_match", 7))
+        depths = [answer_of(2, packet).queued for packet in wires.receive(2, PACKETS, patience_s=3.0)]
+    assert depths[0] == 0
+    assert max(depths) > 50
+    assert len(depths) < PACKETS  # a queue that is full loses packets, as BMv2's does
+
+
+@pytest.mark.root
+def test_what_others_send_by_the_interface_of_a_port_has_come_to_it() -> None:
+    with Wires((1, 2)) as wires, served(wires):
+        send_by(wires.names[1], asking("exact_match", 7))
+        assert len(wires.receive(2, 1)) == 1
+
+
+def send_by(interface: str, packet: bytes) -> None:
+    """Send a packet by an interface of this host."""
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        sender.bind((interface, 0))
+        sender.send(packet)
