@@ -1,9 +1,10 @@
 """InArt's Figures 8 to 13 by real packets: planned and measured values beside the paper's.
 
-All figures are views of the same runs, one for each scheme at each place, which are kept in the folder `inart-emulated-trials`: a
-figure runs only what is missing there. The paper emulates a thousandth of its rates and sizes, and so does the kit
-unless the request says `--scale 1`; tables and pictures have the values at a thousandth. Where this machine does not
-carry the rates the network is slowed down; in virtual time it never is, and the runs are in `inart-virtual-trials`.
+All figures are views of the same runs, one for each scheme at each place, which are kept in the folder
+`inart-emulated-trials`: a figure runs only what is missing there. The paper emulates a thousandth of its rates and
+sizes, and so does the kit unless the request says `--scale 1`; tables and pictures have the values at a thousandth.
+Where this machine does not carry the rates the network is slowed down; in virtual time it never is, and the runs are in
+`inart-virtual-trials`.
 """
 
 from __future__ import annotations
