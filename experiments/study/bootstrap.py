@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.papers.common.estimates import CONFIDENCE, Estimate
 
-INTERVAL = "95 % interval of the mean (bootstrap)"
+INTERVAL = "95 % interval (bootstrap)"
 RESAMPLES = 10_000
 MOST_AT_ONCE = 1 << 22
 """The largest number of values that are drawn in one step, which bounds the memory."""

@@ -17,6 +17,7 @@ from experiments.study.summary import (
     counting,
     differences_of,
     groups_of,
+    labelled,
 )
 from experiments.study.summary_tables import (
     differences_sheet,
@@ -87,7 +88,7 @@ def show_file(file: Path, by: Sequence[str], of: Sequence[str], against: str, re
     check_names("key (--by)", by, KEYS)
     check_names("figure (--of)", of, (*ASIDE, *FIGURES))
     every = tables(study, results)
-    rows, left = counting(every)
+    rows, left = counting(labelled(every, study.labels))
     tell(console, left, len(study.settings) - len(every), file)
     if not rows:
         raise InputError(f"{file}: no run has figures yet: `inakit study run {file}` runs them")

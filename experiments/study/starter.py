@@ -30,6 +30,7 @@ varies:
 # What `inakit study show` prints. Groups are by all that varies, except for the seed, unless `groups` names keys.
 shows: [sending_rate_bps]
 against: atp         # the planner with which the others are compared, run by run
+labels: {"leafspine:leaves=4,spines=4,hosts_per_leaf=4": leaf-spine, "fattree:k=4": fat-tree}
 figures:             # kind: lines or bars; size: column or page; log: x, y or xy
   - {x: workers, y: sending_rate_bps, colour: planner, facet: fabric}
 

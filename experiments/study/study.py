@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,10 @@ class FigureAsked:
 
 @dataclass(frozen=True)
 class Study:
-    """What stays, what varies, and how results are shown: the keys that make a group, the figures, the comparison."""
+    """What stays, what varies, and how results are shown: the keys that make a group, the figures, the comparison.
+
+    `labels` are shorter names of values, such as fabrics, for tables and figures.
+    """
 
     name: str
     stays: Setting
@@ -57,6 +60,7 @@ class Study:
     shows: tuple[str, ...] = ()
     against: str | None = None
     figures: tuple[FigureAsked, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def settings(self) -> list[Setting]:

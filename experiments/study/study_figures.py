@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 
 from experiments.papers.common.drawing import draw_panel
 from experiments.papers.common.estimates import MISSING, Estimate
@@ -93,14 +94,16 @@ def canvas(panels: Sequence[Panel], width: float) -> Canvas:
     columns = max(1, min(len(panels), int(width / PANEL_INCHES)))
     rows = -(-len(panels) // columns)
     handles = legend(panels, INTERVAL)
-    legend_rows = -(-len(handles) // legend_columns(handles, width))
+    entries = legend_columns(handles, width)
+    legend_rows = -(-len(handles) // entries)
     height = rows * (width / columns * PANEL_RATIO) + LEGEND_ROW_INCHES * legend_rows
     found = Canvas(figsize=(width, height), layout="constrained")
     FigureCanvasPdf(found)
     for place, panel in enumerate(panels, start=1):
         draw_panel(panel, found.add_subplot(rows, columns, place))
         thin(found.axes[-1])
-    found.legend(handles=handles, loc="outside lower center", ncols=legend_columns(handles, width), fontsize=6.5,
+    thin_lines(handles)
+    found.legend(handles=handles, loc="outside lower center", ncols=entries, fontsize=6.5,
                  frameon=False, handlelength=2.2, columnspacing=1.0)  # fmt: skip
     return found
 
@@ -110,12 +113,18 @@ def thin(axes: Axes) -> None:
     axes.title.set_fontsize(7)
     for label in axes.get_xticklabels():
         label.set_fontsize(6.5)
-    for line in axes.lines:
-        line.set_linewidth(THINNER * line.get_linewidth())
-        line.set_markersize(THINNER * line.get_markersize())
+    thin_lines(axes.lines)
+
+
+def thin_lines(artists: Iterable[Artist]) -> None:
+    """Make the lines and markers among the artists thinner."""
+    for artist in artists:
+        if isinstance(artist, Line2D):
+            artist.set_linewidth(THINNER * artist.get_linewidth())
+            artist.set_markersize(THINNER * artist.get_markersize())
 
 
 def legend_columns(handles: Sequence[Artist], width: float) -> int:
     """How many entries stand in a row of the legend; `width` is in inches."""
-    longest = max((len(str(handle.get_label())) for handle in handles), default=0)
-    return max(1, int(width / (ENTRY_INCHES + LETTER_INCHES * longest)))
+    widths = [ENTRY_INCHES + LETTER_INCHES * len(str(handle.get_label())) for handle in handles]
+    return len(handles) if sum(widths) <= width else max(1, int(width / max(widths)))

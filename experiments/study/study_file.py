@@ -103,6 +103,9 @@ class StudyRecord(Record):
     groups: list[StrictStr] | None = Field(None, description="a list of keys; a group has the same values of these")
     shows: list[StrictStr] = Field([], description="a list of figures such as sending_rate_bps")
     against: StrictStr | None = Field(None, description="the planner with which the others are compared")
+    labels: dict[StrictStr, StrictStr] = Field(
+        {}, description="what tables and figures call values: {fattree:k=4: ...}"
+    )
     figures: list[FigureRecord] = Field([], description="a list of {x: ..., y: ..., colour: ..., facet: ...}")
 
 
@@ -161,6 +164,7 @@ def study_of(file: ParsedFile) -> Study:
         groups=tuple(record.groups if record.groups is not None else (key for key in varied if key != "seed")),
         shows=tuple(record.shows),
         against=record.against,
+        labels=record.labels,
         figures=tuple(FigureAsked(**figure.model_dump()) for figure in record.figures),
     )
 

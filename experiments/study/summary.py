@@ -77,6 +77,12 @@ def counting(rows: Iterable[Row]) -> tuple[list[Row], Left]:
     return counted, Left(len(counted), out)
 
 
+def labelled(rows: Iterable[Row], labels: Mapping[str, str]) -> list[Row]:
+    """The rows with the labels of the values that have one; planners keep their names, which have labels anyway."""
+    keys = [key for key in KEYS if key != "planner"]
+    return [{**row, **{key: labels[row[key]] for key in keys if row[key] in labels}} for row in rows]
+
+
 def column_of(row: Row, figure: str) -> str:
     """The column of a figure: measured where the run was in a world, else planned, unless its name says which."""
     if figure not in COMPARED:

@@ -19,6 +19,8 @@ from experiments.sweeps.one_trial import Trial, carry_out, now
 from topo.errors import InputError, MachineError, RunError, unknown_name
 
 DIED = "its worker process died twice while it ran this: it crashed, or was killed, perhaps for lack of memory"
+IDLE_S = 20
+"""After so many seconds without a trial a process ends, as it has to when the process that started it was killed."""
 SLURM_JOBS = 64
 """The number of jobs of an array unless `--processes` gives another; each carries out its share of the trials."""
 
@@ -57,9 +59,14 @@ class Loky:
         """What comes of the trials: those to be alone last."""
         beside = [trial for trial in trials if not trial.alone]
         if beside:
-            yield from joblib.Parallel(self.width, backend="loky", return_as="generator_unordered", max_nbytes=None)(
-                calls(beside, kept)
+            parallel = joblib.Parallel(
+                self.width,
+                backend="loky",
+                return_as="generator_unordered",
+                max_nbytes=None,
+                idle_worker_timeout=IDLE_S,
             )
+            yield from parallel(calls(beside, kept))
         yield from (carry_out(trial, kept) for trial in trials if trial.alone)
 
 

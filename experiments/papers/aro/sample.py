@@ -94,7 +94,7 @@ def sample(
     limit: More = (("time_limit_s", QUICK_LIMIT_S),) if request.quick else ()
     trials = [trial for case in cases for trial in Case(case.setting, case.scheme, (*case.more, *limit)).trials(count)]
     trials.sort(key=lambda trial: int(trial["seed"]))
-    return Sample(sweep(trials, measure, request.results / "aro.jsonl", console), count, limit)
+    return Sample(sweep(trials, measure, request.results / "aro-trials", console), count, limit)
 
 
 def cases(settings: Iterable[AroSetting], schemes: Iterable[str]) -> list[Case]:

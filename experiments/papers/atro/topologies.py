@@ -268,7 +268,7 @@ def run(points: Sequence[Trial], request: Request, console: Console) -> tuple[Me
     """Measure all schemes at all points; the results, and the number of seeds."""
     seeds = QUICK_SEEDS if request.quick else SEEDS
     trials = [trial for point in points for series in all_series() for trial in series.trials(point, seeds)]
-    return sweep(trials, measure, request.results / "atro.jsonl", console), seeds
+    return sweep(trials, measure, request.results / "atro-trials", console), seeds
 
 
 def gbps(measured: Measured, series: SchemeLine, point: Trial, seeds: int) -> list[float]:

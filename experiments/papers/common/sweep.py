@@ -1,21 +1,37 @@
-"""Sweeps that can be interrupted: every result is a line of JSON, and results that are kept are not computed again."""
+"""The sweeps behind the papers' figures: results that are kept are not measured again."""
 
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from experiments.papers.common.estimates import Estimate, estimate
-from topo.errors import writing
+from experiments.sweeps import one_trial
+from experiments.sweeps.code_version import ROOT, code_version
+from experiments.sweeps.engines import Loky
+from experiments.sweeps.kept import Finished, Kept
+from experiments.sweeps.run_trials import run_trials
+from topo.errors import RunError
 from traffic.measure.verdict import VALID
+
+CODE = (
+    "topo",
+    "planner",
+    "switch",
+    "traffic",
+    "p4/build",
+    "experiments/run",
+    "experiments/worlds",
+    "experiments/faults",
+)
+"""The code on which results depend, beside that of the paper's own room."""
 
 Value = str | int | float
 Trial = Mapping[str, Value]
@@ -50,58 +66,51 @@ class Measured:
 def sweep(
     trials: Iterable[Trial],
     measure: Callable[[Trial], Result],
-    file: Path,
+    folder: Path,
     console: Console,
     processes: int = 1,
 ) -> Measured:
-    """Measure the trials that `file` does not contain, and add each result to it at once; the results of all trials.
+    """Measure the trials that `folder` does not keep; the results of all trials.
 
-    A result whose `verdict` is not VALID does not count, and is measured again in the next sweep.
+    With several processes `measure` has to be a function of a module. A result whose `verdict` is not VALID does not
+    count, and is measured again. Raises `RunError` for a trial that failed, after the others.
     """
-    wanted = {name_of(trial): trial for trial in trials}
-    known = dict(read(file))
-    missing = [trial for name, trial in wanted.items() if name not in known]
-    with writing(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with writing(file), Progress(*columns, console=console, transient=True) as progress, file.open("a") as lines:
-        if lines.tell() and not file.read_bytes().endswith(b"\n"):
-            lines.write("\n")  # behind what an interruption cut off
-        measured = zip(missing, in_order(measure, missing, processes), strict=True)
-        for trial, result in progress.track(measured, total=len(missing), description=file.stem):
-            known[name_of(trial)] = result
-            lines.write(json.dumps({"trial": trial, "result": result}) + "\n")
-            lines.flush()
-    return Measured({name: known[name] for name in wanted})
+    code, kept = code_of(measure), Kept(folder)
+    calls = {
+        name: one_trial.Trial(one_trial.key_of(trial=trial, code=code), partial(row_of, measure), trial)
+        for name, trial in {name_of(trial): trial for trial in trials}.items()
+    }
+    for call in calls.values():
+        if not counts(kept.get(call.key)):
+            kept.forget(call.key)
+    found = run_trials(list(calls.values()), kept, Loky(processes), console, folder.name)
+    return Measured({name: result_of(name, found[call.key]) for name, call in calls.items()})
 
 
-def in_order(measure: Callable[[Trial], Result], trials: Sequence[Trial], processes: int) -> Iterator[Result]:
-    """The result of each trial, in order; with several processes `measure` has to be a function of a module."""
-    if processes == 1 or len(trials) < processes:
-        yield from map(measure, trials)
-        return
-    with get_context("spawn").Pool(processes, initializer=leave_interrupts_to_the_first) as pool:
-        yield from pool.imap(measure, trials)
+def row_of(measure: Callable[[Trial], Result], trial: Trial) -> dict[str, Value]:
+    """The result of a trial."""
+    return dict(measure(trial))
 
 
-def leave_interrupts_to_the_first() -> None:
-    """Ignore Ctrl-C in a process of a pool: the process that started the pool ends it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def counts(finished: Finished | None) -> bool:
+    """Whether a trial has a result that counts."""
+    return finished is not None and finished.row is not None and finished.row.get("verdict", VALID) == VALID
+
+
+def result_of(name: str, finished: Finished) -> Result:
+    """The result of a trial. Raises `RunError` if it failed."""
+    if finished.row is None:
+        raise RunError(f"{name}: {finished.error}")
+    return finished.row
+
+
+def code_of(measure: Callable[[Trial], Result]) -> str:
+    """The version of the code that a measurement runs: the kit's, and that of the room of its function."""
+    function = measure.func if isinstance(measure, partial) else measure
+    file = sys.modules[getattr(function, "__module__", type(function).__module__)].__file__
+    return code_version(*(ROOT / part for part in CODE), *([Path(file).parent] if file else []))
 
 
 def name_of(trial: Trial) -> str:
     """A trial as a text that is the same for equal trials."""
     return json.dumps(trial, sort_keys=True)
-
-
-def read(file: Path) -> Iterator[tuple[str, Result]]:
-    """The names and results of the valid trials in a file; a line that an interruption cut off is left out."""
-    if not file.exists():
-        return
-    for line in file.read_text().splitlines():
-        try:
-            entry = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if entry["result"].get("verdict", VALID) == VALID:
-            yield name_of(entry["trial"]), entry["result"]

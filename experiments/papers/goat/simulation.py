@@ -173,7 +173,7 @@ def run(figure: str, console: Console, request: Request) -> str:
         chart.trial(scheme, network, at, seed)
         for scheme in compared() for network in NETWORKS for at in chart.points for seed in seeds
     ]  # fmt: skip
-    measured = sweep(trials, measure, request.results / "goat-simulation.jsonl", console, processes=PROCESSES)
+    measured = sweep(trials, measure, request.results / "goat-simulation-trials", console, processes=PROCESSES)
     for network in NETWORKS:
         console.print(table(chart, measured, network, seeds))
     if chart.paper:

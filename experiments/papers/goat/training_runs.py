@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from rich.console import Console
 
 from experiments.papers.common.emulated_runs import EmulatedRun, name_in_world, run_emulated
 from experiments.papers.common.figure import Request
-from experiments.papers.common.sweep import read
 from experiments.papers.goat.testbed import Paces, patient, plan_of
 from experiments.run.outcome import Outcome, measured_figures
 from planner.core.models import BYTES_PER_PARAMETER, find_model
@@ -172,8 +172,13 @@ def measured(settings: Sequence[EpochRun], request: Request, console: Console) -
 
 
 def kept(file: Path) -> dict[EpochRun, Epoch]:
-    """The epochs in the file, by run."""
-    return {EpochRun(**json.loads(name)): Epoch(**result) for name, result in read(file)}  # type: ignore[arg-type]
+    """The epochs in the file, by run; a line that an interruption cut off is left out."""
+    found = {}
+    for line in file.read_text().splitlines() if file.exists() else ():
+        with suppress(json.JSONDecodeError):
+            entry = json.loads(line)
+            found[EpochRun(**entry["trial"])] = Epoch(**entry["result"])
+    return found
 
 
 def keep(file: Path, runs: Iterable[tuple[EpochRun, Epoch]]) -> None:

@@ -1,9 +1,10 @@
 """InArt's Figures 8 to 13 by real packets: planned and measured values beside the paper's.
 
-All figures are views of the same runs, one for each scheme at each place, which are kept in `inart-emulated.jsonl`: a
-figure runs only what is missing there. The paper emulates a thousandth of its rates and sizes, and so does the kit
-unless the request says `--scale 1`; tables and pictures have the values at a thousandth. Where this machine does not
-carry the rates the network is slowed down; in virtual time it never is, and the runs are in `inart-virtual.jsonl`.
+All figures are views of the same runs, one for each scheme at each place, which are kept in the folder
+`inart-emulated-trials`: a figure runs only what is missing there. The paper emulates a thousandth of its rates and
+sizes, and so does the kit unless the request says `--scale 1`; tables and pictures have the values at a thousandth.
+Where this machine does not carry the rates the network is slowed down; in virtual time it never is, and the runs are in
+`inart-virtual-trials`.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def run(name: str, console: Console, request: Request) -> str:
     panels = [found for setting in (HOMOGENEOUS, HETEROGENEOUS) if (found := points(figure, setting, request))]
     wanted = [trial(scheme, point, scale) for found in panels for point, scheme in product(found, emulated())]
     measure = partial(emulate, switch=request.switch, results=request.results)
-    runs = Runs(figure, sweep(wanted, measure, request.results / f"inart-{kind}.jsonl", console), kind, scale)
+    runs = Runs(figure, sweep(wanted, measure, request.results / f"inart-{kind}-trials", console), kind, scale)
     sentences: list[Statement] = []
     for found in panels:
         console.print(runs.table(found))

@@ -124,7 +124,7 @@ def averages_of(figure: InartFigure, workers: Sequence[int], console: Console, r
         for (setting, count), scheme in product(sorted(places), compared())
         for trial in trials(setting, count, scheme, seeds)
     ]
-    return Averages(sweep(wanted, measure, request.results / "inart.jsonl", console, PROCESSES), seeds)
+    return Averages(sweep(wanted, measure, request.results / "inart-trials", console, PROCESSES), seeds)
 
 
 def beside_the_paper(figure: InartFigure, values: Values, setting: str) -> Table:

@@ -3,8 +3,8 @@
 Rates in Mbit/s stand for the paper's in Gbit/s and kB for MB, so that times are the paper's. A link has 6 units and a
 PS 4, as in Figure 1. The unit is chosen so that LBMM has the paper's rate of 15.4; with PSs that take in the 100 Gbit/s
 of their links it would have 33. The text gives values for VGG19 and six workers only, from which follow 0.4 s of
-computing in an iteration. All figures are views of the same runs, which are kept in `inart-testbed.jsonl`, or
-in `inart-testbed-virtual.jsonl`.
+computing in an iteration. All figures are views of the same runs, which are kept in the folder `inart-testbed-trials`,
+or in `inart-testbed-virtual-trials`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def run(name: str, console: Console, request: Request) -> str:
     counts = WORKERS[-1:] if request.quick else WORKERS
     wanted = {(scheme, n): trial(scheme, n) for scheme, n in product(compared(), counts)}
     measure = partial(emulate, switch=request.switch, results=request.results)
-    kind, file = kind_of(request.switch), name_in_world("inart-testbed", request.switch) + ".jsonl"
+    kind, file = kind_of(request.switch), name_in_world("inart-testbed", request.switch) + "-trials"
     measured = sweep(wanted.values(), measure, request.results / file, console)
     values = {scheme: [view.value(measured.result(wanted[scheme, n]), n) for n in counts] for scheme in compared()}
     printed = dict(zip(SCHEMES, view.paper, strict=True))

@@ -17,7 +17,7 @@ ARRIVALS_PER_S = 20.0
 ARRIVALS = {ARRIVALS_PER_S: "20 jobs/s", 40.0: "40 jobs/s", 0.0: "all at once"}
 """What the text may mean by arrivals: 20 jobs a second, 20 of each kind, or a batch of concurrent jobs (0)."""
 TRACES = {"training": training, "mapreduce": mapreduce}
-RESULTS = "aoi-simulation.jsonl"
+RESULTS = "aoi-simulation-trials"
 COMPARED = ("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW")
 OURS = "pack"
 DEFAULTS: Trial = {

@@ -59,7 +59,7 @@ def run(figure: str, console: Console, request: Request) -> str:
     ]
     seeds = range(1 if request.quick else TESTBED_SEEDS)
     trials = [testbed_trial(m, n, s, seed) for m in MODELS for n in TESTBED_JOBS for s in COMPARED for seed in seeds]
-    measured = sweep(trials, measure_testbed, request.results / "aoi-testbed.jsonl", console)
+    measured = sweep(trials, measure_testbed, request.results / "aoi-testbed-trials", console)
     panels: list[Panel] = []
     sentences: list[Statement] = []
     for model in MODELS:

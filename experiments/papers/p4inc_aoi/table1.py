@@ -68,7 +68,7 @@ def run(console: Console, request: Request) -> str:
         for jobs in (*PROVABLE, *LARGER) for scheme in TABLE_SCHEMES for seed in seeds
         if scheme != "milp" or jobs in PROVABLE
     ]  # fmt: skip
-    measured = sweep(trials, measure_table, request.results / "aoi-table1.jsonl", console)
+    measured = sweep(trials, measure_table, request.results / "aoi-table1-trials", console)
     console.print(absolute(measured, seeds))
     console.print(proofs(measured, seeds))
     console.print(gaps(measured, seeds))

@@ -11,6 +11,7 @@ from rich.console import Console
 from experiments.papers.atro import topologies as atro
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Trial, sweep
+from topo.errors import RunError
 
 TRIALS: list[Trial] = [{"seed": seed, "scheme": "double"} for seed in range(4)]
 
@@ -34,7 +35,7 @@ class Doubling:
 
 
 def test_what_was_measured_before_an_interruption_is_not_measured_again(tmp_path: Path) -> None:
-    file = tmp_path / "new" / "sweep.jsonl"
+    file = tmp_path / "new" / "trials"
     with pytest.raises(KeyboardInterrupt):
         sweep(TRIALS, Doubling(breaks_at=2), file, silent())
     again = Doubling()
@@ -44,15 +45,39 @@ def test_what_was_measured_before_an_interruption_is_not_measured_again(tmp_path
     assert found.mean("value", TRIALS[2:]) == 5
 
 
-def test_a_line_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
-    file = tmp_path / "sweep.jsonl"
-    sweep(TRIALS, Doubling(), file, silent())
-    whole = file.read_text()
-    file.write_text(whole[:-10])
-    for expected in ([3], []):
+def test_a_result_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
+    sweep(TRIALS, Doubling(), tmp_path, silent())
+    cut_off = sorted(tmp_path.rglob("*.json"))[0]
+    cut_off.write_text(cut_off.read_text()[:-10])
+    for expected in (1, 0):
         again = Doubling()
-        assert sweep(TRIALS, again, file, silent()).of("value", TRIALS) == [0, 2, 4, 6]
-        assert again.measured == expected
+        assert sweep(TRIALS, again, tmp_path, silent()).of("value", TRIALS) == [0, 2, 4, 6]
+        assert len(again.measured) == expected
+
+
+def test_a_result_that_is_not_valid_is_measured_again(tmp_path: Path) -> None:
+    measured = []
+
+    def overloaded(trial: Trial) -> dict[str, str]:
+        measured.append(trial["seed"])
+        return {"verdict": "OVERLOADED" if trial["seed"] == 1 else "VALID"}
+
+    for _ in range(2):
+        sweep(TRIALS, overloaded, tmp_path, silent())
+    assert measured == [0, 1, 2, 3, 1]
+
+
+def test_a_trial_that_fails_ends_the_sweep_after_the_others_and_is_tried_again(tmp_path: Path) -> None:
+    measured = []
+
+    def failing(trial: Trial) -> dict[str, float]:
+        measured.append(trial["seed"])
+        return {"value": 1 / (int(trial["seed"]) - 1)}
+
+    for _ in range(2):
+        with pytest.raises(RunError, match=r'"seed": 1.: ZeroDivisionError'):
+            sweep(TRIALS, failing, tmp_path, silent())
+    assert measured == [0, 1, 2, 3, 1]
 
 
 def test_figure_3_is_drawn_and_compared_with_the_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +90,7 @@ def test_figure_3_is_drawn_and_compared_with_the_paper(tmp_path: Path, monkeypat
         "atro-fig3.csv",
         "atro-fig3.png",
         "atro-fig3.svg",
-        "atro.jsonl",
+        "atro-trials",
     }
 
 

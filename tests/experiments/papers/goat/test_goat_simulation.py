@@ -75,4 +75,4 @@ def test_a_figure_is_printed_with_the_papers_values_and_drawn(tmp_path: Path, mo
     goat_simulation.run("fig12", console, Request(tmp_path, quick=True))
     assert "GOAT, leaf-spine, 35 workers" in (text := console.export_text())
     assert "2.00" in text
-    assert {file.name for file in tmp_path.iterdir()} >= {"goat-fig12.png", "goat-fig12.svg", "goat-simulation.jsonl"}
+    assert {file.name for file in tmp_path.iterdir()} >= {"goat-fig12.png", "goat-fig12.svg", "goat-simulation-trials"}

@@ -95,7 +95,7 @@ def test_a_figure_is_printed_beside_the_paper_and_drawn(
     line = next(line for line in printed(console).splitlines() if line.startswith("│ InArt  "))
     assert [cell.strip() for cell in line.split("│")[3:5]] == [ours, ratio]
     pictures = {f"inart-{name}.{suffix}" for suffix in ("csv", "png", "svg")}
-    assert {path.name for path in tmp_path.iterdir()} == {*pictures, "inart.jsonl"}
+    assert {path.name for path in tmp_path.iterdir()} == {*pictures, "inart-trials"}
 
 
 def test_an_order_that_the_paper_does_not_have_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
