@@ -14,6 +14,8 @@ from switch.server.p4runtime.protocol.faults import Code
 from switch.server.p4runtime.protocol.messages import packed, v1
 from switch.server.p4runtime.stream.role_scope import RoleConfig
 
+pytest_plugins = ["p4runtime_fixtures"]
+
 PRIMARY, BACKUP, NO_PRIMARY = Code.OK, Code.ALREADY_EXISTS, Code.NOT_FOUND
 HIGH = (1 << 127) + 3
 """An election id that needs all 128 bits."""

@@ -16,6 +16,8 @@ from switch.server.p4runtime.protocol.messages import Message, v1
 if TYPE_CHECKING:
     from switch.server.served_switch import ServedSwitch
 
+pytest_plugins = ["p4runtime_fixtures"]
+
 CONFIG = v1.MeterConfig(cir=1_000_001, cburst=8, pir=2_000_000, pburst=16)
 
 

@@ -7,6 +7,8 @@ import pytest
 from switch.server.p4runtime.protocol.bytestrings import decode, decode_signed, encode, encode_signed
 from switch.server.p4runtime.protocol.faults import Code, Fault
 
+pytest_plugins = ["p4runtime_fixtures"]
+
 UNSIGNED = [(8, 99, b"\x63"), (16, 99, b"\x63"), (16, 12388, b"\x30\x64"), (12, 99, b"\x63"), (1, 0, b"\0")]
 SIGNED = [(8, 99, b"\x63"), (8, -99, b"\x9d"), (12, -739, b"\xfd\x1d"), (16, 0, b"\0"), (16, 128, b"\0\x80")]
 

@@ -21,6 +21,8 @@ from p4runtime_client import DEVICE, SERVICE, SET, Client, Refusal, exact, pipel
 
 from switch.server.p4runtime.protocol.messages import Message, v1
 
+pytest_plugins = ["p4runtime_fixtures"]
+
 KNOWN_CODES = {"UNKNOWN", "INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED", "FAILED_PRECONDITION", "UNIMPLEMENTED"}
 """What a call may answer with; `INTERNAL` would be a failure of the server."""
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from switch.server.p4runtime.protocol.messages import Message
     from switch.server.served_switch import ServedSwitch
 
+pytest_plugins = ["p4runtime_fixtures"]
+
 MOST = (1 << 31) - 1
 
 

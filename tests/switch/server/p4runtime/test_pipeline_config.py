@@ -17,6 +17,8 @@ from switch.server.p4runtime.protocol.messages import Message, v1
 if TYPE_CHECKING:
     from switch.server.served_switch import ServedSwitch
 
+pytest_plugins = ["p4runtime_fixtures"]
+
 GET = v1.GetForwardingPipelineConfigRequest
 
 

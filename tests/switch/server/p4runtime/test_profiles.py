@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from switch.control.control_plane import ControlPlane
     from switch.server.served_switch import ServedSwitch
 
+pytest_plugins = ["p4runtime_fixtures"]
+
 
 @pytest.fixture
 def control(server: tuple[ServedSwitch, str], client: Client) -> ControlPlane:

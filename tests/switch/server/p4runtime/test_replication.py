@@ -18,6 +18,8 @@ from switch.server.p4runtime.protocol.messages import Message, v1
 if TYPE_CHECKING:
     from switch.server.served_switch import ServedSwitch
 
+pytest_plugins = ["p4runtime_fixtures"]
+
 ENGINE = v1.PacketReplicationEngineEntry
 
 

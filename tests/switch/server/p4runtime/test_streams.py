@@ -17,6 +17,8 @@ from switch.server.p4runtime.protocol.messages import Message, v1
 if TYPE_CHECKING:
     from switch.server.served_switch import ServedSwitch
 
+pytest_plugins = ["p4runtime_fixtures"]
+
 ETHERNET = bytes(range(12)) + b"\x08\x00"
 SECOND_NS = 1_000_000_000
 
