@@ -150,14 +150,18 @@ class ProfileDefault:
 
 @dataclass(frozen=True)
 class MirrorSession:
-    """Clones of `session` leave by `port`, or as the replicas of the multicast `group`."""
+    """Clones of `session` leave by `port`, or as the replicas of the multicast `group`.
+
+    They are cut after `size_bytes`, unless that is 0. BMv2 cuts no clones.
+    """
 
     session: int
     port: int | None = None
     group: int | None = None
+    size_bytes: int = 0
 
     def cli(self) -> str:
-        """The line that `simple_switch_CLI` reads."""
+        """The line that `simple_switch_CLI` reads; it does not say how long clones are."""
         if self.group is None:
             return f"mirroring_add {self.session} {self.port}"
         return f"mirroring_add_mc {self.session} {self.group}"

@@ -53,7 +53,7 @@ from switch.program.actions import ActionCall
 from switch.program.pipelines import MatchKey
 from switch.program.program import Program
 from switch.program.read import read_program
-from topo.errors import InputError, RunError
+from topo.errors import InputError, RunError, UnsupportedError
 
 CONTEXT = 0
 CALLS_IN_FLIGHT = 128
@@ -145,6 +145,8 @@ class Runtime(RuntimeView):
         for group in entries.groups:
             self._add_group(group)
         for mirror in entries.mirrors:
+            if mirror.size_bytes:
+                raise UnsupportedError(f"mirror session {mirror.session}: BMv2 does not cut clones")
             config = MirroringSessionConfig(port=mirror.port, mgid=mirror.group)
             self._api.sswitch_client.mirroring_session_add(mirror.session, config)
         for meter in entries.meters:

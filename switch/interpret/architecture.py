@@ -143,7 +143,9 @@ class SimpleSwitch:
         copy[self.standard.instance_type.place] = instance_type
 
     def send_clone(self, copy: Packet, mirror: MirrorSession) -> None:
-        """Send a copy where its mirror session says."""
+        """Send a copy where its mirror session says, cut to the size that it says."""
+        if mirror.size_bytes:
+            copy.truncated = mirror.size_bytes
         if mirror.group is not None:
             self.replicate(copy, mirror.group)
         if mirror.port is not None:

@@ -218,6 +218,8 @@ class SwitchState(StateReader):
 
     def put_session(self, session: MirrorSession) -> None:
         """Add a mirror session, or give it another group and port. A program that clones nothing needs none."""
+        if session.size_bytes:
+            raise UnsupportedError(f"mirror session {session.session}: a compiled program does not cut clones")
         if self.layout.copying:
             place = self.layout.view(self.memory, MIRRORS)[session.session : session.session + 1].view(np.uint64)
             place[0] = mirror_word(session)

@@ -88,14 +88,12 @@ class Replication(Container):
 
     def put_session(self, number: int, replicas: list[tuple[int, int]], length: int) -> None:
         """Let clones of a session leave as these (instance, port), cut after `length` bytes unless it is 0."""
-        if length:
-            raise Fault(Code.UNIMPLEMENTED, "BMv2 does not cut clones: packet_length_bytes is 0; use truncate() in P4")
         if len(replicas) == 1 and replicas[0][0] == 0:
-            self.control.put_session(MirrorSession(number, replicas[0][1]))
+            self.control.put_session(MirrorSession(number, replicas[0][1], size_bytes=length))
             self.control.remove_replicas(FIRST_OF_SESSIONS + number)
             return
         self.control.put_replicas(FIRST_OF_SESSIONS + number, replicas)
-        self.control.put_session(MirrorSession(number, group=FIRST_OF_SESSIONS + number))
+        self.control.put_session(MirrorSession(number, group=FIRST_OF_SESSIONS + number, size_bytes=length))
 
     def replicas(self, entry: Message) -> list[tuple[int, int]]:
         """The (instance, port) of every replica; a fault if one cannot be, or is there twice."""

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
 
-from p4runtime_client import CPU_PORT, Client, Refusal, update
+from p4runtime_client import CPU_PORT, Client, Refusal, Stream, exact, update
 
 from switch.entries import MirrorSession
 from switch.interpret.state.live_state import LiveState
@@ -92,6 +92,23 @@ def test_sessions_clone_to_a_port_or_to_replicas(server: tuple[ServedSwitch, str
     assert code(client, 1, session(0, (1, 1))) == Code.INVALID_ARGUMENT
     assert code(client, 1, session(5, (1, 1), class_of_service=256)) == Code.INVALID_ARGUMENT
     assert code(client, 1, session(5, (1, 1), packet_length_bytes=-1)) == Code.INVALID_ARGUMENT
+
+
+def test_clones_are_cut_to_the_length_of_their_session(
+    server: tuple[ServedSwitch, str], controller: tuple[Client, Stream]
+) -> None:
+    client, stream = controller
+    client.insert(table_entry=client.entry("exact_match", exact(1), call=client.action("copy", 5, 1)))
+    asked = bytes(12) + b"\x88\xb5\x00" + (1).to_bytes(4, "big") + bytes(40)
+    made = session(5, (CPU_PORT, 0))
+    client.insert(packet_replication_engine_entry=made)
+    server[0].ports.inject(1, asked)
+    assert len(stream.next("packet").payload) == len(asked)
+    made.clone_session_entry.packet_length_bytes = 18
+    client.modify(packet_replication_engine_entry=made)
+    server[0].ports.inject(1, asked)
+    assert stream.next("packet").payload == asked[:18]
+    assert client.read(packet_replication_engine_entry=session(5)) == [made]
 
 
 def test_the_cpu_port_has_a_number_of_its_own(server: tuple[ServedSwitch, str], client: Client) -> None:
