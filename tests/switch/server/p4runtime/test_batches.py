@@ -7,9 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-
-pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-
 from p4runtime_client import Client, Refusal, exact, serialized, update
 
 from switch.server.p4runtime.protocol.faults import Code
