@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["fuzzing", "phases"]
+pytest_plugins = ["fuzzing", "phases", "p4runtime_fixtures"]
 
 
-PACKAGES = {"tests/switch/server/thrift": ("thriftpy2", "pynng")}
+PACKAGES = {
+    "tests/switch/server/thrift": ("thriftpy2", "pynng"),
+    "tests/switch/server/p4runtime": ("grpc",),
+}
 """Packages of `inakit[server]` without which the files of a folder cannot be imported."""
 
 

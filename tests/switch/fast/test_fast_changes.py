@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
+from types import FrameType
+from typing import Any
 
 import pytest
 from ina_by_hand import entry, ina_program
@@ -55,6 +60,50 @@ def test_compiled_and_interpreted_switch_do_the_same_whatever_changes(name: str)
         for table in changes.tables:
             if table.profile is None:
                 assert {*switch.read_table(table.name)} == {*changes.entries[table.name].values()}
+
+
+@contextmanager
+def between_lines(act: Callable[[], None]) -> Iterator[None]:
+    """Do something before each line that writes tables, where in the kernel a packet can come."""
+    busy = False
+
+    def trace(frame: FrameType, event: str, _arg: Any) -> Any:
+        nonlocal busy
+        if "/fast/tables/" not in frame.f_code.co_filename:
+            return trace if "/fast/" in frame.f_code.co_filename else None
+        if event == "line" and not busy:
+            busy = True
+            act()
+            busy = False
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def one_by_one(switch: InProcessSwitch | InterpretedSwitch, packets: Packets) -> list[Packets]:
+    """What leaves for each packet."""
+    return [switch.inject(*each) for each in packets]
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_at_every_step_of_a_change_packets_see_the_old_or_the_new(name: str) -> None:
+    program = read_program(PROGRAMS / f"{name}.json")
+    packets, changes = packets_of(name, program)[:8], RandomChanges(program, 3, GROUPS[name], most=1)
+    switch, model = InProcessSwitch(program), InterpretedSwitch(program)
+    for _ in range(30):
+        step, seen = changes.step(), list[list[Packets]]()
+        old = one_by_one(model, packets)
+        with between_lines(lambda seen=seen: seen.append(one_by_one(switch, packets))):  # type: ignore[misc]
+            step(switch.state)
+        step(model.state)
+        new = one_by_one(model, packets)
+        for sent in seen:
+            assert all(each in sides for each, *sides in zip(sent, old, new, strict=True))
 
 
 @pytest.mark.parametrize("name", GROUPS)

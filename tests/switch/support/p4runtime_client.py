@@ -26,7 +26,7 @@ SERVICE = "/p4.v1.P4Runtime/"
 SET = v1.SetForwardingPipelineConfigRequest
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Refusal(Exception):  # noqa: N818
     """A call that failed: its code, its message, and the (code, message) of each part of a batch."""
 

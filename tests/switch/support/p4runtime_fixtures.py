@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ServedSwitch, str]]:
     """A switch whose programs are interpreted, and the address of its server."""
-    pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
     from p4runtime_client import serving  # noqa: PLC0415
 
     monkeypatch.setenv("INAKIT_SWITCH", "interpreted")

@@ -42,25 +42,32 @@ Step = Callable[[DataPlane], None]
 class RandomChanges:
     """Draws changes, makes them, and keeps what the switches then have.
 
-    `groups` are numbers of multicast groups; groups of members have at least `least` (BMv2 ends where one is empty).
+    `groups` are numbers of multicast groups; groups of members have at least `least` (BMv2 ends where one is empty);
+    a change is of `most` entries.
     """
 
-    def __init__(self, program: Program, seed: int, groups: tuple[int, ...] = (), least: int = 0) -> None:
-        self.least = least
+    def __init__(
+        self, program: Program, seed: int, groups: tuple[int, ...] = (), least: int = 0, most: int = 20
+    ) -> None:
+        self.least, self.most = least, most
         self.program, self.draw, self.groups = program, Random(seed), groups
         self.tables = [table for table in program.tables.values() if table.key and table.entries is None]
         self.defaulted = [t for t in program.tables.values() if t.actions and not t.default_is_const and not t.profile]
         self.entries: dict[str, dict[object, Entry]] = {table.name: {} for table in self.tables}
 
     def change(self, *switches: DataPlane) -> None:
-        """Make one change, of any kind, in all of these."""
+        """Make one change in all of these."""
+        step = self.step()
+        for switch in switches:
+            step(switch)
+
+    def step(self) -> Step:
+        """One change, of any kind, to be made in every switch."""
         kinds = [self.add, self.add, self.add_many, self.alter, self.remove]
         kinds += [self.set_default, self.reset_default] if self.defaulted else []
         kinds += [self.put_group] if self.groups else []
         kinds += [self.change_values] if self.program.value_sets else []
-        step = self.draw.choice(kinds)()
-        for switch in switches:
-            step(switch)
+        return self.draw.choice(kinds)()
 
     def add(self, count: int = 1) -> Step:
         """Add new entries to a table that has room for them."""
@@ -76,13 +83,13 @@ class RandomChanges:
 
     def add_many(self) -> Step:
         """Add several entries at once."""
-        return self.add(20)
+        return self.add(self.most)
 
     def alter(self) -> Step:
         """Give some entries of a table other actions."""
         table = self.draw.choice(self.tables)
         held = self.entries[table.name]
-        chosen = self.draw.sample(list(held), min(len(held), 3))
+        chosen = self.draw.sample(list(held), min(len(held), 3, self.most))
         new = {identity: self.acting(table, held[identity]) for identity in chosen}
         held |= new
         return lambda switch: switch.change(list(new.values()))
@@ -90,7 +97,7 @@ class RandomChanges:
     def remove(self) -> Step:
         """Remove some entries of a table."""
         held = self.entries[self.draw.choice(self.tables).name]
-        chosen = self.draw.sample(list(held), min(len(held), self.draw.choice((1, 5))))
+        chosen = self.draw.sample(list(held), min(len(held), self.draw.choice((1, 5)), self.most))
         removed = [held.pop(identity) for identity in chosen]
         return lambda switch: switch.remove(removed)
 

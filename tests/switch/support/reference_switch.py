@@ -47,7 +47,7 @@ class ReferenceState:
         """Add entries, those of action profiles with members and groups of their own."""
         from bm_runtime.standard.ttypes import BmAddEntryOptions  # noqa: PLC0415
 
-        from switch.bmv2.runtime import match  # noqa: PLC0415
+        from switch.bmv2.thrift_values import match  # noqa: PLC0415
 
         for entry in entries:
             table = self.program.tables[entry.table]

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
-pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-
 from p4runtime_client import DEVICE, SET, Client, Refusal, exact, pipeline, update
 
 from switch.server.p4runtime.protocol.faults import Code

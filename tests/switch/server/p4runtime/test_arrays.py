@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-
-pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-
 from p4runtime_client import Client, Refusal, exact, octets, update
 
 from switch.server.p4runtime.protocol.faults import Code

@@ -7,9 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-
-pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-
 from p4runtime_client import Client, Refusal, exact, serialized, update
 
 from switch.server.p4runtime.protocol.faults import Code
@@ -165,6 +162,7 @@ def test_a_read_answers_what_it_can(client: Client) -> None:
     assert raised.value.codes == [Code.OK, Code.NOT_FOUND, Code.INVALID_ARGUMENT]
 
 
+@pytest.mark.alone
 def test_ten_thousand_entries_are_written_in_one_batch_within_two_seconds(client: Client) -> None:
     batch = [update(1, table_entry=entry) for entry in entries(client, range(10_000))]
     start = time.perf_counter()

@@ -12,11 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-import pytest
-
-pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-
 import grpc
+import pytest
 from p4runtime_client import DEVICE, SERVICE, SET, Client, Refusal, exact, pipeline, primary, serialized, update
 
 from switch.server.p4runtime.protocol.messages import Message, v1

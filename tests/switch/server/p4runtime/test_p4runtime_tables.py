@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-
-pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-
 from p4runtime_client import Client, Refusal, exact, lpm, optional, ranged, ternary, update
 
 from switch.entries import Lpm, Range, Ternary

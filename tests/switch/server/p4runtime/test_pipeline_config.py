@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-
-pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-
 from p4runtime_client import SET, Client, Refusal, exact, pipeline, primary
 
 from switch.server.p4runtime.protocol.messages import Message, v1

@@ -6,9 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-
-pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-
 from p4runtime_client import Client, Refusal, exact, update
 
 from switch.entries import ProfileEntry

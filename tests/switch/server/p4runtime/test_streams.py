@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-
-pytest.importorskip("grpc", reason="P4Runtime needs grpcio")
-
 from p4runtime_client import CPU_PORT, Client, Stream, exact, primary
 
 from switch.server.p4runtime.protocol.faults import Code
