@@ -20,7 +20,7 @@ from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
 from switch.program.read import program_of, read_program
 from switch.testing.random_packets import Draw
-from topo.errors import RunError
+from topo.errors import RunError, UnsupportedError
 
 PORTS = (2, 3, 5, 6, 8, 9)
 SENT = [(todo, length) for length in (15, 40, 1400) for todo in range(11)] * 2
@@ -89,6 +89,11 @@ def test_a_session_that_is_removed_gets_no_clones() -> None:
     assert [port for port, _ in switch.inject(9, sent)] == [8, 2]
     switch.state.remove_session(7)
     assert [port for port, _ in switch.inject(9, sent)] == [2]
+
+
+def test_a_session_that_cuts_its_clones_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="does not cut clones"):
+        InProcessSwitch(copies()).install(SwitchEntries("s", mirrors=(MirrorSession(7, port=8, size_bytes=40),)))
 
 
 def test_digests_that_nobody_reads_make_room_for_new_ones() -> None:

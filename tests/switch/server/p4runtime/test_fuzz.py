@@ -159,9 +159,8 @@ def come_and_go(target: str, seed: int) -> None:
     client, draw = Client(target), random.Random(seed)
     stream = client.stream()
     for _ in range(draw.randrange(4)):
-        stream.arbitrate(
-            draw.choice((None, 0, 0, 1 << 100)), role=draw.choice(("", "a")) if draw.random() < 0.3 else "a"
-        )
+        role = draw.choice(("", "a", "a", "a"))
+        stream.arbitrate(draw.choice((None, 0, 0, 1 << 100)) if role else None, role=role)  # "" keeps its primary
         stream.send(packet=v1.PacketOut(payload=draw.randbytes(60)))
         stream.send(digest_ack=v1.DigestListAck(digest_id=draw.choice(NUMBERS[:8])))
     if draw.random() < 0.5:
