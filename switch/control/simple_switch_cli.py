@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from switch.control.commands import arrays, profiles, replication, tables
+from switch.control.commands import arrays, profiles, queues, replication, tables
 from switch.control.commands.command import CommandedSwitch
 from switch.control.commands.skipped import REFUSED, SKIPPED
 from switch.control.control_plane import ControlPlane
@@ -19,7 +19,7 @@ from switch.entries import SwitchEntries
 from switch.program.program import Program
 from topo.errors import InputError, unknown_name
 
-COMMANDS = tables.COMMANDS | profiles.COMMANDS | replication.COMMANDS | arrays.COMMANDS
+COMMANDS = tables.COMMANDS | profiles.COMMANDS | replication.COMMANDS | arrays.COMMANDS | queues.COMMANDS
 COMMENTS = ("#", "//")
 
 
@@ -28,7 +28,7 @@ def run_command(switch: CommandedSwitch, words: Sequence[str]) -> str | None:
     if not words:
         return None
     command, *rest = words
-    if command not in COMMANDS:
+    if command not in COMMANDS or (command in queues.COMMANDS and switch.queues is None):
         return unread(command)
     try:
         COMMANDS[command].run(switch, rest)
@@ -52,7 +52,7 @@ def unread(command: str) -> str:
     return f"'{command}' is no command of simple_switch_CLI: the line is skipped"
 
 
-def run_commands(path: Path, control: ControlPlane, skipped: Callable[[str], None] = lambda _: None) -> None:
+def run_commands(path: Path, switch: CommandedSwitch, skipped: Callable[[str], None] = lambda _: None) -> None:
     """Carry out the commands of a file, a line each, up to the first that cannot be.
 
     `skipped` gets a line for each command that is skipped. `InputError` names file and line.
@@ -61,7 +61,6 @@ def run_commands(path: Path, control: ControlPlane, skipped: Callable[[str], Non
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}; expected a text file of simple_switch_CLI's commands") from error
-    switch = CommandedSwitch(control)
     for number, line in enumerate(lines, start=1):
         try:
             said = run_command(switch, command_of(line))
@@ -79,7 +78,7 @@ def command_of(line: str) -> list[str]:
 def read_commands(path: Path, program: Program, skipped: Callable[[str], None] = lambda _: None) -> SwitchEntries:
     """The entries that the commands of a file install in a switch that runs `program`."""
     recorded = RecordedEntries(program)
-    run_commands(path, ControlPlane(recorded), skipped)
+    run_commands(path, CommandedSwitch(ControlPlane(recorded)), skipped)
     return recorded.take()
 
 

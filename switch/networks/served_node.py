@@ -80,14 +80,19 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
         """Install what the network's file gives the switch; return a line for each command that is skipped."""
         skipped: list[str] = []
         if self.planned.commands is not None:
-            run_commands(self.planned.commands, self.served.control, skipped.append)
+            run_commands(self.planned.commands, self.commanded, skipped.append)
         if self.planned.runtime is not None:
             install(self.served.control, read_runtime(self.planned.runtime, self.served.control.program))
         return skipped
 
     def run_command(self, line: str) -> str | None:
         """Carry out a command of simple_switch_CLI; return why it is skipped, if it is."""
-        return run_command(CommandedSwitch(self.served.control), line.split())
+        return run_command(self.commanded, line.split())
+
+    @property
+    def commanded(self) -> CommandedSwitch:
+        """The running switch, as commands of simple_switch_CLI find it."""
+        return CommandedSwitch(self.served.control, self.served.queues)
 
     @property
     def runs(self) -> str:

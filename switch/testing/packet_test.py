@@ -45,7 +45,7 @@ class PacketTest:
 
     def commands(self, path: str | PathLike[str]) -> None:
         """Carry out the commands in a file of simple_switch_CLI's; those that only read are skipped."""
-        run_commands(Path(path), self.control)
+        run_commands(Path(path), CommandedSwitch(self.control))
 
     def send(self, port: int, packet: SupportsBytes) -> None:
         """Let a packet, as bytes or of scapy, arrive at `port`."""

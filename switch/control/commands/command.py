@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from switch.control.control_plane import ControlPlane
 from switch.control.short_names import whole_name
@@ -11,11 +12,26 @@ from switch.program.actions import Action
 from switch.program.pipelines import Table
 
 
-class CommandedSwitch:
-    """The control plane of a switch, whose parts are found by any end of their names that is unique."""
+class Queues(Protocol):
+    """The queues in front of egress; without a port all are meant, without a priority all of the port."""
 
-    def __init__(self, control: ControlPlane) -> None:
-        self.control, self.program = control, control.program
+    def set_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
+        """Give queues a rate; 0: none."""
+        ...
+
+    def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> None:
+        """Let queues hold so many packets."""
+        ...
+
+
+class CommandedSwitch:
+    """The control plane of a switch, whose parts are found by any end of their names that is unique.
+
+    `queues` is None for a switch that has none.
+    """
+
+    def __init__(self, control: ControlPlane, queues: Queues | None = None) -> None:
+        self.control, self.program, self.queues = control, control.program, queues
 
     def table(self, name: str) -> Table:
         """The table that `name` stands for."""

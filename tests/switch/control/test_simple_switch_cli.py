@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from model_programs import MODEL
 from single_targets import PROGRAMS
 
+from switch.control.commands.command import CommandedSwitch
 from switch.control.commands.words import parse_number
+from switch.control.control_plane import ControlPlane
 from switch.control.match_rules import identity_of
-from switch.control.simple_switch_cli import CommandReader, read_commands
+from switch.control.recorded_entries import RecordedEntries
+from switch.control.simple_switch_cli import CommandReader, read_commands, run_command
 from switch.entries import (
     DefaultAction,
     Lpm,
@@ -291,3 +294,26 @@ def test_numbers_are_also_addresses() -> None:
 def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no\.txt"):
         read_commands(tmp_path / "no.txt", ROUTER)
+
+
+class NotedQueues:
+    """Queues that note what is asked of them."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, ...]] = []
+
+    def set_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
+        self.asked.append(("rate", packets_per_s, port, priority))
+
+    def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> None:
+        self.asked.append(("depth", packets, port, priority))
+
+
+def test_queues_are_set_where_there_are_any() -> None:
+    queues = NotedQueues()
+    switch = CommandedSwitch(ControlPlane(RecordedEntries(ROUTER)), queues)
+    for line in ("set_queue_rate 1000 3", "set_queue_depth 64", "set_queue_rate 5 1 7"):
+        assert run_command(switch, line.split()) is None
+    assert queues.asked == [("rate", 1000, 3, None), ("depth", 64, None, None), ("rate", 5, 1, 7)]
+    with pytest.raises(InputError, match="expected set_queue_depth PACKETS"):
+        run_command(switch, ["set_queue_depth", "1", "2", "3", "4"])

@@ -6,6 +6,7 @@ import pytest
 from small_programs import PROGRAMS, control_entries, control_packets, packet
 
 from switch.entries import MirrorSession, SwitchEntries
+from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from switch.standalone.either_switch import EitherSwitch
 from topo.errors import MachineError, UnsupportedError
@@ -45,6 +46,19 @@ def test_both_do_the_same() -> None:
     assert compiled.read_groups() == interpreted.read_groups()
 
 
+@pytest.fixture
+def no_mirrors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let compiled code refuse mirror sessions."""
+
+    def install(switch: InProcessSwitch, entries: SwitchEntries) -> None:
+        if entries.mirrors:
+            raise UnsupportedError("mirrors")
+        switch.state.install(entries)
+
+    monkeypatch.setattr(InProcessSwitch, "install", install)
+
+
+@pytest.mark.usefixtures("no_mirrors")
 def test_entries_that_compiled_code_does_not_take_are_interpreted_from_then_on() -> None:
     switch = either("control")
     switch.install(control_entries())
@@ -55,6 +69,7 @@ def test_entries_that_compiled_code_does_not_take_are_interpreted_from_then_on()
     )
 
 
+@pytest.mark.usefixtures("no_mirrors")
 def test_they_must_come_before_the_first_packet() -> None:
     switch = either("control")
     switch.inject(1, packet(switch.program))
