@@ -163,4 +163,6 @@ def test_a_program_that_somebody_else_has_loaded_leaves_no_pipeline(
     served = server[0]
     served.load(served.json)
     served.swap()
-    assert not client.get().HasField("config")
+    with pytest.raises(Refusal) as raised:
+        client.get()
+    assert raised.value.code == "FAILED_PRECONDITION"
