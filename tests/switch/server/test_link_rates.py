@@ -17,7 +17,7 @@ from switch.server.engines.choice import VARIABLE, choose
 from switch.server.options import Options
 from switch.server.served_switch import ServedSwitch
 
-PACKETS = 1000
+PACKETS, BYTES = 500, 1400
 
 
 @contextmanager
@@ -46,10 +46,10 @@ def test_a_program_that_reads_the_depth_of_its_queue_is_interpreted() -> None:
 @pytest.mark.root
 def test_a_link_that_is_shaped_fills_the_queue_of_its_port() -> None:
     with Wires((1, 2)) as wires, served(wires):
-        shaping = ["tc", "qdisc", "add", "dev", wires.names[2], "root", "tbf", "rate", "300kbit"]
-        subprocess.run([*shaping, "burst", "2000", "limit", "1000000"], check=True)
+        shaping = ["tc", "qdisc", "add", "dev", wires.names[2], "root", "tbf", "rate", "2mbit"]
+        subprocess.run([*shaping, "burst", "5000", "limit", "1000000"], check=True)
         for _ in range(PACKETS):
-            wires.send(1, asking("exact_match", 7))
+            wires.send(1, asking("exact_match", 7).ljust(BYTES, b"\0"))
         depths = [answer_of(2, packet).queued for packet in wires.receive(2, PACKETS, patience_s=3.0)]
     assert depths[0] == 0
     assert max(depths) > 50

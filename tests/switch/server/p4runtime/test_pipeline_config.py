@@ -39,7 +39,9 @@ def entry(client: Client, number: int = 1) -> Message:
 
 
 def test_without_a_pipeline_nothing_is_written_or_read(fresh: Client) -> None:
-    assert not fresh.get().HasField("config")
+    with pytest.raises(Refusal) as raised:
+        fresh.get()
+    assert raised.value.code == "FAILED_PRECONDITION"
     with pytest.raises(Refusal) as raised:
         fresh.insert(table_entry=v1.TableEntry(table_id=1))
     assert raised.value.code == "FAILED_PRECONDITION"
@@ -63,7 +65,9 @@ def test_each_response_type_has_its_fields(fresh: Client) -> None:
 
 def test_verify_changes_nothing(fresh: Client) -> None:
     fresh.set(SET.VERIFY, pipeline("served"))
-    assert not fresh.get().HasField("config")
+    with pytest.raises(Refusal) as raised:
+        fresh.get()
+    assert raised.value.code == "FAILED_PRECONDITION"
 
 
 def test_configs_that_cannot_be_are_refused(fresh: Client) -> None:
@@ -158,4 +162,6 @@ def test_a_program_that_somebody_else_has_loaded_leaves_no_pipeline(
     served = server[0]
     served.load(served.json)
     served.swap()
-    assert not client.get().HasField("config")
+    with pytest.raises(Refusal) as raised:
+        client.get()
+    assert raised.value.code == "FAILED_PRECONDITION"
