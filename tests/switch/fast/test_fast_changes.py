@@ -93,9 +93,9 @@ def one_by_one(switch: InProcessSwitch | InterpretedSwitch, packets: Packets) ->
 @pytest.mark.parametrize("name", GROUPS)
 def test_at_every_step_of_a_change_packets_see_the_old_or_the_new(name: str) -> None:
     program = read_program(PROGRAMS / f"{name}.json")
-    packets, changes = packets_of(name, program)[:8], RandomChanges(program, 3, GROUPS[name], most=1)
+    packets, changes = packets_of(name, program)[:16], RandomChanges(program, 5, GROUPS[name], most=1)
     switch, model = InProcessSwitch(program), InterpretedSwitch(program)
-    for _ in range(30):
+    for _ in range(40):
         step, seen = changes.step(), list[list[Packets]]()
         old = one_by_one(model, packets)
         with between_lines(lambda seen=seen: seen.append(one_by_one(switch, packets))):  # type: ignore[misc]
