@@ -111,6 +111,9 @@ class ProfileEntry:
         return [*lines, f"table_indirect_add_with_group {self.table} {key} => {group}{last}"]
 
 
+Entry = TableEntry | ProfileEntry
+
+
 @dataclass(frozen=True)
 class ValueSetMember:
     """A value that the control plane puts into the parser's value set `value_set`."""
@@ -134,6 +137,15 @@ class DefaultAction:
     def cli(self) -> str:
         """The line that `simple_switch_CLI` reads."""
         return " ".join(["table_set_default", self.table, self.action, *map(str, self.params)])
+
+
+@dataclass(frozen=True)
+class ProfileDefault:
+    """What `table` runs on a miss: one of `actions`, each with its parameters, chosen as those of a `ProfileEntry`."""
+
+    table: str
+    profile: str
+    actions: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -173,12 +185,14 @@ class MeterRates:
 class MulticastGroup:
     """A group of ports: a packet sent to `group` leaves once by each of `ports`, with `egress_rid` 1.
 
-    It leaves once more for each (egress_rid, port) in `more`.
+    It leaves once more for each (egress_rid, port) in `more`. Of an `ordered` group, whose `ports` are empty, copies
+    leave exactly as `more` lists them, also those that are listed twice.
     """
 
     group: int
     ports: tuple[int, ...]
     more: tuple[tuple[int, int], ...] = ()
+    ordered: bool = False
 
     @property
     def nodes(self) -> dict[int, tuple[int, ...]]:
@@ -187,6 +201,23 @@ class MulticastGroup:
         for replica, port in self.more:
             ports.setdefault(replica, set()).add(port)
         return {replica: tuple(sorted(found)) for replica, found in ports.items()}
+
+    @property
+    def replicas(self) -> tuple[tuple[int, int], ...]:
+        """The (egress_rid, port) of every copy, in the order in which they leave."""
+        if self.ordered:
+            return self.more
+        return tuple((replica, port) for replica, ports in self.nodes.items() for port in ports)
+
+    def runs(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The (egress_rid, ports) of nodes that make these copies: BMv2 sends those of a node by ascending ports."""
+        found: list[tuple[int, tuple[int, ...]]] = []
+        for replica, port in self.replicas:
+            if found and found[-1][0] == replica and found[-1][1][-1] < port:
+                found[-1] = replica, (*found[-1][1], port)
+            else:
+                found.append((replica, (port,)))
+        return found
 
 
 def group_of_nodes(group: int, nodes: Iterable[tuple[int, int]]) -> MulticastGroup:
@@ -225,7 +256,7 @@ class SwitchEntries:
         handles = count()
         for group in self.groups:
             lines.append(f"mc_mgrp_create {group.group}")
-            for replica, ports in group.nodes.items():
+            for replica, ports in group.runs():
                 lines.append(f"mc_node_create {replica} {' '.join(map(str, ports))}")
                 lines.append(f"mc_node_associate {group.group} {next(handles)}")
         lines += [mirror.cli() for mirror in self.mirrors]

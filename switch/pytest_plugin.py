@@ -7,17 +7,20 @@
         switch.expect(2, Ether() / IP(dst="10.0.1.9", ttl=63))
         switch.expect_nothing_else()
 
+Entries change and go (`change`, `delete`), registers, counters, multicast groups and mirror sessions are set and read;
+`switch.command("mc_mgrp_create 1")` takes any command of simple_switch_CLI that changes a switch.
+
 Names may be as short as is clear, values are those of STF (`0x0a**`, `10.0.1.0/24`, `V&&&MASK`, `LOW..HIGH`).
 `pytest --p4-target bmv2` plays the same tests on BMv2 (as root).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
@@ -33,18 +36,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--p4-target", default="fast", help="what runs P4 programs: fast, kernel or bmv2")
 
 
+class MakeSwitch(Protocol):
+    """Makes switches that run until the test ends."""
+
+    def __call__(self, program: str | PathLike[str], ports: Iterable[int] = PORTS) -> PacketTest:
+        """A switch with the program of a file and these ports; one in this process has all port numbers."""
+        ...
+
+
 @pytest.fixture
-def p4_switch(request: pytest.FixtureRequest) -> Iterator[Callable[[str | PathLike[str]], PacketTest]]:
-    """Makes switches: `p4_switch("program.json")` runs the program with ports 0 to 7 until the test ends."""
+def p4_switch(request: pytest.FixtureRequest) -> Iterator[MakeSwitch]:
+    """Makes switches: `p4_switch("program.json")` runs the program with ports 0 to 7 until the test ends.
+
+    Others are named: `p4_switch("program.json", ports=[1, 2, 300, 510])`. A CPU port is a port as any other.
+    """
     from switch.program.read import read_program  # noqa: PLC0415
     from switch.standalone.devices import open_device  # noqa: PLC0415, every run of pytest loads this file
     from switch.testing.packet_test import PacketTest  # noqa: PLC0415
 
     with ExitStack() as stack:
 
-        def make(program: str | PathLike[str]) -> PacketTest:
+        def make(program: str | PathLike[str], ports: Iterable[int] = PORTS) -> PacketTest:
             path = Path(program)
-            device = stack.enter_context(open_device(request.config.getoption("p4_target"), path, PORTS))
+            device = stack.enter_context(open_device(request.config.getoption("p4_target"), path, ports))
             return PacketTest(read_program(path), device)
 
         yield make

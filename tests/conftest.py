@@ -7,10 +7,33 @@ import os
 import shutil
 import signal
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 pytest_plugins = ["fuzzing", "phases"]
+
+
+PACKAGES = {"tests/switch/server/thrift": ("thriftpy2", "pynng")}
+"""Packages of `inakit[server]` without which the files of a folder cannot be imported."""
+
+
+class WithoutPackages(pytest.Module):
+    """A file of tests that is not imported, for packages are missing."""
+
+    def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+        """Skip it."""
+        pytest.skip("needs packages: pip install 'inakit[server]'", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Leave a file out whose folder's packages are missing."""
+    folder = module_path.parent.relative_to(Path(__file__).parents[1]).as_posix()
+    if all(importlib.util.find_spec(package) for package in PACKAGES.get(folder, ())):
+        return None
+    module: pytest.Module = WithoutPackages.from_parent(parent, path=module_path)
+    return module
 
 
 def missing_for_root() -> str | None:

@@ -120,6 +120,28 @@ def hops_table(speed: Speed, rates: Sequence[Measurement]) -> Table:
     return table
 
 
+@dataclass(frozen=True)
+class PublishedSpeed:
+    """Packet-hops that another simulator carried in `wall_s` seconds, as its authors published them, and `how`."""
+
+    simulator: str
+    hops: int
+    wall_s: float
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.simulator}, {self.how}: {self.hops / self.wall_s:,.0f} packet-hops per second"
+
+
+P4SIM = PublishedSpeed(
+    "P4sim",
+    hops=3_749_999 + 3_577_117,  # those sent to the switch and those received from it
+    wall_s=1742.556,
+    how="as published (artifact of its paper at ICNS3 2025: IPv4 forwarding, two hosts, one switch, packets of 1,000 "
+    "bytes at 10 Gbit/s for 3 s; ns-3's debug build, another machine)",
+)
+
+
 def most_hops(rates: Sequence[Measurement]) -> dict[str, float]:
     """The most packet-hops per second of each target that carried anything: over all chains and loss limits."""
     yields = {workload.name: workload.yield_per_packet for workload in WORKLOADS}
@@ -137,5 +159,6 @@ def caption(speed: Speed) -> str:
     return (
         f"{fabric.name}, {len(job.workers)} workers, links of {rate_bps / 1e9:g} Gbit/s, gradients of "
         f"{job.gradient_bytes / 1e3:g} kB, {job.iterations} iterations: {speed.hops:,} packet-hops on one "
-        "processor. Of a target: its most on any of the chains, with all processors."
+        "processor. Of a target: its most on any of the chains, with all processors. "
+        f"Not measured here: {P4SIM}."
     )

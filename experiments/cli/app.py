@@ -22,6 +22,8 @@ from experiments.cli.commands import (
     plan,
     planners,
     reproduce,
+    shim,
+    study,
     switch,
     top,
     topo,
@@ -47,6 +49,7 @@ COMMANDS = (
     capture.capture,
     top.top,
     dissector.dissector,
+    shim.shim,
 )
 """The subcommands, in the order in which the help lists them."""
 
@@ -57,6 +60,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
 for command in COMMANDS:
     app.command()(with_groups(command))

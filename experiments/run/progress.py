@@ -63,6 +63,7 @@ class Lines:
     def __init__(self, console: Console, title: str) -> None:
         self.console, self.title = console, title
         self.fraction: float | None = None
+        self.more = ""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
 
@@ -77,12 +78,13 @@ class Lines:
         self._over.set()
         self._thread.join()
 
-    def report(self, fraction: float) -> None:
-        """Note the fraction done, for the next line."""
-        self.fraction = fraction
+    def report(self, fraction: float, more: str = "") -> None:
+        """Note the fraction done, and what `more` there is to say, for the next line."""
+        self.fraction, self.more = fraction, more
 
     def _tell(self) -> None:
         while not self._over.wait(LINE_EVERY_S):
             done = "" if self.fraction is None else f" {self.fraction:.0%} done"
-            line = f"{self.title}:{done} after {time.monotonic() - self.began_s:.0f} s"
+            more = self.more and f", {self.more}"
+            line = f"{self.title}:{done} after {time.monotonic() - self.began_s:.0f} s{more}"
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)

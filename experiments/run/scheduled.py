@@ -42,7 +42,7 @@ EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
 
 
 TICK_S = 0.002
-"""How often the endpoints act, in seconds: often, since an iteration may take only some hundredths of a second."""
+"""How often endpoints act in real time, in seconds: often, since an iteration may take only hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Course:
         """
         patience_s = max(WorkerOptions().min_timeout_s, self.scheduling.center.reconfiguration_s)
         worker = WorkerOptions(first_timeout_s=patience_s, min_timeout_s=patience_s, direct_after_s=inf)
-        return ReliableOptions(worker, tick_s=TICK_S)
+        return ReliableOptions(worker)
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def run_course(
     run = Run(
         course.problem,
         course.plan,
-        options=course.options,
+        options=replace(course.options, tick_s=TICK_S if world.real_time else None),
         folder=folder,
         interconnect=panel,
         queue_packets=queue_packets,

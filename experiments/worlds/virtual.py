@@ -6,24 +6,31 @@ is. No root is needed, and every run is the same again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.inspect.capture import Counts, Place
-from experiments.worlds.in_memory import Inline, NetworkInMemory, WorldInMemory, port_name
 from experiments.worlds.observation import Noted, Observation
+from experiments.worlds.virtual_beside import Ends, Inline
 from experiments.worlds.virtual_captures import capturing
+from experiments.worlds.virtual_monitor import CountedNetwork, CountingMonitor, port_name
 from experiments.worlds.virtual_senders import VirtualReplayer, repeating
 from experiments.worlds.world import Endpoints, Feature, Wiring
 from switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
 from switch.entries import Entries
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
+from switch.program.source_hashes import check_sources
+from switch.running_switch import PROGRAM
+from topo.fabric.addresses import addresses
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.virtual.engine import PS_PER_S
@@ -31,6 +38,7 @@ from topo.virtual.hops import Following, Hops
 from topo.virtual.network import VirtualNetwork
 from topo.virtual.series import Series
 from traffic.measure.kernel_counters import InterfaceCounters
+from traffic.measure.monitor import Monitor
 from traffic.runs.replayer import Replayer
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets, RepeatedFrames
 from traffic.sockets.socket_filter import INA_FILTER
@@ -39,11 +47,19 @@ from traffic.wire.packet_format import Kind
 
 
 @dataclass(frozen=True)
-class VirtualWorld(WorldInMemory):
-    """Networks in virtual time."""
+class VirtualWorld:
+    """Networks in virtual time, in this process, whose switches run the compiled P4 program."""
 
     name: str = "virtual"
     features: frozenset[Feature] = frozenset(Feature)
+    real_time: bool = False
+
+    def check(self) -> None:
+        """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""
+        check_sources(PROGRAM)
+
+    def check_tools(self, needed: Collection[Feature]) -> None:
+        """Do nothing: the world does everything itself."""
 
     @contextmanager
     def up(
@@ -55,15 +71,21 @@ class VirtualWorld(WorldInMemory):
             yield network
 
 
-class LiveVirtualNetwork(NetworkInMemory):
-    """A network in virtual time. It is also its hosts' `Ports`; its clock counts picoseconds.
+class LiveVirtualNetwork:
+    """A network in virtual time, whose clock counts picoseconds. It is its hosts' `Ports` and the `Beside` of a run.
 
     `uplinks`: by listening host, the number of the link by which it sends. `place`: by the number of a node, which of
     the listening hosts it is, or -1.
     """
 
+    circuits: CircuitSwitch | None = None
+
     def __init__(self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]) -> None:
-        super().__init__(fabric, installed, progress)
+        self.fabric = fabric
+        self.switches = running(installed, progress)
+        self.hosts = host_ports_of(fabric)
+        self.listening: Sequence[HostPort] = self.hosts
+        self.ends = Ends()
         panel, queue_packets = wiring.interconnect, wiring.queue_packets or QUEUE_PACKETS
         switches = dict(self.switches)
         if panel is not None:
@@ -109,6 +131,14 @@ class LiveVirtualNetwork(NetworkInMemory):
         self.engine.observe(series, hops)
         return nullcontext(Noted(self.network.ends, links["rate_bps"].tolist(), series, hops))
 
+    def monitor(self) -> Monitor:
+        """A monitor of the counters of links and switches only."""
+        return CountingMonitor(CountedNetwork.of(self))
+
+    def interface_name(self, node: str, peer: str) -> str:
+        """The monitor's name for the port by which `node` sends to `peer`, such as "s1-2"."""
+        return port_name(node, self.fabric.port_numbers[node, peer])
+
     def set_link(self, a: str, b: str, *, up: bool) -> None:
         """Take a link down or up; what is on its way over a link that is down is lost."""
         self.network.set_link(a, b, up=up)
@@ -128,7 +158,31 @@ class LiveVirtualNetwork(NetworkInMemory):
             if node in self.fabric.tiers:
                 yield port_name(node, port), number
 
+    # -- as `Beside`
+
+    @contextmanager
+    def beside(self) -> Iterator[Self]:
+        """The network itself. Leaving the block ends everything that still lasts."""
+        try:
+            yield self
+        finally:
+            self.ends.end_due(inf)
+
+    def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
+        """Call `begin` now, and `end` `lasting_s` seconds later: at once for 0, after the run for None."""
+        begin()
+        over = self.ends.add(inf if lasting_s is None else self.moment + self.moments(lasting_s), end)
+        self.ends.end_due(self.moment)
+        return over
+
+    def settle(self, switch: str) -> None:
+        """Do nothing: a switch takes no time."""
+
     # -- as `Ports`
+
+    def problems(self) -> Mapping[str, int]:
+        """Empty: nothing can go wrong with ports in memory."""
+        return {}
 
     @property
     def moment(self) -> int:
@@ -146,9 +200,9 @@ class LiveVirtualNetwork(NetworkInMemory):
     def sleep(self, seconds: float) -> None:
         """Let so much time pass; what is due to end meanwhile ends at its time."""
         until = self.moment + max(1, self.moments(seconds))
-        while self.lasting and (soonest := min(each.until for each in self.lasting)) <= until:
+        while (soonest := self.ends.soonest) is not None and soonest <= until:
             self.engine.run(int(soonest))
-            self.end_due(soonest)
+            self.ends.end_due(soonest)
         self.engine.run(until)
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
@@ -167,6 +221,16 @@ class LiveVirtualNetwork(NetworkInMemory):
         return Packets.all_of(head_of(frames), frames["values"], hosts).where(hosts >= 0)
 
 
+def running(installed: Entries, progress: Callable[[float], None]) -> dict[str, InProcessSwitch]:
+    """The switches with their entries, by name; `progress` is given the share of them that is ready."""
+    program, found = read_program(PROGRAM), {}
+    for number, entries in enumerate(installed.switches):
+        found[entries.switch] = InProcessSwitch(program, entries.switch)
+        found[entries.switch].install(entries)
+        progress(number / len(installed.switches))
+    return found
+
+
 def counters(links: NDArray[np.void], number: int) -> InterfaceCounters:
     """The counters of the port at the near end of a link. Its other direction has the number's lowest bit inverted."""
     out, back = links[number], links[number ^ 1]
@@ -178,3 +242,10 @@ def counters(links: NDArray[np.void], number: int) -> InterfaceCounters:
         sent_packets=int(out["sent_packets"]),
         send_drops=0,
     )
+
+
+def host_ports_of(fabric: Fabric) -> list[HostPort]:
+    """The ports of the fabric's hosts, as `lay_out` takes them; there are no processes or interfaces behind them."""
+    found = addresses(fabric)
+    names = [host.name for host in fabric.hosts]
+    return [HostPort(name, 0, "eth0", found[name].mac_text, found[name].ipv4_text) for name in names]

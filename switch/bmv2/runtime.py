@@ -1,7 +1,7 @@
 """The control plane of one `simple_switch`: entries in, registers and counters out, over one connection.
 
-p4-utils makes the connection. Its own calls print what goes wrong and go on, and wait for each answer; here an error
-is an exception, and calls of one kind are sent together before their answers are read.
+The calls of BMv2's own command line print what goes wrong and go on, and wait for each answer; here an error is an
+exception, and calls of one kind are sent together before their answers are read.
 """
 
 from __future__ import annotations
@@ -15,42 +15,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bm_runtime.simple_pre_lag import SimplePreLAG
+from bm_runtime.standard import Standard
 from bm_runtime.standard.ttypes import (
     BmAddEntryOptions,
-    BmMatchParam,
-    BmMatchParamExact,
-    BmMatchParamLPM,
-    BmMatchParamRange,
-    BmMatchParamTernary,
-    BmMatchParamType,
-    BmMatchParamValid,
     BmMeterRateConfig,
     BmMtEntry,
     InvalidTableOperation,
     TableOperationErrorCode,
 )
+from bmpy_utils import thrift_connect
 from numpy.typing import NDArray
-from p4utils.utils.sswitch_thrift_API import SimpleSwitchThriftAPI
+from sswitch_runtime import SimpleSwitch
 from sswitch_runtime.ttypes import MirroringSessionConfig
 from thrift.Thrift import TApplicationException
 
-from switch.control.entry_check import action_call, check_entries, default_call
+from switch.bmv2.thrift_values import in_bytes, key_of, values
+from switch.control.entry_check import action_call, check_entries, default_call, profile_calls
 from switch.entries import (
     DefaultAction,
-    KeyPart,
-    Lpm,
     MeterRates,
     MulticastGroup,
-    Range,
+    ProfileEntry,
     RegisterPreset,
     SwitchEntries,
     TableEntry,
-    Ternary,
     group_of_nodes,
 )
 from switch.handle import Handle
 from switch.program.actions import ActionCall
-from switch.program.pipelines import MatchKey
 from switch.program.program import Program
 from switch.program.read import read_program
 from topo.errors import InputError, RunError
@@ -64,6 +57,12 @@ EGRESS_QUEUE_PACKETS = 1024
 
 SERVICES_TIMEOUT_S, SERVICES_POLL_S = 5.0, 0.02
 
+SERVICES = (
+    ("standard", Standard.Client),
+    ("simple_pre_lag", SimplePreLAG.Client),
+    ("simple_switch", SimpleSwitch.Client),
+)
+
 read_program_once = cache(read_program)
 
 
@@ -72,39 +71,37 @@ class RuntimeView:
 
     def __init__(self, port: int, program: Path) -> None:
         try:
-            self._api = SimpleSwitchThriftAPI(port, "127.0.0.1", str(program))
-        except SystemExit as error:  # how p4-utils says that nobody answers
+            self.standard, self.replication, self.switch = thrift_connect("127.0.0.1", port, SERVICES)
+        except SystemExit as error:  # how BMv2's Python says that nobody answers
             raise ConnectionError(f"no control plane answers on port {port}") from error
-        self._standard = self._api.client
-        self._replication = self._api.mc_client
-        self._program = read_program_once(program)
+        self.program = read_program_once(program)
 
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, ordered by key."""
-        table = self._program.table(name)
-        found = self._standard.bm_mt_get_entries(CONTEXT, table.name)
+        table = self.program.table(name)
+        found = self.standard.bm_mt_get_entries(CONTEXT, table.name)
         return sorted((table_entry(table.name, each) for each in found), key=lambda entry: entry.key)
 
     def read_groups(self) -> list[MulticastGroup]:
         """The multicast groups, ordered by number."""
-        return sorted(groups(json.loads(self._replication.bm_mc_get_entries(CONTEXT))), key=lambda group: group.group)
+        return sorted(groups(json.loads(self.replication.bm_mc_get_entries(CONTEXT))), key=lambda group: group.group)
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array. BMv2 reports 64-bit values from 2^63 on as 2^63 - 1."""
-        register = self._program.register(name)
-        return np.array(self._standard.bm_register_read_all(CONTEXT, register.name), np.int64).view(np.uint64)
+        register = self.program.register(name)
+        return np.array(self.standard.bm_register_read_all(CONTEXT, register.name), np.int64).view(np.uint64)
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
-        size = self._program.counter(name).size
+        size = self.program.counter(name).size
         calls = [(CONTEXT, name, index) for index in range(size if count is None else min(count, size))]
-        values = pipeline(self._standard, "bm_counter_read", calls)
+        values = pipeline(self.standard, "bm_counter_read", calls)
         packets, octets = [value.packets for value in values], [value.bytes for value in values]
         return np.array(packets, np.uint64), np.array(octets, np.uint64)
 
     def read_counter_at(self, name: str, index: int) -> tuple[int, int]:
         """Packets and bytes of one element of an indirect counter."""
-        value = self._standard.bm_counter_read(CONTEXT, name, index)
+        value = self.standard.bm_counter_read(CONTEXT, name, index)
         return value.packets, value.bytes
 
 
@@ -120,7 +117,7 @@ class Runtime(RuntimeView):
         deadline = time.monotonic() + SERVICES_TIMEOUT_S
         while True:
             try:
-                self._api.sswitch_client.set_all_egress_queue_depths(EGRESS_QUEUE_PACKETS)
+                self.switch.set_all_egress_queue_depths(EGRESS_QUEUE_PACKETS)
             except TApplicationException:
                 if time.monotonic() > deadline:
                     raise
@@ -130,30 +127,31 @@ class Runtime(RuntimeView):
 
     def install(self, entries: SwitchEntries) -> None:
         """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""
-        check_entries(self._program, entries)
-        answers = pipeline(self._standard, "bm_mt_add_entry", map(self._entry_call, entries.tables))
+        check_entries(self.program, entries)
+        answers = pipeline(self.standard, "bm_mt_add_entry", map(self.entry_call, entries.tables))
         for entry, answer in zip(entries.tables, answers, strict=True):
             if isinstance(answer, InvalidTableOperation):
-                reason = TableOperationErrorCode._VALUES_TO_NAMES[answer.code]
-                raise InputError(f"switch '{entries.switch}': BMv2 refuses the entry '{entry.cli()}': {reason}")
-        pipeline(self._standard, "bm_register_write", map(write_call, entries.registers))
+                raise refused(f"switch '{entries.switch}': BMv2 refuses the entry '{entry.cli()}'", answer)
+        for profiled in entries.profiled:
+            self.add_profiled(profiled)
+        pipeline(self.standard, "bm_register_write", map(write_call, entries.registers))
         for member in entries.value_sets:
-            bits = self._program.value_sets[member.value_set].bits
-            self._standard.bm_parse_vset_add(CONTEXT, member.value_set, in_bytes(member.value, bits))
+            bits = self.program.value_sets[member.value_set].bits
+            self.standard.bm_parse_vset_add(CONTEXT, member.value_set, in_bytes(member.value, bits))
         for default in entries.defaults:
-            self._set_default(default)
+            self.set_default(default)
         for group in entries.groups:
-            self._add_group(group)
+            self.add_group(group)
         for mirror in entries.mirrors:
             config = MirroringSessionConfig(port=mirror.port, mgid=mirror.group)
-            self._api.sswitch_client.mirroring_session_add(mirror.session, config)
+            self.switch.mirroring_session_add(mirror.session, config)
         for meter in entries.meters:
-            self._set_rates(meter)
+            self.set_rates(meter)
 
     def change(self, entries: Sequence[TableEntry]) -> None:
         """Give entries that are there other actions and parameters. One that is not there is an `InputError`."""
-        calls = [self._entry_call(entry) for entry in entries]
-        found = pipeline(self._standard, "bm_mt_get_entry_from_key", ((*call[:3], call[5]) for call in calls))
+        calls = [self.entry_call(entry) for entry in entries]
+        found = pipeline(self.standard, "bm_mt_get_entry_from_key", ((*call[:3], call[5]) for call in calls))
         for entry, answer in zip(entries, found, strict=True):
             if isinstance(answer, InvalidTableOperation):
                 raise InputError(f"table '{entry.table}' has no entry for the key {entry.key}: install it first")
@@ -161,38 +159,80 @@ class Runtime(RuntimeView):
             (CONTEXT, entry.table, old.entry_handle, entry.action, call[4])
             for entry, old, call in zip(entries, found, calls, strict=True)
         ]
-        pipeline(self._standard, "bm_mt_modify_entry", changes)
+        pipeline(self.standard, "bm_mt_modify_entry", changes)
 
     def wipe(self) -> None:
         """Set all registers to 0."""
-        pipeline(self._standard, "bm_register_reset", ((CONTEXT, name) for name in self._program.registers))
+        pipeline(self.standard, "bm_register_reset", ((CONTEXT, name) for name in self.program.registers))
 
     def reset(self) -> None:
         """Delete all entries and groups, and set registers and counters to 0, as after a fresh start."""
-        self._standard.bm_reset_state()
+        self.standard.bm_reset_state()
 
-    def _entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
-        table, call = self._program.table(entry.table), action_call(self._program, entry)
-        key = [match(value, part) for value, part in zip(entry.key, table.key, strict=True)]
+    def entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
+        """The arguments of the call that adds an entry."""
+        call = action_call(self.program, entry)
+        key = key_of(self.program, entry)
         return CONTEXT, entry.table, key, entry.action, values(call), BmAddEntryOptions(entry.priority)
 
-    def _set_default(self, default: DefaultAction) -> None:
-        given = values(default_call(self._program, default))
-        self._standard.bm_mt_set_default_action(CONTEXT, default.table, default.action, given)
+    def add_profiled(self, entry: ProfileEntry) -> None:
+        """Make the members that `entry` runs, a group if they are not one, and the entry that names it."""
+        key, options = key_of(self.program, entry), BmAddEntryOptions(entry.priority)
+        members = [self.add_member(entry.profile, call) for call in profile_calls(self.program, entry)]
+        try:
+            if len(members) == 1:
+                self.standard.bm_mt_indirect_add_entry(CONTEXT, entry.table, key, members[0], options)
+            else:
+                group = self.add_member_group(entry.profile, members)
+                self.standard.bm_mt_indirect_ws_add_entry(CONTEXT, entry.table, key, group, options)
+        except InvalidTableOperation as error:
+            raise refused(f"BMv2 refuses the entry of table '{entry.table}' for the key {entry.key}", error) from error
 
-    def _set_rates(self, meter: MeterRates) -> None:
+    def add_member(self, profile: str, call: ActionCall) -> int:
+        """Add a member to an action profile, and return its handle."""
+        handle: int = self.standard.bm_mt_act_prof_add_member(CONTEXT, profile, call.action.name, values(call))
+        return handle
+
+    def add_member_group(self, profile: str, members: Sequence[int]) -> int:
+        """Add a group of members to an action profile, and return its handle."""
+        group: int = self.standard.bm_mt_act_prof_create_group(CONTEXT, profile)
+        for member in members:
+            self.standard.bm_mt_act_prof_add_member_to_group(CONTEXT, profile, member, group)
+        return group
+
+    def set_default(self, default: DefaultAction) -> None:
+        """Set a default action; in a table with an action profile it is a new member of that."""
+        call, profile = default_call(self.program, default), self.program.table(default.table).profile
+        if profile is None:
+            self.standard.bm_mt_set_default_action(CONTEXT, default.table, default.action, values(call))
+        else:
+            member = self.add_member(profile, call)
+            self.standard.bm_mt_indirect_set_default_member(CONTEXT, default.table, member)
+
+    def set_rates(self, meter: MeterRates) -> None:
+        """Set the rates of a meter's cell or of all; the cells of a direct meter are entries, by their handles."""
         rates = [BmMeterRateConfig(rate, burst) for rate, burst in meter.rates]
         if meter.index is None:
-            self._standard.bm_meter_array_set_rates(CONTEXT, meter.meter, rates)
+            self.standard.bm_meter_array_set_rates(CONTEXT, meter.meter, rates)
+        elif meter.meter in self.program.meters:
+            self.standard.bm_meter_set_rates(CONTEXT, meter.meter, meter.index, rates)
         else:
-            self._standard.bm_meter_set_rates(CONTEXT, meter.meter, meter.index, rates)
+            table = next(table.name for table in self.program.tables.values() if table.meter == meter.meter)
+            self.standard.bm_mt_set_meter_rates(CONTEXT, table, meter.index, rates)
 
-    def _add_group(self, group: MulticastGroup) -> None:
-        handle = self._replication.bm_mc_mgrp_create(CONTEXT, group.group)
-        for replica, ports in group.nodes.items():
-            bitmap = format(sum(1 << port for port in ports), "b")
-            node = self._replication.bm_mc_node_create(CONTEXT, replica, bitmap, "")
-            self._replication.bm_mc_node_associate(CONTEXT, handle, node)
+    def add_group(self, group: MulticastGroup) -> list[int]:
+        """Add a multicast group, and return the handles of its nodes."""
+        handle = self.replication.bm_mc_mgrp_create(CONTEXT, group.group)
+        nodes = [self.add_node(replica, ports) for replica, ports in group.runs()]
+        for node in nodes:
+            self.replication.bm_mc_node_associate(CONTEXT, handle, node)
+        return nodes
+
+    def add_node(self, replica: int, ports: Iterable[int]) -> int:
+        """Add a multicast node, and return its handle."""
+        bitmap = format(sum(1 << port for port in ports), "b")
+        node: int = self.replication.bm_mc_node_create(CONTEXT, replica, bitmap, "")
+        return node
 
 
 def view(handle: Handle, program: Program) -> RuntimeView:  # noqa: ARG001, p4-utils reads it from its file
@@ -219,39 +259,14 @@ def groups(tree: Mapping[str, Any]) -> Iterator[MulticastGroup]:
         yield group_of_nodes(group["id"], ((each["rid"], p) for each in own for p in ports_of[each["l2_handle"]]))
 
 
+def refused(what: str, error: InvalidTableOperation) -> InputError:
+    """The error that says what BMv2 refuses, with its name for the reason."""
+    return InputError(f"{what}: {TableOperationErrorCode._VALUES_TO_NAMES[error.code]}")
+
+
 def write_call(preset: RegisterPreset) -> tuple[Any, ...]:
     """The arguments of the call that writes a register's element; numbers from 2^63 on are sent as negative ones."""
     return CONTEXT, preset.register, preset.index, int(np.uint64(preset.value).view(np.int64))
-
-
-def values(call: ActionCall) -> list[bytes]:
-    """The values of an action's parameters as BMv2 takes them: big-endian, in whole bytes."""
-    return [
-        in_bytes(value, parameter.bits) for value, parameter in zip(call.values, call.action.parameters, strict=True)
-    ]
-
-
-def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
-    """One part of an entry's key as BMv2 takes it."""
-    bits, kinds = part.bits, BmMatchParamType
-    match value:
-        case Lpm():
-            return BmMatchParam(kinds.LPM, lpm=BmMatchParamLPM(in_bytes(value.value, bits), value.prefix))
-        case Ternary():
-            ternary = BmMatchParamTernary(in_bytes(value.value, bits), in_bytes(value.mask, bits))
-            return BmMatchParam(kinds.TERNARY, ternary=ternary)
-        case Range():
-            return BmMatchParam(
-                kinds.RANGE, range=BmMatchParamRange(in_bytes(value.low, bits), in_bytes(value.high, bits))
-            )
-    if part.match == "valid":
-        return BmMatchParam(kinds.VALID, valid=BmMatchParamValid(bool(value)))
-    return BmMatchParam(kinds.EXACT, exact=BmMatchParamExact(in_bytes(value, bits)))
-
-
-def in_bytes(value: int, bits: int) -> bytes:
-    """A number as BMv2 takes it: big-endian, in whole bytes."""
-    return value.to_bytes((bits + 7) // 8, "big")
 
 
 def pipeline(client: Any, method: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:

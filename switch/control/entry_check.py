@@ -21,7 +21,7 @@ from switch.entries import (
     Ternary,
     ValueSetMember,
 )
-from switch.program.actions import ActionCall
+from switch.program.actions import Action, ActionCall
 from switch.program.pipelines import MatchKey, Table
 from switch.program.program import Program
 from switch.program.v1model import PORTS
@@ -89,12 +89,14 @@ def default_call(program: Program, default: DefaultAction) -> ActionCall:
 def call(table: Table, name: str, params: tuple[int, ...]) -> ActionCall:
     """The action of `table` called `name` with these parameters, checked for their number and bits."""
     action = table.action(name)
-    check_numbers(
-        f"parameters of action '{action.name}' in table '{table.name}'",
-        params,
-        [(parameter.name, parameter.bits) for parameter in action.parameters],
-    )
+    check_params(f"table '{table.name}'", action, params)
     return ActionCall(action, params)
+
+
+def check_params(where: str, action: Action, params: tuple[int, ...]) -> None:
+    """Check the number of an action's parameters and their bits; `where` says whose action it is."""
+    places = [(parameter.name, parameter.bits) for parameter in action.parameters]
+    check_numbers(f"parameters of action '{action.name}' in {where}", params, places)
 
 
 def check_key(table: Table, entry: TableEntry | ProfileEntry) -> None:
@@ -154,7 +156,7 @@ def check_group(group: MulticastGroup) -> None:
     if not 1 <= group.group <= MAX_GROUP:
         raise InputError(f"multicast group {group.group}: groups are 1 to {MAX_GROUP}")
     for replica, _ in group.more:
-        if not 0 <= replica <= MAX_REPLICA or replica == REPLICA:
+        if not 0 <= replica <= MAX_REPLICA or (replica == REPLICA and not group.ordered):
             raise InputError(
                 f"multicast group {group.group}: replica number {replica} in `more`; "
                 f"0 to {MAX_REPLICA} are possible, but for {REPLICA}, which is that of its ports"

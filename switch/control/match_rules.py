@@ -56,3 +56,12 @@ def rank(key: Sequence[KeyPart], priority: int | None) -> int:
     if priority is not None:
         return priority
     return -sum(part.prefix for part in key if isinstance(part, Lpm))
+
+
+Identity = tuple[tuple[Test, ...], int | None]
+"""What no two entries of a table share: the test of each part of the key, and the priority."""
+
+
+def identity_of(table: Table, key: Sequence[KeyPart], priority: int | None) -> Identity:
+    """What no other entry of the table has."""
+    return tuple(test_of(part, value) for part, value in zip(table.key, key, strict=True)), priority

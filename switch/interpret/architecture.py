@@ -1,6 +1,7 @@
 """BMv2's simple_switch: a packet's way through parser, pipelines and deparser, and the copies that leave with it.
 
-One packet at a time: all that it and its copies still have to do is done before the next packet is taken in.
+One packet at a time: all that it and its copies can do at once is done before the next packet is taken in. What
+waits in a queue that has a rate goes on later, by `advance`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from switch.interpret.state.packet import NO_SESSION, Packet
 from switch.interpret.state.standard_metadata import Standard
 from switch.program.headers import Field
 from switch.program.malformed import MALFORMED
-from switch.program.v1model import DROP_PORT, EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED
+from switch.program.v1model import EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED
 from topo.errors import RunError
 
 MAX_PASSES = 4096
@@ -26,7 +27,7 @@ MAX_PASSES = 4096
 class SimpleSwitch:
     """The program of `context` as a switch: `process` takes a packet in and returns what leaves.
 
-    `incoming` has the packets that wait for the parser, `leaving` those that wait for egress with their ports.
+    `incoming` has the packets that wait for the parser, `queues` those that wait for egress.
     """
 
     def __init__(self, context: Context) -> None:
@@ -42,7 +43,7 @@ class SimpleSwitch:
         self.initial = context.places.initial
         self.metadata = context.places.metadata
         self.incoming: deque[Packet] = deque()
-        self.leaving: deque[tuple[int, Packet]] = deque()
+        self.queues, self.drop_port = self.state.queues, self.state.target.drop_port
         self.sent: list[tuple[int, bytes]] = []
 
     def kept_places(self, number: int) -> list[int]:
@@ -52,26 +53,34 @@ class SimpleSwitch:
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """What leaves, as (port, packet) in order, when `data` comes to `port`; `RunError` if the program fails."""
-        self.sent = []
-        self.incoming.append(self.arrival(port, data))
+        self.take_in(port, data)
         try:
-            return self.work_off()
-        except MALFORMED as error:
-            raise RunError(f"a packet finds that '{self.program.name}' is not as p4c writes it: {error!r}") from error
+            sent = self.advance(MAX_PASSES)
+            if self.incoming or self.queues.ready:
+                raise RunError(f"a packet has made {MAX_PASSES} passes and copies: the program sends it in a loop")
+            return sent
         finally:
             self.incoming.clear()
-            self.leaving.clear()
+            self.queues.ready.clear()
 
-    def work_off(self) -> list[tuple[int, bytes]]:
-        """Let every waiting packet pass, and return what leaves; `RunError` for packets that loop."""
-        for _ in range(MAX_PASSES):
-            if self.leaving:
-                self.pass_egress(*self.leaving.popleft())
-            elif self.incoming:
-                self.pass_ingress(self.incoming.popleft())
-            else:
-                return self.sent
-        raise RunError(f"a packet has made {MAX_PASSES} passes and copies: the program sends it in a loop")
+    def take_in(self, port: int, data: bytes) -> None:
+        """Let `data` come to `port`; it goes on by `advance`."""
+        self.incoming.append(self.arrival(port, data))
+
+    def advance(self, passes: int) -> list[tuple[int, bytes]]:
+        """What leaves while packets that need not wait make up to `passes` passes; `RunError` if the program fails."""
+        self.sent = []
+        try:
+            for _ in range(passes):
+                if (leaving := self.queues.pop()) is not None:
+                    self.pass_egress(*leaving)
+                elif self.incoming:
+                    self.pass_ingress(self.incoming.popleft())
+                else:
+                    break
+        except MALFORMED as error:
+            raise RunError(f"a packet finds that '{self.program.name}' is not as p4c writes it: {error!r}") from error
+        return self.sent
 
     def arrival(self, port: int, data: bytes) -> Packet:
         """A packet that has come in, its metadata filled."""
@@ -102,7 +111,7 @@ class SimpleSwitch:
         elif packet[standard.group.place]:
             packet[standard.instance_type.place] = REPLICATED
             self.replicate(packet, packet[standard.group.place])
-        elif packet[standard.egress_spec.place] == DROP_PORT:
+        elif packet[standard.egress_spec.place] == self.drop_port:
             self.note("Dropping packet at the end of ingress")
         else:
             packet[standard.instance_type.place] = NORMAL
@@ -162,35 +171,39 @@ class SimpleSwitch:
     def replicate(self, packet: Packet, number: int) -> None:
         """Send a copy to each port of a multicast group; none, if there is no such group."""
         group = self.state.groups.get(number, MulticastGroup(number, ()))
-        for replica, ports in group.nodes.items():
-            for port in ports:
-                self.note(f"Replicating packet on port {port}")
-                self.standard.replica.write(packet, replica)
-                self.enqueue(port, packet.copy_with(packet))
+        for replica, port in group.replicas:
+            self.note(f"Replicating packet on port {port}")
+            self.standard.replica.write(packet, replica)
+            self.enqueue(port, packet.copy_with(packet))
 
     def enqueue(self, port: int, packet: Packet) -> None:
-        """Put a packet into its port's only queue: one of another priority is lost."""
-        if packet[self.standard.priority.place]:
+        """Put a packet into the queue of its priority; one of a priority that its port does not have is lost."""
+        standard, priority = self.standard, packet[self.standard.priority.place]
+        if priority >= self.queues.priorities:
             self.note("Priority out of range, dropping packet")
             return
         self.note(f"Egress port is {port}")
-        self.standard.queued_us.write(packet, self.state.clock())
-        self.leaving.append((port, packet))
+        standard.queued_us.write(packet, self.state.clock())
+        standard.queued_depth.write(packet, self.queues.size(port, priority))
+        if not self.queues.push(port, priority, packet):
+            self.note("Queue is full, dropping packet")
 
-    def pass_egress(self, port: int, packet: Packet) -> None:
-        """Egress and deparser. Queues are empty whenever a packet comes, so their depths stay 0."""
+    def pass_egress(self, port: int, priority: int, packet: Packet) -> None:
+        """Egress and deparser."""
         standard, now = self.standard, self.state.clock()
+        standard.left_depth.write(packet, self.queues.size(port, priority))
+        standard.queue.write(packet, priority)
         standard.egress_us.write(packet, now)
         standard.waited_us.write(packet, now - packet[standard.queued_us.place])
         standard.egress_port.write(packet, port)
-        standard.egress_spec.write(packet, DROP_PORT + 1)
+        standard.egress_spec.write(packet, self.drop_port + 1)
         standard.packet_length.write(packet, packet.length)
         self.note("Pipeline 'egress': start")
         self.egress(packet)
         self.note("Pipeline 'egress': end")
         if packet.session != NO_SESSION:
             self.clone_egress(packet)
-        if packet[standard.egress_spec.place] == DROP_PORT:
+        if packet[standard.egress_spec.place] == self.drop_port:
             self.note("Dropping packet at the end of egress")
             return
         data = self.deparse(packet)

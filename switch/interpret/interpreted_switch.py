@@ -10,12 +10,15 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from switch.control.data_plane import Digest
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from switch.interpret.architecture import SimpleSwitch
 from switch.interpret.state.context import Context
+from switch.interpret.state.live_state import LiveState
 from switch.interpret.state.packet import PacketPlaces
-from switch.interpret.state.switch_state import Clock, Digest, State
+from switch.interpret.state.switch_state import Clock
 from switch.interpret.state.table_state import Installed
+from switch.interpret.state.target import Target
 from switch.interpret.state.trace import Trace, TraceLines
 from switch.program.malformed import MALFORMED, not_p4c
 from switch.program.program import Program
@@ -38,10 +41,17 @@ class InterpretedSwitch:
     random numbers. `UnsupportedError` names what nothing here runs of the program.
     """
 
-    def __init__(self, program: Program, name: str = "switch", clock: Clock | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        program: Program,
+        name: str = "switch",
+        clock: Clock | None = None,
+        seed: int = 0,
+        target: Target = Target(),  # noqa: B008, it is immutable
+    ) -> None:
         self.name, self.program = name, program
         try:
-            self.state = State(program, clock or clock_from_now(), Random(seed))
+            self.state = LiveState(program, clock or clock_from_now(), Random(seed), target)
             self.switch = self.made(Trace())
         except MALFORMED as error:
             raise not_p4c(program.name, error) from error
@@ -75,7 +85,7 @@ class InterpretedSwitch:
 
     def change(self, entries: Sequence[TableEntry]) -> None:
         """Give entries that are there, by their tables and keys, other actions and parameters."""
-        self.state.change(entries)
+        self.state.change_checked(entries)
 
     def wipe(self) -> None:
         """Set all registers to 0."""
@@ -94,22 +104,19 @@ class InterpretedSwitch:
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array, as Python integers if they have more than 64 bits."""
-        register = self.program.register(name)
-        return np.array(self.state.registers[register.name], np.uint64 if register.bits <= 64 else object)
+        return self.state.read_register(name)
 
     def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of every element of a counter.
 
         Those of a direct counter are of every entry, in the order of `read_table`.
         """
-        packets, octets = self.state.read_counter(name)
+        packets, octets = self.state.counts(name)
         return np.array(packets, np.uint64), np.array(octets, np.uint64)
 
     def read_digests(self) -> list[Digest]:
         """The digests that packets have left since the last call, as (name, values of the fields)."""
-        digests = list(self.state.digests)
-        self.state.digests.clear()
-        return digests
+        return self.state.read_digests()
 
 
 def normal(group: MulticastGroup) -> MulticastGroup:

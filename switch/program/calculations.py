@@ -37,6 +37,24 @@ class Calculation:
 
 
 @dataclass(frozen=True)
+class CrcParameters:
+    """What a cyclic redundancy check divides by, begins with, and combines its result with by exclusive or.
+
+    `reflect_data`: the bits of each byte are taken in the opposite order, `reflect_result`: those of the result.
+    """
+
+    polynomial: int
+    first: int
+    last: int
+    reflect_data: bool
+    reflect_result: bool
+
+
+CRC_CUSTOM = {"crc16_custom": 16, "crc32_custom": 32}
+"""The algorithms whose parameters the control plane sets, with the bits of their results."""
+
+
+@dataclass(frozen=True)
 class Checksum:
     """A checksum field, `target`, for the packets for which `condition` holds (None: for all).
 

@@ -43,7 +43,8 @@ class Table:
 
     Without `by_outcome` the action that ran decides what follows, hit or miss; a miss without any action goes on at
     `base_next`. `match` is how the table as a whole is searched. With `profile`, entries name members or groups of an
-    action profile. With `entries` (even none), or a `default_is_const`, the control plane cannot change them.
+    action profile. With `entries` (even none), or a `default_is_const`, the control plane cannot change them;
+    with a `default_action_is_const` it can change the parameters of the default only.
     """
 
     name: str
@@ -59,11 +60,17 @@ class Table:
     match: str = "exact"
     entries: tuple[ConstEntry, ...] | None = None
     default_is_const: bool = False
+    default_action_is_const: bool = False
     base_next: str | None = None
     profile: str | None = None
     counted: bool = False
     meter: str | None = None
     idle_timeout: bool = False
+
+    def const_default_action(self, otherwise: str) -> str:
+        """The name of the only action that the table can have as its default; `otherwise`, if it can have any."""
+        only = self.default if self.default_action_is_const else None
+        return otherwise if only is None else only.action.name
 
     def action(self, name: str) -> Action:
         """The action called `name` among those of this table; `InputError` if it has none of that name."""

@@ -54,6 +54,12 @@ class Program:
     externs: dict[str, Extern]
     deparser_statements: tuple[Primitive, ...]
 
+    @property
+    def all_calculations(self) -> list[Calculation]:
+        """The calculations that statements and checksums name, and those of selectors."""
+        selectors = (profile.selector for profile in self.profiles.values())
+        return [*self.calculations.values(), *(each for each in selectors if each is not None)]
+
     @cached_property
     def tables(self) -> dict[str, Table]:
         """The tables of both pipelines, by name."""

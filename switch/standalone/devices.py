@@ -11,12 +11,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switch.control.control_plane import ControlPlane
+from switch.control.data_plane import DataPlane
 from switch.entries import SwitchEntries
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program
@@ -29,6 +33,8 @@ QUIET_S = 0.05
 """A switch on interfaces has done everything when nothing has left it for so long."""
 BMV2_GAP_S = 0.002
 """The time between packets to BMv2: when it wakes up it reads one packet, and leaves others in its buffer."""
+DROPPED_S = 0.02
+"""How long a switch is given for a packet that another one drops."""
 PATIENCE_S = 2.0
 """How long a missing packet is waited for."""
 
@@ -50,7 +56,18 @@ class Filled(Protocol):
 
 
 class Device(Filled, Protocol):
-    """A switch with ports that packets can be given to."""
+    """A switch with ports that packets can be given to.
+
+    `at_once` says that everything has left when `inject` returns. `control` knows what it has put into the switch
+    itself: it or `install` fills a switch, not both.
+    """
+
+    at_once: bool
+
+    @property
+    def control(self) -> ControlPlane:
+        """The control plane of the switch."""
+        ...
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         """What leaves, as (port, packet), when `packet` arrives at `port`; in order for each port."""
@@ -58,6 +75,10 @@ class Device(Filled, Protocol):
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
         """What leaves when all of `packets` arrive at `port`, which must be few enough to wait there."""
+        ...
+
+    def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:
+        """What leaves when `packet` arrives at `port`: `count` packets, if they come in time."""
         ...
 
     def late(self) -> list[tuple[int, bytes]]:
@@ -72,15 +93,28 @@ class Device(Filled, Protocol):
 class InProcessDevice:
     """A switch in this process as a device. It has all ports."""
 
+    at_once = True
+
     def __init__(self, switch: EitherSwitch | InterpretedSwitch) -> None:
+        self.in_process = switch
         self.install = switch.install
         self.inject = switch.inject
         self.read_register = switch.read_register
         self.read_counter = switch.read_counter
 
+    @cached_property
+    def control(self) -> ControlPlane:
+        """The control plane of the switch."""
+        switch = self.in_process
+        return switch.control if isinstance(switch, EitherSwitch) else ControlPlane(switch.state)
+
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
         """What leaves, packet after packet."""
         return [left for packet in packets for left in self.inject(port, packet)]
+
+    def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:  # noqa: ARG002
+        """What leaves, whatever is expected."""
+        return self.inject(port, packet)
 
     def late(self) -> list[tuple[int, bytes]]:
         """Nothing: the switch has done everything when `inject` returns."""
@@ -115,9 +149,12 @@ class TracedDevice(InProcessDevice):
 class DeviceOnInterfaces:
     """A switch whose ports are interfaces at the end of `wires`; `gap_s` passes after each packet."""
 
-    def __init__(self, switch: Filled, wires: Wires, gap_s: float = 0) -> None:
+    at_once = False
+
+    def __init__(self, switch: Filled, wires: Wires, data_plane: DataPlane, gap_s: float = 0) -> None:
         self.wires = wires
         self.gap_s = gap_s
+        self.control = ControlPlane(data_plane)
         self.install = switch.install
         self.read_register = switch.read_register
         self.read_counter = switch.read_counter
@@ -132,6 +169,13 @@ class DeviceOnInterfaces:
             self.wires.send(port, packet)
             time.sleep(self.gap_s)
         return list(self.wires.received(QUIET_S))
+
+    def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:
+        """What leaves: `count` packets, waited for up to `PATIENCE_S`; with 0, what leaves for `DROPPED_S`."""
+        self.wires.send(port, packet)
+        if count == 0:
+            return list(self.wires.received(DROPPED_S))
+        return list(islice(self.wires.received(PATIENCE_S), count))
 
     def late(self) -> list[tuple[int, bytes]]:
         """What leaves until nothing has for `PATIENCE_S`."""
@@ -172,7 +216,7 @@ def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
         try:
             for port, interface in wires.interfaces.items():
                 switch.add_port(port, interface)
-            yield DeviceOnInterfaces(switch, wires)
+            yield DeviceOnInterfaces(switch, wires, cast("DataPlane", switch.state))
         finally:
             switch.close()
 
@@ -184,6 +228,7 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
     read_program(program)  # its errors say what is wrong with a file; simple_switch would only refuse it
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
 
+    from switch.bmv2.bmv2_data_plane import Bmv2DataPlane  # noqa: PLC0415
     from switch.bmv2.runtime import Runtime  # noqa: PLC0415
     from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
 
@@ -194,7 +239,8 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
         process = SimpleSwitchProcess("switch", [*command, str(program)], control_port, Path(folder, "log"))
         try:
             process.wait_until_ready()
-            yield DeviceOnInterfaces(Runtime(control_port, program), wires, BMV2_GAP_S)
+            runtime = Runtime(control_port, program)
+            yield DeviceOnInterfaces(runtime, wires, Bmv2DataPlane(runtime), BMV2_GAP_S)
             process.check()
         except (TException, OSError) as error:
             raise process.failure(error) from error

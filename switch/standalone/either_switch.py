@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from switch.control.control_plane import ControlPlane
+from switch.control.data_plane import DataPlane
+from switch.control.transfer import transfer
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.interpret.interpreted_switch import InterpretedSwitch, Traced
@@ -21,7 +26,8 @@ class EitherSwitch:
     """A switch that runs any v1model program in this process, as fast as it can.
 
     It is interpreted where the generator refuses the program, where there is no compiler, and where entries come that
-    compiled code does not take. After the first packet such entries are an `UnsupportedError`.
+    compiled code does not take. After the first packet such entries are an `UnsupportedError`, unless they come by the
+    control plane: it moves all that is in the switch to the interpreter.
     """
 
     def __init__(self, program: Program, name: str = "switch") -> None:
@@ -38,6 +44,20 @@ class EitherSwitch:
     def compiled(self) -> bool:
         """Whether compiled code runs; an interpreted switch stays interpreted."""
         return isinstance(self.switch, InProcessSwitch)
+
+    @cached_property
+    def control(self) -> ControlPlane:
+        """The control plane. It knows what it has put into the switch itself: use `install` and `change` no more."""
+        control = ControlPlane(cast("DataPlane", self.switch.state))
+        control.fall_back = self.interpret_for
+        return control
+
+    def interpret_for(self, missing: UnsupportedError) -> None:
+        """Go on interpreted, with all that the control plane and packets have put into the switch."""
+        if not self.compiled:
+            raise missing
+        self.switch = InterpretedSwitch(self.program, self.name)
+        transfer(self.control, self.switch.state)
 
     def install(self, entries: SwitchEntries) -> None:
         """Add entries; `InputError` if one of them is wrong, and then none is added."""

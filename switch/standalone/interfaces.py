@@ -21,7 +21,7 @@ from topo.live.netlink import index_of, inside, set_up, switch_off_ipv6
 
 DEVICE = Path("/dev/net/tun")
 TUNSETIFF = 0x400454CA
-IFF_TUN = 0x0001
+IFF_TUN, IFF_TAP, IFF_NO_PI = 0x0001, 0x0002, 0x1000
 HEAD = struct.pack("!HH", 0, 0x88B5)
 """Flags and a protocol number, one for experiments, which the device wants before each packet.
 
@@ -31,22 +31,22 @@ MAX_PACKET = 65536
 
 
 class Wires:
-    """One TUN interface per port; `interfaces` has their names."""
+    """One TUN interface per port; `interfaces` has their names, `descriptors` the other ends."""
 
     def __init__(self, descriptors: dict[int, int], interfaces: dict[int, str]) -> None:
         self.interfaces = interfaces
-        self._descriptors = descriptors
+        self.descriptors = descriptors
         self._ports = {descriptor: port for port, descriptor in descriptors.items()}
 
     def send(self, port: int, packet: bytes) -> None:
         """Let `packet` arrive at the switch's `port`."""
-        os.write(self._descriptors[port], HEAD + packet)
+        os.write(self.descriptors[port], HEAD + packet)
 
     def received(self, quiet_s: float) -> Iterator[tuple[int, bytes]]:
         """What leaves the switch, as (port, packet), until nothing has for `quiet_s`. Ports are in no order."""
         deadline = time.monotonic() + quiet_s
         while (left := deadline - time.monotonic()) > 0:
-            for descriptor in select.select(self._descriptors.values(), (), (), left)[0]:
+            for descriptor in select.select(self.descriptors.values(), (), (), left)[0]:
                 yield self._ports[descriptor], os.read(descriptor, MAX_PACKET)[len(HEAD) :]
                 deadline = time.monotonic() + quiet_s
 
@@ -66,14 +66,14 @@ def open_wires(ports: Iterable[int]) -> Iterator[Wires]:
         yield Wires(descriptors, interfaces)
 
 
-def open_tun() -> tuple[int, str]:
-    """A new TUN interface: its descriptor, and the name that the kernel gave it."""
+def open_tun(kind: int = IFF_TUN) -> tuple[int, str]:
+    """A new interface, by default a TUN: its descriptor, and the name that the kernel gave it."""
     try:
         descriptor = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
         raise MachineError(f"{DEVICE}: {error.strerror}; a switch on its own needs TUN: modprobe tun") from error
     try:
-        answer = ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", b"inakit%d", IFF_TUN))
+        answer = ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", b"inakit%d", kind))
     except OSError as error:
         os.close(descriptor)
         way_out = "run as root" if error.errno == errno.EPERM else "is another interface of that name in the way?"

@@ -6,7 +6,7 @@ import heapq
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -39,17 +39,24 @@ class Replayed:
 
 
 def replay(
-    program: Path, commands: Path | None, pcaps: Mapping[int, Path], output: Path, target: str, extra_ports: int = 16
+    program: Path,
+    commands: Path | None,
+    pcaps: Mapping[int, Path],
+    output: Path,
+    target: str,
+    extra_ports: int = 16,
+    skipped: Callable[[str], None] = lambda _: None,
 ) -> Replayed:
     """Give a switch that runs `program` the packets of `pcaps` (by port) in the order of their times.
 
     What leaves port 3 is written to `output`/port3.pcap, with the time of the packet that caused it. `commands` is a
-    file of commands of simple_switch_CLI. The switch has the ports of `pcaps` and 0 to `extra_ports` - 1; one in this
-    process has all. `output` must be empty or new, and stays so when anything fails.
+    file of commands of simple_switch_CLI; `skipped` is told which of them are skipped. The switch has the ports of
+    `pcaps` and 0 to `extra_ports` - 1; one in this process has all. `output` must be empty or new, and stays so when
+    anything fails.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"{output} is there already: choose a new or an empty folder for what leaves")
-    entries = SwitchEntries("switch") if commands is None else read_commands(commands, read_program(program))
+    entries = SwitchEntries("switch") if commands is None else read_commands(commands, read_program(program), skipped)
     ports = sorted({*pcaps, *range(extra_ports)})
     with open_device(target, program, ports) as device, tempfile.TemporaryDirectory() as scratch:
         device.install(entries)

@@ -8,17 +8,18 @@ those that match exactly are 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from switch.control.commands.words import parse_number
 from switch.control.match_rules import by_priority
-from switch.control.simple_switch_cli import parse_number
+from switch.control.short_names import ending_with, one_of
 from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
 from switch.program.actions import Action
 from switch.program.pipelines import MatchKey, Table
 from switch.program.program import Program
 from switch.stf.script import Add, SetDefault
-from topo.errors import InputError, unknown_name
+from topo.errors import InputError
 
 LOWEST_PRIORITY = 10000
 """BMv2's number for STF's priority 0: in BMv2 the lowest number wins, in STF the highest."""
@@ -34,13 +35,16 @@ class ProgramNames:
     def entry(self, add: Add) -> TableEntry:
         """The entry that `add` describes."""
         table = self.table(add.table)
+        key, priority = self.matched(add)
+        action, params = self.call(table, add.action, add.params)
+        return TableEntry(table.name, key, action.name, params, priority)
+
+    def matched(self, add: Add) -> tuple[tuple[KeyPart, ...], int | None]:
+        """The key and the priority of the entry that `add` describes."""
+        table = self.table(add.table)
         given = {self.key(table, name).name: value for name, value in add.key}
         key = tuple(key_part(part, given[part.name]) if part.name in given else anything(part) for part in table.key)
-        action, params = self.call(table, add.action, add.params)
-        priority = None
-        if by_priority(table):
-            priority = LOWEST_PRIORITY - (add.priority or 0)
-        return TableEntry(table.name, key, action.name, params, priority)
+        return key, LOWEST_PRIORITY - (add.priority or 0) if by_priority(table) else None
 
     def default(self, given: SetDefault) -> DefaultAction:
         """The default action that `given` describes."""
@@ -75,18 +79,12 @@ class ProgramNames:
 
 
 def only(what: str, name: str, known: Iterable[str]) -> str:
-    """`name` itself if it is known, else the only known name that ends with it."""
+    """`name` itself if it is known, else the only name that ends with it: from a dot on, or, if none does, anywhere."""
     choices = list(known)
-    return name if name in choices else one_of(what, name, [each for each in choices if each.endswith(name)], choices)
-
-
-def one_of(what: str, name: str, fitting: Sequence[str], known: Iterable[str]) -> str:
-    """The only element of `fitting`; `InputError` if it has none, or several."""
-    if len(fitting) > 1:
-        raise InputError(f"{what} '{name}' may be {' or '.join(fitting)}: write more of the name")
-    if not fitting:
-        raise unknown_name(what, name, known)
-    return fitting[0]
+    if name in choices:
+        return name
+    fitting = ending_with(name, choices) or [each for each in choices if each.endswith(name)]
+    return one_of(what, name, fitting, choices)
 
 
 def anything(part: MatchKey) -> KeyPart:

@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import SupportsBytes
 
-from switch.entries import SwitchEntries
+from switch.control.commands.command import CommandedSwitch
+from switch.control.install import add_group, install, set_rates
+from switch.control.short_names import whole_name
+from switch.control.simple_switch_cli import run_command, run_commands
+from switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries
 from switch.program.program import Program
 from switch.standalone.devices import Device
 from switch.stf.differences import mismatch, spaced
-from switch.stf.names import ProgramNames, only
-from switch.stf.script import Add, SetDefault, parse_expect
+from switch.stf.names import ProgramNames
+from switch.stf.script import parse_expect
+from switch.testing.tested_table import TestedTable
 
 
 class PacketTest:
     """A switch with a program; `waiting` has the packets that left each port and were not expected yet."""
 
     def __init__(self, program: Program, device: Device) -> None:
-        self.device = device
+        self.program, self.device = program, device
+        self.control = device.control
         self.names = ProgramNames(program)
         self.waiting: dict[int, list[bytes]] = {}
 
     def table(self, name: str) -> TestedTable:
         """The table of this name, or the only one whose name ends with it."""
-        return TestedTable(self, self.names.table(name).name)
+        return TestedTable(self.control, self.names, self.names.table(name).name)
 
     def install(self, entries: SwitchEntries) -> None:
-        """Add entries, multicast groups, mirror sessions or register values."""
-        self.device.install(entries)
+        """Add entries, multicast groups, mirror sessions, rates or register values."""
+        install(self.control, entries)
+
+    def command(self, line: str) -> None:
+        """Carry out a command of simple_switch_CLI that changes the switch."""
+        said = run_command(CommandedSwitch(self.control), line.split())
+        if said is not None:
+            raise AssertionError(said)
+
+    def commands(self, path: str | PathLike[str]) -> None:
+        """Carry out the commands in a file of simple_switch_CLI's; those that only read are skipped."""
+        run_commands(Path(path), self.control)
 
     def send(self, port: int, packet: SupportsBytes) -> None:
         """Let a packet, as bytes or of scapy, arrive at `port`."""
@@ -58,8 +75,36 @@ class PacketTest:
 
     def register(self, name: str) -> list[int]:
         """All elements of a register array, by its name or the end of it."""
-        whole = only("register", name, self.names.program.registers)
-        return [int(value) for value in self.device.read_register(whole)]
+        return [int(value) for value in self.control.read_registers(self._register(name))]
+
+    def write_register(self, name: str, index: int, value: int) -> None:
+        """Set one element of a register array."""
+        self.control.write_register(self._register(name), index, value)
+
+    def counter(self, name: str) -> list[tuple[int, int]]:
+        """(packets, bytes) of every cell of a counter; entries of tables have theirs in `table(...).counter(...)`."""
+        packets, octets = self.control.read_counters(whole_name("counter", name, self.program.counters))
+        return [(int(count), int(size)) for count, size in zip(packets, octets, strict=True)]
+
+    def multicast(self, group: int, ports: Iterable[int] = (), more: Iterable[tuple[int, int]] = ()) -> None:
+        """Let packets to `group` leave by `ports` with `egress_rid` 1, and by each (egress_rid, port) of `more`.
+
+        A group that is there becomes this one.
+        """
+        self.control.destroy_mgrp(group)
+        add_group(self.control, MulticastGroup(group, tuple(ports), tuple(more)))
+
+    def mirror(self, session: int, port: int | None = None, group: int | None = None) -> None:
+        """Let clones of a session leave by a port, or by a multicast group."""
+        self.control.put_session(MirrorSession(session, port, group))
+
+    def meter(self, name: str, rates: Sequence[tuple[float, int]], index: int | None = None) -> None:
+        """Give one cell of a meter, or all, these rates: (units per microsecond, burst), the lowest first."""
+        meters = self.program.meters | self.program.direct_meters
+        set_rates(self.control, MeterRates(whole_name("meter", name, meters), index, tuple(rates)))
+
+    def _register(self, name: str) -> str:
+        return whole_name("register", name, self.program.registers)
 
     def _keep(self, packets: list[tuple[int, bytes]]) -> None:
         for port, packet in packets:
@@ -68,27 +113,3 @@ class PacketTest:
     def _others(self) -> str:
         lines = [f"\n  port {port}: {spaced(p.hex())}" for port, held in self.waiting.items() for p in held]
         return f"; what left and nobody asked for:{''.join(lines)}" if lines else "; nothing else left either"
-
-
-@dataclass(frozen=True)
-class TestedTable:
-    """One table of a switch under test."""
-
-    __test__ = False
-    switch: PacketTest
-    name: str
-
-    def add(self, key: Mapping[str, object], action: str, priority: int | None = None, **params: object) -> None:
-        """Add an entry. The highest `priority` wins, as in STF."""
-        add = Add(self.name, priority, as_text(key), action, as_text(params))
-        self.switch.install(SwitchEntries("switch", (self.switch.names.entry(add),)))
-
-    def set_default(self, action: str, **params: object) -> None:
-        """Choose the action that the table runs on a miss."""
-        default = self.switch.names.default(SetDefault(self.name, action, as_text(params)))
-        self.switch.install(SwitchEntries("switch", defaults=(default,)))
-
-
-def as_text(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """Names and values as an STF statement has them."""
-    return tuple((name, str(value)) for name, value in values.items())

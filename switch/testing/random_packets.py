@@ -36,9 +36,10 @@ SMALL = 0.25
 class Draw:
     """Draws packets and entries for `program`. `pool` has the values of fields that entries match, by the field's name.
 
-    `limits` are the highest values of fields, as indices of registers and counters need them: beyond the end
-    of an array `simple_switch`, built for speed, does anything at all. `headers` are those that every packet has: where
-    a program reads a field of a header that is not there, `simple_switch` gives it what another packet has left.
+    `limits` are the highest values of fields, and of parameters of actions, as indices of registers and counters need
+    them: beyond the end of an array `simple_switch`, built for speed, does anything at all. `headers` are those that
+    every packet has: where a program reads a field of a header that is not there, `simple_switch` gives it what another
+    packet has left.
     """
 
     program: Program
@@ -55,7 +56,7 @@ class Draw:
 
     def entries(self, per_table: int) -> SwitchEntries:
         """Up to `per_table` random entries for each table that takes some."""
-        return random_entries(self.program, self.random, per_table)
+        return random_entries(self.program, self.random, per_table, self.limits)
 
     def packets(self, count: int) -> Iterator[tuple[int, bytes]]:
         """`count` packets with their ports."""

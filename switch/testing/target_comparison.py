@@ -1,22 +1,28 @@
-"""Two targets get the same random packets: do they send the same, and hold the same registers?"""
+"""Two targets get the same random packets: do they send the same, and hold the same registers?
+
+A difference counts only if it comes again when both start anew and packets arrive one at a time: on a busy machine
+BMv2 loses packets, and a program that reads clocks or random numbers never does the same twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from enum import StrEnum
+from functools import partial
+from itertools import islice, pairwise
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
+from switch.control.short_names import whole_name
 from switch.control.simple_switch_cli import read_commands
-from switch.entries import SwitchEntries
 from switch.program.program import Program
 from switch.program.read import read_program
-from switch.standalone.devices import Device, open_device
-from switch.stf.differences import spaced
+from switch.standalone.devices import open_device
 from switch.testing.random_entries import PORTS
 from switch.testing.random_packets import Draw
+from switch.testing.trials import Batch, Contest, Trial, Unlike, comes_again
 from topo.errors import unknown_name
 
 BATCH = 32
@@ -24,19 +30,39 @@ BATCH = 32
 
 ENTRIES_PER_TABLE = 8
 
-Sent = dict[int, list[bytes]]
+MOST_TRIALS = 4
+"""So often two targets are started before their difference is put down to losses."""
+
+
+class Outcome(StrEnum):
+    """How a comparison ended; LOST and UNSTEADY say nothing of whether the targets do the same."""
+
+    IDENTICAL = "identical"
+    DIFFERENT = "DIFFERENT"
+    LOST = "LOST"
+    UNSTEADY = "UNSTEADY"
+
+
+WAYS_OUT = {
+    Outcome.LOST: "A target loses packets, others in each trial: run again when the machine is idle.",
+    Outcome.UNSTEADY: "One target does not do the same twice: its program reads clocks or random numbers. "
+    "Nothing is said of whether the targets do the same.",
+}
+"""What can be done about an outcome that says nothing of the targets."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """The result for two `targets` that got `packets` packets; the first one sent `left`.
 
-    `difference` describes the first difference, or is None.
+    `difference` describes the first difference: between the targets, or if the outcome is LOST or UNSTEADY, between two
+    trials of one target. It is None where they are identical.
     """
 
     targets: tuple[str, str]
     packets: int
     left: int
+    outcome: Outcome
     difference: str | None
 
 
@@ -49,102 +75,75 @@ def compare(
     limits: Mapping[str, int] = MappingProxyType({}),
     headers: Collection[str] = (),
     progress: Callable[[int], None] = lambda _: None,
+    skipped: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
     """Give `count` random packets to a switch of each target, until they differ.
 
     Entries are those of `commands`, a file of simple_switch_CLI's, or else random ones. The same seed draws the same.
-    `limits` are the highest values of fields of packets, such as those that are indices of registers; `headers` are
-    those that every packet has.
+    `limits` are the highest values of fields of packets and keys, and of parameters of actions, such as those that are
+    indices of registers; `headers` are those that every packet has. `progress` is told how many packets have passed,
+    `skipped` which of the commands are skipped.
     """
     read = read_program(program)
-    check_names(read, limits, headers)
-    draw = Draw(read, Random(seed), limits, headers=headers)
-    entries = draw.entries(ENTRIES_PER_TABLE) if commands is None else read_commands(commands, read)
+    check_headers(read, headers)
+    draw = Draw(read, Random(seed), whole_limits(read, limits), headers=headers)
+    entries = draw.entries(ENTRIES_PER_TABLE) if commands is None else read_commands(commands, read, skipped)
     draw.know(entries)
-    with open_device(targets[0], program, PORTS) as one, open_device(targets[1], program, PORTS) as other:
-        return compare_devices(ComparedSwitches(read, targets, one, other), draw, entries, count, progress)
+    one, other = (partial(open_device, target, program, PORTS) for target in targets)
+    return decide(Contest(read, targets, (one, other), entries), list(batches(draw, count)), progress)
 
 
-def check_names(program: Program, limits: Mapping[str, int], headers: Collection[str]) -> None:
-    """Raise `InputError` for a field or header that the program does not have."""
+def check_headers(program: Program, headers: Collection[str]) -> None:
+    """Raise `InputError` for a header that the program does not have."""
     for header in headers:
         if header not in program.headers:
             raise unknown_name("header", header, program.headers)
+
+
+def whole_limits(program: Program, limits: Mapping[str, int]) -> dict[str, int]:
+    """The limits by whole names of fields and of parameters; `InputError` for a name that the program does not have."""
     fields = {str(field) for header in program.headers.values() for field in header.fields}
-    for name in limits:
-        if name not in fields:
-            raise unknown_name("field", name, fields)
+    parameters = {f"{action.name}.{each.name}" for action in program.actions for each in action.parameters}
+    return {whole_name("field or parameter", name, fields | parameters): most for name, most in limits.items()}
 
 
-@dataclass
-class ComparedSwitches:
-    """The two switches that are compared."""
-
-    program: Program
-    targets: tuple[str, str]
-    one: Device
-    other: Device
-
-
-def compare_devices(
-    pair: ComparedSwitches, draw: Draw, entries: SwitchEntries, count: int, progress: Callable[[int], None]
-) -> Comparison:
-    """Give both switches the same entries and up to `count` packets; stop at the first difference."""
-    for device in (pair.one, pair.other):
-        device.install(entries)
-    done = left = 0
-    for port, packets in batches(draw, count):
-        one, other = by_port(pair.one.inject_all(port, packets)), by_port(pair.other.inject_all(port, packets))
-        if one != other:
-            other = merged(other, by_port(pair.other.late()))
-        done, left = done + len(packets), left + sum(map(len, one.values()))
-        progress(len(packets))
-        if one != other:
-            found = f"within {len(packets)} packets at port {port}: {difference(pair.targets, one, other)}"
-            return Comparison(pair.targets, done, left, found)
-    return Comparison(pair.targets, done, left, next(register_differences(pair), None))
-
-
-def batches(draw: Draw, count: int) -> Iterator[tuple[int, list[bytes]]]:
+def batches(draw: Draw, count: int) -> Iterator[Batch]:
     """Batches of packets, each for one port."""
     packets = (packet for _, packet in draw.packets(count))
     while batch := list(islice(packets, BATCH)):
         yield draw.random.choice(PORTS), batch
 
 
-def by_port(packets: Sequence[tuple[int, bytes]]) -> Sent:
-    """What left each port of `PORTS`, in order."""
-    sent: Sent = {}
-    for port, packet in packets:
-        if port in PORTS:
-            sent.setdefault(port, []).append(packet)
-    return sent
+def decide(contest: Contest, given: list[Batch], progress: Callable[[int], None]) -> Comparison:
+    """Give the batches to both targets; where they differ again, one packet at a time, until the outcome is clear."""
+    numbers = [sum(len(packets) for _, packets in given[: end + 1]) for end in range(len(given))]
+    trials: list[Trial] = []
+    while len(trials) < MOST_TRIALS:
+        trials.append(Trial(contest))
+        singly = len(trials) > 1 or comes_again(contest.program)
+        trials[-1].run(given, singly, lambda passed: progress(numbers[passed - 1]))
+        if not trials[-1].differs or (len(trials) > 1 and came_again(*trials[-2:])):
+            break
+    last = trials[-1]
+    left = sum(len(packets) for one, _ in last.sent for packets in one.values())
+    passed = numbers[len(last.sent) - 1] if last.sent else 0
+    return Comparison(contest.targets, passed, left, *verdict(trials))
 
 
-def merged(sent: Sent, more: Sent) -> Sent:
-    """The packets of both by port, those of `more` last."""
-    return {port: sent.get(port, []) + more.get(port, []) for port in {*sent, *more}}
+def came_again(one: Trial, other: Trial) -> bool:
+    """Whether both trials ended in the same difference."""
+    return other.differs and (one.sent, one.registers) == (other.sent, other.registers)
 
 
-def difference(targets: tuple[str, str], one: Sent, other: Sent) -> str:
-    """The first packet that differs, at the first port that has one."""
-    port = min(port for port in {*one, *other} if one.get(port) != other.get(port))
-    first, second = one.get(port, []), other.get(port, [])
-    same = next(
-        (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
-    )
-    lines = [f"\n  {name:12} {shown(packets, same)}" for name, packets in zip(targets, (first, second), strict=True)]
-    return f"packet {same + 1} to leave port {port} differs{''.join(lines)}"
-
-
-def shown(packets: Sequence[bytes], number: int) -> str:
-    """Packet number `number` in hexadecimal digits, or "nothing"."""
-    return spaced(packets[number].hex()) if number < len(packets) else "nothing"
-
-
-def register_differences(pair: ComparedSwitches) -> Iterator[str]:
-    """A line for each register element that differs."""
-    for name in pair.program.registers:
-        one, other = pair.one.read_register(name), pair.other.read_register(name)
-        for index in (one != other).nonzero()[0]:
-            yield f"register {name}[{index}]: {pair.targets[0]} {one[index]}, {pair.targets[1]} {other[index]}"
+def verdict(trials: list[Trial]) -> tuple[Outcome, str | None]:
+    """The outcome of several trials, and the difference that it stands on."""
+    last = trials[-1]
+    if not last.differs:
+        return Outcome.IDENTICAL, None
+    if len(trials) > 1 and came_again(*trials[-2:]):
+        return Outcome.DIFFERENT, last.difference()
+    found = [unlike for pair in pairwise(trials[1:]) for which in (0, 1) if (unlike := pair[0].unlike(pair[1], which))]
+    changed = [words for kind, words in found if kind is Unlike.CHANGED]
+    if changed:
+        return Outcome.UNSTEADY, changed[0]
+    return Outcome.LOST, found[0][1]

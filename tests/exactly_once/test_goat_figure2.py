@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from driven_network import count, driven_network, pass_on, send_from
 
-from experiments.worlds.in_memory import host_ports_of
+from experiments.worlds.virtual import host_ports_of
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome

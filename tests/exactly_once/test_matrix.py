@@ -30,7 +30,7 @@ ONE_VALUE_UNCHANGED = unassigned("add", "values", "v3")
 def attempt_with(mutate: Mutation, cell: Cell, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tried:
     """Run a cell with few fragments on switches whose P4 program has a mistake."""
     mutant(mutate, folder)
-    monkeypatch.setattr("experiments.worlds.in_memory.PROGRAM", folder / "mutant.json")
+    monkeypatch.setattr("experiments.worlds.virtual.PROGRAM", folder / "mutant.json")
     return attempt(cell, 8)
 
 

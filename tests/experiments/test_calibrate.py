@@ -15,6 +15,7 @@ from command import inakit, nothing_left
 from rich.console import Console
 from tolerance import undisturbed
 
+from experiments.calibrate import rate_search
 from experiments.calibrate.announce import announce
 from experiments.calibrate.cache import Machine, default_file, load_capacities, save_capacity, this_machine
 from experiments.calibrate.capacity import Capacity, Load, Use, forecast, nearest, planned_load, rounded_down
@@ -263,6 +264,7 @@ def test_sizes_are_numbers() -> None:
 @pytest.mark.root
 def test_a_tiny_fabric_is_calibrated_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(rate_search, "STEP", 1.5)  # a coarse search, which is soon done
     one, console = problem(), Console(file=StringIO())
     try:
         with TrialNetwork(one, make_plan(one, "aro", 0), EmulatedWorld("fast"), run_s=0.2) as bed:

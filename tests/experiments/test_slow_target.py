@@ -22,6 +22,10 @@ SOONER = "import experiments.run.pace; experiments.run.pace.WINDOW_S = 1.5; "
 """Python code that lets a run which clearly falls behind end after fewer seconds, to make the test shorter."""
 
 
+PROBED_SOONER = "import experiments.calibrate.rate_probe; experiments.calibrate.rate_probe.PROBE_S = 0.5; "
+"""Python code that makes the trials shorter by which rates are found."""
+
+
 def slow(at: Path, *arguments: str, entry: str = slow_switch.ENTRY) -> tuple[Answer, dict[str, Any]]:
     """A run on a target as slow as BMv2, and its `run.json`."""
     environment = {"PYTHONPATH": slow_switch.PYTHONPATH, "XDG_CACHE_HOME": str(at / "cache")}
@@ -36,7 +40,7 @@ def slow(at: Path, *arguments: str, entry: str = slow_switch.ENTRY) -> tuple[Ans
 
 def test_a_slow_target_gets_links_that_it_carries(tmp_path: Path) -> None:
     for _ in range(TRIES):
-        answer, run = slow(tmp_path, "--iterations", "1")
+        answer, run = slow(tmp_path, "--iterations", "1", entry=PROBED_SOONER + slow_switch.ENTRY)
         said = re.search(
             r"^links of (\d+) (k|M)bit/s: what bmv2 carries here; --switch fast carries [\d.]+ [kM]bit/s\n",
             answer.output,
@@ -68,7 +72,6 @@ def test_a_run_that_cannot_be_saved_ends_early_with_a_rate_to_try(tmp_path: Path
 
 
 def test_who_wants_the_whole_run_gets_it(tmp_path: Path) -> None:
-    _, run = slow(
-        tmp_path, "--capacity", "20M", "--keep-going", "--gradient-bytes", "120000", entry=SOONER + slow_switch.ENTRY
-    )
+    options = ("--capacity", "20M", "--keep-going", "--gradient-bytes", "40000", "--iterations", "1")
+    _, run = slow(tmp_path, *options, entry=SOONER + slow_switch.ENTRY)
     assert run["planners"]["aro"]["measured"]["exact"]

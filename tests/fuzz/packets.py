@@ -41,6 +41,10 @@ class Recorded:
         """Keep entries."""
         self.entries += [(symbol, key, entry) for key, entry in entries]
 
+    def remove(self, symbol: str, keys: Sequence[bytes]) -> None:
+        """Forget entries."""
+        self.entries = [each for each in self.entries if each[0] != symbol or each[1] not in keys]
+
     def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
         """The entries that were put into one table."""
         return ((key, entry) for name, key, entry in self.entries if name == symbol)

@@ -10,7 +10,7 @@ import pytest
 from attacked_network import Filter, passes
 from two_jobs import two_jobs
 
-from experiments.worlds.in_memory import host_ports_of
+from experiments.worlds.virtual import host_ports_of
 from topo.virtual.engine import Engine
 from topo.virtual.sources import as_rows
 from traffic.endpoints.streams import lay_out

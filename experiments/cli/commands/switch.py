@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 
 from topo.errors import InputError
+
+if TYPE_CHECKING:
+    from switch.networks.running_network import RunningNetwork
+    from switch.testing.target_comparison import Comparison
 
 app = typer.Typer(help="One switch on its own: packet in, packet out, without a network.", no_args_is_help=True)
 
@@ -18,6 +25,7 @@ Target = Annotated[str, typer.Option(help="fast (in this process, without root),
 
 FAILED = 1
 UNSUPPORTED = 3
+UNDECIDED = 4
 
 
 @app.command()
@@ -52,30 +60,51 @@ def compare(
         Path | None, typer.Option(help="a file of simple_switch_CLI's commands; without it, entries are random")
     ] = None,
     limit: Annotated[
-        list[str] | None, typer.Option(help="HEADER.FIELD=MOST, for fields that are indices of registers or counters")
+        list[str] | None,
+        typer.Option(help="HEADER.FIELD=MOST or ACTION.PARAMETER=MOST, for indices of registers or counters"),
     ] = None,
     headers: Annotated[
         str, typer.Option("--with", help="headers that every packet has, if the program reads them unchecked: tcp,ipv4")
     ] = "",
     seed: Annotated[int, typer.Option(help="decides packets and entries")] = 0,
 ) -> None:
-    """Give random packets that the program's parser knows to two targets: do they send the same? (exit code 1: no)"""
+    """Give random packets that the program's parser knows to two targets: do they send the same?
+
+    Exit code 1: DIFFERENT; 4: undecided, for packets were LOST, or one target is UNSTEADY (clocks, random numbers).
+    """
     from switch.testing.target_comparison import compare  # noqa: PLC0415
 
     names = tuple(name.strip() for name in targets.split(","))
     if len(names) != 2:
         raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
-    console = Console(highlight=False, markup=False, soft_wrap=True)
     shown = Console(stderr=True)
     with Progress(console=shown, transient=True, disable=not shown.is_terminal) as progress:
         task = progress.add_task("packets", total=packets)
         limits = dict(map(parse_limit, limit or ()))
         needed = [name for name in headers.split(",") if name]
-        found = compare(program, names, packets, seed, commands, limits, needed, lambda n: progress.advance(task, n))
-    if found.difference is not None:
-        console.print(f"DIFFERENT after {found.packets:,} packets: {found.difference}", style="red")
-        raise typer.Exit(FAILED)
-    console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
+        found = compare(
+            program, names, packets, seed, commands, limits, needed, lambda n: progress.update(task, completed=n), say
+        )
+    show(found)
+
+
+def show(found: Comparison) -> None:
+    """Print the outcome of a comparison; leave with an exit code unless it is `identical`."""
+    from switch.testing.target_comparison import WAYS_OUT, Outcome  # noqa: PLC0415
+
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if found.outcome is Outcome.IDENTICAL:
+        console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
+        return
+    console.print(f"{found.outcome} after {found.packets:,} packets: {found.difference}", style="red")
+    if found.outcome in WAYS_OUT:
+        console.print(WAYS_OUT[found.outcome])
+    raise typer.Exit(FAILED if found.outcome is Outcome.DIFFERENT else UNDECIDED)
+
+
+def say(line: str) -> None:
+    """Print a line that is no result."""
+    print(line, file=sys.stderr)
 
 
 def parse_limit(text: str) -> tuple[str, int]:
@@ -84,6 +113,29 @@ def parse_limit(text: str) -> tuple[str, int]:
     if not most.isdecimal():
         raise InputError(f"--limit {text}: expected HEADER.FIELD=MOST, such as --limit ina.slot=511")
     return name, int(most)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def ptf(
+    tests: Annotated[Path, typer.Argument(help="a folder of PTF's tests")],
+    more: Annotated[
+        list[str] | None, typer.Argument(help="arguments of PTF itself: names of tests, -t PARAMETERS")
+    ] = None,
+    program: Annotated[Path | None, typer.Option(help="a P4 program as BMv2 JSON, if no test loads one")] = None,
+    commands: Annotated[Path | None, typer.Option(help="a file of simple_switch_CLI's commands, for the start")] = None,
+    ports: Annotated[int, typer.Option(min=1, help="how many, counted from 0")] = 8,
+    cpu_port: Annotated[int | None, typer.Option(help="the port of packets from and to controllers")] = None,
+    grpc: Annotated[str | None, typer.Option(help="ADDRESS:PORT of P4Runtime, for tests that use it")] = None,
+    thrift_port: Annotated[int | None, typer.Option(help="of simple_switch's Thrift, for tests that use it")] = None,
+    kernel: Annotated[bool, typer.Option("--kernel", help="run the program in the kernel; needs root")] = False,
+) -> None:
+    """Run PTF's tests against a switch in PTF's own process, or in the kernel, without veths (exit code: PTF's)."""
+    from switch.testing.ptf.launch import run_ptf  # noqa: PLC0415
+    from switch.testing.ptf.platform import PtfOptions  # noqa: PLC0415
+
+    program_file, commands_file = (None if path is None else str(path.resolve()) for path in (program, commands))
+    options = PtfOptions(program_file, commands_file, tuple(range(ports)), cpu_port, grpc, thrift_port, kernel)
+    raise typer.Exit(run_ptf(tests, options, more or ()))
 
 
 @app.command()
@@ -100,8 +152,54 @@ def replay(
     pcaps = dict(map(parse_pcap, given))
     if len(pcaps) < len(given):
         raise InputError(f"--in {' --in '.join(given)}: one file per port; join those of one port with mergecap")
-    replayed = replay(program, commands, pcaps, output, target)
+    replayed = replay(program, commands, pcaps, output, target, skipped=say)
     console = Console(highlight=False)
     for port in sorted({*replayed.arrived, *replayed.left}):
         console.print(f"port {port:3}: {replayed.arrived[port]:8,} arrived, {replayed.left[port]:8,} left")
     console.print(f"wrote {output}", soft_wrap=True)
+
+
+@app.command()
+def network(
+    file: Annotated[Path, typer.Argument(help="topology.json of p4lang's tutorials, or p4app.json of p4-utils")],
+    program: Annotated[
+        Path | None, typer.Option(help="what all switches run: BMv2 JSON, or P4 source where p4c is installed")
+    ] = None,
+    thrift: Annotated[bool, typer.Option("--thrift", help="switches take Thrift at ports from 9090 on")] = False,
+    grpc: Annotated[bool, typer.Option("--p4runtime", help="switches take P4Runtime at ports from 9559 on")] = False,
+    run: Annotated[
+        list[str] | None, typer.Option(help="a line for the command line of the network, which then ends")
+    ] = None,
+    pingall: Annotated[
+        bool, typer.Option("--pingall", help="ping between all hosts, and end (exit code 1: lost)")
+    ] = False,
+) -> None:
+    """Start a course's network of hosts and P4 switches, filled as its files say, and open a command line."""
+    from switch.networks.course_files import read_network  # noqa: PLC0415
+    from switch.networks.running_network import Doors, RunningNetwork, check_mininet  # noqa: PLC0415
+
+    check_mininet()
+    plan = read_network(file, program)
+    with RunningNetwork(plan, Doors(thrift, grpc)) as started:
+        for line in started.skipped:
+            say(line)
+        for switch in started.switches:
+            print(f"{switch.name}: {switch.runs}")
+        for script in plan.scripts:
+            say(f"to be run beside the network, in another terminal: {script}")
+        if pingall:
+            raise typer.Exit(FAILED if started.lost() else 0)
+        talk(started, run or ())
+
+
+def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
+    """Give the network's command line these lines, or, without any, open it."""
+    from switch.networks.network_cli import NetworkCli  # noqa: PLC0415, needs Mininet
+
+    if not lines:
+        NetworkCli(started)
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
+        script.write("\n".join(lines) + "\n")
+        script.flush()
+        NetworkCli(started, script=script.name)

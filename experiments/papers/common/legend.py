@@ -13,8 +13,11 @@ from experiments.papers.common.panel_kinds import PAPER, PLANNED, line_width
 from experiments.papers.common.panels import LINES, VIOLINS, Panel
 
 
-def legend(panels: Sequence[Panel]) -> list[Artist]:
-    """The legend's entries: all names that are not on an axis, then the paper's values, intervals and plans, if any."""
+def legend(panels: Sequence[Panel], interval: str = INTERVAL) -> list[Artist]:
+    """The legend's entries: all names that are not on an axis, then the paper's values, intervals and plans, if any.
+
+    `interval` says what kind of intervals they are.
+    """
     handles: dict[str, Artist] = {}
     for panel in sorted(panels, key=lambda panel: panel.kind != LINES):
         count = len(panel.series)
@@ -25,7 +28,7 @@ def legend(panels: Sequence[Panel]) -> list[Artist]:
         found.append(Line2D([], [], color="black", linestyle="", marker="o", markersize=8, markerfacecolor="white",
                             markeredgewidth=1.8, label=PAPER))  # fmt: skip
     if any(point.low is not None for panel in panels for line in panel.series.values() for point in line):
-        found.append(Line2D([], [], color="black", marker="|", linewidth=1.0, markersize=6, label=INTERVAL))
+        found.append(Line2D([], [], color="black", marker="|", linewidth=1.0, markersize=6, label=interval))
     if any(panel.planned for panel in panels):
         found.append(Line2D([], [], color="black", linewidth=1.6, label=PLANNED))
     return found

@@ -22,13 +22,18 @@ from traffic.sockets.ports import FloatArray
 DRAWN = len(TREE_COLORS) // 2
 """How many links each panel shows."""
 GREY = "#9AA5B1"
+WIDTH, HEIGHT = 9, 7.2
+MARGINS = {"left": 0.095, "bottom": 0.07, "top": 0.905, "hspace": 0.22}
+"""Fixed ones: to find them by the text that is drawn takes as long as to draw it."""
+BESIDE, LETTER = 0.55, 0.072
+"""Inches beside the axes that a legend takes, and each letter of its longest line."""
 RATE_UNITS = ((1e9, "Gbit/s", 1e-9), (1e6, "Mbit/s", 1e-6), (1e3, "kbit/s", 1e-3))
 
 
 def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[float]) -> None:
     """Write the picture as a PNG. `started_s`: when iterations began, which thin lines show."""
     links = observed.links
-    figure = Figure(figsize=(9, 7.2), layout="constrained")
+    figure = Figure(figsize=(WIDTH, HEIGHT))
     FigureCanvasAgg(figure)
     queues, used, rates = figure.subplots(3, 1, sharex=True)
     times, unit, factor = in_unit(links)
@@ -46,8 +51,10 @@ def draw_series(title: str, observed: Observed, path: Path, started_s: Sequence[
     interval = f"{links.interval_s * factor:g} {unit}"
     rates.set_xlabel(f"virtual time ({unit}), in intervals of {interval}; dotted: an iteration begins")
     figure.suptitle(title)
+    longest = max(len(text.get_text()) for axes in figure.axes if (box := axes.get_legend()) for text in box.texts)
+    figure.subplots_adjust(**MARGINS, right=1 - (BESIDE + longest * LETTER) / WIDTH)
     with writing(path):
-        figure.savefig(path, dpi=120)
+        figure.savefig(path, dpi=120, pil_kwargs={"compress_level": 1})
 
 
 def in_unit(links: LinkSeries) -> tuple[FloatArray, str, float]:

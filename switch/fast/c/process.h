@@ -166,6 +166,31 @@ int table_put(struct table *table, const void *key, const void *entry) {
     return 0;
 }
 
+static u8 *next_slot(const struct table *table, u8 *slot, u32 stride) {
+    u8 *next = slot + stride;
+    return next < table->bytes + (u64)stride * table->slots ? next : table->bytes;
+}
+
+/* Whether the entry at `slot` can move to the empty slot `hole` in front of it: its own first slot is not between. */
+static int can_move(const struct table *table, const u8 *hole, const u8 *slot, u32 stride) {
+    u32 mask = table->slots - 1, first = hash_of(slot + 8, table->key_bytes) & mask;
+    u32 at = (slot - table->bytes) / stride, to = (hole - table->bytes) / stride;
+    return ((at - first) & mask) >= ((at - to) & mask);
+}
+
+/* Entries behind the removed one move up, so that no slot between an entry and its first one is empty. */
+void table_remove(struct table *table, const void *key) {
+    u32 stride = 8 + (table->key_bytes + 7 & ~7u) + table->entry_bytes;
+    u8 *hole = table->count ? slot_of(table, key) : 0;
+    if (!hole || !*hole)
+        return;
+    for (u8 *slot = next_slot(table, hole, stride); *slot; slot = next_slot(table, slot, stride))
+        if (can_move(table, hole, slot, stride))
+            memcpy(hole, slot, stride), hole = slot;
+    *hole = 0;
+    table->count--;
+}
+
 void table_free(struct table *table) { free(table->bytes); }
 
 /* ---- what Python calls ---- */

@@ -28,6 +28,7 @@ typedef __int128 s128 __attribute__((aligned(8)));
 
 #define TAKEN(argument) __asm__ volatile("" : : "r"(argument)) /* clang hands it over to a function that needs it not */
 #define LIST_BLOCK 64 /* so many places of a list are searched by one call */
+#define GO_ON (1ull << 32) /* the search is to go on at the place in the low bits */
 #define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */
 
 /* ---- numbers: BMv2 shifts by any amount ---- */
@@ -158,6 +159,9 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
 
 #ifdef HASHED_BYTES
 #include "hashes.h"
+#endif
+#ifdef METER_RATES
+#include "meters.h"
 #endif
 
 #ifdef __bpf__

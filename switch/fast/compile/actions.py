@@ -10,12 +10,13 @@ from switch.fast.compile.context import Context, located
 from switch.fast.compile.copies import clone, recirculate, resubmit, truncate
 from switch.fast.compile.digests import digest
 from switch.fast.compile.externs import claim, field_of, log_message, random_number, unsigned_number
+from switch.fast.compile.tables import colour
 from switch.fast.compile.values import WORD, Value, constant, truncated, unsigned_word
 from switch.fast.layout.field_usage import may_change, written_by
 from switch.program.actions import Action, Argument, Primitive
 from switch.program.calculations import Calculation
 from switch.program.expressions import ElementField, Expression, HeaderReference
-from switch.program.externs import Counter, Register
+from switch.program.externs import Counter, Meter, Register
 from switch.program.headers import Field
 from switch.program.v1model import DROP_PORT, STANDARD_METADATA
 from topo.errors import UnsupportedError
@@ -136,6 +137,13 @@ def count(context: Context, counter: Counter, index: Expression) -> None:
         context.out.line(f"{element}.bytes += state.length;")
 
 
+# {"op": "execute_meter", "parameters": [{"type": "meter_array", ...}, {"type": "field", ...}, {"type": "field", ...}]}
+def execute_meter(context: Context, meter: Meter, index: Expression, target: Argument) -> None:
+    """Write the packet's colour, by one cell of a meter, to a field; do nothing beyond the last cell."""
+    with bounded_index(context, index, meter.size):
+        context.assign(field_of(target), colour(context, meter, "index"))
+
+
 # {"op": "register_read", "parameters": [{"type": "field", ...}, {"type": "register_array", ...}, {"type": "field"}]}
 def register_read(context: Context, target: Argument, register: Register, index: Expression) -> None:
     """Write one element of a register to a field; do nothing beyond the last one."""
@@ -221,6 +229,7 @@ PRIMITIVES: dict[str, Handler] = {
     "clone_egress_pkt_to_egress": clone,
     "clone_ingress_pkt_to_egress": clone,
     "count": count,
+    "execute_meter": execute_meter,
     "exit": leave,
     "generate_digest": digest,
     "log_msg": log_message,

@@ -51,11 +51,12 @@ def hashed_bytes(context: Context) -> int:
 
 
 def used_calculations(context: Context) -> list[Calculation]:
-    """The calculations of actions and checksums, each once."""
+    """The calculations of actions, checksums and selectors, each once."""
     program = context.program
     named = [each for action in program.actions for p in action.primitives for each in p.arguments]
     found = [each for each in named if isinstance(each, Calculation)]
     found += [checksum.calculation for checksum in program.checksums]
+    found += [profile.selector for profile in program.profiles.values() if profile.selector is not None]
     return list({calculation.name: calculation for calculation in found}.values())
 
 

@@ -11,10 +11,13 @@ from switch.fast.compile.calculations import emit_calculations, hashed_bytes
 from switch.fast.compile.context import Context
 from switch.fast.compile.deparser import emit_deparser
 from switch.fast.compile.parser import ParserGenerator
-from switch.fast.compile.pipelines import declare_entries, emit_pipeline, emit_search
+from switch.fast.compile.pipelines import emit_pipeline
 from switch.fast.compile.refusals import check, refusal
 from switch.fast.compile.saved_state import declare_saved
+from switch.fast.compile.tables import declare_entries, declare_value_set, emit_membership, emit_search
+from switch.fast.layout.entry_arrays import METER, METER_RATES
 from switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
+from switch.fast.layout.table_layout import GROUP_RECORD
 from switch.program.malformed import MALFORMED, not_p4c
 from switch.program.program import Program
 from switch.program.v1model import PORTS
@@ -82,6 +85,8 @@ def emit_head(context: Context) -> None:
         context.out.line(f"#define HEAD_BYTES {max(context.layout.head_bytes, 1)}")
     if size := hashed_bytes(context):
         context.out.line(f"#define HASHED_BYTES {size}")
+    if context.layout.meters:
+        context.out.line(f"#define METER_RATES {METER_RATES}")
     context.out.line('#include "runtime.h"')
 
 
@@ -90,26 +95,31 @@ def declare_types(context: Context) -> None:
     layout, out = context.layout, context.out
     for record in layout.parameters.values():
         record.declare(out)
-    for table in layout.tables.values():
+    if context.program.profiles:
+        GROUP_RECORD.declare(out)
+    for table in (layout.changeable | layout.tables).values():
         declare_entries(context, table)
         if table.hashed:
             out.line(f"TABLE({table.symbol}, struct {table.key.name}, struct entry_{table.symbol}, {table.table.size})")
+    for value_set in layout.value_sets.values():
+        declare_value_set(context, value_set)
     declare_state(context)
     for front in layout.fronts.values():
         front.declare(out)
     records = {array.record.name: array.record for array in layout.arrays.values()}
     for record in records.values():
-        if not record.name.startswith(("entry_", "front_", "listed_")):
+        if record is not METER and not record.name.startswith(("entry_", "front_", "listed_", "place_")):
             record.declare(out)
     declare_memory(layout, out)
     out.line("DECLARE_MEMORY")
     if layout.copying:
         out.line('#include "copies.h"')
-    for table in layout.tables.values():
-        if table.rule is not None:
-            emit_search(context, table)
     for front in layout.fronts.values():
         out.line(f"FIND({front.symbol}, {front.bits})")
+    for table in layout.tables.values():
+        emit_search(context, table)
+    for value_set in layout.value_sets.values():
+        emit_membership(context, value_set)
 
 
 def declare_state(context: Context) -> None:

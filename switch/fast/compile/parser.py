@@ -276,7 +276,7 @@ class ParserGenerator:
         out, reached = self.context.out, []
         parts = [self.key_part(part) for part in state.key]
         for transition in state.transitions:
-            condition = condition_of(parts, transition)
+            condition = self.condition(parts, transition)
             target = "accept"
             if transition.next_state is not None:
                 reached.append(replace(self.at, state=transition.next_state))
@@ -286,6 +286,19 @@ class ParserGenerator:
                 return reached
         out.line("goto accept;")
         return reached
+
+    def condition(self, parts: list[tuple[str, int]], transition: Transition) -> str:
+        """The C condition of a transition; "" for one that always happens."""
+        if transition.value_set is None:
+            return condition_of(parts, transition)
+        value_set = self.context.layout.value_sets[transition.value_set]
+        if transition.mask is not None or sum(bits for _, bits in parts) != value_set.value_set.bits:
+            raise UnsupportedError(f"parser value set '{transition.value_set}' with a mask")
+        word, above, terms = WORD if value_set.value_set.bits <= WORD else WIDE, 0, []
+        for text, bits in reversed(parts):
+            terms.append(f"(u{word}){text} << {above}")
+            above += bits
+        return f"in_{value_set.symbol}({' | '.join(terms)})"
 
     def key_part(self, part: Field | LastField | Lookahead | Unknown) -> tuple[str, int]:
         """The C expression of a part of what transitions look at, and its bits."""
@@ -333,8 +346,6 @@ PARSER_OPERATIONS: dict[str, Callable[..., None]] = {
 # {"type": "hexstr", "value": "0x0405000011", "mask": null, "next_state": "udp"}
 def condition_of(parts: list[tuple[str, int]], transition: Transition) -> str:
     """The C condition of a transition; "" for one that always happens."""
-    if transition.value_set is not None:
-        raise UnsupportedError(f"parser value set '{transition.value_set}'")
     if transition.value is None:
         return ""
     terms, value = [], transition.value

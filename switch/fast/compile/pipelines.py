@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from switch.fast.compile.context import Context, located
-from switch.fast.compile.values import WIDE, WORD, word_text
-from switch.fast.layout.records import WORD_BYTES, MemoryRecord
-from switch.fast.layout.table_layout import TableLayout
+from switch.fast.compile.tables import default_text, emit_choice, emit_lookup, emit_note_of_hit, word_of
+from switch.fast.compile.values import word_text
 from switch.program.actions import Action, ActionCall
-from switch.program.expressions import Unknown
-from switch.program.headers import Field
-from switch.program.pipelines import Conditional, MatchKey, Node, Pipeline, Table
+from switch.program.pipelines import Conditional, Node, Pipeline, Table
 from topo.errors import UnsupportedError
 
 
@@ -50,7 +47,7 @@ def successors(node: Node) -> list[str | None]:
     """The nodes that can follow a node; None is the pipeline's end."""
     if isinstance(node, Conditional):
         return [node.true_next, node.false_next]
-    return [node.hit, node.miss] if node.by_outcome else list(dict.fromkeys(node.after.values()))
+    return [node.hit, node.miss] if node.by_outcome else list(dict.fromkeys([*node.after.values(), node.base_next]))
 
 
 def label(context: Context, name: str | None) -> str:
@@ -76,79 +73,61 @@ def emit_conditional(context: Context, node: Conditional) -> None:
 
 # {"name": "t", "key": [...], "actions": [...], "next_tables": {...}, "default_entry": {...}}
 def emit_table(context: Context, table: Table) -> None:
-    """Write a table: lookup, actions of a hit, action of a miss."""
-    if table.key:
-        emit_lookup(context, context.layout.tables[table.name])
+    """Write a table: lookup, actions of a hit or of a default that was set, the program's own action of a miss."""
+    if table.key or table.name in context.layout.changeable:
+        emit_search_of_entry(context, table)
         with context.out.block("if (entry)"):
-            emit_hit(context, table)
+            emit_entry(context, table)
     emit_miss(context, table)
 
 
-def emit_lookup(context: Context, layout: TableLayout) -> None:
-    """Write the declaration of `entry`: what the table holds for the packet's key, or null."""
-    out, parts = context.out, [key_part(context, part) for part in layout.table.key]
-    entry = f"const struct entry_{layout.symbol} *entry"
-    if layout.direct:
-        array = context.layout.arrays[layout.table.name]
-        out.line(f"u64 index = {parts[0]};")
-        out.line("UNKNOWN(index);")
-        out.line(f"{entry} = index < {array.length} ? (void *)&own->{array.symbol}[index] : 0;")
-        out.line("if (entry && !entry->present) entry = 0;")
+def emit_search_of_entry(context: Context, table: Table) -> None:
+    """Write the declaration of `entry`: what the packet hits, or the default that was set, or null."""
+    layout, changeable = context.layout, table.name in context.layout.changeable
+    if not table.key:
+        symbol = layout.changeable[table.name].symbol
+        context.out.line(f"const struct entry_{symbol} *entry = {default_text(context, table)};")
         return
-    if layout.rule is not None:
-        for index, text in enumerate(parts):
-            out.line(f"sought_{layout.symbol}.part_{index} = {text};")
-        out.line(f"{entry} = find_{layout.symbol}();")
-        return
-    out.line(f"const struct {layout.key.name} key = {{{{{', '.join(words_of(layout.key, parts))}}}}};")
-    out.line(f"{entry} = find_{layout.symbol}(&key);")
+    emit_lookup(context, layout.tables[table.name])
+    emit_note_of_hit(context, layout.tables[table.name])
+    if changeable and table.by_outcome:
+        context.out.line("int hit = entry != 0;")
+    if changeable:
+        context.out.line(f"if (!entry) entry = {default_text(context, table)};")
+    emit_choice(context, layout.tables[table.name], jump_without_action(context, table))
 
 
-def words_of(key: MemoryRecord, parts: list[str]) -> list[str]:
-    """The C expressions of a key's 64-bit words. Keys that are written in whole words stay in registers."""
-    words: list[list[str]] = [[] for _ in range(key.size // 8)]
-    for member, part in zip(key.order, parts, strict=True):
-        words[member.offset // 8].append(f"(u64)({part}) << {8 * (member.offset % 8)}")
-        if member.size > WORD_BYTES:
-            words[member.offset // 8 + 1].append(f"(u64)(({part}) >> 64)")
-    return [" | ".join(terms) for terms in words]
+def jump_without_action(context: Context, table: Table) -> str:
+    """The jump behind an entry, or a default that was set, whose group is empty."""
+    if not table.by_outcome:
+        return f"goto {label(context, table.base_next)};"
+    hit, miss = (f"goto {label(context, each)};" for each in (table.hit, table.miss))
+    return f"{{ if (hit) {hit} else {miss} }}" if table.name in context.layout.changeable else hit
 
 
-def key_part(context: Context, part: MatchKey) -> str:
-    """The C expression of one part of the packet's key."""
-    assert not isinstance(part.value, Unknown), "a key that was not checked"
-    text = context.value(part.value).text
-    if isinstance(part.value, Field) and may_keep_values(context, part.value):
-        text = f"({context.validity(part.value.header)} ? {text} : 0)"
-    return text if part.mask is None else f"({text} & {word_text(part.mask, word_of(part.bits))})"
-
-
-def may_keep_values(context: Context, field: Field) -> bool:
-    """Whether a field can be other than 0 while its header is not valid: to the key of a table it is 0 then."""
-    layout = context.layout
-    return not context.program.headers[field.header].metadata and (layout.rebuilt or field in layout.written)
-
-
-def word_of(bits: int) -> int:
-    """The bits of the word that holds a number of so many bits."""
-    return WORD if bits <= WORD else WIDE
-
-
-def emit_hit(context: Context, table: Table) -> None:
+def emit_entry(context: Context, table: Table) -> None:
     """Write the call of the action that `entry` names, with a jump behind it."""
     with context.out.block("switch (entry->action)"):
         for action in table.actions:
             with context.out.block(f"case {action.number}:"):
                 given = f"&entry->given.{context.layout.parameters[action.number].name}" if action.parameters else ""
                 context.out.line(f"action_{action.number}({given});")
-                emit_jump(context, table, table.hit, action)
-    if table.by_outcome:
-        context.out.line(f"goto {label(context, table.hit)};")
+                emit_jump_after_entry(context, table, action)
+
+
+def emit_jump_after_entry(context: Context, table: Table, action: Action) -> None:
+    """Write the jump behind an action that an entry named, or a default that was set."""
+    changeable = table.name in context.layout.changeable
+    if table.by_outcome and changeable and table.key and not leaves(action) and table.hit != table.miss:
+        context.out.line(f"if (!hit) goto {label(context, table.miss)};")
+    emit_jump(context, table, table.hit if table.key else table.miss, action)
 
 
 def emit_miss(context: Context, table: Table) -> None:
-    """Write the call of the default action, with a jump behind it."""
-    assert table.default is not None, "a table that was not checked"
+    """Write the call of the program's own default action, with a jump behind it."""
+    if table.default is None:
+        context.out.line(f"goto {label(context, table.miss if table.by_outcome else table.base_next)};")
+        return
     emit_call(context, table.default)
     emit_jump(context, table, table.miss, table.default.action)
 
@@ -170,65 +149,12 @@ def emit_jump(context: Context, table: Table, outcome: str | None, action: Actio
 
     That depends on hit or miss, or on the action that ran; an action with `exit` jumps to the pipeline's end.
     """
-    if any(primitive.name == "exit" for primitive in action.primitives):
+    if leaves(action):
         context.out.line("goto done;")
         return
     context.out.line(f"goto {label(context, outcome if table.by_outcome else table.after[action.number])};")
 
 
-def declare_entries(context: Context, layout: TableLayout) -> None:
-    """Declare the key and the entry of a table."""
-    if layout.hashed:
-        context.out.line(f"struct {layout.key.name} {{ u64 words[{layout.key.size // 8}]; }};")
-    with context.out.block(f"struct entry_{layout.symbol}", ";"):
-        context.out.line("u32 present, action;")
-        with context.out.block("union", " given;"):
-            for record in layout.values.values():
-                declare_given(context, record)
-    size = f"sizeof(struct entry_{layout.symbol}) == {layout.entry_bytes}"
-    context.out.line(f'_Static_assert({size}, "layout of the entries of {layout.symbol}");')
-    if layout.rule is not None:
-        declare_list(context, layout, layout.rule)
-
-
-def declare_list(context: Context, layout: TableLayout, rule: MemoryRecord) -> None:
-    """Declare a place of a list, and the variable that holds a packet's key while it is sought."""
-    rule.declare(context.out)
-    context.out.line(
-        f"struct listed_{layout.symbol} {{ struct {rule.name} rule; struct entry_{layout.symbol} entry; }};"
-    )
-    with context.out.block("WHOLE struct", f" sought_{layout.symbol};"):
-        for index, part in enumerate(layout.table.key):
-            context.out.line(f"u{word_of(part.bits)} part_{index};")
-
-
-def emit_search(context: Context, layout: TableLayout) -> None:
-    """Write `find_<table>`: the first place of a list that matches `sought_<table>`, searched block by block."""
-    assert layout.rule is not None
-    out, symbol, end = context.out, layout.symbol, layout.table.size
-    tests = []
-    for index in range(len(layout.table.key)):
-        mask, least, most = (f"rule->{layout.rule.symbols[f'{name} {index}']}" for name in ("mask", "least", "most"))
-        part = f"(sought_{symbol}.part_{index} & {mask})"
-        tests += [f"{part} >= {least}", f"{part} <= {most}"]
-    with out.block(f"FUNCTION u64 search_{symbol}(u64 place)"):
-        with out.block("for (u32 i = 0; i < LIST_BLOCK; i++, place++)"):
-            out.line(f"if (place >= {end}) return {end};")
-            out.line("CHECKED(place);")
-            out.line(f"if (!own->{symbol}[place].entry.present) return {end};")
-            out.line(f"const struct {layout.rule.name} *rule = &own->{symbol}[place].rule;")
-            out.line(f"if ({' && '.join(tests)}) return place;")
-        out.line(f"return {end + 1};")
-    with out.block(f"static INLINE const struct entry_{symbol} *find_{symbol}(void)"):
-        out.line(f"u64 place = {end + 1};")
-        out.line(
-            f"for (u64 from = 0; from < {end} && place > {end}; from += LIST_BLOCK) place = search_{symbol}(from);"
-        )
-        out.line(f"if (place >= {end}) return 0;")
-        out.line("CHECKED(place);")
-        out.line(f"return &own->{symbol}[place].entry;")
-
-
-def declare_given(context: Context, record: MemoryRecord) -> None:
-    """Declare the parameters of one action in an entry."""
-    context.out.line(f"struct {record.name} {record.name};")
+def leaves(action: Action) -> bool:
+    """Whether an action ends the pipeline."""
+    return any(primitive.name == "exit" for primitive in action.primitives)

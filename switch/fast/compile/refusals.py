@@ -5,8 +5,7 @@ What shows only while C is written (a primitive or operator that is in no table,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from switch.fast.layout.entry_arrays import METER_RATES
 from switch.fast.layout.field_usage import used_fields
 from switch.program.expressions import Unknown
 from switch.program.pipelines import Table
@@ -47,11 +46,18 @@ def check_fields(program: Program) -> None:
 
 
 def check_state(program: Program) -> None:
-    """Refuse registers and parameters that are too long."""
+    """Refuse registers, parameters and parser value sets that are too long, and meters of other rates."""
+    for value_set in program.value_sets.values():
+        if value_set.bits > MAX_FIELD_BITS:
+            what = f"value set '{value_set.name}' of {value_set.bits} bits (more than {MAX_FIELD_BITS})"
+            raise refusal(program, what)
     for register in program.registers.values():
         if register.bits > MAX_REGISTER_BITS:
             what = f"register '{register.name}' of {register.bits} bits (more than {MAX_REGISTER_BITS})"
             raise refusal(program, what)
+    for meter in (program.meters | program.direct_meters).values():
+        if meter.rates != METER_RATES:
+            raise refusal(program, f"meter '{meter.name}' of {meter.rates} rates (not {METER_RATES})")
     for action in program.actions:
         for parameter in action.parameters:
             if parameter.bits > MAX_FIELD_BITS:
@@ -59,25 +65,10 @@ def check_state(program: Program) -> None:
                 raise refusal(program, f"parameter '{name}' of {parameter.bits} bits (more than {MAX_FIELD_BITS})")
 
 
-REFUSED_PROPERTIES: dict[str, Callable[[Table], bool]] = {
-    "action profile": lambda table: table.profile is not None,
-    "direct counter": lambda table: table.counted,
-    "direct meter": lambda table: table.meter is not None,
-    "idle timeout": lambda table: table.idle_timeout,
-}
-"""Properties of tables that the generator has no C for, and whether a table has them."""
-
-
 def check_table(program: Program, table: Table) -> None:
-    """Refuse a table with properties that compiled code has not, or with too many entries to search."""
-    where = f" of table '{table.name}'" + (f" ({table.source})" if table.source else "")
-    for what, present in REFUSED_PROPERTIES.items():
-        if present(table):
-            raise refusal(program, f"{what}{where}")
+    """Refuse a table with a key that nothing here knows, or with too many entries to search."""
     for part in table.key:
         if isinstance(part.value, Unknown):
             raise refusal(program, f"{part.value.kind} '{part.name}' in table '{table.name}'")
-    if table.match != "exact" and table.size > MAX_LIST:
+    if table.match not in ("exact", "lpm") and table.size > MAX_LIST:
         raise refusal(program, f"{table.match} table '{table.name}' of {table.size} entries (more than {MAX_LIST})")
-    if table.default is None:
-        raise refusal(program, f"table '{table.name}' without a default action")

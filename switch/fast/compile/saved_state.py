@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from switch.fast.compile.context import Context
-from switch.fast.layout.field_usage import statements_of, written_by
+from switch.fast.layout.field_usage import meter_results, statements_of, written_by
 from switch.program.headers import Field
 
 
 def kept_for_copies(context: Context) -> list[Field]:
     """The fields that egress changes: each copy has to start with what ingress left in them."""
     owned = set(context.layout.intrinsic.values())
-    written = written_by(statements_of(context.program.egress)) - owned
+    egress = context.program.egress
+    written = (written_by(statements_of(egress)) | meter_results(context.program, egress)) - owned
     return sorted(written, key=lambda field: (field.header, field.offset))
 
 

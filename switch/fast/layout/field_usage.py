@@ -12,6 +12,7 @@ from switch.program.program import Program
 
 WRITES = {
     "assign": 0,
+    "execute_meter": 2,
     "modify_field_rng_uniform": 0,
     "modify_field_with_hash_based_offset": 0,
     "register_read": 0,
@@ -84,6 +85,12 @@ def statements_of(pipeline: Pipeline) -> list[Primitive]:
     return [primitive for action in actions for primitive in action.primitives]
 
 
+def meter_results(program: Program, pipeline: Pipeline) -> set[Field]:
+    """The fields into which the direct meters of a pipeline's tables put their colours."""
+    names = [node.meter for node in pipeline.nodes.values() if isinstance(node, Table) and node.meter is not None]
+    return {result for name in names if (result := program.direct_meters[name].result) is not None}
+
+
 def parser_statements(program: Program) -> list[Primitive]:
     """Every operation of every parser state."""
     return [operation for state in program.parser.states.values() for operation in state.operations]
@@ -115,7 +122,7 @@ def used_fields(program: Program) -> set[Field]:
     for state in program.parser.states.values():
         found |= {field for field in state.key if isinstance(field, Field)}
     for pipeline in (program.ingress, program.egress):
-        found |= named_by(statements_of(pipeline))
+        found |= named_by(statements_of(pipeline)) | meter_results(program, pipeline)
         found |= {field for node in pipeline.nodes.values() for field in fields_of_node(node)}
     if uses_copies(program):
         kept = (each for fields in program.field_lists.values() for each in fields.fields)
@@ -123,7 +130,7 @@ def used_fields(program: Program) -> set[Field]:
     if reports_digests(program):
         reported = (each for fields in program.digests.values() for each in fields.fields)
         found |= {each for each in reported if isinstance(each, Field)}
-    for calculation in program.calculations.values():
+    for calculation in program.all_calculations:
         found |= {part for part in calculation.input if isinstance(part, Field)}
     for checksum in program.checksums:
         found |= {checksum.target, *fields_in(checksum.condition or Boolean(True))}

@@ -6,7 +6,6 @@ was there before it. A place that could not take all of its entries says that mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,6 @@ from switch.fast.layout.emitter import Emitter
 from switch.fast.layout.records import MemoryRecord, RecordMember
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio, as in runtime.h
-WORD = 8
 HEAD_BYTES = 8  # u32 filled, u32 behind
 
 
@@ -36,24 +34,12 @@ class Front:
         members = tuple(RecordMember(name, name, size, offset) for name, size, offset in names)
         return MemoryRecord(f"front_{self.symbol}", members, self.key_bytes + HEAD_BYTES + self.entry_bytes)
 
-    def place(self, key: bytes) -> int:
-        """The place where an entry with this key may be, as `place_of` in runtime.h computes it."""
-        place = 0
-        for start in range(0, len(key), WORD):
-            place = (place ^ int.from_bytes(key[start : start + WORD], "little")) * MULTIPLIER & (1 << 64) - 1
-        return place >> 64 - self.bits
-
-    def add(self, places: NDArray[np.void], entries: Sequence[tuple[bytes, bytes]]) -> None:
-        """Copy entries of the hash table. A packet that comes meanwhile finds all of a new entry, or none of it."""
-        raw = places.view(np.uint8).reshape(len(places), -1)
-        for key, entry in entries:
-            place = self.place(key)
-            if places[place]["filled"] and raw[place, : self.key_bytes].tobytes() != key:
-                places[place]["behind"] = 1
-            else:
-                raw[place, : self.key_bytes] = np.frombuffer(key, np.uint8)
-                raw[place, self.key_bytes + HEAD_BYTES :] = np.frombuffer(entry, np.uint8)
-                places[place]["filled"] = 1
+    def places(self, keys: NDArray[np.uint8]) -> NDArray[np.intp]:
+        """For each row, which is a key, the place where its entry may be, as `place_of` in runtime.h computes it."""
+        found = np.zeros(len(keys), np.uint64)
+        for word in keys.view(np.uint64).T:
+            found = (found ^ word) * np.uint64(MULTIPLIER)
+        return (found >> np.uint64(64 - self.bits)).astype(np.intp)
 
     def declare(self, out: Emitter) -> None:
         """Write the struct of one place, with its size asserted."""

@@ -27,7 +27,7 @@ def whole_headers_named(program: Program) -> bool:
     """Whether a statement, condition or calculation is about a header as a whole, or about the payload."""
     arguments = [each for pipeline in (program.ingress, program.egress) for each in arguments_of(pipeline)]
     named = [part for argument in arguments for part in parts_of(argument)]
-    named += [part for calculation in program.calculations.values() for part in calculation.input]  # type: ignore[misc]
+    named += [part for calculation in program.all_calculations for part in calculation.input]  # type: ignore[misc]
     headers = (part.header for part in named if isinstance(part, HeaderReference))
     payload = any(isinstance(part, Payload) for part in named)
     return payload or any(not program.headers[name].metadata for name in headers)

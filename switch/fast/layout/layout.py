@@ -13,8 +13,10 @@ import numpy as np
 
 from switch.fast.layout.digest_rings import ring_arrays
 from switch.fast.layout.emitter import Emitter, Identifiers
+from switch.fast.layout.entry_arrays import COUNTER, METER, default_array, entry_arrays, meter_array, table_arrays
 from switch.fast.layout.field_usage import (
     extracted_headers,
+    meter_results,
     parser_statements,
     reports_digests,
     statements_of,
@@ -25,9 +27,16 @@ from switch.fast.layout.field_usage import (
 from switch.fast.layout.front_arrays import Front
 from switch.fast.layout.headers_in_place import headers_stay
 from switch.fast.layout.records import MemoryRecord, make_record, rounded_up
-from switch.fast.layout.table_layout import TableLayout, entry_record, listed_record, rule_record
+from switch.fast.layout.table_layout import (
+    COPIES,
+    GROUP_RECORD,
+    TableLayout,
+    entry_record,
+    key_record,
+    rule_record,
+)
 from switch.fast.layout.variable_fields import Variable, most_variable_bytes, variable_parts
-from switch.program.externs import Counter, Register
+from switch.program.externs import Counter, Register, ValueSet
 from switch.program.headers import Field
 from switch.program.pipelines import Table
 from switch.program.program import Program
@@ -51,6 +60,9 @@ STARTED = "start of the clock"
 LOST = "lost packets"
 """Arrays of one place: when the switch started, and how many packets could not be made as their headers say."""
 
+DEFAULTS = "defaults"
+"""For each table, in one place: which copy of the control plane's default action is to be read (0: none is set)."""
+
 RANDOM, FAILED = "random numbers", "failed claims"
 """Arrays of one place: where the random numbers of a process are; how many assertions of the program did not hold."""
 
@@ -63,9 +75,22 @@ GROUPS = "groups"
 """The hash table of multicast groups."""
 
 GROUP_BITS = 8
+VALUE_BYTES, LEAST_VALUES = 8, 1024
 GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
 
-COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
+
+@dataclass(frozen=True)
+class ValueSetLayout:
+    """A parser value set: a hash table whose entries say nothing but that they are there."""
+
+    value_set: ValueSet
+    symbol: str
+    key: MemoryRecord
+
+    @property
+    def most(self) -> int:
+        """The most values that it keeps: BMv2 takes more than the program says."""
+        return max(self.value_set.size, LEAST_VALUES)
 
 
 @dataclass(frozen=True)
@@ -200,10 +225,11 @@ class ProgramLayout:
 
     @cached_property
     def written(self) -> set[Field]:
-        """The fields that the parser or an action writes."""
+        """The fields that the parser, an action or a direct meter writes."""
         pipelines = (self.program.ingress, self.program.egress)
         statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
-        return written_by(statements) | {checksum.target for checksum in self.program.checksums}
+        results = {field for each in pipelines for field in meter_results(self.program, each)}
+        return written_by(statements) | results | {checksum.target for checksum in self.program.checksums}
 
     @cached_property
     def rows(self) -> dict[int, MemoryRecord]:
@@ -219,10 +245,11 @@ class ProgramLayout:
         parts = [(f"rows_{length}", record, length) for length, record in self.rows.items()]
         parts += [("ports", make_record("port", [("ifindex", 32)]), PORTS)]
         parts += [("arrivals", make_record("arrival", [("ifindex", 32), ("port", 32)]), ARRIVALS)]
-        if any(map(self.timed, CLOCKS)):
+        if any(map(self.timed, CLOCKS)) or self.meters:
             parts.append((STARTED, make_record("started", [("ns", 64)]), 1))
         if self.losing:
             parts.append((LOST, make_record("lost", [("packets", 64)]), 1))
+        parts += [(meter_array(name), METER, size) for name, size in self.meters.items()]
         if self.primitives & {"modify_field_rng_uniform"}:
             parts.append((RANDOM, make_record("random", [("state", 64)]), 1))
         if self.digesting:
@@ -232,16 +259,11 @@ class ProgramLayout:
         if self.claims:
             parts.append((FAILED, make_record("failed", [("claims", 64)]), 1))
         parts += [(counter.name, COUNTER, counter.size) for counter in self.program.counters.values()]
-        parts += [
-            (layout.table.name, entry_record(layout), 1 << layout.table.key[0].bits)
-            for layout in self.tables.values()
-            if layout.direct
-        ]
-        parts += [
-            (layout.table.name, listed_record(layout), layout.table.size)
-            for layout in self.tables.values()
-            if layout.rule is not None
-        ]
+        parts += [part for layout in self.tables.values() for part in table_arrays(layout)]
+        if self.changeable:
+            parts.append((DEFAULTS, make_record(DEFAULTS, [(name, 8) for name in self.changeable]), 1))
+        parts += [(default_array(name), entry_record(each), COPIES) for name, each in self.changeable.items()]
+        parts += [part for layout in self.tables.values() for part in entry_arrays(self.program, layout)]
         parts += [(front.record.name, front.record, 1 << front.bits) for front in self.fronts.values()]
         placed, offset = {}, 0
         for name, record, length in parts:
@@ -250,12 +272,18 @@ class ProgramLayout:
             offset += placed[name].size
         return placed
 
+    @property
+    def defaults(self) -> Array:
+        """The array that says which default actions the control plane has set."""
+        return self.arrays[DEFAULTS]
+
     @cached_property
     def fronts(self) -> dict[str, Front]:
         """The arrays in front of the hash tables, by the symbol of the table."""
         hashed = [table for table in self.tables.values() if table.hashed]
         fronts = [Front(each.symbol, each.key.size, each.entry_bytes, FRONT_BITS) for each in hashed]
         fronts.append(Front(GROUPS, GROUP_KEY_BYTES, GROUP_BYTES, GROUP_BITS))
+        fronts += [Front(each.symbol, each.key.size, VALUE_BYTES, GROUP_BITS) for each in self.value_sets.values()]
         return {front.symbol: front for front in fronts}
 
     @property
@@ -291,18 +319,43 @@ class ProgramLayout:
         """The layouts of the tables that have a key, by name."""
         return {table.name: self.table(table) for table in self.program.tables.values() if table.key}
 
+    @cached_property
+    def value_sets(self) -> dict[str, ValueSetLayout]:
+        """The hash tables of the parser's value sets, by name."""
+        sets = self.program.value_sets.values()
+        symbols = {each.name: self.names.of(each.name) for each in sets}
+        keys = {
+            name: make_record(f"key_{symbol}", [("value", self.program.value_sets[name].bits)])
+            for name, symbol in symbols.items()
+        }
+        return {each.name: ValueSetLayout(each, symbols[each.name], keys[each.name]) for each in sets}
+
+    @cached_property
+    def meters(self) -> dict[str, int]:
+        """How many cells each meter has: a direct meter one for each entry of its table."""
+        arrays = {meter.name: meter.size for meter in self.program.meters.values()}
+        return arrays | {
+            each.table.meter: each.most_entries for each in self.tables.values() if each.table.meter is not None
+        }
+
+    @cached_property
+    def changeable(self) -> dict[str, TableLayout]:
+        """The layouts of the tables whose default action the control plane can change, by name."""
+        free = [table for table in self.program.tables.values() if table.actions and not table.default_is_const]
+        return {table.name: self.tables.get(table.name) or self.table(table) for table in free}
+
     def table(self, table: Table) -> TableLayout:
-        """The layout of one table that has a key."""
-        symbol = self.names.of(table.name)
+        """The layout of one table."""
+        symbol, least = self.names.of(table.name), GROUP_RECORD.size if table.profile else 0
         values = {action.number: self.parameters[action.number] for action in table.actions}
         return TableLayout(
             table=table,
             symbol=symbol,
-            key=make_record(f"key_{symbol}", [(f"{part.name} {i}", part.bits) for i, part in enumerate(table.key)]),
+            key=key_record(f"key_{symbol}", table),
             values=values,
-            entry_bytes=TableLayout.HEAD_BYTES + max(record.size for record in values.values()),
+            entry_bytes=TableLayout.HEAD_BYTES + max([least, *(record.size for record in values.values())]),
             direct=table.match == "exact" and len(table.key) == 1 and table.key[0].bits <= DIRECT_BITS,
-            rule=None if table.match == "exact" else rule_record(f"rule_{symbol}", table),
+            rule=None if table.match in ("exact", "lpm") else rule_record(f"rule_{symbol}", table),
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.fast.compile.generate import GeneratedC, generate
-from switch.fast.layout.layout import GROUPS, RANDOM
+from switch.fast.layout.layout import RANDOM
 from switch.fast.load.build import LIBRARY
 from switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from switch.program.program import Program
@@ -43,11 +43,12 @@ class Library:
         self.source, self.layout = generated.source, generated.layout
         self.c = ctypes.CDLL(str(build(generated.source, LIBRARY)))
         self.c.table_put.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+        self.c.table_remove.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
         self.c.table_free.argtypes = [ctypes.c_void_p]
         self.c.process.restype = ctypes.c_int64
         self.c.process.argtypes = [ctypes.c_void_p, ctypes.c_uint32, *[ctypes.c_void_p] * 4, ctypes.c_uint32]
-        symbols = [GROUPS, *(table.symbol for table in self.layout.tables.values() if table.hashed)]
-        self.sizes = {name: tuple((ctypes.c_uint32 * 3).in_dll(self.c, f"sizes_of_{name}")) for name in symbols}
+        sizes, symbols = ctypes.c_uint32 * 3, self.layout.fronts
+        self.sizes = {name: tuple(sizes.in_dll(self.c, f"sizes_of_{name}")) for name in symbols}
 
     @property
     def take_packet(self) -> int:
@@ -76,6 +77,12 @@ class ProcessTables:
         for key, entry in entries:
             if self.library.c.table_put(table, key, entry):
                 raise RunError(f"no memory for an entry of table '{symbol}'")
+
+    def remove(self, symbol: str, keys: Sequence[bytes]) -> None:
+        """Remove the entries with these keys."""
+        table = ctypes.addressof(self.table(symbol))
+        for key in keys:
+            self.library.c.table_remove(table, key)
 
     def table(self, symbol: str) -> TableHead:
         """The table of that symbol."""

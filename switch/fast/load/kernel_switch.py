@@ -2,7 +2,7 @@
 
 The program is at tc's ingress of every port and lets nothing through to the host's own network stack.
 All ports are steered to one CPU (RPS), so that one packet at a time passes through the switch, as in
-BMv2: registers need no lock.
+BMv2: registers need no lock. Whoever changes entries does so on that CPU as well, between two packets.
 """
 
 from __future__ import annotations
@@ -12,18 +12,27 @@ import mmap
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.layout.layout import ARRIVALS, GROUPS
-from switch.fast.load.attach import IngressFilter
+from switch.fast.load.attach import Attachment, attach
 from switch.fast.load.build import EBPF
-from switch.fast.load.libbpf import BpfObject, failure, map_info, map_items, update_map, verified_instructions
+from switch.fast.load.libbpf import (
+    BpfObject,
+    failure,
+    map_info,
+    map_items,
+    remove_from_map,
+    update_map,
+    verified_instructions,
+)
 from switch.fast.load.needs import explanation, lacking, needs_of
 from switch.fast.load.shared_state import StatefulSwitch, SwitchState
-from switch.fast.load.switch_cpu import next_cpu, steer
+from switch.fast.load.switch_cpu import next_cpu, on_cpu, steer
 from switch.program.program import Program
 from switch.program.v1model import DROP_PORT
 from topo.c_library import build
@@ -43,6 +52,10 @@ class KernelTables:
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
         """Add (key, entry) pairs to a map with one call."""
         update_map(self.map_fd(symbol), entries)
+
+    def remove(self, symbol: str, keys: Sequence[bytes]) -> None:
+        """Remove the entries with these keys, which are there, with one call."""
+        remove_from_map(self.map_fd(symbol), keys)
 
     def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
         """All (key, entry) pairs of a map, in no order."""
@@ -87,13 +100,13 @@ class KernelSwitch(StatefulSwitch):
         self.name = name
         self.cpu = next_cpu() if cpu is None else cpu
         self.interfaces: dict[int, str] = {}
-        self.filters: dict[int, IngressFilter] = {}
+        self.attached: dict[int, Attachment] = {}
         layout = compiled.generated.layout
         self.source = compiled.generated.source
         self.loaded = load(compiled.path)
         self.shared = mmap.mmap(self.loaded.map_fd(MEMORY_MAP), layout.memory_bytes)
         memory = np.frombuffer(self.shared, np.uint8)
-        self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd))
+        self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd), partial(on_cpu, self.cpu))
 
     def add_port(self, port: int, interface: str) -> None:
         """Make `interface` the switch's port number `port`: what arrives there goes nowhere else."""
@@ -108,8 +121,20 @@ class KernelSwitch(StatefulSwitch):
         arrival = self.state.layout.view(self.state.memory, "arrivals")[ifindex % ARRIVALS]
         if not arrival["ifindex"]:
             arrival["port"], arrival["ifindex"] = port, ifindex
-        self.filters[port] = IngressFilter(ifindex, self.loaded.program_fd(PROGRAM))
+        self.attached[port] = attach(ifindex, self.loaded.program_fd(PROGRAM))
         self.interfaces[port] = interface
+
+    def remove_port(self, port: int) -> None:
+        """Give the interface of a port back to the host; nothing leaves by the port any more."""
+        self.attached.pop(port).remove()
+        del self.interfaces[port]
+        ports, arrivals = (self.state.layout.view(self.state.memory, name) for name in ("ports", "arrivals"))
+        ifindex = int(ports["ifindex"][port])
+        ports["ifindex"][port] = 0
+        arrival = arrivals[ifindex % ARRIVALS]
+        if arrival["ifindex"] == ifindex:
+            arrival["port"], arrival["ifindex"] = 0, 0
+        remove_from_map(self.loaded.map_fd(PORT_MAP), [ifindex.to_bytes(4, "little")])
 
     @property
     def instructions(self) -> int:
@@ -134,12 +159,12 @@ class KernelSwitch(StatefulSwitch):
         for port, interface in self.interfaces.items():
             if not Path("/sys/class/net", interface).exists():
                 raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone")
-            if not self.filters[port].is_there():
+            if not self.attached[port].is_there():
                 raise RunError(f"switch '{self.name}': somebody removed the program from '{interface}' (port {port})")
 
     def close(self) -> None:
         """Remove the program from its interfaces and from the kernel."""
-        for each in self.filters.values():
+        for each in self.attached.values():
             each.remove()
-        self.interfaces, self.filters = {}, {}
+        self.interfaces, self.attached = {}, {}
         self.loaded.close()

@@ -11,7 +11,7 @@ import numpy as np
 from switch.fast.layout.layout import GROUPS, ProgramLayout
 from switch.fast.load.kernel_switch import MEMORY_MAP, KernelTables
 from switch.fast.load.libbpf import open_map
-from switch.fast.load.shared_state import StateReader
+from switch.fast.load.state_reader import StateReader
 from switch.handle import Handle
 from switch.program.program import Program
 

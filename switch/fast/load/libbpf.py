@@ -119,6 +119,13 @@ def update_map(fd: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
     must("filling a table", library().bpf_map_update_batch(fd, keys, values, ctypes.byref(count), None))
 
 
+def remove_from_map(fd: int, keys: Sequence[bytes]) -> None:
+    """Remove the entries with these keys, which are there, from a map with one call."""
+    if keys:
+        count = ctypes.c_uint32(len(keys))
+        must("removing entries", library().bpf_map_delete_batch(fd, b"".join(keys), ctypes.byref(count), None))
+
+
 @dataclass(frozen=True)
 class MapInfo:
     """What the kernel says about a map. By `id` any process of root can open it as long as it exists."""

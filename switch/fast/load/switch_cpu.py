@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from topo.errors import MachineError
 from topo.live.processors import steer_packets, steering_file, switch_processors
@@ -25,3 +28,23 @@ def steer(interface: str, cpu: int) -> None:
             f"{steering_file(interface)}: {error.strerror}; target 'fast' needs receive packet steering to keep a "
             "switch on one CPU: use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
         ) from error
+
+
+@contextmanager
+def on_cpu(cpu: int) -> Iterator[None]:
+    """Let the calling thread run on `cpu` only.
+
+    The kernel processes each packet there from beginning to end before the thread goes on: in the thread's own time no
+    packet is in the switch.
+    """
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except OSError as error:
+        raise MachineError(
+            f"processor {cpu} of the switch is closed to this process: give it one of {allowed}"
+        ) from error
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)

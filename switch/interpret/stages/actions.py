@@ -14,7 +14,6 @@ from switch.program.actions import Action, Argument, Primitive
 from switch.program.expressions import Constant, Expression, HeaderReference
 from switch.program.externs import Extern
 from switch.program.headers import Field
-from switch.program.v1model import DROP_PORT
 from topo.errors import RunError
 
 Handler = Callable[..., Run]
@@ -95,9 +94,10 @@ def mark_to_drop(context: Context, standard: HeaderReference) -> Run:
     """
     spec = context.places.field(context.program.field(standard.header, "egress_spec"))
     group = context.places.field(context.program.field(standard.header, "mcast_grp"))
+    drop_port = context.state.target.drop_port
 
     def run(packet: Packet) -> None:
-        packet[spec], packet[group] = DROP_PORT, 0
+        packet[spec], packet[group] = drop_port, 0
 
     return run
 

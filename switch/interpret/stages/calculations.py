@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.stages.hash_functions import ALGORITHMS
+from switch.interpret.stages.hash_functions import ALGORITHMS, Hash, crc
 from switch.interpret.stages.header_bytes import packer
 from switch.interpret.state.context import Context
 from switch.interpret.state.packet import Packet, Value
-from switch.program.calculations import Calculation, Payload, SizedNumber
+from switch.program.calculations import CRC_CUSTOM, Calculation, Payload, SizedNumber
 from switch.program.expressions import HeaderReference
 from switch.program.headers import Field
 
@@ -23,7 +23,7 @@ def calculation_of(context: Context, calculation: Calculation) -> Value:
         if calculation.algorithm not in ALGORITHMS:
             known = ", ".join(ALGORITHMS)
             raise context.refusal(f"hash algorithm '{calculation.algorithm}'", f"choose from {known}")
-    compute = ALGORITHMS[calculation.algorithm]
+    compute = function_of(context, calculation)
     parts = [PARTS[type(part)](context, part) for part in calculation.input if not isinstance(part, Payload)]
     with_payload = any(isinstance(part, Payload) for part in calculation.input)
 
@@ -32,6 +32,20 @@ def calculation_of(context: Context, calculation: Calculation) -> Value:
         return compute(data + packet.payload if with_payload else data)
 
     return value
+
+
+def function_of(context: Context, calculation: Calculation) -> Hash:
+    """The hash function of a calculation; one that the control plane can set is that which it set last."""
+    given = ALGORITHMS[calculation.algorithm]
+    if calculation.algorithm not in CRC_CUSTOM:
+        return given
+    bits, parameters = CRC_CUSTOM[calculation.algorithm], context.state.crcs
+
+    def compute(data: bytes) -> int:
+        changed = parameters.get(calculation.name)
+        return given(data) if changed is None else crc(bits, changed)(data)
+
+    return compute
 
 
 def side_by_side(parts: list[Bits]) -> bytes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from switch.program.calculations import CrcParameters
+
 Hash = Callable[[bytes], int]
 
 
@@ -28,16 +30,16 @@ def crc_table(polynomial: int, bits: int) -> tuple[int, ...]:
 REFLECTED_BYTES = tuple(reflected(byte, 8) for byte in range(256))
 
 
-def crc(bits: int, polynomial: int, first: int, last: int, reflect: bool) -> Hash:
-    """A cyclic redundancy check that begins with `first`; its result is combined with `last` by exclusive or."""
-    table, ones = crc_table(polynomial, bits), (1 << bits) - 1
+def crc(bits: int, parameters: CrcParameters) -> Hash:
+    """A cyclic redundancy check whose result has so many bits."""
+    table, ones = crc_table(parameters.polynomial, bits), (1 << bits) - 1
 
     def compute(data: bytes) -> int:
-        remainder = first
+        remainder = parameters.first
         for byte in data:
-            index = (REFLECTED_BYTES[byte] if reflect else byte) ^ remainder >> bits - 8
+            index = (REFLECTED_BYTES[byte] if parameters.reflect_data else byte) ^ remainder >> bits - 8
             remainder = table[index] ^ remainder << 8 & ones
-        return (reflected(remainder, bits) if reflect else remainder) ^ last
+        return (reflected(remainder, bits) if parameters.reflect_result else remainder) ^ parameters.last
 
     return compute
 
@@ -68,16 +70,16 @@ def exclusive_or(size: int) -> Hash:
     return compute
 
 
-CRC16 = crc(16, 0x8005, 0, 0, reflect=True)
-CRC32 = crc(32, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, reflect=True)
+CRC16 = crc(16, CrcParameters(0x8005, 0, 0, reflect_data=True, reflect_result=True))
+CRC32 = crc(32, CrcParameters(0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, reflect_data=True, reflect_result=True))
 
-# {"name": "calc", "algo": "crc16", "input": [...]}; `_custom` ones are as BMv2 starts with them.
+# {"name": "calc", "algo": "crc16", "input": [...]}; `_custom` ones are those that BMv2 starts with.
 ALGORITHMS: dict[str, Hash] = {
     "crc16": CRC16,
     "crc16_custom": CRC16,
     "crc32": CRC32,
     "crc32_custom": CRC32,
-    "crcCCITT": crc(16, 0x1021, 0xFFFF, 0, reflect=False),
+    "crcCCITT": crc(16, CrcParameters(0x1021, 0xFFFF, 0, reflect_data=False, reflect_result=False)),
     "csum16": internet_checksum,
     "identity": identity,
     "xor16": exclusive_or(2),

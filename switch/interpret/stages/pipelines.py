@@ -53,21 +53,22 @@ def conditional_of(context: Context, node: Conditional, following: Following) ->
 class Ends(NamedTuple):
     """The nodes after a table, after a hit and after a miss, by the number of the action that ran.
 
-    `without_action` follows a miss in a table without a default action.
+    `hit_without` follows a hit of an entry whose group is empty, `miss_without` a miss without a default action.
     """
 
     hit: dict[int, int]
     miss: dict[int, int]
-    without_action: int
+    hit_without: int
+    miss_without: int
 
 
 def ends_of(table: Table, following: Following) -> Ends:
     """The numbers of the nodes that follow a table."""
     by_action = {number: following[name] for number, name in table.after.items()}
     if not table.by_outcome:
-        return Ends(by_action, by_action, following[table.base_next])
+        return Ends(by_action, by_action, following[table.base_next], following[table.base_next])
     hit, miss = following[table.hit], following[table.miss]
-    return Ends(dict.fromkeys(by_action, hit), dict.fromkeys(by_action, miss), miss)
+    return Ends(dict.fromkeys(by_action, hit), dict.fromkeys(by_action, miss), hit, miss)
 
 
 # {"name": "t", "key": [...], "action_ids": [6, 0], "next_tables": {...}, "default_entry": {...}}
@@ -82,7 +83,8 @@ def table_of(context: Context, table: Table, following: Following) -> Value:
     def apply(packet: Packet) -> int:
         found = find(key(packet))
         if found is None:
-            call, goes_to = state.default, ends.miss
+            chosen, goes_to = state.chosen_default, ends.miss
+            call = state.default if chosen is None else choose(packet, chosen)
         else:
             if hit is not None:
                 hit(packet, found)
@@ -90,7 +92,7 @@ def table_of(context: Context, table: Table, following: Following) -> Value:
         if listens:
             trace.table(table, key(packet), found, call)
         if call is None:
-            return ends.without_action
+            return ends.miss_without if found is None else ends.hit_without
         runs[call.action.number](packet, call.values)
         return goes_to[call.action.number]
 
@@ -112,13 +114,14 @@ def runner(context: Context, action: Action) -> Callable[[Packet, tuple[int, ...
 
 def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None] | None:
     """The function of what a hit does before its action: count, and give a colour; None if it does nothing."""
-    if not table.counted and table.meter is None:
+    if not (table.counted or table.meter or table.idle_timeout):
         return None
     meter = context.program.direct_meters[table.meter] if table.meter else None
     write = store(context, meter.result) if meter is not None and meter.result is not None else None
-    cells = context.state.meters[meter.name] if meter is not None else None
+    cells, clock = context.state.meters[meter.name] if meter is not None else None, context.state.clock
 
     def hit(packet: Packet, found: Installed) -> None:
+        found.matched_us = clock()
         found.packets += 1
         found.bytes += packet.received
         if write is not None and cells is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from switch.control.data_plane import Rates
 
 
 @dataclass
@@ -23,14 +25,11 @@ class Bucket:
         self.counted = total
 
 
-Rates = Sequence[tuple[float, int]]
-"""(tokens per microsecond, burst), the lowest rate first."""
-
-
 class MeterCell:
     """One cell of a meter. Without rates every packet is green (0)."""
 
     def __init__(self, rates: Rates = ()) -> None:
+        self.rates = rates
         made = [Bucket(rate, burst, colour, burst) for colour, (rate, burst) in enumerate(rates, start=1)]
         self.buckets = made[::-1]
 
@@ -60,6 +59,19 @@ class MeterState:
             self.cells.clear()
         else:
             self.cells[index] = MeterCell(rates)
+
+    def rates_of(self, index: int) -> Rates:
+        """The rates of one cell."""
+        return self.cells[index].rates if index in self.cells else self.rates
+
+    def forget(self, index: int) -> None:
+        """Let one cell be as all were at first."""
+        self.cells.pop(index, None)
+
+    def reset(self) -> None:
+        """Let all cells be without rates."""
+        self.rates = ()
+        self.cells.clear()
 
     def colour(self, index: int, packet_bytes: int) -> int:
         """The colour that the cell at `index` gives a packet of this length."""

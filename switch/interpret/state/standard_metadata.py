@@ -38,4 +38,7 @@ class Standard:
         self.received_us = slot("intrinsic_metadata.ingress_global_timestamp")
         self.egress_us = slot("intrinsic_metadata.egress_global_timestamp")
         self.queued_us = slot("queueing_metadata.enq_timestamp")
+        self.queued_depth = slot("queueing_metadata.enq_qdepth")
+        self.left_depth = slot("queueing_metadata.deq_qdepth")
+        self.queue = slot("queueing_metadata.qid")
         self.waited_us = slot("queueing_metadata.deq_timedelta")

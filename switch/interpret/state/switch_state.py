@@ -6,11 +6,16 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
 
+from switch.control.data_plane import Digest
 from switch.control.entry_check import action_call, check_entries, default_call, profile_calls
-from switch.entries import MirrorSession, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
+from switch.entries import Entry, MirrorSession, MulticastGroup, SwitchEntries, TableEntry
+from switch.interpret.state.egress_queues import EgressQueues
 from switch.interpret.state.meters import MeterState
+from switch.interpret.state.packet import Packet
 from switch.interpret.state.table_state import Installed, TableState
+from switch.interpret.state.target import Target
 from switch.program.actions import ActionCall
+from switch.program.calculations import CrcParameters
 from switch.program.externs import Counter, Register
 from switch.program.program import Program
 from topo.errors import InputError, UnsupportedError
@@ -18,9 +23,6 @@ from topo.errors import InputError, UnsupportedError
 Clock = Callable[[], int]
 KEPT_DIGESTS = 1 << 16
 MOST_CELLS = 1 << 24
-
-Digest = tuple[str, tuple[int, ...]]
-"""The name of a digest and the values of its fields."""
 
 
 class CounterState:
@@ -34,12 +36,18 @@ class CounterState:
         self.packets[index] += 1
         self.bytes[index] += size
 
+    def write(self, index: int | None, packets: int, octets: int) -> None:
+        """Set one cell, or all (`index` None)."""
+        for cells, value in ((self.packets, packets), (self.bytes, octets)):
+            write_cells(cells, index, value)
+
 
 class State:
     """The state of one switch; `clock` gives microseconds since it started, `random` the program's random numbers."""
 
-    def __init__(self, program: Program, clock: Clock, random: Random) -> None:
-        self.program, self.clock, self.random = program, clock, random
+    def __init__(self, program: Program, clock: Clock, random: Random, target: Target) -> None:
+        self.program, self.clock, self.random, self.target = program, clock, random, target
+        self.queues: EgressQueues[Packet] = EgressQueues(clock, target.priorities)
         tables = program.tables.values()
         check_room(program)
         self.registers = {register.name: [0] * register.size for register in program.registers.values()}
@@ -50,20 +58,17 @@ class State:
         self.value_sets: dict[str, set[int]] = {name: set() for name in program.value_sets}
         self.groups: dict[int, MulticastGroup] = {}
         self.sessions: dict[int, MirrorSession] = {}
+        self.crcs: dict[str, CrcParameters] = {}
         self.digests: deque[Digest] = deque(maxlen=KEPT_DIGESTS)
-        for table in tables:
-            for entry in table.entries or ():
-                priority = None if table.match in ("exact", "lpm") else entry.priority
-                self.tables[table.name].add(Installed(entry.key, priority, (entry.call,)))
 
     def install(self, entries: SwitchEntries) -> None:
         """Add everything in `entries`; when a part of it is wrong, nothing is added."""
         check_entries(self.program, entries)
         self.check_tables(entries)
         for entry in entries.tables:
-            self.add(entry, (action_call(self.program, entry),))
+            self.put(entry, (action_call(self.program, entry),))
         for profiled in entries.profiled:
-            self.add(profiled, profile_calls(self.program, profiled))
+            self.put(profiled, profile_calls(self.program, profiled))
         for member in entries.value_sets:
             self.value_sets[member.value_set].add(member.value)
         for default in entries.defaults:
@@ -75,26 +80,29 @@ class State:
         for preset in entries.registers:
             self.registers[preset.register][preset.index] = preset.value
 
-    def add(self, entry: TableEntry | ProfileEntry, calls: tuple[ActionCall, ...]) -> None:
+    def put(self, entry: Entry, calls: tuple[ActionCall, ...]) -> None:
         """Add an entry that was checked, with the actions that it may run."""
-        self.tables[entry.table].add(Installed(entry.key, entry.priority, calls))
+        self.tables[entry.table].add(Installed(entry.key, entry.priority, calls, matched_us=self.clock()))
 
     def check_tables(self, entries: SwitchEntries) -> None:
         """Raise `InputError` for entries that are not new or find no room, and for changes of const parts."""
-        by_table: dict[str, list[TableEntry | ProfileEntry]] = {}
-        added: list[TableEntry | ProfileEntry] = [*entries.tables, *entries.profiled]
+        by_table: dict[str, list[Entry]] = {}
+        added: list[Entry] = [*entries.tables, *entries.profiled]
         for entry in added:
             by_table.setdefault(entry.table, []).append(entry)
         for name, own in by_table.items():
             self.tables[name].check_new([(entry.key, entry.priority) for entry in own])
         for default in entries.defaults:
-            if self.program.table(default.table).default_is_const:
+            table = self.program.table(default.table)
+            if table.default_is_const or default.action != table.const_default_action(default.action):
                 raise InputError(f"the default action of table '{default.table}' is const in the program")
 
-    def change(self, entries: Sequence[TableEntry]) -> None:
+    def change_checked(self, entries: Sequence[TableEntry]) -> None:
         """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
         calls = [action_call(self.program, entry) for entry in entries]
         found = [self.tables[entry.table].at(entry.key, entry.priority) for entry in entries]
+        for entry in entries:
+            self.tables[entry.table].check_mutable()
         for each, call in zip(found, calls, strict=True):
             each.calls = (call,)
 
@@ -108,7 +116,7 @@ class State:
         found = self.tables[self.program.table(table).name].entries
         return [found[identity] for identity in sorted(found, key=lambda identity: (identity[0], identity[1] or 0))]
 
-    def read_counter(self, name: str) -> tuple[list[int], list[int]]:
+    def counts(self, name: str) -> tuple[list[int], list[int]]:
         """Packets and bytes of a counter's cells, or of the entries of a direct counter's table."""
         direct = self.program.direct_counters.get(name)
         if direct is None:
@@ -116,6 +124,14 @@ class State:
             return cells.packets, cells.bytes
         entries = self.installed(direct.table)
         return [entry.packets for entry in entries], [entry.bytes for entry in entries]
+
+
+def write_cells(cells: list[int], index: int | None, value: int) -> None:
+    """Set one cell, or all (`index` None), where they are: statements keep the list itself."""
+    if index is None:
+        cells[:] = [value] * len(cells)
+    else:
+        cells[index] = value
 
 
 def check_room(program: Program) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
-from switch.control.match_rules import Test, matches, rank, test_of
+from switch.control.match_rules import Identity, identity_of, rank
 from switch.entries import KeyPart
+from switch.interpret.state.overlapping_entries import OverlappingEntries
 from switch.program.actions import ActionCall
 from switch.program.pipelines import Table
 from topo.errors import InputError
@@ -17,15 +18,13 @@ REMEMBERED = 4096
 
 Key = tuple[int, ...]
 
-Identity = tuple[tuple[Test, ...], int | None]
-"""What no two entries of a table share: least, greatest and mask of each part of the key, and the priority."""
-
 
 @dataclass(eq=False)
 class Installed:
     """One entry of a running table; `calls` has several actions if the table's selector chooses one of them.
 
-    `number` counts a table's entries in the order in which they were added: it is the cell of a direct meter.
+    `number` is the lowest that no other entry of the table has: it is the cell of a direct meter. `matched_us` is when
+    a packet last matched, or when the entry was added.
     """
 
     key: tuple[KeyPart, ...]
@@ -34,66 +33,96 @@ class Installed:
     number: int = 0
     packets: int = 0
     bytes: int = 0
+    matched_us: int = 0
 
 
 class TableState:
     """The entries of one table. `find` gives the one that matches a packet's key, or None.
 
-    Keys that match exactly are looked up in `exact`; other entries are in `ordered`, those that win first.
+    Keys that match exactly are looked up in `exact`, others in `overlapping`. `chosen_default` takes the place of
+    `default` where the control plane has set members of an action profile.
     """
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.default = table.default
+        self.chosen_default: Installed | None = None
         self.entries: dict[Identity, Installed] = {}
+        self.free: list[int] = []
         self.exact: dict[Key, Installed] = {}
-        self.ordered: list[tuple[list[Test], Installed]] = []
+        self.overlapping: OverlappingEntries[Installed] = OverlappingEntries()
         self.found: dict[Key, Installed | None] = {}
         self.find: Callable[[Key], Installed | None] = self.exact.get if table.match == "exact" else self.search
+        self.reset()
+
+    def reset(self) -> None:
+        """Have the entries and the default that the program gives, and no others."""
+        self.clear()
+        self.default, self.chosen_default = self.table.default, None
+        for entry in self.table.entries or ():
+            priority = None if self.table.match in ("exact", "lpm") else entry.priority
+            self.add(Installed(entry.key, priority, (entry.call,)))
+
+    def clear(self) -> None:
+        """Have no entries."""
+        for entries in (self.entries, self.free, self.exact, self.found):
+            entries.clear()
+        self.overlapping.clear()
 
     def search(self, key: Key) -> Installed | None:
-        """The first entry that matches, in the order in which entries win."""
+        """The entry that wins among those that match."""
         if key not in self.found:
             if len(self.found) >= REMEMBERED:
                 self.found.clear()
-            self.found[key] = next((entry for tests, entry in self.ordered if matches(tests, key)), None)
+            self.found[key] = self.overlapping.first(key)
         return self.found[key]
 
     def add(self, entry: Installed) -> None:
-        """Add an entry that was checked; it replaces one with the same key and priority."""
-        entry.number = len(self.entries)
-        self.entries[self.identity(entry.key, entry.priority)] = entry
-        tests = self.tests(entry.key)
+        """Add an entry that was checked and whose key is new."""
+        entry.number = heappop(self.free) if self.free else len(self.entries)
+        identity = self.identity(entry.key, entry.priority)
+        self.entries[identity] = entry
         if self.table.match == "exact":
-            self.exact[tuple(least for _, least, _ in tests)] = entry
+            self.exact[exact_key(identity)] = entry
             return
-        insort(self.ordered, (tests, entry), key=lambda each: rank(each[1].key, each[1].priority))
+        self.overlapping.add(identity[0], (rank(entry.key, entry.priority), entry.number), entry)
         self.found.clear()
 
+    def remove(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
+        """Remove the entry with this key."""
+        identity = self.identity(key, priority)
+        entry = self.entries.pop(identity)
+        heappush(self.free, entry.number)
+        if self.table.match == "exact":
+            del self.exact[exact_key(identity)]
+            return entry
+        self.overlapping.remove(identity[0], (rank(entry.key, entry.priority), entry.number))
+        self.found.clear()
+        return entry
+
     def at(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
-        """The entry with this key, to be changed; `InputError` if there is none, or it is const."""
+        """The entry with this key; `InputError` if there is none."""
         found = self.entries.get(self.identity(key, priority))
-        if self.table.entries is not None:
-            raise InputError(f"the entries of table '{self.table.name}' are const in the program")
         if found is None:
             raise InputError(f"table '{self.table.name}' has no entry for the key {key}: install it first")
         return found
 
-    def tests(self, key: Sequence[KeyPart]) -> list[Test]:
-        """The tests of all parts of an entry's key."""
-        return [test_of(part, value) for part, value in zip(self.table.key, key, strict=True)]
-
     def identity(self, key: Sequence[KeyPart], priority: int | None) -> Identity:
         """What no other entry of this table has."""
-        return tuple((least, most, mask) for mask, least, most in self.tests(key)), priority
+        return identity_of(self.table, key, priority)
+
+    def check_mutable(self) -> None:
+        """Raise `InputError` if the program gives the table's entries."""
+        if self.table.entries is not None:
+            raise InputError(f"the entries of table '{self.table.name}' are const in the program: it takes no others")
 
     def check_new(self, keys: Sequence[tuple[tuple[KeyPart, ...], int | None]]) -> None:
         """Raise `InputError` unless these (key, priority) are new, find room, and the table takes entries."""
         name, seen = self.table.name, set(self.entries)
         if keys and not self.table.key:
             raise InputError(f"table '{name}' has no key: it takes no entries")
-        if keys and self.table.entries is not None:
-            raise InputError(f"the entries of table '{name}' are const in the program: it takes no others")
+        if keys:
+            self.check_mutable()
         for key, priority in keys:
             identity = self.identity(key, priority)
             if identity in seen:
@@ -103,3 +132,8 @@ class TableState:
             raise InputError(
                 f"table '{name}' is full: the program gives it {self.table.size} entries; raise its size there"
             )
+
+
+def exact_key(identity: Identity) -> Key:
+    """The key of a packet that matches an entry of a table whose keys match exactly."""
+    return tuple(least for _, least, _ in identity[0])

@@ -10,12 +10,8 @@ from sequences import COUNTERS, Seen, Step, with_last_packets
 from veths import PATIENCE_S, Veths, veth_pairs
 
 from switch.entries import SwitchEntries
-from switch.fast.layout.layout import GROUPS
 from switch.fast.load.kernel_switch import KernelSwitch, compile_program
-from switch.fast.load.libbpf import library
 from switch.program.program import Program
-
-PORT_ARRAYS = {"ports", "arrivals"}
 
 
 class InKernel:
@@ -29,7 +25,7 @@ class InKernel:
         """What a switch with `entries` makes of `steps`, which arrive one after the other."""
         complete, all_steps = with_last_packets(entries, steps)
         self.veths.clear()
-        forget(self.switch)
+        self.switch.state.reset()
         self.switch.install(complete)
         for count, step in enumerate(all_steps, start=1):
             self.veths.send(step)
@@ -44,18 +40,6 @@ class InKernel:
         while int(self.switch.read_counter("InaIngress.received")[0].sum()) < count:
             time.sleep(0)
             assert time.monotonic() < deadline, f"the switch in the kernel did not take packet {count}"
-
-
-def forget(switch: KernelSwitch) -> None:
-    """Clear all state of a switch except which interfaces its ports are."""
-    state, layout = switch.state, switch.state.layout
-    for array in layout.arrays.values():
-        if array.name not in PORT_ARRAYS:
-            state.memory[array.offset : array.offset + array.size] = 0
-    for symbol in (GROUPS, *(table.symbol for table in layout.tables.values() if table.hashed)):
-        for key, _ in list(state.readable.items(symbol)):
-            library().bpf_map_delete_elem(switch.loaded.map_fd(symbol), key)
-    state.keys = {name: set() for name in layout.tables}
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import subprocess
 from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from ina_by_hand import CONTROL, GRADIENT, PS, entry, ina_packet, ina_program, ipv4_packet, received, small_tree
@@ -109,7 +110,7 @@ def test_a_switch_that_lost_its_program_is_noticed() -> None:
         switch.check()
         wires.send(1, ina_packet(2))
         wait_for(lambda: received(switch) == 1, "a packet in the switch")
-        switch.filters[2].remove()
+        switch.attached[2].remove()
         with pytest.raises(RunError, match=r"switch 'leaf1': somebody removed the program from .* \(port 2\)"):
             switch.check()
 
@@ -135,6 +136,29 @@ def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
             ["tc", "qdisc", "show", "dev", wires.names[1]], check=True, capture_output=True, text=True
         ).stdout
         assert "clsact" not in shown
+
+
+@pytest.mark.root
+def test_where_the_kernel_has_no_links_a_filter_that_a_killed_switch_left_is_replaced() -> None:
+    with patch("switch.fast.load.attach.link", return_value=None), Wires((1, 2)) as wires:
+        left, program = KernelSwitch(compile_program(ina_program()), "left"), compile_program(ina_program())
+        wires.attach(left)
+        switch = KernelSwitch(program)
+        wires.attach(switch)
+        switch.install(small_tree())
+        switch.check()
+        wires.send(1, ina_packet(2))
+        wait_for(lambda: received(switch) == 1, "a packet in the switch")
+        with pytest.raises(RunError, match="switch 'left': somebody removed the program"):
+            left.check()
+
+
+@pytest.mark.root
+def test_an_interface_is_the_port_of_one_switch_only() -> None:
+    with Wires((1, 2)) as wires:
+        wires.attach(KernelSwitch(compile_program(ina_program())))
+        with pytest.raises(InputError, match=f"interface '{wires.names[1]}' is the port of another switch"):
+            KernelSwitch(compile_program(ina_program())).add_port(1, wires.names[1])
 
 
 @pytest.mark.root

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from model_programs import MATCHING_ENTRIES, Ticks, result, row, switch_of
+from model_programs import GIVEN, MATCHING_ENTRIES, SELECTOR_ENTRIES, Ticks, result, row, switch_of
 from small_programs import packet
 
 from switch.entries import DefaultAction, MeterRates, ProfileEntry, SwitchEntries, TableEntry, Ternary
@@ -67,19 +67,12 @@ def test_default_actions_can_be_set_unless_they_are_const() -> None:
 
 def test_action_profiles_and_selectors() -> None:
     switch = switch_of("selector")
-    select, give = ("TestIngress.selected", "TestIngress.paths"), ("TestIngress.given", "TestIngress.shared")
-    several = tuple(("TestIngress.select_", (value,)) for value in (50, 51, 52))
-    entries = (
-        ProfileEntry(select[0], (5,), select[1], several),
-        ProfileEntry(select[0], (6,), select[1], several[:1]),
-        ProfileEntry(give[0], (Ternary(4, 0xFC),), give[1], (("TestIngress.give", (60,)),), 1),
-    )
-    switch.install(SwitchEntries("s", profiled=entries))
+    switch.install(SELECTOR_ENTRIES)
     assert [result(switch, kind=5, port=port)["selected"] for port in (3, 4, 5)] == [50, 51, 52]
-    assert [result(switch, kind=kind, port=5)["selected"] for kind in (6, 7)] == [50, 0]
+    assert [result(switch, kind=kind, port=5)["selected"] for kind in (6, 7)] == [50, 9]
     assert [result(switch, kind=kind)["given"] for kind in (3, 4, 7, 8)] == [0, 60, 60, 0]
     with pytest.raises(InputError, match="without a selector, one"):
-        switch.install(SwitchEntries("s", profiled=(ProfileEntry(give[0], (Ternary(0, 0),), give[1], (), 2),)))
+        switch.install(SwitchEntries("s", profiled=(ProfileEntry(GIVEN[0], (Ternary(0, 0),), GIVEN[1], (), 2),)))
     with pytest.raises(InputError, match="takes a ProfileEntry"):
         switch.install(SwitchEntries("s", (row("selected", (8,), "select_", 1),)))
 

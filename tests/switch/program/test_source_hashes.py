@@ -85,7 +85,7 @@ def test_whoever_reads_or_runs_the_program_is_told(p4: Path, monkeypatch: pytest
     add(p4 / "ina.p4", "\n")
     program = p4 / "build" / "ina.json"
     monkeypatch.setattr("switch.targets.PROGRAM", program)
-    monkeypatch.setattr("experiments.worlds.in_memory.PROGRAM", program)
+    monkeypatch.setattr("experiments.worlds.virtual.PROGRAM", program)
     for use in (lambda: read_program(program), lambda: choose_target("fast"), check_virtual):
         with pytest.raises(InputError, match=r"p4/ina\.p4 has changed"):
             use()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from small_programs import PROGRAMS, packet
 
-from switch.entries import Lpm, Range, SwitchEntries, TableEntry, Ternary
+from switch.entries import DefaultAction, Lpm, ProfileEntry, Range, SwitchEntries, TableEntry, Ternary
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
 from switch.program.read import read_program
@@ -92,5 +92,17 @@ MATCHING_ENTRIES = SwitchEntries(
         row("by_range", (Range(150, 300), 5), "range_", 31, 0),
         row("if_given", (EXACTLY_443, Ternary(5, 0xFF)), "given", 40, 1),
         row("if_given", (EXACTLY_443, Ternary(0, 0)), "given", 41, 2),
+    ),
+)
+
+SELECTED, GIVEN = ("TestIngress.selected", "TestIngress.paths"), ("TestIngress.given", "TestIngress.shared")
+SEVERAL = tuple(("TestIngress.select_", (value,)) for value in (50, 51, 52))
+SELECTOR_ENTRIES = SwitchEntries(
+    "s",
+    defaults=(DefaultAction(SELECTED[0], "TestIngress.select_", (9,)),),
+    profiled=(
+        ProfileEntry(SELECTED[0], (5,), SELECTED[1], SEVERAL),
+        ProfileEntry(SELECTED[0], (6,), SELECTED[1], SEVERAL[:1]),
+        ProfileEntry(GIVEN[0], (Ternary(4, 0xFC),), GIVEN[1], (("TestIngress.give", (60,)),), 1),
     ),
 )

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
 
 import pytest
+from model_programs import MODEL
 from single_targets import PROGRAMS
 from typer.testing import CliRunner
 
 from experiments.cli.app import app
 from switch.control.entry_check import check_entries
+from switch.entries import Ternary
 from switch.interpret.interpreted_switch import InterpretedSwitch
+from switch.program.program import Program
 from switch.program.read import read_program
-from switch.standalone.devices import InProcessDevice
+from switch.standalone.devices import Device, InProcessDevice, open_device
 from switch.testing.random_packets import Draw
-from switch.testing.target_comparison import ComparedSwitches, compare, compare_devices
+from switch.testing.target_comparison import Comparison, Outcome, batches, compare, decide, whole_limits
+from switch.testing.trials import Batch, Contest, comes_again
 from topo.errors import InputError
 
 ROUTER = PROGRAMS / "router.json"
+TIMES = MODEL.parent / "times.json"
+Packets = list[tuple[int, bytes]]
 
 
 def test_packets_are_such_as_the_parser_goes_through_and_entries_such_as_they_match() -> None:
@@ -58,23 +66,122 @@ def test_the_same_seed_draws_the_same() -> None:
 @pytest.mark.parametrize("name", ["router", "clones"])
 def test_bmv2_does_the_same(name: str) -> None:
     found = compare(PROGRAMS / f"{name}.json", ("interpreted", "bmv2"), 500)
-    assert (found.packets, found.difference) == (500, None)
+    assert (found.packets, found.outcome, found.difference) == (500, Outcome.IDENTICAL, None)
     assert found.left > 10 or name == "clones"
+
+
+Opened = Callable[[], AbstractContextManager[Device]]
+
+
+def contest(one: Opened, other: Opened, program: Program) -> Contest:
+    """Two kinds of switches with the same random entries."""
+    return Contest(program, ("one", "other"), (one, other), Draw(program, Random(0)).entries(8))
+
+
+def opened(program: Program) -> AbstractContextManager[Device]:
+    """A fresh switch."""
+    return nullcontext(InProcessDevice(InterpretedSwitch(program)))
+
+
+def given(program: Program, count: int) -> list[Batch]:
+    """Random packets, many of which leave."""
+    draw = Draw(program, Random(0), headers=["ipv4"])
+    draw.know(draw.entries(8))
+    return list(batches(draw, count))
+
+
+class Meddling(InProcessDevice):
+    """A switch that gives `meddle` all that leaves, with how many packets have arrived at any switch of its kind."""
+
+    arrived = 0
+
+    def __init__(self, program: Program, meddle: Callable[[int, Packets], Packets]) -> None:
+        super().__init__(InterpretedSwitch(program))
+        self.meddle, self.through = meddle, self.inject
+        self.inject = self.meddled
+
+    def meddled(self, port: int, packet: bytes) -> Packets:
+        Meddling.arrived += 1
+        return self.meddle(Meddling.arrived, self.through(port, packet))
+
+
+def decided(meddle: Callable[[int, Packets], Packets]) -> Comparison:
+    """The outcome for a router and one that is meddled with."""
+    program = read_program(ROUTER)
+    Meddling.arrived = 0
+    meddling = lambda: nullcontext(Meddling(program, meddle))  # noqa: E731
+    return decide(contest(lambda: opened(program), meddling, program), given(program, 600), lambda _: None)
 
 
 def test_the_first_difference_is_told(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.json"
     wrong.write_text(ROUTER.read_text().replace('"value" : "0xff"', '"value" : "0xfe"'))  # the -1 of ttl - 1
     program = read_program(ROUTER)
-    one, other = (InProcessDevice(InterpretedSwitch(each)) for each in (program, read_program(wrong)))
-    draw = Draw(program, Random(0), headers=["ipv4"])
-    entries = draw.entries(8)
-    draw.know(entries)
-    found = compare_devices(
-        ComparedSwitches(program, ("right", "wrong"), one, other), draw, entries, 3000, lambda _: None
-    )
+    pair = contest(lambda: opened(program), lambda: opened(read_program(wrong)), program)
+    found = decide(pair, given(program, 3000), lambda _: None)
+    assert found.outcome is Outcome.DIFFERENT
     assert found.packets < 3000
-    assert re.search(r"packet \d+ to leave port \d differs\n  right  .*\n  wrong  ", found.difference or "")
+    assert re.search(r"packet \d+ to leave port \d differs\n  one  .*\n  other  ", found.difference or "")
+
+
+def test_packets_that_are_lost_once_are_no_difference() -> None:
+    found = decided(lambda arrived, sent: [] if 20 < arrived < 100 else sent)
+    assert (found.outcome, found.packets, found.difference) == (Outcome.IDENTICAL, 600, None)
+    assert found.left > 50
+
+
+def test_packets_that_are_lost_in_every_trial_are_no_difference_either() -> None:
+    found = decided(lambda arrived, sent: [] if arrived % 101 > 80 else sent)
+    assert found.outcome is Outcome.LOST
+    assert re.search(r"other, (once|again) +nothing", found.difference or "")
+
+
+def test_a_switch_that_never_does_the_same_twice_is_noticed() -> None:
+    found = decided(lambda arrived, sent: [(port, packet + arrived.to_bytes(4, "big")) for port, packet in sent])
+    assert found.outcome is Outcome.UNSTEADY
+    assert re.search(r"other, once  .*\n  other, again ", found.difference or "")
+
+
+def test_packets_that_come_again_keep_their_order() -> None:
+    program = read_program(MODEL / "copies.json")
+    assert comes_again(program)
+    assert not comes_again(read_program(ROUTER))
+
+
+@pytest.mark.root
+@pytest.mark.bmv2
+def test_packets_that_come_again_are_the_same_on_bmv2() -> None:
+    found = compare(MODEL / "copies.json", ("interpreted", "bmv2"), 200, limits={"todo": 11}, headers=["test"])
+    assert (found.outcome, found.difference) == (Outcome.IDENTICAL, None)
+    assert found.left > 100
+
+
+@pytest.mark.root
+@pytest.mark.bmv2
+def test_clocks_make_bmv2_unsteady() -> None:
+    found = compare(TIMES, ("interpreted", "bmv2"), 40)
+    assert found.outcome is Outcome.UNSTEADY
+    assert "bmv2, once" in (found.difference or "") or "interpreted, once" in (found.difference or "")
+
+
+@pytest.mark.root
+@pytest.mark.bmv2
+def test_two_bmv2_run_at_once() -> None:
+    with open_device("bmv2", ROUTER, [1, 2]) as one, open_device("bmv2", ROUTER, [1, 2]) as other:
+        for device, port in ((one, 1), (other, 2)):
+            device.install(Draw(read_program(ROUTER), Random(port)).entries(2))
+        assert not one.read_register("RouterIngress.routed").any()
+        assert not other.read_register("RouterIngress.routed").any()
+
+
+def test_limits_hold_for_keys_and_parameters() -> None:
+    program = read_program(ROUTER)
+    limits = whole_limits(program, {"protocol": 3, "forward.port": 2, "ipv4.src": 9})
+    entries = [entry for seed in range(9) for entry in Draw(program, Random(seed), limits).entries(8).tables]
+    ports = {entry.params[1] for entry in entries if entry.action == "RouterIngress.forward"}
+    sources = {entry.key[0].value for entry in entries if isinstance(entry.key[0], Ternary)}
+    assert ports == {0, 1, 2}
+    assert max(sources) <= 9
 
 
 @pytest.mark.parametrize(

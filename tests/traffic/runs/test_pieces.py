@@ -7,7 +7,7 @@ import pytest
 from network_model import Faults, ModelPorts
 from traffic_cases import one_job, ports_of
 
-from experiments.worlds.in_memory import Inline
+from experiments.worlds.virtual_beside import Inline
 from traffic.endpoints import streams
 from traffic.endpoints.gradient import RandomGradients
 from traffic.endpoints.streams import Bounds, lay_out

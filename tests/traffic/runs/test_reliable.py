@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from network_model import Faults, ModelPorts
 from traffic_cases import RATE_BPS, one_job, plan_of, ports_of, tree_of, two_level_fabric
 
-from experiments.worlds.in_memory import Inline
+from experiments.worlds.virtual_beside import Inline
 from planner.core.plan import Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.trees.under_policy import with_policy

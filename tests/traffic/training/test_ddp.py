@@ -13,7 +13,7 @@ from network_model import Faults, ModelPorts
 from test_training import SMALL, job_of
 from traffic_cases import ports_of
 
-from experiments.worlds.in_memory import Inline
+from experiments.worlds.virtual_beside import Inline
 from topo.errors import MachineError, RunError
 from traffic.endpoints.streams import lay_out
 from traffic.measure.measured import Measured

@@ -9,7 +9,7 @@ import pytest
 from network_model import Faults, ModelPorts
 from traffic_cases import one_job, ports_of
 
-from experiments.worlds.in_memory import Inline
+from experiments.worlds.virtual_beside import Inline
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from topo.errors import InputError

@@ -1,0 +1,10 @@
+"""`inakit shim`: the kit's switches under BMv2's names."""
+
+from __future__ import annotations
+
+
+def shim() -> None:
+    """Print a folder with `simple_switch` and `simple_switch_grpc` that are the kit's: PATH=$(inakit shim):$PATH."""
+    from switch.server.shim import make_shim  # noqa: PLC0415
+
+    print(make_shim())

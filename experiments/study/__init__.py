@@ -1,0 +1,1 @@
+"""Studies: many runs by design, one table of results, summaries with intervals, and figures."""

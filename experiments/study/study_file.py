@@ -1,0 +1,215 @@
+"""The file of a study: what varies, how it is combined, what stays, and what is shown.
+
+    version: 1
+    stays: {world: virtual, gradient_bytes: 65536}
+    varies:
+      - fabric: ["fattree:k=4", "leafspine:leaves=4,spines=2"]
+        workers: 4..12 by 4
+      - planner: [aro, forest, atp]
+        seed: 0..9
+    figures:
+      - {x: workers, y: sending_rate_bps, colour: planner, facet: fabric}
+
+Each item of `varies` combines its lists as `combine` says; then every combination of one item meets every one of the
+others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, create_model
+
+from experiments.run.run import MODES
+from experiments.study.combining import ALL, COMBINE, Block
+from experiments.study.setting import KEYS, PLANS_ONLY, Setting
+from experiments.study.study import FigureAsked, Study
+from experiments.study.table import ASIDE, FIGURES
+from experiments.worlds.registry import WORLDS
+from planner.core.policies import policy_of
+from planner.registry import find_method
+from topo.errors import InputError, unknown_name
+from topo.files.reader import FileKind, ParsedFile, Place, read_file
+from topo.files.validation import Record, validate
+
+FILE = FileKind("study file", max_bytes=1 << 20, tells_lines=True)
+RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)(?: by ([1-9][0-9]*))?")
+NUMBERS = ("pipelines", "workers", "servers", "gradient_bytes", "iterations", "seed")
+"""The keys whose values may be given as a range."""
+
+
+def ranged(value: object) -> object:
+    """The whole numbers of a range such as "0..9" or "10..100 by 10", both ends included; anything else as it is."""
+    parts = RANGE.fullmatch(value) if isinstance(value, str) else None
+    return list(range(int(parts[1]), int(parts[2]) + 1, int(parts[3] or 1))) if parts else value
+
+
+def not_empty(value: object) -> object:
+    """The value as it is. Raises `ValueError` for an empty list."""
+    if value == []:
+        raise ValueError
+    return value
+
+
+def listed(name: str) -> tuple[Any, Any]:
+    """The field of an item of `varies` for a key of a setting: a list of what the setting has there."""
+    field = Setting.model_fields[name]
+    kind: Any = list[field.rebuild_annotation()]  # type: ignore[misc]
+    checks = [BeforeValidator(not_empty), *([BeforeValidator(ranged)] if name in NUMBERS else [])]
+    range_words = ", or a range such as 0..9 or 10..100 by 10" if name in NUMBERS else ""
+    description = f"a list{range_words}; each value {field.description}"
+    return (Annotated[kind | None, *checks], Field(None, description=description))
+
+
+class BlockRecord(Record):
+    """An item of `varies`."""
+
+    combine: StrictStr = Field(ALL, description=COMBINE)
+    draw: StrictInt = Field(0, description="a whole number, the seed of a sample")
+
+    @property
+    def block(self) -> Block:
+        """The lists that are given, in the order of `KEYS`."""
+        values = {name: getattr(self, name) for name in KEYS if name in self.model_fields_set}
+        return Block(values, self.combine, self.draw)
+
+
+LISTS: dict[str, Any] = {name: listed(name) for name in KEYS}
+Varied = cast("type[BlockRecord]", create_model("Varied", __base__=BlockRecord, **LISTS))
+
+
+class FigureRecord(Record):
+    """A figure: a line for each `colour`, a panel for each `facet`."""
+
+    x: StrictStr = Field(description=f"one of {', '.join(KEYS)}")
+    y: StrictStr = Field(description="a figure such as sending_rate_bps")
+    colour: StrictStr = Field("planner", description=f"one of {', '.join(KEYS)}")
+    facet: StrictStr | None = Field(None, description=f"one of {', '.join(KEYS)}")
+    kind: Literal["lines", "bars"] = Field("lines", description="lines or bars")
+    size: Literal["column", "page"] = Field("column", description="column or page: the width in a paper")
+    log: Literal["", "x", "y", "xy"] = Field("", description="the logarithmic axes: x, y or xy")
+
+
+class StudyRecord(Record):
+    """All that a study file says."""
+
+    version: Literal[1] = Field(description="1")
+    name: StrictStr | None = Field(None, description="the name of the study's folder; without it, that of the file")
+    stays: Setting = Field(Setting(), description="the keys that stay the same")
+    varies: list[Varied] = Field(description="a list of items, each with lists of values")  # type: ignore[valid-type]
+    groups: list[StrictStr] | None = Field(None, description="a list of keys; a group has the same values of these")
+    shows: list[StrictStr] = Field([], description="a list of figures such as sending_rate_bps")
+    against: StrictStr | None = Field(None, description="the planner with which the others are compared")
+    figures: list[FigureRecord] = Field([], description="a list of {x: ..., y: ..., colour: ..., facet: ...}")
+
+
+def known_world(name: str) -> None:
+    """Raise `InputError` with the nearest name for an unknown world."""
+    if name not in (*WORLDS, PLANS_ONLY):
+        raise unknown_name("world", name, [*WORLDS, PLANS_ONLY])
+
+
+def known_mode(name: str) -> None:
+    """Raise `InputError` with the nearest name for an unknown mode."""
+    if name not in MODES:
+        raise unknown_name("mode", name, MODES)
+
+
+def there(name: str) -> None:
+    """Raise `InputError` for a file that is not there."""
+    if not Path(name).is_file():
+        raise InputError(f"there is no file '{name}'")
+
+
+CHECKS: Mapping[str, Callable[[str], object]] = {
+    "fabric": lambda name: Setting(fabric=name).fabric_choice.base(),
+    "planner": find_method,
+    "policy": policy_of,
+    "world": known_world,
+    "mode": known_mode,
+    "jobs": there,
+    "faults": there,
+}
+"""The keys whose values are names, and what raises `InputError` for one that is unknown."""
+
+
+def load_study(path: Path) -> Study:
+    """The study of a YAML file. Raises `InputError` that names file, line, key and the way out."""
+    return study_of(read_file(path, FILE))
+
+
+def study_from(document: Mapping[str, Any], name: str = "study") -> Study:
+    """The study that a dictionary describes in the words of the file. Raises `InputError`."""
+    return study_of(ParsedFile(Path(name), FILE, dict(document)))
+
+
+def study_of(file: ParsedFile) -> Study:
+    """The study that a parsed file describes. Raises `InputError`."""
+    record = validate(file, StudyRecord)
+    check_names(file, record)
+    blocks = [cast("BlockRecord", each).block for each in record.varies]
+    check_blocks(file, blocks)
+    varied = tuple(key for key in KEYS if any(key in block.values for block in blocks))
+    check_shown(file, record)
+    return Study(
+        record.name or file.path.stem,
+        record.stays,
+        tuple(blocks),
+        groups=tuple(record.groups if record.groups is not None else (key for key in varied if key != "seed")),
+        shows=tuple(record.shows),
+        against=record.against,
+        figures=tuple(FigureAsked(**figure.model_dump()) for figure in record.figures),
+    )
+
+
+def check_names(file: ParsedFile, record: StudyRecord) -> None:
+    """Raise `InputError`, with its line, for a name that nothing has."""
+    for place, key, value in named_values(record):
+        try:
+            CHECKS[key](value)
+        except InputError as error:
+            raise file.error(place, str(error)) from None
+
+
+def named_values(record: StudyRecord) -> Iterator[tuple[Place, str, str]]:
+    """Every name that the file gives: its place, its key and the name."""
+    for key in CHECKS:
+        if key in record.stays.model_fields_set and (value := getattr(record.stays, key)):
+            yield ("stays", key), key, value
+        for number, block in enumerate(record.varies):
+            for place, value in enumerate(getattr(block, key) or ()):
+                if value:
+                    yield ("varies", number, key, place), key, value
+
+
+def check_blocks(file: ParsedFile, blocks: list[Block]) -> None:
+    """Raise `InputError` for lists that cannot be combined, and for a key that varies in two items."""
+    seen: set[str] = set()
+    for number, block in enumerate(blocks):
+        place = ("varies", number)
+        if not block.values:
+            raise file.error(place, f"nothing varies here: give a list for one of {', '.join(KEYS)}")
+        if twice := seen & set(block.values):
+            raise file.error((*place, min(twice)), "varies in an item above as well: a key varies in one item")
+        seen |= set(block.values)
+        try:
+            block.combinations()
+        except InputError as error:
+            raise file.error((*place, "combine"), str(error)) from None
+
+
+def check_shown(file: ParsedFile, record: StudyRecord) -> None:
+    """Raise `InputError` for an unknown key or figure in `groups`, `shows` and `figures`."""
+    keys: list[tuple[Place, str]] = [(("groups", n), name) for n, name in enumerate(record.groups or ())]
+    values: list[tuple[Place, str]] = [(("shows", n), name) for n, name in enumerate(record.shows)]
+    for number, figure in enumerate(record.figures):
+        place = ("figures", number)
+        keys += [((*place, key), name) for key in ("x", "colour", "facet") if (name := getattr(figure, key))]
+        values.append(((*place, "y"), figure.y))
+    for what, known, given in (("key", KEYS, keys), ("figure", (*FIGURES, *ASIDE), values)):
+        for where, name in given:
+            if name not in known:
+                raise file.error(where, str(unknown_name(what, name, known)))

@@ -1,0 +1,215 @@
+"""Where trials run, by the name that `--on` gives: processes of this machine, a Dask cluster, Slurm.
+
+An engine yields what comes of its trials as it comes, in any order. A worker that dies costs no result: what it had not
+finished is run again, the trials that it had begun each on its own. A trial whose worker then dies again has failed.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import joblib
+
+from experiments.sweeps.kept import Finished, Kept
+from experiments.sweeps.one_trial import Trial, carry_out, now
+from topo.errors import InputError, MachineError, RunError, unknown_name
+
+DIED = "its worker process died twice while it ran this: it crashed, or was killed, perhaps for lack of memory"
+SLURM_JOBS = 64
+"""The number of jobs of an array unless `--processes` gives another; each carries out its share of the trials."""
+
+
+class Engine(Protocol):
+    """Carries out trials on `width` processors or so."""
+
+    @property
+    def width(self) -> int:
+        """How many trials run at once."""
+        ...
+
+    @property
+    def deaths(self) -> tuple[type[Exception], ...]:
+        """The exceptions that tell of a worker that died."""
+        ...
+
+    def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+        """What comes of the trials, in any order. Raises one of `deaths`."""
+        ...
+
+
+def calls(trials: Iterable[Trial], kept: Kept) -> Iterator[Any]:
+    """The trials as joblib takes them."""
+    return (joblib.delayed(carry_out)(trial, kept) for trial in trials)
+
+
+@dataclass(frozen=True)
+class Loky:
+    """Processes of this machine. Trials that are to be alone run one after another in this process."""
+
+    width: int
+    deaths = (BrokenExecutor,)
+
+    def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+        """What comes of the trials: those to be alone last."""
+        beside = [trial for trial in trials if not trial.alone]
+        if beside:
+            yield from joblib.Parallel(self.width, backend="loky", return_as="generator_unordered", max_nbytes=None)(
+                calls(beside, kept)
+            )
+        yield from (carry_out(trial, kept) for trial in trials if trial.alone)
+
+
+@dataclass(frozen=True)
+class Dask:
+    """The workers of a Dask cluster that runs already."""
+
+    client: Any
+
+    @property
+    def width(self) -> int:
+        """The number of threads of all workers."""
+        return max(1, sum(map(int, self.client.nthreads().values())))
+
+    @property
+    def deaths(self) -> tuple[type[Exception], ...]:
+        """What Dask raises for a trial under which several workers died."""
+        from distributed.scheduler import KilledWorker  # noqa: PLC0415, a package that few need
+
+        return (KilledWorker,)
+
+    def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+        """What comes of the trials; Dask gives those of a dead worker to another."""
+        with joblib.parallel_config("dask", client=self.client):
+            yield from joblib.Parallel(return_as="generator_unordered")(calls(trials, kept))
+
+
+@dataclass(frozen=True)
+class Submitit:
+    """Jobs of Slurm, or of another executor of submitit, each with a share of the trials."""
+
+    executor: Any
+    width: int
+
+    @property
+    def deaths(self) -> tuple[type[Exception], ...]:
+        """What submitit raises for a job that left no result."""
+        from submitit.core.utils import UncompletedJobError  # noqa: PLC0415, a package that few need
+
+        return (UncompletedJobError,)
+
+    def carry_out(self, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+        """What comes of the trials, as their jobs end."""
+        from submitit.helpers import as_completed  # noqa: PLC0415
+
+        shares = [list(trials[first :: self.width]) for first in range(min(self.width, len(trials)))]
+        for job in as_completed(self.executor.map_array(carry_out_all, shares, [kept] * len(shares))):
+            yield from result_of(job)
+
+
+def carry_out_all(trials: Sequence[Trial], kept: Kept) -> list[Finished]:
+    """What comes of several trials, one after another."""
+    return [carry_out(trial, kept) for trial in trials]
+
+
+def result_of(job: Any) -> list[Finished]:
+    """What a job of submitit returned. Raises `RunError` for an exception in it."""
+    from submitit.core.utils import FailedJobError  # noqa: PLC0415, a package that few need
+
+    try:
+        found: list[Finished] = job.result()
+    except FailedJobError as error:
+        raise RunError(f"job {job.job_id}: {error}") from error
+    return found
+
+
+def loky(place: str, processes: int | None, _: Kept) -> Engine:
+    """Processes of this machine: as many as it has processors for this process. Raises `InputError` for a place."""
+    if place:
+        raise InputError(f"--on loky:{place}: loky has no place; --processes gives the number of processes")
+    return Loky(processes or joblib.cpu_count())
+
+
+def dask(place: str, _: int | None, __: Kept) -> Engine:
+    """The Dask cluster whose scheduler has this address. Raises `InputError`, `MachineError`."""
+    if not place:
+        raise InputError("--on dask: give the scheduler's address, such as dask:tcp://127.0.0.1:8786")
+    try:
+        from distributed import Client  # noqa: PLC0415, a package that few need
+    except ImportError as error:
+        raise lacking("dask") from error
+    try:
+        return Dask(Client(place))  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise InputError(f"--on dask:{place}: {error}; start one with `dask scheduler` and `dask worker`") from error
+
+
+def submitit(place: str, processes: int | None, kept: Kept) -> Engine:
+    """An executor of submitit and its parameters: `slurm,slurm_partition=cpu,timeout_min=60`, or `local`.
+
+    Raises `InputError`, `MachineError`.
+    """
+    cluster, *options = place.split(",")
+    try:
+        from submitit import AutoExecutor  # noqa: PLC0415, a package that few need
+    except ImportError as error:
+        raise lacking("submitit") from error
+    try:
+        executor = AutoExecutor(kept.folder / "jobs", cluster=cluster or "slurm")
+        executor.update_parameters(**dict(map(parameter, options)))
+    except (RuntimeError, ValueError, TypeError, NameError) as error:
+        raise InputError(f"--on submitit:{place}: {error}") from error
+    return Submitit(executor, processes or (SLURM_JOBS if executor.cluster == "slurm" else joblib.cpu_count()))
+
+
+def parameter(text: str) -> tuple[str, str | int]:
+    """A parameter of an executor, `timeout_min=60`. Raises `InputError`."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"'{text}': a parameter of submitit is NAME=VALUE, such as timeout_min=60")
+    return name, int(value) if value.isdecimal() else value
+
+
+def lacking(package: str) -> MachineError:
+    """The error for a package that is not installed."""
+    return MachineError(f"--on {package}: the package '{package}' is not installed; pip install 'inakit[cluster]'")
+
+
+ENGINES: dict[str, Callable[[str, int | None, Kept], Engine]] = {"loky": loky, "dask": dask, "submitit": submitit}
+"""The engines by name. Each function takes what follows the name and a colon, the number of processes, the folder."""
+
+
+def find_engine(on: str, processes: int | None, kept: Kept) -> Engine:
+    """The engine that `--on` names, such as `loky` or `dask:tcp://127.0.0.1:8786`. Raises `InakitError`."""
+    name, _, place = on.partition(":")
+    if name not in ENGINES:
+        raise unknown_name("engine (--on)", name, ENGINES)
+    return ENGINES[name](place, processes, kept)
+
+
+def surviving(engine: Engine, trials: Sequence[Trial], kept: Kept) -> Iterator[Finished]:
+    """What comes of the trials, also of those whose worker died."""
+    left = {trial.key: trial for trial in trials}
+    while left:
+        try:
+            for finished in engine.carry_out(tuple(left.values()), kept):
+                del left[finished.key]
+                yield finished
+        except engine.deaths:
+            for trial in [trial for trial in left.values() if kept.is_begun(trial.key)]:
+                del left[trial.key]
+                yield on_its_own(engine, trial, kept)
+
+
+def on_its_own(engine: Engine, trial: Trial, kept: Kept) -> Finished:
+    """What comes of a trial that was running when a worker died: it is run beside no other."""
+    try:
+        return next(iter(engine.carry_out([trial], kept)))
+    except engine.deaths:
+        with kept.claim(trial.key) as claim:
+            if claim.finished is None:
+                claim.keep(Finished(trial.key, None, DIED, 0.0, platform.node(), now()))
+        return claim.result

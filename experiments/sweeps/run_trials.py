@@ -1,0 +1,38 @@
+"""Runs the trials of a sweep that are not kept yet, and gives what came of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from experiments.sweeps.engines import Engine, surviving
+from experiments.sweeps.kept import Finished, Kept
+from experiments.sweeps.one_trial import Trial
+from experiments.sweeps.time_left import countdown
+
+
+def run_trials(
+    trials: Sequence[Trial], kept: Kept, engine: Engine, console: Console, title: str
+) -> dict[str, Finished]:
+    """What came of all trials, by key, in their order; what is kept is not run again.
+
+    A result of a worker that does not share this machine's folder is kept here as well. Raises `OutputError`.
+    """
+    found = {trial.key: finished for trial in trials if (finished := kept.get(trial.key)) is not None}
+    missing = [trial for trial in trials if trial.key not in found]
+    if missing:
+        with countdown(console, title, trials, found.values(), engine.width) as note:
+            for finished in surviving(engine, missing, kept):
+                keep_here(finished, kept)
+                found[finished.key] = finished
+                note(finished)
+    return {trial.key: found[trial.key] for trial in trials}
+
+
+def keep_here(finished: Finished, kept: Kept) -> None:
+    """Keep a result that a worker kept on a disk of its own. Raises `OutputError`."""
+    if not kept.path(finished.key).exists():
+        with kept.claim(finished.key) as claim:
+            if claim.finished is None:
+                claim.keep(finished)

@@ -1,0 +1,23 @@
+"""Requests for hash functions whose parameters the control plane sets."""
+
+from __future__ import annotations
+
+from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.request import Control, locked
+from switch.program.calculations import CRC_CUSTOM, CrcParameters
+
+
+class CalculationControl(Control):
+    """Requests for calculations with the algorithms `crc16_custom` and `crc32_custom`."""
+
+    @locked
+    def set_crc(self, calculation: str, bits: int, parameters: CrcParameters) -> None:
+        """Let a calculation of the custom algorithm of this width go on with other parameters."""
+        found = self.program.calculations.get(calculation)
+        if found is None:
+            known = ", ".join(self.program.calculations) or "none"
+            raise Refused(RefusalKind.INVALID_CALCULATION_NAME, f"no calculation '{calculation}': there are {known}")
+        if CRC_CUSTOM.get(found.algorithm) != bits:
+            why = f"calculation '{calculation}' has the algorithm '{found.algorithm}', not crc{bits}_custom"
+            raise Refused(RefusalKind.WRONG_TYPE_CALCULATION, why)
+        self.data_plane.set_crc(calculation, parameters)

@@ -1,0 +1,99 @@
+"""The queues in front of egress, as simple_switch has them: for each port one of each priority, each with a rate.
+
+A queue without a rate lets a packet go on at once, so that its depth is always 0. One with a rate lets a packet go
+every 1 / rate seconds; when it is full, packets are lost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Generic, TypeVar
+
+DEPTH = 64
+"""Packets that a queue holds unless it is told otherwise."""
+
+Packet = TypeVar("Packet")
+
+QueueName = tuple[int, int]
+"""A port and a priority; the highest goes first."""
+
+
+class EgressQueues(Generic[Packet]):
+    """Packets that wait for egress. `clock` gives microseconds; `priorities` is the number of queues of a port."""
+
+    def __init__(self, clock: Callable[[], int], priorities: int = 1) -> None:
+        self.clock, self.priorities = clock, priorities
+        self.default_depth, self.default_gap_us = DEPTH, 0.0
+        self.depths: dict[QueueName, int] = {}
+        self.gaps_us: dict[QueueName, float] = {}
+        self.next_us: dict[QueueName, float] = {}
+        self.sizes: Counter[QueueName] = Counter()
+        self.ready: deque[tuple[int, int, Packet]] = deque()
+        self.timed: dict[int, list[tuple[float, int, int, Packet]]] = defaultdict(list)
+        self.order = count()
+
+    def push(self, port: int, priority: int, packet: Packet) -> bool:
+        """Put a packet into a queue; False if it is full."""
+        queue = (port, priority)
+        gap_us = self.gaps_us.get(queue, self.default_gap_us)
+        if not gap_us:
+            self.ready.append((port, priority, packet))
+            return True
+        if self.sizes[queue] >= self.depths.get(queue, self.default_depth):
+            return False
+        leaves_us = max(float(self.clock()), self.next_us.get(queue, 0.0) + gap_us)
+        self.next_us[queue] = leaves_us
+        self.sizes[queue] += 1
+        heappush(self.timed[priority], (leaves_us, next(self.order), port, packet))
+        return True
+
+    def pop(self) -> tuple[int, int, Packet] | None:
+        """The packet that goes on now, as (port, priority, packet); None if none may."""
+        if self.ready:
+            return self.ready.popleft()
+        now_us = self.clock() if self.timed else 0
+        for priority in sorted(self.timed, reverse=True):
+            waiting = self.timed[priority]
+            if waiting and waiting[0][0] <= now_us:
+                _, _, port, packet = heappop(waiting)
+                self.sizes[port, priority] -= 1
+                return port, priority, packet
+        return None
+
+    def due_us(self) -> float | None:
+        """When the next packet may go on; None if none waits."""
+        if self.ready:
+            return 0.0
+        return min((waiting[0][0] for waiting in self.timed.values() if waiting), default=None)
+
+    def size(self, port: int, priority: int) -> int:
+        """How many packets wait in a queue."""
+        return self.sizes[port, priority]
+
+    def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> None:
+        """Let queues hold this many packets: all, those of a port, or one."""
+        if port is None:
+            self.default_depth = packets
+            self.depths.clear()
+        self.depths |= {(port, each): packets for each in self.named(priority) if port is not None}
+
+    def set_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
+        """Give queues this rate, 0: none. Packets that wait leave when they would have."""
+        gap_us = 1e6 / packets_per_s if packets_per_s else 0.0
+        if port is None:
+            self.default_gap_us = gap_us
+            self.gaps_us.clear()
+        self.gaps_us |= {(port, each): gap_us for each in self.named(priority) if port is not None}
+
+    def named(self, priority: int | None) -> range:
+        """The priorities that a request names."""
+        return range(self.priorities) if priority is None else range(priority, priority + 1)
+
+    def clear(self) -> None:
+        """Forget all packets that wait."""
+        self.ready.clear()
+        self.timed.clear()
+        self.sizes.clear()

@@ -1,0 +1,37 @@
+"""Reads the network files of courses: `topology.json` of p4lang's tutorials, `p4app.json` of p4-utils."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from switch.networks import p4app, tutorials
+from switch.networks.network_plan import NetworkPlan
+from topo.errors import InputError
+from topo.files.reader import FileKind, read_file
+
+NETWORK = FileKind("network file", max_bytes=16 << 20)
+
+
+def read_network(path: Path, program: Path | None = None) -> NetworkPlan:
+    """The network that a file describes; all of its switches run `program`, if that is given."""
+    file = read_file(path, NETWORK)
+    if not isinstance(file.document, dict):
+        raise file.error((), "expected an object with `hosts`, `switches` and `links`, or with `topology`")
+    plan = p4app.plan_of(file) if "topology" in file.document else tutorials.plan_of(file)
+    check_names(path, plan)
+    if program is None:
+        return plan
+    return replace(plan, switches=tuple(replace(each, program=program) for each in plan.switches))
+
+
+def check_names(path: Path, plan: NetworkPlan) -> None:
+    """Raise `InputError` for links of nodes that there are not, and for ports that are used twice."""
+    known = {host.name for host in plan.hosts} | {switch.name for switch in plan.switches}
+    used: set[tuple[str, int]] = set()
+    for end in (end for link in plan.links for end in (link.one, link.other)):
+        if end.node not in known:
+            raise InputError(f"{path}: a link ends at '{end.node}': there are {', '.join(sorted(known))}")
+        if (end.node, end.port) in used:
+            raise InputError(f"{path}: two links end at port {end.port} of '{end.node}'")
+        used.add((end.node, end.port))

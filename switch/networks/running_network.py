@@ -1,0 +1,184 @@
+"""A course's network in Mininet: hosts in namespaces, and switches of the kit."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from ipaddress import ip_interface
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from switch.networks.compiled_programs import compiled
+from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedSwitch
+from topo.errors import InputError, MachineError
+from topo.live.ledger import Ledger, clean_dead_runs, interface_names
+from topo.live.signals import interrupts_held
+
+if TYPE_CHECKING:
+    from mininet.net import Mininet
+
+    from switch.networks.served_node import ServedNode
+
+THRIFT_PORT = 9090
+GRPC_PORT = 9559
+
+
+@dataclass(frozen=True)
+class Doors:
+    """Which protocols the switches speak; the first switch has the first port of each, the others the next ones."""
+
+    thrift: bool = False
+    grpc: bool = False
+
+    def thrift_port(self, place: int) -> int | None:
+        """The port of Thrift of the switch at this place, counted from 0."""
+        return THRIFT_PORT + place if self.thrift else None
+
+    def grpc_address(self, place: int) -> str | None:
+        """The address of P4Runtime of the switch at this place, counted from 0."""
+        return f"0.0.0.0:{GRPC_PORT + place}" if self.grpc else None
+
+
+class RunningNetwork:
+    """The network of a plan, while the block runs. Needs root. Switches have their entries when it begins.
+
+    Interfaces of switches have the names that courses know, such as s1-eth1: one network of these can run at a time.
+    """
+
+    def __init__(self, plan: NetworkPlan, doors: Doors = Doors()) -> None:
+        self.plan, self.doors = plan, doors
+        self.skipped: list[str] = []
+        self.net: Mininet
+        self.exits = ExitStack()
+
+    def __enter__(self) -> RunningNetwork:
+        """Build and start everything; what has been built goes if that fails."""
+        clean_dead_runs()
+        check_names_free(self.plan)
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove everything, whatever state the network is in."""
+        with interrupts_held():
+            self.exits.close()
+
+    @property
+    def switches(self) -> list[ServedNode]:
+        """The switches, in the order of the plan."""
+        return [self.net[switch.name] for switch in self.plan.switches]
+
+    def start(self) -> None:
+        """Build and start everything."""
+        from mininet.net import Mininet  # noqa: PLC0415, only where a network is built
+
+        ledger = self.exits.enter_context(Ledger.open())
+        scratch = Path(self.exits.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
+        programs = {switch.name: program_of(switch, scratch) for switch in self.plan.switches}
+        for name in switch_interfaces(self.plan):
+            ledger.record("interface", name)
+        self.net = Mininet(controller=None, build=False)
+        self.add_nodes(programs)
+        for node in self.net.values():
+            ledger.record("pid", node.pid)
+        for link in self.plan.links:
+            self.add_link(link.one, link.other, dict(link.options))
+        self.net.build()
+        for switch in self.switches:
+            self.exits.callback(switch.close)  # before the ledger removes their interfaces
+            switch.start()
+        for host in self.plan.hosts:
+            self.set_up_host(host)
+        for switch in self.switches:
+            self.skipped += switch.fill()
+
+    def add_nodes(self, programs: dict[str, Path]) -> None:
+        """Add hosts and switches."""
+        from switch.networks.served_node import CourseHost, ServedNode  # noqa: PLC0415, needs Mininet
+
+        for host in self.plan.hosts:
+            self.net.addHost(host.name, cls=CourseHost, ip=host.address, mac=host.mac)
+        for place, switch in enumerate(self.plan.switches):
+            self.net.addSwitch(
+                switch.name,
+                cls=ServedNode,
+                planned=switch,
+                program=programs[switch.name],
+                number=place + 1,
+                thrift_port=self.doors.thrift_port(place),
+                grpc_address=self.doors.grpc_address(place),
+            )
+
+    def add_link(self, one: LinkEnd, other: LinkEnd, options: dict[str, Any]) -> None:
+        """Add a link, shaped if it has options."""
+        from mininet.link import Link, TCLink  # noqa: PLC0415
+
+        names = {f"intfName{n}": name for n, end in ((1, one), (2, other)) if (name := self.interface_of(end))}
+        macs = {f"addr{n}": end.mac for n, end in ((1, one), (2, other)) if end.mac is not None}
+        kind = TCLink if options else Link
+        self.net.addLink(one.node, other.node, port1=one.port, port2=other.port, cls=kind, **names, **macs, **options)
+
+    def interface_of(self, end: LinkEnd) -> str | None:
+        """The name of a host's first interface; None where Mininet's own name does."""
+        return next((each.interface for each in self.plan.hosts if each.name == end.node and end.port == 0), None)
+
+    def set_up_host(self, host: PlannedHost) -> None:
+        """Give a host its gateway and its neighbours, and run its commands."""
+        node = self.net[host.name]
+        if host.gateway is not None:
+            node.cmd(f"ip route replace default via {host.gateway}")
+        for address, mac in (*host.neighbors, *(self.neighbors_of(host) if self.plan.know_each_other else ())):
+            node.setARP(address, mac)
+        for command in host.commands:
+            node.cmd(command)
+
+    def neighbors_of(self, host: PlannedHost) -> list[tuple[str, str]]:
+        """(IP, MAC) of the other hosts in a host's subnet."""
+        own = ip_interface(host.address)
+        others = [(ip_interface(each.address), each.mac) for each in self.plan.hosts if each.name != host.name]
+        return [(str(address.ip), mac) for address, mac in others if address.network == own.network]
+
+    def lost(self) -> float:
+        """The percentage of pings between all pairs of hosts that get no answer."""
+        percent: float = self.net.pingAll()
+        return percent
+
+
+def switch_interfaces(plan: NetworkPlan) -> list[str]:
+    """The interfaces of switches, as Mininet names them."""
+    switches = {switch.name for switch in plan.switches}
+    ends = [end for link in plan.links for end in (link.one, link.other) if end.node in switches]
+    return [f"{end.node}-eth{end.port}" for end in ends]
+
+
+def check_names_free(plan: NetworkPlan) -> None:
+    """Raise `MachineError` if an interface of the network is there already."""
+    taken = sorted(set(switch_interfaces(plan)) & interface_names())
+    if taken:
+        raise MachineError(
+            f"there are interfaces {', '.join(taken)} already: end the other network, or remove what is left of one "
+            "that was killed with `sudo mn -c`"
+        )
+
+
+def program_of(switch: PlannedSwitch, scratch: Path) -> Path:
+    """The compiled program of a switch."""
+    if switch.program is None:
+        raise InputError(f"switch '{switch.name}' has no compiled program yet: compile it, or give --program")
+    return compiled(switch.program, scratch)
+
+
+def check_mininet() -> None:
+    """Raise `MachineError` if Mininet is not installed."""
+    try:
+        import mininet.net  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise MachineError("Mininet is not installed: apt install mininet, then run the kit's `make setup`") from error

@@ -1,0 +1,117 @@
+"""A node of Mininet that is a served switch: in the kernel where it can be, else interpreted in this process."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Node
+from mininet.node import Switch as MininetSwitch
+
+from switch.control.commands.command import CommandedSwitch
+from switch.control.install import install
+from switch.control.simple_switch_cli import run_command, run_commands
+from switch.networks.network_plan import PlannedSwitch
+from switch.networks.runtime_json import read_runtime
+from switch.server.journal import Journal
+from switch.server.options import LogOptions, Options
+from switch.server.serve import doors, text_of
+from switch.server.served_switch import ServedSwitch
+from topo.errors import RunError
+
+
+class ServedNode(MininetSwitch):  # type: ignore[misc]
+    """A switch of a course's network. It runs `program`; its ports are its interfaces, by their numbers.
+
+    With `thrift_port` or `grpc_address` others can talk to it as to simple_switch.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        planned: PlannedSwitch,
+        program: Path,
+        number: int,
+        thrift_port: int | None = None,
+        grpc_address: str | None = None,
+        **params: Any,
+    ) -> None:
+        super().__init__(name, dpid=f"{number:016x}", **params)
+        self.planned = planned
+        self.options = Options(
+            program=program,
+            device_id=number,
+            thrift_port=thrift_port,
+            grpc_address=grpc_address,
+            cpu_port=planned.cpu_port,
+            priority_queues=planned.priority_queues,
+            swap=True,
+            log=LogOptions(level="warn"),
+        )
+        self.running: ServedSwitch | None = None
+        self.exits = ExitStack()
+
+    @property
+    def served(self) -> ServedSwitch:
+        """The running switch; `RunError` if it has not been started."""
+        if self.running is None:
+            raise RunError(f"switch '{self.name}' is not running: start the network first")
+        return self.running
+
+    def start(self, controllers: Any = None) -> None:  # noqa: ARG002
+        """Run the program on the node's interfaces, and open the doors."""
+        served = self.running = ServedSwitch(self.options, Journal(self.options.log))
+        self.exits.callback(served.close)
+        assert self.options.program is not None
+        served.load(text_of(self.options.program))
+        served.swap()
+        for port, interface in self.intfs.items():
+            if interface.name != "lo":
+                served.ports.add(port, interface.name)
+        for door in doors(served):
+            door.start()
+            self.exits.callback(door.close)
+
+    def fill(self) -> list[str]:
+        """Install what the network's file gives the switch; return a line for each command that is skipped."""
+        skipped: list[str] = []
+        if self.planned.commands is not None:
+            run_commands(self.planned.commands, self.served.control, skipped.append)
+        if self.planned.runtime is not None:
+            install(self.served.control, read_runtime(self.planned.runtime, self.served.control.program))
+        return skipped
+
+    def run_command(self, line: str) -> str | None:
+        """Carry out a command of simple_switch_CLI; return why it is skipped, if it is."""
+        return run_command(CommandedSwitch(self.served.control), line.split())
+
+    @property
+    def runs(self) -> str:
+        """What runs the program, in a few words."""
+        engine = self.served.ports.engine
+        return "not at all" if engine is None else engine.what
+
+    def close(self) -> None:
+        """End the switch, and leave its interfaces."""
+        self.exits.close()
+        self.running = None
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803, Mininet's name
+        """End the switch, also after a failed start."""
+        self.close()
+        super().stop(deleteIntfs)
+
+
+class CourseHost(Node):  # type: ignore[misc]
+    """A host as courses set it up: no IPv6, and checksums that are in the packets."""
+
+    def config(self, **params: Any) -> Any:
+        """Configure the host's interfaces."""
+        result = super().config(**params)
+        self.cmd("sysctl -q -w net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
+        for interface in self.intfList():
+            if interface.name != "lo":
+                self.cmd(f"ethtool --offload {interface.name} rx off tx off sg off")
+        return result

@@ -1,0 +1,59 @@
+"""Whether a program runs in the kernel or is interpreted, and why."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from switch.program.program import Program
+from switch.program.v1model import DROP_PORT
+from switch.server.options import Options
+from switch.targets import TARGETS
+from topo.errors import InakitError, InputError
+
+if TYPE_CHECKING:
+    from switch.fast.load.kernel_switch import Compiled
+
+VARIABLE = "INAKIT_SWITCH"
+CHOICES = ("auto", "kernel", "interpreted")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a program is to run: `compiled` for the kernel, or interpreted (None), because of `why`."""
+
+    compiled: Compiled | None
+    why: str
+
+
+def choose(program: Program, options: Options) -> Choice:
+    """The kernel where it can, else interpreted; the environment variable INAKIT_SWITCH can demand one of them."""
+    wanted = os.environ.get(VARIABLE, "auto")
+    if wanted not in CHOICES:
+        raise InputError(f"{VARIABLE}={wanted}: expected one of {', '.join(CHOICES)}")
+    if wanted == "interpreted":
+        return Choice(None, f"{VARIABLE} says so")
+    if (reason := only_interpreted(options) or TARGETS["fast"].missing()) is not None and wanted == "auto":
+        return Choice(None, reason)
+    from switch.fast.load.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
+
+    try:
+        return Choice(compile_program(program), "it is as fast as it gets")
+    except InakitError as error:
+        if wanted == "kernel":
+            raise
+        return Choice(None, str(error))
+
+
+def only_interpreted(options: Options) -> str | None:
+    """What the options ask for that a program in the kernel does not have; None if nothing."""
+    if options.log.every_step:
+        return f"-L {options.log.level} asks for every step of every packet"
+    if options.priority_queues > 1:
+        return "--priority-queues asks for queues in front of egress"
+    if options.drop_port != DROP_PORT:
+        return f"--drop-port {options.drop_port} is compiled into no program"
+    if options.log.packet_bytes and options.log.wanted:
+        return "--dump-packet-data asks for the bytes of every packet"
+    return None

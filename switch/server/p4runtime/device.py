@@ -1,0 +1,261 @@
+"""One switch as P4Runtime sees it: arbitration, pipeline configs, and requests to the pipeline that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+from threading import Lock, RLock
+
+from switch.control.control_plane import ControlPlane
+from switch.control.requests.learning import DigestBatch
+from switch.interpret.interpreted_switch import clock_from_now
+from switch.interpret.state.live_state import LiveState
+from switch.server.p4runtime.device_config import program_text
+from switch.server.p4runtime.pipeline import Pipeline, Written, all_written, make_pipeline
+from switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
+from switch.server.p4runtime.protocol.messages import Message, v1
+from switch.server.p4runtime.read import select
+from switch.server.p4runtime.schema.read import read_schema
+from switch.server.p4runtime.schema.schema import Schema
+from switch.server.p4runtime.stream.arbitration import Arbitration, Client
+from switch.server.p4runtime.stream.packet_io import packet_in, packet_out
+from switch.server.p4runtime.stream.role_scope import RoleScope
+from switch.server.p4runtime.write import Answers, write
+from switch.server.served_switch import ServedSwitch
+
+VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT, RECONCILE_AND_COMMIT = range(1, 6)
+"""The numbers of `SetForwardingPipelineConfigRequest.Action`."""
+
+FULL = RoleScope()
+
+
+@dataclass
+class Saved:
+    """A config that was saved and does not run yet. What clients write waits in `updates`, and is tried on `pipeline`.
+
+    That pipeline's control plane has a data plane without packets.
+    """
+
+    text: str
+    pipeline: Pipeline
+    updates: list[Message] = field(default_factory=list)
+
+
+class Device:
+    """A served switch. `lock` is held while a request is carried out, `arbitrating` while clients change."""
+
+    def __init__(self, served: ServedSwitch, device_id: int, cpu_port: int | None) -> None:
+        self.served, self.device_id, self.cpu_port = served, device_id, cpu_port
+        self.lock, self.arbitrating = RLock(), Lock()
+        self.arbitration = Arbitration(device_id, self.lock)
+        self.committed: Pipeline | None = None
+        self.saved: Saved | None = None
+        served.ports.on_cpu_packet(self.packet_in)
+        served.on_digests(self.learn)
+        served.on_swap(self.swapped)
+
+    # clients
+
+    def update(self, client: Client, message: Message) -> None:
+        """Take an arbitration update."""
+        with self.arbitrating:
+            self.arbitration.update(client, message)
+
+    def leave(self, client: Client) -> None:
+        """Forget a client."""
+        with self.arbitrating:
+            self.arbitration.leave(client)
+
+    def expect_device(self, number: int) -> None:
+        """Raise a fault for the id of another device."""
+        if number != self.device_id:
+            raise not_found(f"there is no device {number}: this is {self.device_id}")
+
+    # pipeline configs
+
+    def set_config(self, request: Message) -> None:
+        """Verify, save or run a pipeline config."""
+        with self.lock:
+            if not self.arbitration.check_primary(request).pipelines:
+                raise Fault(Code.PERMISSION_DENIED, "the role's config does not let it set pipeline configs")
+            action = request.action
+            if action not in (VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT, RECONCILE_AND_COMMIT):
+                raise invalid(f"no action of pipeline configs has the number {action}")
+            if action == COMMIT:
+                self.commit(request)
+                return
+            text, schema = self.verify(request)
+            if action == VERIFY_AND_SAVE:
+                self.saved = Saved(text, self.shadow(request.config, schema))
+            elif action == VERIFY_AND_COMMIT:
+                self.run(text, request.config, schema)
+            elif action == RECONCILE_AND_COMMIT:
+                self.reconcile(text, request.config, schema)
+
+    def verify(self, request: Message) -> tuple[str, Schema]:
+        """The text of the program of a config, and the schema of its P4Info; a fault if they cannot be."""
+        if not request.HasField("config") or not request.config.HasField("p4info"):
+            raise invalid("the config is missing: it has a p4info and a p4_device_config")
+        text = program_text(request.config.p4_device_config)
+        schema = read_schema(request.config.p4info, self.served.verify(text))
+        self.shadow(request.config, schema)
+        return text, schema
+
+    def shadow(self, config: Message, schema: Schema) -> Pipeline:
+        """A pipeline through which no packets pass."""
+        control = ControlPlane(LiveState(schema.program, clock_from_now(), Random(0), self.served.target))
+        return make_pipeline(copied(config), schema, control, self.cpu_port, self.send)
+
+    def commit(self, request: Message) -> None:
+        """Run the saved config, and write what was written since."""
+        if request.HasField("config"):
+            raise invalid("COMMIT takes no config: it runs the one that was saved")
+        if self.saved is None:
+            raise not_found("no config is saved: VERIFY_AND_SAVE one first")
+        saved, self.saved = self.saved, None
+        pipeline = self.run(saved.text, saved.pipeline.config, saved.pipeline.schema)
+        write(pipeline, saved.updates, v1.WriteRequest.CONTINUE_ON_ERROR, FULL)
+
+    def run(self, text: str, config: Message, schema: Schema) -> Pipeline:
+        """Run a program without any state."""
+        self.committed, self.saved = None, None
+        self.served.load(text)
+        self.served.swap()
+        self.committed = make_pipeline(copied(config), schema, self.served.control, self.cpu_port, self.send)
+        return self.committed
+
+    def reconcile(self, text: str, config: Message, schema: Schema) -> None:
+        """Run a program with the state that there is; a fault if it does not fit the new config."""
+        state = [] if self.committed is None else list(all_written(self.committed))
+        refused = [fault for fault in written(self.shadow(config, schema), state) if fault is not None]
+        if refused:
+            raise invalid(f"the state cannot be kept: {refused[0]}")
+        written(self.run(text, config, schema), state)
+
+    def swapped(self) -> None:
+        """Forget the pipeline when somebody else has loaded another program."""
+        with self.lock:
+            if self.committed is not None and self.committed.control is not self.served.control:
+                self.committed = None
+
+    def get_config(self, request: Message) -> Message:
+        """The config of the pipeline that requests are for, as far as a request asks for it."""
+        self.expect_device(request.device_id)
+        response, pipeline = v1.GetForwardingPipelineConfigResponse(), self.pipeline
+        if pipeline is None:
+            return response
+        config, kind = pipeline.config, v1.GetForwardingPipelineConfigRequest
+        if config.HasField("cookie"):
+            response.config.cookie.CopyFrom(config.cookie)
+        if request.response_type in (kind.ALL, kind.P4INFO_AND_COOKIE):
+            response.config.p4info.CopyFrom(config.p4info)
+        if request.response_type in (kind.ALL, kind.DEVICE_CONFIG_AND_COOKIE):
+            response.config.p4_device_config = config.p4_device_config
+        response.config.SetInParent()
+        return response
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """The pipeline that requests are for: the saved one, if there is one that does not run yet."""
+        return self.saved.pipeline if self.saved is not None else self.committed
+
+    def expect_pipeline(self) -> Pipeline:
+        """The pipeline that requests are for, or a fault."""
+        found = self.pipeline
+        if found is None:
+            raise Fault(Code.FAILED_PRECONDITION, "no pipeline config is set: SetForwardingPipelineConfig is first")
+        return found
+
+    # requests
+
+    def write(self, request: Message) -> Answers:
+        """Carry out the updates of a primary, and return what became of each."""
+        with self.lock:
+            scope = self.arbitration.check_primary(request)
+            answers = write(self.expect_pipeline(), request.updates, request.atomicity, scope)
+            if self.saved is not None:
+                done = zip(request.updates, answers, strict=True)
+                self.saved.updates += [copied(update) for update, answer in done if answer is None]
+            return answers
+
+    def read(self, request: Message) -> tuple[list[Iterator[Message]], Answers]:
+        """The entities that a request selects, and why a part of it cannot be answered."""
+        self.expect_device(request.device_id)
+        with self.lock:
+            role = self.arbitration.roles.get(request.role)
+            if role is None:
+                raise not_found(f"there is no role '{request.role}'")
+            return select(self.expect_pipeline(), request.entities, role.scope)
+
+    # packets and notifications
+
+    def packet_out(self, client: Client, message: Message) -> None:
+        """Let a packet of a primary arrive at the CPU port; a fault if it cannot."""
+        if not self.arbitration.is_primary(client) or not self.scope_of(client).packets:
+            raise Fault(Code.PERMISSION_DENIED, "only the primary of a role that handles packets sends them")
+        if self.cpu_port is None:
+            raise Fault(Code.FAILED_PRECONDITION, "the switch has no CPU port: start it with --cpu-port")
+        pipeline = self.committed
+        if pipeline is None:
+            raise Fault(Code.FAILED_PRECONDITION, "no pipeline runs that could take the packet")
+        self.served.ports.inject(self.cpu_port, packet_out(pipeline.schema.packet_out, message))
+
+    def scope_of(self, client: Client) -> RoleScope:
+        """What the role of a client may do."""
+        return self.arbitration.roles[client.role or ""].scope
+
+    def packet_in(self, packet: bytes) -> None:
+        """Send a packet that has left by the CPU port to the primaries."""
+        pipeline = self.committed
+        if pipeline is None:
+            return
+        response = v1.StreamMessageResponse(packet=packet_in(pipeline.schema.packet_in, packet))
+        for client, scope in self.arbitration.primaries():
+            if scope.gets(response.packet):
+                client.send(response)
+
+    def acknowledge(self, message: Message) -> None:
+        """Take the acknowledgement of a digest list."""
+        with self.lock:
+            self.expect_pipeline().digest_lists.acknowledge(message)
+
+    def learn(self, batch: DigestBatch) -> None:
+        """Take digests from the data plane."""
+        with self.lock:
+            if self.committed is not None:
+                self.committed.digest_lists.learn(batch)
+
+    def poll(self) -> None:
+        """Collect digests, and send what is due."""
+        committed = self.committed
+        if committed is not None:
+            committed.control.report_digests()
+        with self.lock:
+            if self.committed is not None:
+                self.committed.poll(self.ports_down())
+
+    def ports_down(self) -> frozenset[int]:
+        """The ports by which no packet leaves, of those that the switch has had."""
+        return frozenset(self.served.ports.down)
+
+    def send(self, number: int, message: Message) -> None:
+        """Send a digest list or a notification about what has this id to the primaries."""
+        place = "digest" if isinstance(message, v1.DigestList) else "idle_timeout_notification"
+        response = v1.StreamMessageResponse(**{place: message})
+        for client, scope in self.arbitration.primaries():
+            if scope.has(number):
+                client.send(response)
+
+
+def written(pipeline: Pipeline, state: list[Written]) -> Answers:
+    """Write updates that bring a pipeline into a state, and return what became of each."""
+    updates = [v1.Update(type=kind, entity=entity) for kind, entity in state]
+    return write(pipeline, updates, v1.WriteRequest.CONTINUE_ON_ERROR, FULL)
+
+
+def copied(message: Message) -> Message:
+    """A copy of a message."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy

@@ -1,0 +1,129 @@
+"""What an entry brings with it beside its action: counts, rates, an idle timeout and what its controller notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switch.control.control_plane import ControlPlane
+from switch.server.p4runtime.entities.rates import config_message, rates_of
+from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from switch.server.p4runtime.protocol.messages import Message, v1
+from switch.server.p4runtime.schema.matches import Key
+from switch.server.p4runtime.schema.schema import TableSchema
+
+
+@dataclass
+class Note:
+    """What a controller has noted on an entry. `told_ns` is how long it was idle when its controller was last told."""
+
+    key: Key
+    priority: int | None
+    controller_metadata: int
+    metadata: bytes
+    idle_timeout_ns: int
+    meter_config: Message | None
+    told_ns: int = 0
+
+
+def note_of(key: Key, priority: int | None, message: Message) -> Note | None:
+    """What a message notes on its entry; None if it is nothing."""
+    config = message.meter_config if message.HasField("meter_config") else None
+    if not (message.controller_metadata or message.metadata or message.idle_timeout_ns or config):
+        return None
+    return Note(key, priority, message.controller_metadata, message.metadata, message.idle_timeout_ns, config)
+
+
+def check_resources(table: TableSchema, message: Message) -> None:
+    """Raise a fault if an update brings with it what the table does not have."""
+    where = f"table '{table.name}'"
+    if message.is_const:
+        raise invalid(f"{where}: is_const is only for reading")
+    if message.HasField("counter_data") and not table.has_counter:
+        raise invalid(f"{where} has no direct counter")
+    if message.HasField("meter_config"):
+        rates_of(message.meter_config, expect_meter(table))
+    if message.HasField("meter_counter_data"):
+        expect_meter(table)
+        raise no_color_counts()
+    if message.idle_timeout_ns < 0:
+        raise invalid(f"{where}: an idle timeout of {message.idle_timeout_ns} ns is negative")
+    if (message.idle_timeout_ns or message.HasField("time_since_last_hit")) and not table.idle_timeout:
+        raise invalid(f"{where} has no `support_timeout` in the program: its entries have no idle timeout")
+
+
+def expect_meter(table: TableSchema) -> int:
+    """The type of the table's direct meter; a fault if it has none."""
+    if table.meter is None:
+        raise invalid(f"table '{table.name}' has no direct meter")
+    return table.meter.type
+
+
+def no_color_counts() -> Fault:
+    """The fault of asking for counts by colour."""
+    return Fault(Code.UNIMPLEMENTED, "meters do not count the packets of each colour: leave the counter data out")
+
+
+def bring(control: ControlPlane, table: TableSchema, handle: int, message: Message) -> None:
+    """Give a new entry what its message brings with it."""
+    if message.HasField("counter_data"):
+        write_counts(control, table, handle, message.counter_data)
+    if message.HasField("meter_config"):
+        control.set_entry_meter(table.name, handle, rates_of(message.meter_config, expect_meter(table)))
+    if message.idle_timeout_ns:
+        control.set_timeout(table.name, handle, milliseconds(message.idle_timeout_ns))
+
+
+def bring_anew(control: ControlPlane, table: TableSchema, handle: int, message: Message, before: Note | None) -> None:
+    """Give an entry what a MODIFY brings with it; a meter that is left out is reset, a counter stays."""
+    if message.HasField("counter_data"):
+        write_counts(control, table, handle, message.counter_data)
+    if message.HasField("meter_config"):
+        control.set_entry_meter(table.name, handle, rates_of(message.meter_config, expect_meter(table)))
+    elif table.meter is not None:
+        control.reset_entry_meter(table.name, handle)
+    if message.idle_timeout_ns != (before.idle_timeout_ns if before else 0):
+        control.set_timeout(table.name, handle, milliseconds(message.idle_timeout_ns))
+
+
+def write_counts(control: ControlPlane, table: TableSchema, handle: int, data: Message) -> None:
+    """Write the counter of an entry."""
+    control.write_entry_counter(table.name, handle, *checked_counts(data))
+
+
+def checked_counts(data: Message) -> tuple[int, int]:
+    """Packets and bytes of a `CounterData`; a fault if one is negative."""
+    if data.packet_count < 0 or data.byte_count < 0:
+        raise invalid(f"a counter has {data.packet_count} packets and {data.byte_count} bytes: neither is negative")
+    return data.packet_count, data.byte_count
+
+
+def counts_message(packets: int, octets: int) -> Message:
+    """The `CounterData` of packets and bytes; counts of 64 bits lose the highest."""
+    most = (1 << 63) - 1
+    return v1.CounterData(packet_count=packets & most, byte_count=octets & most)
+
+
+def add_resources(
+    control: ControlPlane, table: TableSchema, handle: int, wanted: Message, note: Note | None, entry: Message
+) -> None:
+    """Put into the message of an entry those of its resources that the request `wanted` has."""
+    if table.has_counter and wanted.HasField("counter_data"):
+        entry.counter_data.CopyFrom(counts_message(*control.entry_counter(table.name, handle)))
+    if table.meter is not None and wanted.HasField("meter_config"):
+        config = meter_config(control, table, handle, note)
+        if config is not None:
+            entry.meter_config.CopyFrom(config)
+    if wanted.HasField("time_since_last_hit"):
+        idle_s = control.entry(table.name, handle).idle_s
+        entry.time_since_last_hit.elapsed_ns = int((idle_s or 0) * 1e9)
+
+
+def meter_config(control: ControlPlane, table: TableSchema, handle: int, note: Note | None) -> Message | None:
+    """The rates of an entry as its client has written them; None if every packet is green."""
+    noted = note.meter_config if note else None
+    return config_message(control.entry_meter(table.name, handle), noted)
+
+
+def milliseconds(nanoseconds: int) -> int:
+    """A time in milliseconds, rounded up."""
+    return -(-nanoseconds // 1_000_000)

@@ -1,0 +1,336 @@
+"""`TableEntry`: entries of tables and what tables run on a miss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from switch.control.control_plane import ControlPlane
+from switch.control.held import HeldDefault, HeldEntry
+from switch.control.refusals import RefusalKind, Refused
+from switch.entries import DefaultAction, TableEntry
+from switch.server.p4runtime.entities.container import Container, Kind, expect_id, within
+from switch.server.p4runtime.entities.direct_resources import (
+    Note,
+    add_resources,
+    bring,
+    bring_anew,
+    check_resources,
+    note_of,
+)
+from switch.server.p4runtime.entities.profiles import Stores
+from switch.server.p4runtime.entities.table_actions import TableActions
+from switch.server.p4runtime.protocol.faults import Code, Fault, fault_of, invalid, not_found
+from switch.server.p4runtime.protocol.messages import Message, v1
+from switch.server.p4runtime.schema.calls import call_message
+from switch.server.p4runtime.schema.matches import Key, matches_of, read_key
+from switch.server.p4runtime.schema.schema import Schema, TableSchema
+
+MOST = (1 << 31) - 1
+"""The greatest priority. Of P4Runtime's the greatest wins, of BMv2's the least: they sum up to this number."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An entry that is ready to be added."""
+
+    table: TableSchema
+    key: Key
+    priority: int | None
+    message: Message
+
+
+class Tables(Container):
+    """Entries are the control plane's; `notes` has what controllers have noted on them, by table and handle."""
+
+    member = "table_entry"
+
+    def __init__(self, schema: Schema, control: ControlPlane, stores: Stores) -> None:
+        super().__init__(schema, control)
+        self.actions = TableActions(control, stores)
+        self.notes: dict[tuple[str, int], Note] = {}
+        self.default_notes: dict[str, Note] = {}
+
+    def scope(self, message: Message) -> int:
+        """The id of the table."""
+        return int(message.table_id)
+
+    def table(self, number: int) -> TableSchema:
+        """The table of this id, or a fault."""
+        expect_id(number, "table")
+        return self.schema.find(self.schema.tables, number, "table")
+
+    # INSERT
+
+    def insert(self, message: Message) -> None:
+        """Add an entry."""
+        (fault,) = self.insert_all([message])
+        if fault is not None:
+            raise fault
+
+    def insert_all(self, messages: Sequence[Message]) -> list[Fault | None]:
+        """Add entries, those with plain actions all at once, and return why each is not taken."""
+        faults: list[Fault | None] = [None] * len(messages)
+        plain: list[tuple[int, Prepared, TableEntry]] = []
+        for position, message in enumerate(messages):
+            try:
+                prepared = self.prepare(message)
+                if prepared.table.profile is None:
+                    plain.append((position, prepared, self.plain(prepared)))
+                else:
+                    self.insert_indirect(prepared)
+            except Exception as error:
+                faults[position] = fault_of(error)
+        for position, fault in self.insert_plain(plain):
+            faults[position] = fault
+        return faults
+
+    def insert_atomically(self, messages: Sequence[Message]) -> None:
+        """Add entries with plain actions and nothing else, all in one step of the data plane, or none."""
+        prepared = [self.prepare(message) for message in messages]
+        if any(each.table.profile is not None or not is_bare(each.message) for each in prepared):
+            raise Fault(Code.UNIMPLEMENTED, "DATAPLANE_ATOMIC: only entries that have no more than a key and an action")
+        handles = self.control.add_entries([self.plain(each) for each in prepared])
+        for each, handle in zip(prepared, handles, strict=True):
+            self.note(each.table, handle, note_of(each.key, each.priority, each.message))
+
+    def prepare(self, message: Message) -> Prepared:
+        """An entry that the table may take."""
+        table = self.table(message.table_id)
+        if message.is_default_action:
+            raise invalid(f"table '{table.name}' always has a default: it can only be modified")
+        if table.is_const:
+            raise Fault(Code.PERMISSION_DENIED, f"the entries of table '{table.name}' are const in the program")
+        if not table.fields:
+            raise invalid(f"table '{table.name}' has no key: it takes no entries")
+        if not message.HasField("action"):
+            raise invalid(f"table '{table.name}': the action of the new entry is missing")
+        check_resources(table, message)
+        return Prepared(table, read_key(table, message.match), priority_of(table, message.priority), message)
+
+    def plain(self, prepared: Prepared) -> TableEntry:
+        """An entry of a table without an action profile."""
+        action, params = self.actions.call(prepared.table, prepared.message.action)
+        return TableEntry(prepared.table.name, prepared.key, action, params, prepared.priority)
+
+    def insert_plain(self, entries: list[tuple[int, Prepared, TableEntry]]) -> Iterator[tuple[int, Fault]]:
+        """Add entries, and return the positions of those that are not taken, each with the reason."""
+        try:
+            answers = self.control.add_each([entry for _, _, entry in entries])
+        except Exception as error:
+            yield from ((position, fault_of(error)) for position, _, _ in entries)
+            return
+        for (position, prepared, _), answer in zip(entries, answers, strict=True):
+            if isinstance(answer, Refused):
+                yield position, fault_of(answer)
+            elif (fault := self.settle(prepared, answer)) is not None:
+                yield position, fault
+
+    def insert_indirect(self, prepared: Prepared) -> None:
+        """Add an entry of a table with an action profile."""
+        table, message = prepared.table, prepared.message
+        handle = self.actions.insert(table, prepared.key, prepared.priority, message.action)
+        if (fault := self.settle(prepared, handle)) is not None:
+            raise fault
+
+    def settle(self, prepared: Prepared, handle: int) -> Fault | None:
+        """Give a new entry what it brings with it; if that fails it is removed again."""
+        table, message = prepared.table, prepared.message
+        try:
+            bring(self.control, table, handle, message)
+        except Exception as error:
+            self.remove(table, self.control.entry(table.name, handle))
+            return fault_of(error)
+        self.note(table, handle, note_of(prepared.key, prepared.priority, message))
+        return None
+
+    def note(self, table: TableSchema, handle: int, note: Note | None) -> None:
+        """Keep what is noted on an entry, or nothing."""
+        if note is not None:
+            self.notes[table.name, handle] = note
+        elif self.notes:
+            self.notes.pop((table.name, handle), None)
+
+    # MODIFY
+
+    def modify(self, message: Message) -> None:
+        """Let an entry run something else, and give it what it brings with it."""
+        table = self.table(message.table_id)
+        if message.is_default_action:
+            self.modify_default(table, message)
+            return
+        held = self.locate(table, message)
+        if table.is_const and message.HasField("action"):
+            raise Fault(Code.PERMISSION_DENIED, f"the actions of table '{table.name}' are const in the program")
+        check_resources(table, message)
+        if message.HasField("action"):
+            self.actions.change(table, held, message.action)
+        bring_anew(self.control, table, held.handle, message, self.noted(table, held))
+        self.note(table, held.handle, note_of(held.entry.key, held.entry.priority, message))
+
+    def modify_default(self, table: TableSchema, message: Message) -> None:
+        """Let a table run something else on a miss; without an action, what its program says."""
+        if message.match or message.priority:
+            raise invalid(f"table '{table.name}': its default has neither a match nor a priority")
+        if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
+            raise invalid(f"table '{table.name}': its default has no idle timeout")
+        if table.table.default_is_const:
+            raise Fault(Code.PERMISSION_DENIED, f"the default of table '{table.name}' is const in the program")
+        check_resources(table, message)
+        if message.HasField("meter_config") or message.HasField("counter_data"):
+            raise Fault(Code.UNIMPLEMENTED, f"BMv2 counts and meters no misses of table '{table.name}'")
+        if message.HasField("action"):
+            self.control.set_default(DefaultAction(table.name, *self.actions.call(table, message.action, default=True)))
+            self.note_default(table, note_of((), None, message))
+        else:
+            self.control.reset_default(table.name)
+            self.note_default(table, None)
+
+    def note_default(self, table: TableSchema, note: Note | None) -> None:
+        """Keep what is noted on a default, or nothing."""
+        self.default_notes.pop(table.name, None)
+        if note is not None:
+            self.default_notes[table.name] = note
+
+    # DELETE
+
+    def delete(self, message: Message) -> None:
+        """Remove an entry."""
+        table = self.table(message.table_id)
+        if message.is_default_action:
+            raise invalid(f"the default of table '{table.name}' cannot be deleted: modify it")
+        if table.is_const:
+            raise Fault(Code.PERMISSION_DENIED, f"the entries of table '{table.name}' are const in the program")
+        self.remove(table, self.locate(table, message))
+
+    def remove(self, table: TableSchema, held: HeldEntry) -> None:
+        """Remove an entry with what is noted on it."""
+        self.control.delete_entry(table.name, held.handle)
+        self.actions.released(table, held)
+        self.note(table, held.handle, None)
+
+    def locate(self, table: TableSchema, message: Message) -> HeldEntry:
+        """The entry with the key and the priority of a message, or a fault."""
+        key, priority = read_key(table, message.match), priority_of(table, message.priority)
+        try:
+            return self.control.entry(table.name, self.control.find(table.name, key, priority))
+        except Refused as refused:
+            if refused.kind != RefusalKind.BAD_MATCH_KEY:
+                raise
+            raise not_found(f"table '{table.name}' has no entry for the key {key}") from refused
+
+    def noted(self, table: TableSchema, held: HeldEntry) -> Note | None:
+        """What is noted on an entry; None for one that came by another way than this server."""
+        note = self.notes.get((table.name, held.handle)) if self.notes else None
+        if note is None or (note.key, note.priority) != (held.entry.key, held.entry.priority):
+            return None
+        return note
+
+    # reading
+
+    def read(self, message: Message) -> Iterator[Message]:
+        """The entries that a message selects, or the defaults."""
+        tables = [self.table(message.table_id)] if message.table_id else list(self.schema.tables.values())
+        if message.is_default_action:
+            found = [self.default_message(table, self.held_default(table)) for table in tables]
+        else:
+            found = [entry for table in tables for entry in self.selected(table, message)]
+        return iter([entry for entry in found if selects(message, entry)])
+
+    def selected(self, table: TableSchema, message: Message) -> list[Message]:
+        """The entries of a table of which a message gives the key, or all."""
+        if message.HasField("time_since_last_hit") and message.table_id and not table.idle_timeout:
+            raise invalid(f"table '{table.name}' has no `support_timeout` in the program")
+        if not message.match:
+            return [self.message_of(table, held, message) for held in self.control.entries(table.name)]
+        if message.priority or not table.prioritised:
+            try:
+                return [self.message_of(table, self.locate(table, message), message)]
+            except Fault as fault:
+                if fault.code != Code.NOT_FOUND:
+                    raise
+                return []
+        key = read_key(table, message.match)
+        found = (held for held in self.control.entries(table.name) if held.entry.key == key)
+        return [self.message_of(table, held, message) for held in found]
+
+    def message_of(self, table: TableSchema, held: HeldEntry, wanted: Message) -> Message:
+        """An entry as clients read it, with the resources that `wanted` has."""
+        entry = v1.TableEntry(table_id=table.id, action=self.actions.message_of(table, held), is_const=table.is_const)
+        entry.match.extend(matches_of(table, held.entry.key))
+        if held.entry.priority is not None:
+            entry.priority = inverted(table, held.entry.priority)
+        note = self.noted(table, held)
+        if note is not None:
+            write_note(entry, note)
+        add_resources(self.control, table, held.handle, wanted, note, entry)
+        return entry
+
+    def default_message(self, table: TableSchema, held: HeldDefault | None) -> Message:
+        """What a table runs on a miss, as clients read it."""
+        entry = v1.TableEntry(table_id=table.id, is_default_action=True, is_const=table.table.default_is_const)
+        if held is not None and held.action is not None:
+            entry.action.action.CopyFrom(call_message(table.actions, table.ids, (held.action, held.params)))
+        if table.name in self.default_notes:
+            write_note(entry, self.default_notes[table.name])
+        return entry
+
+    def held_default(self, table: TableSchema) -> HeldDefault | None:
+        """What a table runs on a miss; None if its program says nothing and nothing was set."""
+        try:
+            return self.control.default(table.name)
+        except Refused:
+            return None
+
+    def snapshot(self, kind: Kind, message: Message) -> list[Message]:
+        """The entry of a message, with its counts if they are about to be lost."""
+        table = self.table(message.table_id)
+        if message.is_default_action:
+            return [self.default_message(table, self.held_default(table))]
+        wanted = v1.TableEntry(meter_config=v1.MeterConfig())
+        if kind == Kind.DELETE or message.HasField("counter_data"):
+            wanted.counter_data.SetInParent()
+        entry = self.message_of(table, self.locate(table, message), wanted)
+        if table.is_const:
+            entry.ClearField("action")
+        entry.ClearField("is_const")
+        return [entry]
+
+
+def priority_of(table: TableSchema, given: int) -> int | None:
+    """BMv2's priority of an entry; a fault if it has none and needs one, or has one and needs none."""
+    if table.prioritised:
+        within(given, 1, MOST, f"the priority of an entry of table '{table.name}', whose keys can overlap")
+        return inverted(table, given)
+    if given:
+        raise invalid(f"table '{table.name}': its keys never tie, so that its entries have the priority 0")
+    return None
+
+
+def inverted(table: TableSchema, priority: int) -> int:
+    """BMv2's priority of P4Runtime's, and the other way round. The last of const entries has 1."""
+    return max((each.priority for each in table.table.entries or ()), default=MOST - 1) + 1 - priority
+
+
+def is_bare(message: Message) -> bool:
+    """Whether an entry brings nothing with it that the data plane has beside the entry."""
+    brings = message.HasField("counter_data") or message.HasField("meter_config") or message.idle_timeout_ns
+    return not brings
+
+
+def write_note(entry: Message, note: Note) -> None:
+    """Put what a controller has noted into the message of an entry."""
+    entry.controller_metadata, entry.metadata = note.controller_metadata, note.metadata
+    entry.idle_timeout_ns = note.idle_timeout_ns
+
+
+def selects(wanted: Message, entry: Message) -> bool:
+    """Whether an entry has what a request names: priority, action, metadata; what it leaves out fits all."""
+    if not wanted.table_id:
+        return True
+    if wanted.HasField("action") and wanted.action.action.action_id != entry.action.action.action_id:
+        return False
+    return all(
+        not getattr(wanted, name) or getattr(wanted, name) == getattr(entry, name)
+        for name in ("priority", "controller_metadata", "metadata")
+    )

@@ -1,0 +1,121 @@
+"""The programs `inakit-simple-switch` and `inakit-simple-switch-grpc`: a switch with BMv2's doors, until a signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from switch.server.command_line import read_options
+from switch.server.journal import Journal
+from switch.server.options import Options
+from switch.server.served_switch import ServedSwitch
+from switch.targets import load
+from topo.errors import InakitError, InputError, MachineError
+from topo.live.signals import ENDING
+
+FAILED = 1
+"""The exit code of a switch that cannot start, as BMv2's."""
+THRIFT = "switch.server.thrift.server:ThriftServer"
+P4RUNTIME = "switch.server.p4runtime.server:P4RuntimeServer"
+INSTALL = "pip install 'inakit[server]'"
+
+
+class Door(Protocol):
+    """A protocol by which others talk to the switch."""
+
+    def start(self) -> None:
+        """Listen; `MachineError` if that cannot be."""
+        ...
+
+    def close(self) -> None:
+        """Listen no longer, and end what still goes on."""
+        ...
+
+
+def simple_switch() -> None:
+    """Run simple_switch with the command line of this process."""
+    raise SystemExit(main(sys.argv[1:], grpc=False))
+
+
+def simple_switch_grpc() -> None:
+    """Run simple_switch_grpc with the command line of this process."""
+    raise SystemExit(main(sys.argv[1:], grpc=True))
+
+
+def main(arguments: Sequence[str], grpc: bool) -> int:
+    """Run a switch until a signal ends it, and return the exit code."""
+    ended = signals_as_bytes()
+    try:
+        with running(read_options(arguments, grpc)):
+            os.read(ended, 1)
+    except InakitError as error:
+        print(f"Error: {error}", file=sys.stderr, flush=True)
+        return FAILED
+    return 0
+
+
+def signals_as_bytes() -> int:
+    """A descriptor from which a byte can be read when a signal has come that is to end this process.
+
+    A signal that comes just before a thread waits for a lock would not wake it up.
+    """
+    ended, end = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(end, False)
+    signal.set_wakeup_fd(end)
+    for number in ENDING:
+        signal.signal(number, lambda *_: None)
+    return ended
+
+
+@contextmanager
+def running(
+    options: Options, made: Callable[[Options, Journal], ServedSwitch] = ServedSwitch
+) -> Iterator[ServedSwitch]:
+    """A switch, which `made` makes, with its ports, its program and its doors, while the block runs."""
+    with ExitStack() as stack:
+        served = made(options, Journal(options.log))
+        stack.callback(served.close)
+        for told in options.ignored:
+            served.journal.warn(f"Ignoring {told}")
+        if options.program is not None:
+            served.load(text_of(options.program))
+            served.swap()
+        for port, interface in options.interfaces.items():
+            print(f"Adding interface {interface} as port {port}", flush=True)
+            served.ports.add(port, interface)
+        for door in doors(served):
+            door.start()
+            stack.callback(door.close)
+        served.journal.info("The switch is ready")
+        yield served
+
+
+def text_of(path: Path) -> str:
+    """The text of a program; `InputError` if it cannot be read."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"JSON input file {path} cannot be opened: {error}") from error
+
+
+def doors(served: ServedSwitch) -> Iterator[Door]:
+    """The protocols that the options ask for."""
+    options = served.options
+    if options.thrift_port is not None:
+        yield opened(THRIFT, served, options.thrift_port, options.device_id, options.notifications_address)
+    if options.grpc_address is not None:
+        yield opened(P4RUNTIME, served, options.grpc_address, options.device_id, options.tls, options.cpu_port)
+
+
+def opened(name: str, *arguments: object) -> Door:
+    """The server of this name, whose module is imported only now, for it needs packages that may not be there."""
+    try:
+        door: Door = load(name)(*arguments)
+    except ImportError as error:
+        raise MachineError(f"a package is missing ({error}): {INSTALL}") from error
+    return door

@@ -1,0 +1,122 @@
+"""The ports of a served switch, whatever program runs; and its CPU port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+
+from switch.control.refusals import RefusalKind, Refused
+from switch.server.engines.engine import Engine
+from switch.server.journal import Journal
+from topo.errors import InakitError
+
+ToController = Callable[[bytes], None]
+
+
+class ServedPorts:
+    """Interfaces by port number. They stay when another program is loaded; without one, no packet is taken in."""
+
+    def __init__(self, journal: Journal, cpu_port: int | None = None) -> None:
+        self.journal, self.cpu_port = journal, cpu_port
+        self.engine: Engine | None = None
+        self.lock = RLock()
+        self.interfaces: dict[int, str] = {}
+        self.down: set[int] = set()
+        self.controllers: list[ToController] = []
+
+    def add(self, port: int, interface: str) -> None:
+        """Make an interface the port of this number; a refusal if that cannot be."""
+        with self.lock:
+            if port in self.interfaces or port == self.cpu_port:
+                used = self.interfaces.get(port, "the CPU port")
+                raise Refused(RefusalKind.DEV_MGR_ERROR, f"port {port} is {used} already")
+            self.attach(port, interface)
+            self.interfaces[port] = interface
+
+    def attach(self, port: int, interface: str) -> None:
+        """Let the running program have an interface."""
+        try:
+            if self.engine is not None:
+                self.engine.attach(port, interface)
+        except InakitError as error:
+            raise Refused(RefusalKind.DEV_MGR_ERROR, str(error)) from error
+
+    def remove(self, port: int) -> None:
+        """Give the interface of a port back to the host; a refusal if there is no such port."""
+        with self.lock:
+            if port not in self.interfaces:
+                raise Refused(RefusalKind.DEV_MGR_ERROR, f"there is no port {port}")
+            if self.engine is not None:
+                self.engine.detach(port)
+            del self.interfaces[port]
+            self.down.discard(port)
+
+    def all(self) -> dict[int, str]:
+        """The interfaces by port number."""
+        with self.lock:
+            return dict(sorted(self.interfaces.items()))
+
+    def is_up(self, port: int) -> bool:
+        """Whether packets can come by a port."""
+        with self.lock:
+            return port in self.interfaces and self.engine is not None and self.engine.is_up(port)
+
+    def inject(self, port: int, packet: bytes) -> None:
+        """Let a packet arrive at the CPU port; in an interpreted switch, at any."""
+        if self.engine is not None:
+            self.engine.inject(port, packet)
+
+    def on_cpu_packet(self, controller: ToController) -> None:
+        """Call `controller` with each packet that leaves by the CPU port."""
+        self.controllers.append(controller)
+
+    def to_cpu(self, packet: bytes) -> None:
+        """Give controllers a packet that leaves by the CPU port."""
+        for controller in self.controllers:
+            controller(packet)
+
+    def move_to(self, engine: Engine) -> None:
+        """Let another program have all interfaces; one that is gone is left out, and told."""
+        with self.lock:
+            self.release()
+            self.engine = engine
+            for port, interface in self.interfaces.items():
+                try:
+                    engine.attach(port, interface)
+                except InakitError as error:
+                    self.journal.error(f"port {port}: {error}")
+
+    def detach_all(self) -> None:
+        """Take in no packet more; the program's state stays."""
+        with self.lock:
+            if self.engine is not None:
+                for port in self.interfaces:
+                    self.engine.detach(port)
+
+    def release(self) -> None:
+        """Let no program have the interfaces: no packet is taken in."""
+        with self.lock:
+            if self.engine is not None:
+                self.engine.close()
+            self.engine = None
+
+    def look_after(self) -> None:
+        """Tell of interfaces that have gone, and take those in again that are back."""
+        with self.lock:
+            for port, interface in self.interfaces.items():
+                if self.engine is None or self.engine.is_up(port):
+                    continue
+                if port not in self.down:
+                    self.journal.error(f"interface {interface} of port {port} is gone")
+                    self.down.add(port)
+                self.take_back(self.engine, port, interface)
+
+    def take_back(self, engine: Engine, port: int, interface: str) -> None:
+        """Let the program have an interface that has gone, if there is one of its name again."""
+        try:
+            engine.detach(port)
+            engine.attach(port, interface)
+        except InakitError:
+            return
+        self.journal.info(f"interface {interface} of port {port} is back")
+        self.down.discard(port)

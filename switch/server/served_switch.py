@@ -1,0 +1,236 @@
+"""A switch that others talk to: a running program with its ports, its control plane, and programs to come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from threading import Event, RLock, Thread
+
+from switch.control.control_plane import ControlPlane
+from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.ageing import Expired
+from switch.control.requests.learning import DigestBatch
+from switch.control.transfer import transfer
+from switch.interpret.interpreted_switch import clock_from_now
+from switch.interpret.state.target import Target
+from switch.program.program import Program
+from switch.program.read import parse_program
+from switch.server.engines.choice import choose
+from switch.server.engines.engine import Engine
+from switch.server.engines.interpreted_engine import InterpretedEngine
+from switch.server.journal import Journal
+from switch.server.options import Options
+from switch.server.ports.pcap_files import PcapFiles
+from switch.server.served_ports import ServedPorts
+from switch.server.served_queues import ServedQueues
+from topo.errors import InakitError, UnsupportedError
+
+DIGESTS_EVERY_S = 0.01
+SWEEP_EVERY_S = 1.0
+"""How often digests are collected, and how often entries are looked at for their timeouts, as in BMv2."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A program that runs: its text, what is in it, and its control plane."""
+
+    json: str
+    program: Program
+    control: ControlPlane
+
+
+class ServedSwitch:
+    """A switch with the ports of `options`, until `close`.
+
+    Its control plane is that of the program that runs now. Who is to outlast a swap subscribes here, not there.
+    """
+
+    def __init__(self, options: Options, journal: Journal | None = None) -> None:
+        self.options, self.journal = options, journal or Journal(options.log)
+        self.clock, self.started_us = clock_from_now(), time.time_ns() // 1000
+        self.target = Target(options.drop_port, options.priority_queues)
+        self.ports = ServedPorts(self.journal, options.cpu_port)
+        self.queues = ServedQueues(options.priority_queues, self.interpret)
+        self.pcaps = None if options.pcap is None else PcapFiles(options.pcap)
+        self.lock = RLock()
+        self.running: Running | None = None
+        self.pending: tuple[str, Program] | None = None
+        self.digest_subscribers: list[Callable[[DigestBatch], None]] = []
+        self.expiry_subscribers: list[Callable[[list[Expired]], None]] = []
+        self.swap_subscribers: list[Callable[[], None]] = []
+        self.ending = Event()
+        self.ticker = Thread(target=self.tick, name="digests and timeouts", daemon=True)
+        self.ticker.start()
+
+    @property
+    def program(self) -> Program | None:
+        """The program that runs; None before the first."""
+        return None if self.running is None else self.running.program
+
+    @property
+    def json(self) -> str:
+        """The text of the program that runs; empty before the first."""
+        return "" if self.running is None else self.running.json
+
+    @property
+    def control(self) -> ControlPlane:
+        """The control plane of the program that runs now: to be asked for with each request."""
+        if self.running is None:
+            raise Refused(RefusalKind.TABLE_ERROR, "no program is loaded yet")
+        return self.running.control
+
+    def now_us(self) -> int:
+        """Microseconds since the switch started."""
+        return self.clock()
+
+    def verify(self, text: str) -> Program:
+        """The program that a text is; `InputError` if it is none."""
+        return parse_program(text.encode(), "the program")
+
+    @contextmanager
+    def alone(self) -> Iterator[Running | None]:
+        """Let nobody ask anything of the program that runs, nor load another, while the block runs.
+
+        A request may need this too: its lock is taken first, always.
+        """
+        while True:
+            running = self.running
+            with running.control.lock if running is not None else nullcontext(), self.lock:
+                if self.running is running:
+                    yield running
+                    return
+
+    def load(self, text: str) -> None:
+        """Prepare another program, which runs after `swap`."""
+        with self.lock:
+            if self.running is not None and not self.options.swap:
+                raise Refused(RefusalKind.CONFIG_SWAP_DISABLED, "swaps are disabled: start with --enable-swap")
+            if self.pending is not None:
+                raise Refused(RefusalKind.ONGOING_SWAP, "another program is loaded already: swap first")
+            self.pending = (text, self.verify(text))
+
+    def swap(self) -> None:
+        """Run the program that was loaded. Its state is fresh, the ports stay."""
+        with self.alone():
+            if self.pending is None:
+                kind = RefusalKind.NO_ONGOING_SWAP if self.options.swap else RefusalKind.CONFIG_SWAP_DISABLED
+                raise Refused(kind, "no program is loaded that could run: load one first")
+            (text, program), self.pending = self.pending, None
+            self.run(text, program)
+        for subscriber in list(self.swap_subscribers):
+            subscriber()
+
+    def run(self, text: str, program: Program) -> None:
+        """Run a program in place of the one that runs."""
+        engine = self.engine_for(program)
+        control = ControlPlane(engine.data_plane)
+        control.room, control.fall_back = self.options.replication, self.interpret
+        control.subscribe_digests(self.tell_digests)
+        control.subscribe_expired(self.tell_expired)
+        self.move_to(engine)
+        if self.running is not None:
+            self.running.control.retired = True
+        self.running = Running(text, program, control)
+
+    def engine_for(self, program: Program) -> Engine:
+        """What runs a program: the kernel where it can."""
+        choice = choose(program, self.options)
+        why = choice.why
+        if choice.compiled is not None:
+            from switch.server.engines.kernel_engine import KernelEngine  # noqa: PLC0415, needs libbpf
+
+            try:
+                engine = KernelEngine(choice.compiled, self.turn, self.options.cpu_port, self.ports.to_cpu, self.pcaps)
+                self.journal.info(f"Program '{program.name}' runs in the kernel")
+                return engine
+            except InakitError as error:
+                why = str(error)
+        self.journal.info(f"Program '{program.name}' is interpreted in this process: {why}")
+        return self.interpreted(program)
+
+    @property
+    def turn(self) -> int:
+        """The number by which the switches of a network are spread over processors."""
+        return self.options.thrift_port or self.options.device_id
+
+    def interpreted(self, program: Program) -> InterpretedEngine:
+        """An engine that interprets a program."""
+        to_cpu, cpu_port = self.ports.to_cpu, self.options.cpu_port
+        return InterpretedEngine(program, self.journal, self.clock, self.target, cpu_port, to_cpu, self.pcaps)
+
+    def interpret(self, missing: UnsupportedError) -> Engine:
+        """Interpret the program that runs, with all its state; raise `missing` if it is interpreted already."""
+        with self.alone() as running:
+            if running is None or isinstance(self.ports.engine, InterpretedEngine):
+                raise missing
+            self.journal.warn(f"Program '{running.program.name}' is interpreted from now on: {missing}")
+            engine = self.interpreted(running.program)
+            self.ports.detach_all()
+            transfer(running.control, engine.data_plane)
+            self.move_to(engine)
+            return engine
+
+    def move_to(self, engine: Engine) -> None:
+        """Let an engine have ports and queues."""
+        self.queues.move_to(engine)
+        self.ports.move_to(engine)
+
+    def on_digests(self, subscriber: Callable[[DigestBatch], None]) -> None:
+        """Call `subscriber` with each batch of digests."""
+        self.digest_subscribers.append(subscriber)
+
+    def on_expired(self, subscriber: Callable[[list[Expired]], None]) -> None:
+        """Call `subscriber` with the entries whose timeouts have run out."""
+        self.expiry_subscribers.append(subscriber)
+
+    def on_swap(self, subscriber: Callable[[], None]) -> None:
+        """Call `subscriber` when another program runs."""
+        self.swap_subscribers.append(subscriber)
+
+    def tell_digests(self, batch: DigestBatch) -> None:
+        """Tell subscribers of a batch of digests."""
+        for subscriber in list(self.digest_subscribers):
+            subscriber(batch)
+
+    def tell_expired(self, expired: list[Expired]) -> None:
+        """Tell subscribers of entries whose timeouts have run out."""
+        for subscriber in list(self.expiry_subscribers):
+            subscriber(expired)
+
+    def tick(self) -> None:
+        """Collect digests, look for timeouts and for lost interfaces, until `close`."""
+        sweep_at = time.monotonic() + SWEEP_EVERY_S
+        while not self.ending.wait(DIGESTS_EVERY_S if self.learns else SWEEP_EVERY_S):
+            try:
+                if self.learns:
+                    self.control.report_digests()
+                if time.monotonic() >= sweep_at:
+                    sweep_at += SWEEP_EVERY_S
+                    self.sweep()
+            except Exception as error:
+                self.journal.error(f"digests or timeouts: {error!r}")
+
+    @property
+    def learns(self) -> bool:
+        """Whether the program that runs has digests."""
+        return self.program is not None and bool(self.program.digests)
+
+    def sweep(self) -> None:
+        """Look for timeouts and for lost interfaces."""
+        self.ports.look_after()
+        if self.running is not None:
+            self.running.control.report_expired()
+
+    def close(self) -> None:
+        """End the switch, and give all interfaces back."""
+        self.ending.set()
+        self.ticker.join()
+        with self.alone() as running:
+            self.ports.release()
+            if running is not None:
+                running.control.retired = True
+        if self.pcaps is not None:
+            self.pcaps.close()
+        self.journal.close()

@@ -1,0 +1,90 @@
+"""Requests for the switch as a whole: its ports, its program, its hash functions."""
+
+from __future__ import annotations
+
+from hashlib import md5
+from typing import Any
+
+from switch.control.refusals import RefusalKind, Refused
+from switch.program.calculations import CrcParameters
+from switch.server.thrift.description import description
+from switch.server.thrift.handlers.handler import Handler
+from switch.server.thrift.resource_ids import resource_ids
+from switch.server.thrift.values import unsigned
+from topo.errors import UnsupportedError
+
+
+class DeviceRequests(Handler):
+    """Ports, programs, and who the switch is."""
+
+    def bm_dev_mgr_add_port(self, iface_name: str, port: int, pcap: str) -> None:  # noqa: ARG002, it is BMv2's signature
+        """Let an interface of the machine be a port; no pcap is written of it."""
+        self.switch.ports.add(port, iface_name)
+
+    def bm_dev_mgr_remove_port(self, port: int) -> None:
+        """Let a port have no interface any more."""
+        self.switch.ports.remove(port)
+
+    def bm_dev_mgr_show_ports(self) -> list[Any]:
+        """All ports that have an interface."""
+        ports = sorted(self.switch.ports.all().items())
+        return [description().PortInfo(port, interface, self.switch.ports.is_up(port), {}) for port, interface in ports]
+
+    def bm_mgmt_get_info(self) -> Any:
+        """Who the switch is, and where its notifications can be subscribed to."""
+        known = self.identity
+        return description().SwitchInfo(known.device_id, known.thrift_port, known.notifications)
+
+    def bm_load_new_config(self, config: str) -> None:
+        """Prepare another program."""
+        self.switch.load(config)
+
+    def bm_swap_configs(self) -> None:
+        """Run the program that was prepared."""
+        self.switch.swap()
+
+    def bm_reset_state(self) -> None:
+        """Be as just started."""
+        self.control.reset_state()
+
+    def bm_get_config(self) -> bytes:
+        """The program, as p4c made it."""
+        return self.switch.json.encode()
+
+    def bm_get_config_md5(self) -> bytes:
+        """By what clients tell whether they have the same program."""
+        return md5(self.switch.json.encode(), usedforsecurity=False).digest()
+
+    def bm_set_crc16_custom_parameters(self, calculation: str, crc: Any) -> None:
+        """Let a hash function divide by another polynomial."""
+        self.control.set_crc(calculation, 16, crc_of(crc, 16))
+
+    def bm_set_crc32_custom_parameters(self, calculation: str, crc: Any) -> None:
+        """Let a hash function divide by another polynomial."""
+        self.control.set_crc(calculation, 32, crc_of(crc, 32))
+
+    def bm_set_toeplitz_hash_key(self, calculation: str, key: bytes) -> None:  # noqa: ARG002, there is none to set
+        """Refuse: no program that runs here has a Toeplitz hash."""
+        known = calculation in self.control.program.calculations
+        kind = RefusalKind.WRONG_TYPE_CALCULATION if known else RefusalKind.INVALID_CALCULATION_NAME
+        raise Refused(kind, f"there is no Toeplitz hash '{calculation}'")
+
+    def bm_serialize_state(self) -> bytes:
+        """Refuse: what BMv2 answers its own clients cannot read, for it is no text."""
+        raise UnsupportedError("the state is not written: read tables, profiles and meters one by one")
+
+    def bm_get_id_from_name(self, kind: int, name: str) -> int:
+        """The number that the compiler gave to a table, an action profile, an array or a learning list."""
+        known = resource_ids(self.switch.json)
+        if kind not in known:
+            raise Refused(RefusalKind.INVALID_RESOURCE_TYPE, f"no kind {kind}: kinds are 0 to {max(known)}")
+        if name not in known[kind]:
+            raise Refused(RefusalKind.INVALID_RESOURCE_NAME, f"nothing of kind {kind} is called '{name}'")
+        return known[kind][name]
+
+
+def crc_of(crc: Any, bits: int) -> CrcParameters:
+    """The parameters of a cyclic redundancy check of a message."""
+    numbers = (crc.polynomial, crc.initial_remainder, crc.final_xor_value)
+    polynomial, first, last = (unsigned(number or 0, bits) for number in numbers)
+    return CrcParameters(polynomial, first, last, bool(crc.data_reflected), bool(crc.remainder_reflected))

@@ -1,0 +1,165 @@
+"""What PTF asks of its platform: ports, here of a switch that runs in PTF's own process, or in the kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from switch.control.simple_switch_cli import run_commands
+from switch.server.options import LogOptions, Options
+from switch.server.serve import running
+from switch.standalone.interfaces import HEAD, MAX_PACKET, open_wires
+from switch.testing.ptf.memory_switch import MOST_BYTES, MemorySwitch, pair
+
+NO_ADDRESS = b"\2\0\0\0\0"
+
+
+@dataclass(frozen=True)
+class PtfOptions:
+    """The switch that PTF's tests run against. Files are absolute paths, for PTF may change its folder.
+
+    `grpc_address` and `thrift_port` are where its controllers find it, if it has any; `commands` fill it at the start.
+    """
+
+    program: str | None = None
+    commands: str | None = None
+    ports: tuple[int, ...] = tuple(range(8))
+    cpu_port: int | None = None
+    grpc_address: str | None = None
+    thrift_port: int | None = None
+    kernel: bool = False
+
+    def text(self) -> str:
+        """The options as PTF carries them."""
+        return json.dumps(asdict(self))
+
+
+class PtfEnd(Protocol):
+    """The test's end of a port."""
+
+    def fileno(self) -> int:
+        """A descriptor that can be read when a packet has come."""
+        ...
+
+    def recv(self) -> bytes:
+        """The next packet."""
+        ...
+
+    def send(self, packet: bytes) -> int:
+        """Send a packet to the switch, and return its length."""
+        ...
+
+
+class MemoryEnd:
+    """An end of a pair of sockets."""
+
+    def __init__(self, end: Any) -> None:
+        self.end = end
+
+    def fileno(self) -> int:
+        """The socket's descriptor."""
+        number: int = self.end.fileno()
+        return number
+
+    def recv(self) -> bytes:
+        """The next packet."""
+        packet: bytes = self.end.recv(MOST_BYTES)
+        return packet
+
+    def send(self, packet: bytes) -> int:
+        """Send a packet to the switch."""
+        sent: int = self.end.send(packet)
+        return sent
+
+
+class TunEnd:
+    """The descriptor behind an interface of the switch."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self.descriptor
+
+    def recv(self) -> bytes:
+        """The next packet."""
+        return os.read(self.descriptor, MAX_PACKET)[len(HEAD) :]
+
+    def send(self, packet: bytes) -> int:
+        """Send a packet to the switch."""
+        return os.write(self.descriptor, HEAD + packet) - len(HEAD)
+
+
+class Port:
+    """A port as PTF's data plane takes it, found by the name of its interface in `ends`."""
+
+    def __init__(self, ends: Mapping[str, PtfEnd], interface: str, device: int, port: int, _config: object) -> None:
+        self.end, self.device, self.port = ends[interface], device, port
+
+    def get_packet_source(self) -> Port:
+        """What PTF waits for packets with."""
+        return self
+
+    def fileno(self) -> int:
+        """A descriptor that can be read when a packet has come."""
+        return self.end.fileno()
+
+    def recv(self) -> tuple[int, int, bytes, float]:
+        """The next packet, with its device, its port and its time."""
+        return self.device, self.port, self.end.recv(), time.time()
+
+    def send(self, packet: bytes) -> int:
+        """Send a packet to the switch."""
+        return self.end.send(bytes(packet))
+
+    def mac(self) -> bytes:
+        """An address that no other port has."""
+        return NO_ADDRESS + bytes([self.port % 256])
+
+    def up(self) -> None:
+        """Do nothing: the port is up."""
+
+    def down(self) -> None:
+        """Refuse: these ports have no carrier that could go."""
+        raise NotImplementedError("ports of inakit's PTF platform cannot go down: use simple_switch_grpc on veths")
+
+
+def start(config: dict[str, Any], options: PtfOptions, stack: ExitStack) -> None:
+    """Start a switch, which runs until `stack` is closed, and tell PTF's `config` its ports."""
+    names = {port: f"port{port}" for port in options.ports}
+    ends: dict[str, PtfEnd] = {}
+    if options.kernel:
+        wires = stack.enter_context(open_wires(options.ports))
+        names = wires.interfaces
+        ends = {names[port]: TunEnd(descriptor) for port, descriptor in wires.descriptors.items()}
+        served = stack.enter_context(running(served_options(options, names)))
+    else:
+        pairs = {name: pair() for name in names.values()}
+        ends = {name: MemoryEnd(end) for name, (_, end) in pairs.items()}
+        made = partial(MemorySwitch, ends={name: end for name, (end, _) in pairs.items()})
+        served = stack.enter_context(running(served_options(options, names), made))
+    if options.commands is not None:
+        run_commands(Path(options.commands), served.control)
+    config["port_map"] = {(0, port): name for port, name in names.items()}
+    config["dataplane"] = {"portclass": partial(Port, ends)}
+
+
+def served_options(options: PtfOptions, names: dict[int, str]) -> Options:
+    """The options of the switch."""
+    return Options(
+        program=None if options.program is None else Path(options.program),
+        interfaces=names,
+        thrift_port=options.thrift_port,
+        grpc_address=options.grpc_address,
+        cpu_port=options.cpu_port,
+        swap=True,
+        log=LogOptions(level="warn"),
+    )

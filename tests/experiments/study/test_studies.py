@@ -1,0 +1,131 @@
+"""Studies from file to table, summaries and figures."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from rich.console import Console
+
+from experiments.study.commands import run_file, show_file
+from experiments.study.summary import counting, differences_of, groups_of
+from experiments.study.table import COLUMNS, row_of
+from experiments.sweeps.kept import Finished
+from experiments.sweeps.one_trial import Trial
+from topo.errors import InputError
+
+FILE = """\
+version: 1
+name: small
+stays: {world: WORLD, fabric: "leafspine:leaves=4,spines=2,hosts_per_leaf=2", gradient_bytes: 4096, ina: 0.5}
+varies:
+  - workers: [2, 4]
+  - {planner: [atp, lbmm], seed: 0..1}
+figures:
+  - {x: workers, y: sending_rate_bps}
+  - {x: planner, y: planned_ps_ingress_bytes, colour: workers}
+"""
+
+
+def study(folder: Path, world: str) -> Path:
+    path = folder / "small.yml"
+    path.write_text(FILE.replace("WORLD", world))
+    return path
+
+
+def run(file: Path, again: str = "") -> tuple[bool, str]:
+    console = Console(file=StringIO(), width=100)
+    good = run_file(file, "loky", 1, again, file.parent, console)
+    return good, console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_study_of_plans_becomes_a_table_summaries_and_figures(tmp_path: Path) -> None:
+    file, console = study(tmp_path, "none"), Console(file=StringIO(), width=100)
+    assert run(file)[0]
+    folder = tmp_path / "studies" / "small"
+    table = parquet.read_table(folder / "results.parquet")
+    assert table.num_rows == 8
+    assert {"planned_sending_rate_bps", "gradient_bytes", "aggregation_rate_bps"} <= set(table.column_names)
+    assert table["error"].to_pylist() == [None] * 8
+    before = (folder / "results.parquet").read_bytes()
+    show_file(file, (), (), "", tmp_path, console)
+    assert (folder / "results.parquet").read_bytes() == before
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "8 runs" in printed and "above ATP, in pairs" in printed
+    assert r"\toprule" in (folder / "tables.tex").read_text()
+    assert len((folder / "groups.csv").read_text().splitlines()) == 1 + 3 * 4
+    assert len((folder / "differences.csv").read_text().splitlines()) == 1 + 3 * 2
+    drawn = sorted(folder.glob("*.pdf"))
+    assert len(drawn) == 2
+    assert all(path.read_bytes().startswith(b"%PDF") for path in drawn)
+
+
+@pytest.mark.compiler
+def test_a_study_in_virtual_time_measures_what_it_planned(tmp_path: Path) -> None:
+    file = study(tmp_path, "virtual")
+    file.write_text(file.read_text().replace("[2, 4]", "[2]").replace("0..1", "[0]"))
+    assert run(file)[0]
+    table = parquet.read_table(tmp_path / "studies" / "small" / "results.parquet").to_pylist()
+    assert [row["verdict"] for row in table] == ["VALID", "VALID"]
+    assert all(row["exact"] for row in table)
+    for row in table:
+        assert row["measured_sending_rate_bps"] == pytest.approx(row["planned_sending_rate_bps"], rel=0.05)
+
+
+def test_a_run_that_fails_is_a_row_with_its_error_and_is_tried_again_when_asked(tmp_path: Path) -> None:
+    file = study(tmp_path, "none")
+    file.write_text(file.read_text().replace("[2, 4]", "[4, 40]"))
+    good, told = run(file)
+    assert not good
+    assert "4 runs; left out: 4 failed" in told and "40 workers: fabric" in told
+    assert "left out: 4 failed" in run(file, "failed")[1]
+    with pytest.raises(InputError, match="no run of this study begins so"):
+        run(file, "nothing")
+    (row, *_) = [
+        row for row in parquet.read_table(tmp_path / "studies/small/results.parquet").to_pylist() if row["error"]
+    ]
+    assert row["workers"] == 40 and row["planned_sending_rate_bps"] is None
+
+
+def test_a_study_that_has_not_run_says_how_to_run_it(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"`inakit study run .*` runs them"):
+        show_file(study(tmp_path, "none"), (), (), "", tmp_path, Console(file=StringIO()))
+
+
+def row(planner: str, seed: int, rate: float, verdict: str = "VALID") -> dict[str, object]:
+    given = {"planner": planner, "seed": seed, "world": "virtual"}
+    found = {"measured_sending_rate_bps": rate, "verdict": verdict}
+    return row_of(Trial("", dict, given), Finished("", found, None, 0.0, "", ""))
+
+
+ROWS = [
+    *(row("atp", seed, 10.0 * seed) for seed in (1, 2, 3)),
+    *(row("aro", seed, 10.0 * seed + 2) for seed in (1, 2, 3)),
+]
+
+
+def test_groups_have_mean_median_and_interval() -> None:
+    aro, _ = sorted(groups_of(ROWS, ["planner"], ["sending_rate_bps"]), key=lambda group: group.names)
+    assert (aro.names, aro.runs, aro.mean.value, aro.median) == (("aro",), 3, 22.0, 22.0)
+    assert aro.mean.low is not None and aro.mean.high is not None
+    assert 12.0 <= aro.mean.low < 22.0 < aro.mean.high <= 32.0
+
+
+def test_differences_are_between_runs_with_the_same_seed() -> None:
+    """The planners differ by 2 in every pair, which their means over seeds, 20 apart from each other, would hide."""
+    (found,) = differences_of([*ROWS, row("aro", 9, 500.0)], ["planner"], ["sending_rate_bps"], "atp")
+    assert (found.planner, found.against, len(found.mean.draws)) == ("aro", "atp", 3)
+    assert (found.mean.value, found.mean.low, found.mean.high) == (2.0, 2.0, 2.0)
+    assert found.share == pytest.approx(0.1)
+
+
+def test_runs_that_are_no_results_are_counted_and_left_out() -> None:
+    rows, left = counting([*ROWS, row("atp", 4, 1.0, "OVERLOADED"), {**ROWS[0], "error": "it broke"}])
+    assert len(rows) == 6
+    assert left.words == "6 runs; left out: 1 OVERLOADED, 1 failed"
+
+
+def test_every_column_of_a_row_is_known() -> None:
+    assert set(ROWS[0]) == set(COLUMNS)

@@ -1,0 +1,38 @@
+"""P4 programs of others as BMv2 JSON, compiled once and kept."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SECONDS_TO_COMPILE = 120
+ARCHITECTURE = "V1Switch"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program's JSON file, or None with the compiler's first error."""
+
+    json: Path | None
+    error: str = ""
+
+
+def v1model_programs(folder: Path) -> Iterator[Path]:
+    """The P4 files below `folder` that are whole programs for v1model, not parts of others."""
+    for path in sorted(folder.rglob("*.p4")):
+        if ARCHITECTURE in path.read_text(errors="replace") and path.name != "v1model.p4":
+            yield path
+
+
+def compile_p4(program: Path, result: Path) -> Compiled:
+    """Compile `program` to the file `result`, unless it is there."""
+    if result.exists():
+        return Compiled(result)
+    result.parent.mkdir(parents=True, exist_ok=True)
+    command = ["p4c-bm2-ss", "--std", "p4-16", "-I", str(program.parent), "-o", str(result), str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_TO_COMPILE, check=False)
+    if result.exists():
+        return Compiled(result)
+    return Compiled(None, next((line for line in done.stderr.splitlines() if "error" in line), "no error said"))

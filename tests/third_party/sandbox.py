@@ -1,0 +1,129 @@
+"""A place where other people's networks run: they kill processes and delete interfaces by their names.
+
+A sandbox has process numbers, interfaces, `/sys` and `/tmp` of its own; when it ends, nothing of it is left. It needs
+root.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+SET_UP = 'mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs /tmp && ip link set lo up && exec "$@"'
+TICK_S = 0.1
+PROMPT = "mininet> "
+
+P4C = """#!{python}
+import pathlib, subprocess, sys
+rest, given, output, source = [], sys.argv[1:], ".", None
+while given:
+    word = given.pop(0)
+    if word in ("--target", "--arch", "-b", "-a"):
+        given.pop(0)
+    elif word == "-o":
+        output = given.pop(0)
+    elif word.endswith(".p4"):
+        source = word
+    else:
+        rest.append(word)
+result = pathlib.Path(output, pathlib.Path(source).stem + ".json")
+sys.exit(subprocess.call(["p4c-bm2-ss", *rest, "-o", str(result), source]))
+"""
+"""The driver `p4c`, for machines that have only the compiler for BMv2."""
+
+COMPILER = """#!{python}
+import subprocess, sys
+words = sys.argv[1:]
+for place, word in enumerate(words[:-1]):
+    if word == "--p4runtime-files" and words[place + 1].endswith(".txtpb"):
+        words[place] = "--p4runtime-file"
+        words += ["--p4runtime-format", "text"]
+sys.exit(subprocess.call([{compiler!r}, *words]))
+"""
+"""The compiler for BMv2, where it is older than the suffix .txtpb."""
+
+PASS_ON = '#!/bin/sh\nexec env "$@"\n'
+"""`sudo` where everything is root's already."""
+
+
+def make_tools(folder: Path) -> Path:
+    """Put the commands that scripts of others expect into `folder`, and return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    compiler = COMPILER.format(python=sys.executable, compiler=shutil.which("p4c-bm2-ss"))
+    for name, text in {"p4c": P4C.format(python=sys.executable), "p4c-bm2-ss": compiler, "sudo": PASS_ON}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+class NoAnswerError(Exception):
+    """A console that ended, or that has not answered for long."""
+
+
+class Console:
+    """The command line of a Mininet network that runs in a sandbox, in `folder`. `close` ends it.
+
+    Time is counted in ticks during which this process runs, so that a machine that stands still breaks nothing.
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path, path: Sequence[Path], more: Mapping[str, str]) -> None:
+        places = [*map(str, path), os.environ["PATH"]]
+        environment = os.environ | {"PATH": os.pathsep.join(places), "PYTHONUNBUFFERED": "1", "TERM": "dumb"} | more
+        environment.pop("PYTHONPATH", None)
+        self.process = subprocess.Popen(
+            [*NAMESPACES, "sh", "-ec", SET_UP, "sandbox", *command],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, line: str, patience_s: float) -> str:
+        """What the network's command line says to `line`."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(f"{line}\n".encode())
+            self.process.stdin.flush()
+        except BrokenPipeError as error:
+            raise NoAnswerError("the network has ended") from error
+        return self.read(patience_s)
+
+    def read(self, patience_s: float, until: str = PROMPT) -> str:
+        """What is said until the next prompt; `NoAnswerError` with all that was said, if none comes."""
+        assert self.process.stdout is not None
+        said = b""
+        for _ in range(round(patience_s / TICK_S)):
+            if not select.select([self.process.stdout], [], [], TICK_S)[0]:
+                continue
+            more = os.read(self.process.stdout.fileno(), 65536)
+            said += more
+            if until.encode() in said:
+                return said.decode(errors="replace").replace(until, "")
+            if not more:
+                break
+        raise NoAnswerError(said.decode(errors="replace"))
+
+    def close(self) -> None:
+        """End the sandbox, and all processes in it."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                continue
