@@ -72,6 +72,7 @@ def emit_kept_fields(context: Context, metadata: list[str]) -> None:
     out = context.out
     with out.block("FUNCTION int keep_fields(u64 place, u32 list, u32 kind)"):
         out.line("AT_PLACE(place, -1);")
+        out.line("TAKEN(list); TAKEN(kind);")
         for member in metadata:
             out.line(f"__builtin_memset(&one->state.{member}, 0, sizeof one->state.{member});")
         with out.block("switch (list)"):

@@ -11,9 +11,6 @@ COUNTS = "counts of digests"
 RING = 4096
 """The places for digests of one list; the oldest one is overwritten. A power of two."""
 
-Digest = tuple[str, tuple[int, ...]]
-"""The name of a digest and the values of its fields."""
-
 
 def ring_name(number: int) -> str:
     """The name of the array that is the ring of list `number`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.fast.layout.digest_rings import COUNTS, RING, Digest, ring_name
+from switch.control.data_plane import Digest
+from switch.fast.layout.digest_rings import COUNTS, RING, ring_name
 from switch.fast.layout.layout import ProgramLayout
 
 

@@ -19,37 +19,29 @@ from switch.entries import (
     DefaultAction,
     Entry,
     MeterRates,
-    MirrorSession,
     MulticastGroup,
     ProfileDefault,
     SwitchEntries,
     TableEntry,
     ValueSetMember,
 )
-from switch.fast.layout.layout import (
-    GROUP_BYTES,
-    GROUP_KEY_BYTES,
-    GROUPS,
-    MAX_REPLICAS,
-    MIRRORS,
-    STARTED,
-    ProgramLayout,
-)
+from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, STARTED, ProgramLayout
+from switch.fast.load.copies_state import CopiesState
 from switch.fast.load.digests import DigestReader
+from switch.fast.load.not_compiled import NotCompiled
 from switch.fast.load.state_reader import StateReader
 from switch.fast.tables.hashed import HashTable, Tables
 from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory
 from switch.fast.tables.running_table import RunningTable
 from switch.fast.tables.value_sets import ValueSetMembers
-from switch.program.calculations import CrcParameters
-from topo.errors import InputError, RunError, UnsupportedError
+from topo.errors import InputError, RunError
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
 """Inside such a context no packet is in the switch whenever the caller's code runs."""
 
 
-class SwitchState(StateReader):
+class SwitchState(CopiesState, NotCompiled, StateReader):
     """The state of a switch that this process runs: it can be changed, as `DataPlane` says."""
 
     def __init__(
@@ -58,8 +50,8 @@ class SwitchState(StateReader):
         super().__init__(layout, memory, tables)
         self.between_packets = between_packets
         self.started_ns = time.monotonic_ns()
-        self.digests = DigestReader(layout, memory)
         self.groups = HashTable(layout, GROUPS, memory, tables)
+        self.digests = DigestReader(layout, memory)
         self.group_numbers: set[int] = set()
         self.meters = {name: MeterCells(layout, name, memory) for name in layout.meters}
         self.value_sets = {
@@ -102,12 +94,11 @@ class SwitchState(StateReader):
                 self.of(default.table).set_default(default)
             for group in entries.groups:
                 self.write_group(group)
+            self.put_sessions(entries.mirrors)
             for member in entries.value_sets:
                 self.value_sets[member.value_set].add(member.value)
             for rates in entries.meters:
                 self.meters[rates.meter].set_rates(rates.index, rates.rates)
-            for session in entries.mirrors:
-                self.put_session(session)
             for preset in entries.registers:
                 self.column(preset.register)[preset.index] = preset.value
 
@@ -216,27 +207,6 @@ class SwitchState(StateReader):
         """Seconds since the entry last matched a packet, or since it was added."""
         return self.of(entry.table).idle_s(entry)
 
-    def put_session(self, session: MirrorSession) -> None:
-        """Add a mirror session, or give it another group and port. A program that clones nothing needs none."""
-        if session.size_bytes:
-            raise UnsupportedError(f"mirror session {session.session}: a compiled program does not cut clones")
-        if self.layout.copying:
-            place = self.layout.view(self.memory, MIRRORS)[session.session : session.session + 1].view(np.uint64)
-            place[0] = mirror_word(session)
-
-    def remove_session(self, number: int) -> None:
-        """Remove a mirror session: nothing is cloned to it any more."""
-        self.put_session(MirrorSession(number))
-
-    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
-        """Refuse: compiled programs divide by the polynomials that BMv2 starts with."""
-        what = f"the polynomial {parameters.polynomial:#x} of '{calculation}'"
-        raise UnsupportedError(f"{what}: target 'fast' has none for a program that is compiled")
-
-    def read_digests(self) -> list[Digest]:
-        """The digests that packets have left since the last call, the oldest first."""
-        return self.digests.read()
-
     def write_register(self, name: str, index: int | None, value: int) -> None:
         """Write one cell of a register, or all (`index` None)."""
         with self.between_packets():
@@ -270,11 +240,9 @@ class SwitchState(StateReader):
                 value_set.clear()
             for meter in self.meters.values():
                 meter.set_rates(None, ())
-            if self.layout.copying:
-                self.layout.view(self.memory, MIRRORS).view(np.uint64)[:] = 0
-            self.digests.read()
             for counter in self.program.counters:
                 self.layout.view(self.memory, counter).view(np.uint8)[:] = 0
+            self.forget_copies()
             self.wipe()
 
 
@@ -304,7 +272,7 @@ class StatefulSwitch:
 
     def read_digests(self) -> list[Digest]:
         """The digests since the last call, as (name, values)."""
-        return self.state.digests.read()
+        return self.state.read_digests()
 
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, by its full name in the P4 program, ordered by key."""
@@ -329,12 +297,6 @@ def grouped(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     for entry in entries:
         found.setdefault(entry.table, []).append(entry)
     return found
-
-
-def mirror_word(session: MirrorSession) -> int:
-    """The place of a mirror session, written at once: group and port, plus one."""
-    group, port = (0 if number is None else number + 1 for number in (session.group, session.port))
-    return port << 32 | group
 
 
 def check_size(group: MulticastGroup) -> None:

@@ -24,6 +24,7 @@ REFUSED = Path(__file__).parents[1] / "programs" / "refused"
 
 # What the message about each program of the folder must name.
 NAMES = {
+    "advance": "advancing by a number of bits that is not a constant",
     "variable": "'a.v', which has a variable length, in an expression (variable.p4:12",
     "wide": "register 'TestIngress.last' of 96 bits (more than 64)",
 }

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 from small_programs import PROGRAMS, control_entries, control_packets, packet
 
-from switch.entries import MirrorSession, SwitchEntries
-from switch.fast.load.in_process_switch import InProcessSwitch
+from switch.entries import MulticastGroup, SwitchEntries, ValueSetMember
+from switch.fast.layout.layout import LEAST_VALUES
 from switch.program.read import read_program
 from switch.standalone.either_switch import EitherSwitch
 from topo.errors import MachineError, UnsupportedError
-
-MIRROR = MirrorSession(1, 2)
 
 
 def either(name: str) -> EitherSwitch:
@@ -46,35 +44,25 @@ def test_both_do_the_same() -> None:
     assert compiled.read_groups() == interpreted.read_groups()
 
 
-@pytest.fixture
-def no_mirrors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let compiled code refuse mirror sessions."""
-
-    def install(switch: InProcessSwitch, entries: SwitchEntries) -> None:
-        if entries.mirrors:
-            raise UnsupportedError("mirrors")
-        switch.state.install(entries)
-
-    monkeypatch.setattr(InProcessSwitch, "install", install)
+def too_many_values() -> SwitchEntries:
+    """More values for the value set of counted.p4 than compiled code keeps."""
+    return SwitchEntries("s", value_sets=tuple(ValueSetMember("TestParser.pairs", n) for n in range(LEAST_VALUES + 1)))
 
 
-@pytest.mark.usefixtures("no_mirrors")
 def test_entries_that_compiled_code_does_not_take_are_interpreted_from_then_on() -> None:
-    switch = either("control")
-    switch.install(control_entries())
-    switch.install(SwitchEntries("s", mirrors=(MIRROR,)))
+    switch = either("model/counted")
+    assert switch.compiled
+    switch.install(SwitchEntries("s", groups=(MulticastGroup(3, (1, 2)),)))
+    switch.install(too_many_values())
     assert not switch.compiled
-    assert switch.read_table("TestIngress.by_key") == sorted(
-        control_entries().tables[:4], key=lambda each: each.exact_key
-    )
+    assert switch.read_groups() == [MulticastGroup(3, (1, 2))]
 
 
-@pytest.mark.usefixtures("no_mirrors")
 def test_they_must_come_before_the_first_packet() -> None:
-    switch = either("control")
-    switch.inject(1, packet(switch.program))
-    with pytest.raises(UnsupportedError, match="mirrors"):
-        switch.install(SwitchEntries("s", mirrors=(MIRROR,)))
+    switch = either("model/counted")
+    switch.inject(1, bytes(60))
+    with pytest.raises(UnsupportedError, match="keeps no more"):
+        switch.install(too_many_values())
 
 
 def test_a_trace_is_told_by_the_interpreter() -> None:

@@ -31,7 +31,9 @@ class RandomCopies(RandomProgram):
         self.fields.remove(PASSES)
         known = [*self.headers["scalars"], ("standard_metadata", "ingress_port", 9)]
         lists = [[PASSES, *self.random.sample(known, min(3, len(known)))], self.random.sample(known, 2), []]
-        self.document["field_lists"] = [field_list(number, each) for number, each in enumerate(lists, start=1)]
+        self.keeps = self.chance(0.8)
+        if self.keeps:
+            self.document["field_lists"] = [field_list(number, each) for number, each in enumerate(lists, start=1)]
         self.document["learn_lists"] = [field_list(number, self.random.sample(known, 2)) for number in (1, 2)]
 
     def packet_headers(self) -> list[str]:
@@ -74,6 +76,8 @@ class RandomCopies(RandomProgram):
             request(clone, session, kept),
             request("truncate", self.random.choice((60, 20))),
         ]
+        if not self.keeps:
+            return found  # what comes in again keeps nothing, and would for ever
         if pipeline == "egress":
             return [*found, request("recirculate", 1)]
         group = field_argument(("standard_metadata", "mcast_grp", 16))
