@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_lines import INAKIT
@@ -31,12 +33,18 @@ def test_nothing_comes_from_other_hosts(site: Path) -> None:
     assert [found for style in styles for found in re.findall(r"url\([\"']?(?:https?:)?//[^)]*", style)] == []
 
 
+def whole_commands() -> Iterator[tuple[str, Any]]:
+    """Every command by its name, those of a group by both."""
+    for name, command in INAKIT.commands.items():
+        if parts := getattr(command, "commands", None):
+            yield from ((f"{name} {part}", own) for part, own in parts.items())
+        else:
+            yield name, command
+
+
 def test_the_page_of_commands_has_every_command_and_option(site: Path) -> None:
     page = (site / "commands.html").read_text()
-    switch = INAKIT.commands["switch"].commands
-    commands = {**INAKIT.commands, **{f"switch {name}": command for name, command in switch.items()}}
-    del commands["switch"]
-    for name, command in commands.items():
+    for name, command in whole_commands():
         start = re.search(rf"<h2[^>]*>inakit {name}<", page)
         assert start, name
         section = page[start.end() :].split("<h2")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections import deque
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -29,7 +30,8 @@ class MemorySocket(PacketSocket):
     """The switch's end of a pair. It outlasts the programs that are loaded one after the other."""
 
     def __init__(self, interface: str, end: socket.socket) -> None:
-        self.interface, self.socket, self.lost = interface, end, 0
+        self.interface, self.socket = interface, end
+        self.unsent: deque[bytes] = deque()
 
     def receive(self) -> Iterator[tuple[bool, bytes]]:
         """Up to `BATCH` packets that have arrived."""
