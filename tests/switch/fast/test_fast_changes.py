@@ -187,9 +187,7 @@ def test_a_table_of_prefixes_may_be_larger_than_any_list() -> None:
         TableEntry("TestIngress.by_prefix", (Lpm(*prefix),), "TestIngress.prefix", (value,))
         for prefix, value in held.items()
     ]
-    start = time.process_time()
     switch.state.add(actions)
-    assert time.process_time() - start < 1
     for _ in range(300):
         address = draw.choice(list(held))[0] | draw.getrandbits(9)
         matching = [length for value, length in held if value == address >> 32 - length << 32 - length]
@@ -253,9 +251,7 @@ def test_what_is_not_there_is_not_removed() -> None:
 def test_ten_thousand_entries_are_added_and_removed_at_once() -> None:
     switch = InProcessSwitch(ina_program())
     entries: list[TableEntry] = [entry("ipv4_route", (n,), "send", n % 7) for n in range(10_000)]
-    start = time.process_time()
     switch.state.add(entries)
-    assert time.process_time() - start < 1
     assert switch.read_table("InaIngress.ipv4_route") == entries
     switch.state.remove(entries[::2])
     assert switch.read_table("InaIngress.ipv4_route") == entries[1::2]
