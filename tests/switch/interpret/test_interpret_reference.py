@@ -67,9 +67,10 @@ def drawn(name: str, program: Program) -> Packets:
 
 
 def one_of(draw: random.Random, name: str, program: Program) -> bytes:
-    found = program.headers.get("test") or program.headers["test[0]"]
-    if "test" not in program.headers:
-        return ETHERNET + draw.randbytes(2 + found.size + draw.randrange(20))
+    found = program.headers.get("test")
+    if found is None:
+        expected = program.headers["test[0]"].size if "test[0]" in program.headers else 8
+        return ETHERNET + draw.randbytes(2 + expected + draw.randrange(20))
     fields = {field.name: draw.getrandbits(field.bits) for field in found.fields}
     fields |= {field: draw.choice(values) for field, values in CHOICES.get(name, {}).items()}
     data = packet(program, draw.choice((0, 0x0800)), **fields) + draw.randbytes(draw.randrange(4))
