@@ -149,7 +149,8 @@ def dask(place: str, _: int | None, __: Kept) -> Engine:
     except ImportError as error:
         raise lacking("dask") from error
     try:
-        return Dask(Client(place))  # type: ignore[no-untyped-call]
+        connect: Any = Client
+        return Dask(connect(place))
     except (OSError, ValueError) as error:
         raise InputError(f"--on dask:{place}: {error}; start one with `dask scheduler` and `dask worker`") from error
 

@@ -63,7 +63,7 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     def forbidden(trial: Trial) -> Result:
         raise AssertionError(f"{trial} is measured twice")
 
-    forbidden.__module__ = aoi_simulation.measure.__module__  # results of other code would not count
+    forbidden.__module__ = measure.__module__  # results of other code would not count
     monkeypatch.setattr(aoi_simulation, "measure", forbidden)
     figure.run(Console(file=StringIO()), Request(tmp_path, quick=True))
 
