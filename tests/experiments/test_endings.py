@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from command import AS_NOBODY, ENTRY, Answer, inakit
 from experiments.run.record import RESERVE, RunFolder, RunRecord, check_results
 from planner.solvers.interruptible import interruptible
 from topo.errors import OutputError, writing
-from topo.live.signals import interrupts_held, signals_unwind
+from topo.live.signals import interrupts_held, raise_if_lost, signals_unwind
 
 SAID = "inakit: interrupted; every process and interface of the run has been removed"
 
@@ -93,6 +94,18 @@ def test_a_signal_that_comes_in_a_callback_of_c_is_not_lost() -> None:
     )
     assert done.returncode == -signal.SIGINT
     assert "Exception ignored" not in done.stderr
+
+
+def test_a_signal_that_a_library_passes_over_is_raised_by_the_next_loop() -> None:
+    loops = []
+    with pytest.raises(KeyboardInterrupt), signals_unwind():
+        with suppress(BaseException):
+            os.kill(os.getpid(), signal.SIGINT)
+        loops.append("goes on")
+        raise_if_lost()
+        loops.append("not this")
+    assert loops == ["goes on"]
+    raise_if_lost()  # nothing is left of it
 
 
 def test_signals_in_a_held_block_wait_for_its_end() -> None:

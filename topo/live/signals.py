@@ -22,10 +22,11 @@ def code_of(number: int) -> int:
 
 @dataclass
 class Held:
-    """How many blocks hold signals back, and the signal that has arrived meanwhile."""
+    """How many blocks hold signals back, the signal that has arrived meanwhile, and the last one that was raised."""
 
     blocks: int = 0
     waiting: int | None = None
+    raised: int | None = None
 
 
 HELD = Held()
@@ -34,6 +35,7 @@ HELD = Held()
 def unwind(number: int, _frame: FrameType | None) -> None:
     """Handle a signal: leave every block, so that each removes what it made. Blocks that are removing finish first."""
     if not HELD.blocks:
+        HELD.raised = number
         raise ending(number)
     HELD.waiting = number
     text = f"inakit: still removing what the run created; `kill -9 {os.getpid()}` would leave it to the next run\n"
@@ -43,6 +45,15 @@ def unwind(number: int, _frame: FrameType | None) -> None:
 def ending(number: int) -> BaseException:
     """The exception that a signal raises."""
     return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(code_of(number))
+
+
+def raise_if_lost() -> None:
+    """Raise once more what a signal has raised, if the program goes on all the same. Loops that last call this.
+
+    A library that passes over every exception, as pyroute2 does while it reads a message, passes over this one as well.
+    """
+    if HELD.raised is not None:
+        raise ending(HELD.raised)
 
 
 def raise_again(unraisable: sys.UnraisableHookArgs) -> None:
@@ -71,6 +82,7 @@ def signals_unwind() -> Iterator[None]:
     changed = {number: handler for number, handler in before.items() if handler not in (unwind, signal.SIG_IGN)}
     hook = sys.unraisablehook
     sys.unraisablehook = raise_again
+    HELD.raised = None
     for number in changed:
         signal.signal(number, unwind)
     try:
@@ -79,6 +91,7 @@ def signals_unwind() -> Iterator[None]:
         for number, handler in changed.items():
             signal.signal(number, handler)
         sys.unraisablehook = hook
+        HELD.raised = None
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from topo.errors import RunError
 from topo.live.processors import on_endpoint_processor
+from topo.live.signals import raise_if_lost
 from traffic.endpoints.gradient import Gradients, Learner, RandomGradients
 from traffic.endpoints.server import ServerOptions, Servers
 from traffic.endpoints.streams import Bounds, StreamLayout, lay_out
@@ -166,6 +167,7 @@ class Loop:
             job.start_at = self.started_at + self.layout.problem.jobs[job.index].arrival_s
         tell_at = self.started_at
         while jobs:
+            raise_if_lost()
             now = self.ports.now()
             if self.interference:
                 self.interference.act(self, now)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
+from topo.live.signals import raise_if_lost
 from traffic.endpoints.gradient import Gradients, RandomGradients
 from traffic.endpoints.packet_heads import gradient_heads, set_sequence
 from traffic.endpoints.server import Servers
@@ -108,6 +109,7 @@ class Replay:
             job.start_at = self.started_at + self.problem_job(job).arrival_s
         total = sum(job.iterations for job in self.layout.problem.jobs)
         while self.jobs:
+            raise_if_lost()
             now = self.ports.now()
             self.take_in(now)
             self.jobs = [job for job in self.jobs if not self.is_over(job, now)]
