@@ -10,7 +10,6 @@ from threading import Event, Thread
 import grpc
 
 from switch.server.options import Tls
-from switch.server.p4runtime.collection import Collection
 from switch.server.p4runtime.device import Device
 from switch.server.p4runtime.service import Service
 from switch.server.served_switch import ServedSwitch
@@ -44,7 +43,7 @@ class P4RuntimeServer:
         self.pool = ThreadPoolExecutor(MOST_CALLS, thread_name_prefix="P4Runtime")
         self.server = grpc.server(self.pool, options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
         self.server.add_generic_rpc_handlers((Service(self.device).handler(),))
-        self.ending, self.collection = Event(), Collection()
+        self.ending = Event()
         self.ticker = Thread(target=self.tick, name="P4Runtime notifications", daemon=True)
         self.port = 0
 
@@ -57,7 +56,6 @@ class P4RuntimeServer:
                 self.port = self.server.add_secure_port(self.address, credentials(self.tls))
         except RuntimeError as error:
             raise MachineError(f"P4Runtime cannot listen on {self.address}: {error}; choose another address") from error
-        self.collection.begin()
         self.server.start()
         self.ticker.start()
         self.served.journal.info(f"Server listening on {self.address}")
@@ -65,7 +63,6 @@ class P4RuntimeServer:
     def tick(self) -> None:
         """Send what is due, until `close`."""
         while not self.ending.wait(POLL_S):
-            self.collection.poll()
             try:
                 self.device.poll()
             except InakitError as error:
@@ -79,7 +76,6 @@ class P4RuntimeServer:
             self.ticker.join()
         self.server.stop(GRACE_S).wait()
         self.pool.shutdown(wait=False)
-        self.collection.end()
 
 
 def credentials(tls: Tls) -> grpc.ServerCredentials:
