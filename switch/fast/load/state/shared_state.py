@@ -33,7 +33,7 @@ from switch.fast.load.state.state_reader import StateReader
 from switch.fast.tables.hashed import HashTable, Tables
 from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory
-from switch.fast.tables.running_table import RunningTable
+from switch.fast.tables.running_table import Clock, RunningTable
 from switch.fast.tables.value_sets import ValueSetMembers
 from topo.errors import InputError, RunError
 
@@ -45,11 +45,16 @@ class SwitchState(CopiesState, NotCompiled, StateReader):
     """The state of a switch that this process runs: it can be changed, as `DataPlane` says."""
 
     def __init__(
-        self, layout: ProgramLayout, memory: Memory, tables: Tables, between_packets: BetweenPackets = nullcontext
+        self,
+        layout: ProgramLayout,
+        memory: Memory,
+        tables: Tables,
+        between_packets: BetweenPackets = nullcontext,
+        clock: Clock = time.monotonic_ns,
     ) -> None:
         super().__init__(layout, memory, tables)
         self.between_packets = between_packets
-        self.started_ns = time.monotonic_ns()
+        self.clock, self.started_ns = clock, clock()
         self.groups = HashTable(layout, GROUPS, memory, tables)
         self.digests = DigestReader(layout, memory)
         self.group_numbers: set[int] = set()
@@ -68,7 +73,7 @@ class SwitchState(CopiesState, NotCompiled, StateReader):
     def running_table(self, name: str) -> RunningTable:
         """The table of this name, without entries."""
         known = self.layout.tables.get(name) or self.layout.changeable[name]
-        return RunningTable(self.layout, known, self.stores.get(name), self.memory)
+        return RunningTable(self.layout, known, self.stores.get(name), self.memory, self.clock)
 
     def of(self, table: str) -> RunningTable:
         """The table of this name; `InputError` if nothing of it can be changed."""
@@ -221,7 +226,7 @@ class SwitchState(CopiesState, NotCompiled, StateReader):
 
     def now_us(self) -> int:
         """Microseconds since the switch started."""
-        return (time.monotonic_ns() - self.started_ns) // 1000
+        return (self.clock() - self.started_ns) // 1000
 
     def wipe(self) -> None:
         """Set all registers to 0."""
