@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from switch.control.data_plane import DataPlane
+from switch.fast.load.kernel.host_packets import HostPackets
 from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch
 from switch.server.engines.engine import ToCpu
 from switch.server.ports.capture import Capture
@@ -27,6 +28,7 @@ class KernelEngine:
         self.switch = KernelSwitch(compiled, cpu=cpus[turn % len(cpus)])
         self.data_plane: DataPlane = self.switch.state
         self.promiscuous: dict[int, Promiscuous] = {}
+        self.host_packets = HostPackets()
         self.capture = Capture(pcaps) if pcaps is not None else None
         self.cpu_port, self.cpu = cpu_port, None if cpu_port is None else CpuInterface(to_cpu)
         if self.cpu is not None and cpu_port is not None:
@@ -36,6 +38,7 @@ class KernelEngine:
         """Make an interface the port of this number."""
         try:
             self.switch.add_port(port, interface)
+            self.host_packets.take_in(interface)
             self.promiscuous[port] = Promiscuous(interface)
             if self.capture is not None:
                 self.capture.add(interface)
@@ -45,6 +48,7 @@ class KernelEngine:
     def detach(self, port: int) -> None:
         """Give a port's interface back to the host."""
         if port in self.switch.interfaces:
+            self.host_packets.leave(self.switch.interfaces[port])
             self.switch.remove_port(port)
             self.promiscuous.pop(port).close()
 
@@ -70,6 +74,7 @@ class KernelEngine:
         """Give all interfaces back, and remove the program from the kernel."""
         if self.capture is not None:
             self.capture.close()
+        self.host_packets.close()
         self.switch.close()
         for each in self.promiscuous.values():
             each.close()
