@@ -28,20 +28,21 @@ from switch.entries import (
 from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, STARTED, ProgramLayout
 from switch.fast.load.state.copies_state import CopiesState
 from switch.fast.load.state.digests import DigestReader
-from switch.fast.load.state.not_compiled import NotCompiled
 from switch.fast.load.state.state_reader import StateReader
+from switch.fast.tables.crc_parameters import write_crc
 from switch.fast.tables.hashed import HashTable, Tables
 from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory
 from switch.fast.tables.running_table import Clock, RunningTable
 from switch.fast.tables.value_sets import ValueSetMembers
+from switch.program.calculations import CrcParameters
 from topo.errors import InputError, RunError
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
 """Inside such a context no packet is in the switch whenever the caller's code runs."""
 
 
-class SwitchState(CopiesState, NotCompiled, StateReader):
+class SwitchState(CopiesState, StateReader):
     """The state of a switch that this process runs: it can be changed, as `DataPlane` says."""
 
     def __init__(
@@ -211,6 +212,11 @@ class SwitchState(CopiesState, NotCompiled, StateReader):
     def idle_s(self, entry: Entry) -> float:
         """Seconds since the entry last matched a packet, or since it was added."""
         return self.of(entry.table).idle_s(entry)
+
+    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
+        """Let a calculation of a custom algorithm go on with these parameters."""
+        with self.between_packets():
+            write_crc(self.layout, self.memory, calculation, parameters)
 
     def write_register(self, name: str, index: int | None, value: int) -> None:
         """Write one cell of a register, or all (`index` None)."""
