@@ -22,7 +22,7 @@ from traffic.measure.snapshots import Watched
 from traffic.measure.verdict import Verdict
 from traffic.wire.frames import FRAGMENT
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).parents[1] / "cases"
 NO_NETWORK: Any = SimpleNamespace(switches={}, monitor=lambda: Monitor(Watched([])))
 WRONG_SUM = "1 element in 1 fragment is wrong at 1 host (h1); the first: element 5 (tree 1, fragment 0) at h1, ..."
 

@@ -40,7 +40,7 @@ CROSS, ELF_ARM64 = "aarch64-linux-gnu-gcc", 183
 """The cross compiler, and the number of its processor in the head of an ELF file."""
 CHECKS = "undefined,address"
 """What the compiler checks at run time, so that nothing in the C is left to the machine."""
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 FAULTS = "version: 1\nlinks:\n  - {link: all, drop: 1%}\n"
 COMMAND = (
     "emulate", "--topo", "aro-figure1", "--switch", "virtual", "--planners", "aro", "--policy", "shadow-copy,atp",
@@ -181,7 +181,7 @@ def built(folder: Path, compiler: str, options: tuple[str, ...]) -> Path:
     """The driver that does a recording again, with the engine and the switch's C, all made by `compiler`."""
     (folder / "switch.c").write_text(generate(read_program(PROGRAM)).source)
     text = Path(engine.__file__).with_name("engine.c")
-    driver = Path(__file__).parent / "support" / "replayed_network.c"
+    driver = Path(__file__).parents[1] / "support" / "replayed_network.c"
     command = [compiler, *options, "-w", "-fno-strict-aliasing", f'-DENGINE="{text}"', "-I", str(C_FOLDER)]
     subprocess.run([*command, "-o", "driver", str(driver), "switch.c"], cwd=folder, check=True)
     return folder / "driver"

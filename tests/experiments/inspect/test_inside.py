@@ -48,7 +48,7 @@ from traffic.wire.scapy_layers import INA, Values
 
 pytestmark = pytest.mark.root
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
 SWITCH = "s1"
 """The switch that sums what three of its ports receive, and sends the sums towards the PS (ARO, Fig. 1)."""

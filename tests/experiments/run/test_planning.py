@@ -18,7 +18,7 @@ from planner.core.files import load_plan
 from planner.core.problem import Problem
 from planner.trees.headroom import RESULTS_RETURN
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).parents[1] / "cases"
 CASE = ("--topo", str(CASES / "two-pods.yml"), "--jobs", str(CASES / "two-pods-jobs.yml"))
 SAID = "aggtree-balanced: results of job 3 (root h12) share link agg2_1 → leaf2_2 with gradients of job 1 (root h24)"
 

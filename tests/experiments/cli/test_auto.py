@@ -16,7 +16,7 @@ from experiments.worlds.auto import print_choice, worlds_here
 from experiments.worlds.registry import find_world
 from switch.targets import TARGETS, Target
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WITHOUT_MININET = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})

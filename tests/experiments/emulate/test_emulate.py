@@ -21,7 +21,7 @@ from orphans import TIED
 from tolerance import assert_within
 from valid_runs import emulate, valid_run
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
 SMALL = ("--gradient-bytes", "25600", "--iterations", "2")
 
@@ -117,7 +117,7 @@ def test_the_run_folder_has_everything(tmp_path: Path) -> None:
     assert again.code == 0, again
 
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).parents[1] / "cases"
 THREE_JOBS = (
     "--topo", str(CASES / "two-pods.yml"), "--jobs", str(CASES / "two-pods-jobs.yml"),
     "--switch", "fast", "--planners", "aggtree-balanced", "--capacity", "3M",

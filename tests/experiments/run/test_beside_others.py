@@ -2,8 +2,8 @@
 
 The long forms take about 9 minutes for each kind of other processes. Nothing else may run on the machine:
 
-    sudo .venv/bin/pytest -m long tests/experiments/test_beside_others.py -s
-    sudo RUNS=3 .venv/bin/pytest -m long tests/experiments/test_beside_others.py -s -k 'emulate and 19'
+    sudo .venv/bin/pytest -m long tests/experiments/run/test_beside_others.py -s
+    sudo RUNS=3 .venv/bin/pytest -m long tests/experiments/run/test_beside_others.py -s -k 'emulate and 19'
 
 `RUNS` is how many runs they make of each kind: by default 20 emulations, and 30 trials at each multiple of the rate.
 `RATE` is that of the links, by default 20M. Without other processes, runs at it must be VALID, which takes two
@@ -116,7 +116,7 @@ def test_emulate_beside_two_hogs(tmp_path: Path, nice: int) -> None:
 @pytest.mark.parametrize("nice", [None, LOWEST, EQUAL])
 def test_calibrate_beside_two_hogs_catches_every_overload(tmp_path: Path, nice: int | None) -> None:
     command = [sys.executable, "-c", ENTRY, "calibrate", *NETWORK, "--verify", os.environ.get("RUNS", "30")]
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[3])}
     with nullcontext() if nice is None else hogs(2, nice):
         done = subprocess.run(command, env=environment, check=False, timeout=CALIBRATE_TIMEOUT_S)
     assert done.returncode == 0
