@@ -1,9 +1,10 @@
-"""The two phases of `make test`: pure tests on all processors, then emulated networks one after the other.
+"""The two phases of `make test`: tests that may run beside others, on all processors; then networks, one by one.
 
     python tests/phases.py [options and folders of pytest]
 
-Networks of the second phase have the machine to themselves, for their rates are measured. One line for each phase
-says how it ended, and the command fails if either does.
+Networks of the second phase have the machine to themselves, for their rates are measured. Single switches and small
+networks whose packets are only compared run in the first. One line for each phase says how it ended, and the command
+fails if either does.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-PURE, NETWORKS = "pure", "networks"
-ALONE = ("root", "alone")
-"""Tests with one of these marks belong to the second phase."""
+BESIDE, NETWORKS = "beside", "networks"
+COMPARED = ("p4", "stf", "switch")
+"""Folders whose tests that need root compare packets and measure no rate, unless they are marked `alone`."""
 
+TESTS = Path(__file__).resolve().parent
 NOTHING_TO_RUN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--phase", choices=[PURE, NETWORKS], help="only the tests of one phase of `make test`")
+    parser.addoption("--phase", choices=[BESIDE, NETWORKS], help="only the tests of one phase of `make test`")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -38,15 +41,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def phase_of(item: pytest.Item) -> str:
-    return NETWORKS if any(item.get_closest_marker(mark) for mark in ALONE) else PURE
+    compared = any(item.path.is_relative_to(TESTS / folder) for folder in COMPARED)
+    measured = item.get_closest_marker("root") and not compared
+    return NETWORKS if measured or item.get_closest_marker("alone") else BESIDE
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run both phases, the second also if the first fails, and return the exit code. An interrupt ends both."""
     processors = len(os.sched_getaffinity(0))
-    spread = ["-n", str(processors), "--dist", "loadfile"] if processors > 1 else []
+    waiting = 1  # one process more than processors: single switches wait for packets most of their time
     phases = {
-        f"pure tests, on {processors} processors": ["--phase", PURE, *spread],
+        f"tests beside others, on {processors} processors": [
+            "--phase",
+            BESIDE,
+            "-n",
+            str(processors + waiting),
+            "--dist",
+            "loadfile",
+        ],
         "networks, one after the other": ["--phase", NETWORKS],
     }
     codes, lines = [], []
