@@ -16,7 +16,7 @@ from rich.console import Console
 
 from experiments.agreement.combinations import COMBINATIONS, SHORT, Combination, chosen
 from experiments.agreement.comparison import NOT_RUN, Compared, Extent, attempt, compare
-from experiments.agreement.differences import Differences, difference, link_bytes
+from experiments.agreement.differences import Differences, difference
 from experiments.agreement.report import FEW, Summary, agreement_table, print_summary
 from experiments.run.outcome import Outcome
 from experiments.run.pace import TooSlowError
@@ -27,6 +27,7 @@ from switch.entries import Entries
 from topo.errors import InakitError, InputError, RunError
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_scale
+from traffic.measure.link_totals import link_bytes
 from traffic.measure.verdict import Verdict
 
 LBMM, ARO = Combination("aro-figure1", "lbmm"), Combination("aro-figure1", "aro")
