@@ -64,7 +64,7 @@ def test_several_trees_reach_two_thirds_of_a_link_there() -> None:
 def test_the_two_pods_run_at_the_planned_rate_in_virtual_time() -> None:
     problem = two_pods()
     outcome = run_plan(Run(problem, planned(problem)), find_world("virtual"))
-    assert (outcome.judgement.verdict, outcome.measured.exact) == ("VALID", True)
+    assert (outcome.verdict, outcome.measured.exact) == ("VALID", True)
     assert_within(outcome.measured.sending_rate_bps, 2.5e6, 0.03, "sending rate", "bit/s")
 
 
