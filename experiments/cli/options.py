@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, parse_scale
+from planner.core.method import AFTERWARDS
 from planner.core.policies import POLICIES
 from planner.core.problem import Problem
 from traffic.measure.verdict import VALID
@@ -47,6 +48,10 @@ PlanMode = Annotated[
     typer.Option(
         "--mode", help="plan for a run that is reliable (with room for results) or a replay (without results)"
     ),
+]
+Headroom = Annotated[
+    str,
+    typer.Option(help="room for results: planned together with gradients, or made afterwards by lowering rates"),
 ]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 Network = Annotated[
@@ -157,6 +162,7 @@ class RunOptions:
     faults: Annotated[Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")] = (
         None
     )
+    headroom: Headroom = AFTERWARDS
     seed: Seed = 0
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="do not end a run early that clearly falls behind its plan")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr
 
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.method import AFTERWARDS
 from planner.core.problem import Problem
 from topo.files.fabric_records import Rate
 from topo.files.quantities import RATE
@@ -48,6 +49,7 @@ class Setting(Record):
     iterations: Count = Field(1, description=COUNT)
     planner: StrictStr = Field("aro", description="a planner; `inakit planners` lists them")
     policy: StrictStr = Field("", description="a slot policy such as shadow-copy")
+    headroom: StrictStr = Field(AFTERWARDS, description="room for results: planned, or made afterwards")
     faults: StrictStr | None = Field(None, description=FILE)
     world: StrictStr = Field(PLANS_ONLY, description="none, virtual, fast or bmv2")
     mode: StrictStr = Field("reliable", description="reliable or replay")
