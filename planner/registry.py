@@ -9,6 +9,7 @@ from planner.core.method import Method, Options
 from planner.methods import atp, ecmp, grid, lbmm, paring, spar
 from planner.methods.aro import method as aro
 from planner.methods.aro import variants as aro_literal
+from planner.methods.collectives.planners import COLLECTIVES
 from planner.methods.forest import method as forest
 from planner.methods.goat import method as goat
 from planner.methods.inart import method as inart
@@ -41,6 +42,7 @@ METHODS: dict[str, Method[Any]] = {
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
+    **COLLECTIVES,
     **{
         name: Method(variant.summary, aro_literal.LiteralOptions, partial(aro_literal.plan_variant, name))
         for name, variant in aro_literal.VARIANTS.items()
