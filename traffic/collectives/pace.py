@@ -10,10 +10,6 @@ from traffic.endpoints.token_buckets import LEAST_DEPTH
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.ports import BoolArray, FloatArray, IntArray
 
-IDLE_SHARE = 0.25
-"""The part of a bucket that fills while there is nothing to send: chunks that come after a pause do not leave in one
-burst, which would fill the queue of a link that ranks share."""
-
 
 class RankPace:
     """Arrays over hosts, (hosts,): `rate_fps`, the most that a host's connections send together in one step;
@@ -53,9 +49,11 @@ class RankPace:
 
 
 def limits(depth: FloatArray, earned: FloatArray, ready: BoolArray) -> FloatArray:
-    """How full buckets may be: to their depth or, where nothing could be sent, to a part of it."""
-    idle = np.maximum(np.maximum(LEAST_DEPTH, IDLE_SHARE * depth), earned + 1)
-    return np.where(ready, depth, np.minimum(idle, np.maximum(depth, earned + 1)))
+    """How full buckets may be: to their depth or, where there was nothing to send, with what was `earned` just now.
+
+    Chunks that come after a pause thus do not leave in one burst, which would fill the queue of a link that is shared.
+    """
+    return np.where(ready, np.maximum(depth, earned), np.maximum(LEAST_DEPTH, earned + 1))
 
 
 def host_rates_fps(layout: CollectiveLayout, flow: Dataflow) -> FloatArray:
