@@ -20,6 +20,8 @@ from experiments.cli.commands import (
     exactness,
     grade,
     jobs,
+    labs,
+    p4c,
     plan,
     planners,
     reproduce,
@@ -45,6 +47,7 @@ COMMANDS = (
     exactness.exactness,
     agree.agree,
     grade.grade,
+    p4c.p4c,
     reproduce.reproduce,
     dump.dump,
     calibrate.calibrate,
@@ -62,6 +65,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(labs.app, name="labs")
 app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
 for command in COMMANDS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from experiments.labs.course import forward
 from experiments.labs.course import sum as sum_lab
 from experiments.labs.course.switch_lab import SwitchLab
 from experiments.labs.grading.grade import Lab
@@ -11,7 +12,10 @@ from topo.errors import InputError, unknown_name
 
 LABS: dict[str, Lab] = {
     lab.name: lab
-    for lab in (SwitchLab("2-sum", "One switch sums", "4 to 6", "sum", sum_lab.TABLES, sum_lab.ITEMS),)
+    for lab in (
+        SwitchLab("1-forward", "A router: the tools", "3 to 5", "forward", forward.ITEMS),
+        SwitchLab("2-sum", "One switch sums", "4 to 6", "sum", sum_lab.ITEMS),
+    )
 }
 COURSE = Path(__file__).parents[3] / "labs"
 """The folder of the labs in the kit's repository."""
@@ -21,7 +25,11 @@ TEACHER = COURSE / "teacher"
 
 def find_lab(folder: Path) -> Lab:
     """The lab of a folder, by its name; `InputError` for another name."""
-    name = folder.resolve().name
+    return lab_named(folder.resolve().name)
+
+
+def lab_named(name: str) -> Lab:
+    """The lab of this name; `InputError` for another name."""
     if name not in LABS:
         raise unknown_name("lab", name, LABS)
     return LABS[name]

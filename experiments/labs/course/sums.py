@@ -21,7 +21,7 @@ def explain_sum(got: Values, wanted: Mapping[str, Values], others: Mapping[str, 
     wrong = [number for number, (one, other) in enumerate(zip(got, right, strict=True)) if one != other]
     if not wrong:
         return ""
-    where = "the sum is wrong" if len(wrong) == len(got) else f"{elements(wrong)} of the sum wrong, the others right"
+    where = "the sum is wrong" if len(wrong) == len(got) else f"{elements(wrong)} wrong, the others right"
     if all(got[number] == saturated(number, wanted) for number in wrong):
         return f"{where}: it stops at the greatest number where it has to wrap around, modulo 2^32"
     times = times_of(got, wrong, wanted, others or {})
@@ -37,7 +37,7 @@ def saturated(element: int, wanted: Mapping[str, Values]) -> int:
 
 def elements(numbers: list[int]) -> str:
     """Elements by name, and the verb."""
-    return f"{', '.join(f'v{number}' for number in numbers)} {'is' if len(numbers) == 1 else 'are'}"
+    return f"{', '.join(f'v{number}' for number in numbers)} of the sum {'is' if len(numbers) == 1 else 'are'}"
 
 
 def times_of(

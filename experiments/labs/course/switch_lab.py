@@ -17,30 +17,31 @@ from experiments.labs.grading.submission import Submission
 from experiments.labs.grading.trace_excerpt import excerpt
 from experiments.labs.sandbox.process import Ended
 from experiments.labs.sandbox.switches import SandboxedSwitch
-from topo.errors import InakitError, InputError
+from topo.errors import InakitError
 
 MOST_SENT = 8
 
 
 @dataclass(frozen=True)
 class SwitchLab:
-    """A lab of one P4 program, called `program`, which has these `tables`."""
+    """A lab of one P4 program, called `program`."""
 
     name: str
     title: str
     hours: str
     program: str
-    tables: tuple[str, ...]
     items: tuple[Item, ...]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that students hand in."""
+        return (f"{self.program}.p4",)
 
     @contextmanager
     def open(self, submission: Submission, target: str) -> Iterator[OpenedProgram]:
         """Compile a submission and load it into a switch."""
         text, note = compiled_program(submission, self.program)
         with open_switch(target, text, self.program) as switch:
-            for table in self.tables:
-                if not any(name.split(".")[-1] == table for name in switch.tables):
-                    raise InputError(f"the program has no table '{table}': keep the tables of the skeleton")
             yield OpenedProgram(switch, (note,) if note else ())
 
 

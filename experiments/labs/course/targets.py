@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from experiments.labs.course.bench import GradedSwitch
 from experiments.labs.grading.finding import Packets
 from experiments.labs.runners.entry_format import with_whole_names
 from experiments.labs.sandbox.switches import SandboxedSwitch
+from switch.control.short_names import whole_name
 from switch.entries import SwitchEntries
 from switch.program.read import read_program
 from switch.standalone.devices import Device, open_device
@@ -20,14 +20,8 @@ SANDBOX = "sandbox"
 PORTS = range(1, 128)
 
 
-class LoadedSwitch(GradedSwitch, Protocol):
-    """A switch with the names of its program's tables."""
-
-    tables: list[str]
-
-
 @contextmanager
-def open_switch(target: str, text: str, name: str) -> Iterator[LoadedSwitch]:
+def open_switch(target: str, text: str, name: str) -> Iterator[GradedSwitch]:
     """A switch that runs the BMv2 JSON `text`: in a sandbox, or on a target of `switch.standalone`."""
     if target == SANDBOX:
         sandboxed = SandboxedSwitch(text, name)
@@ -52,7 +46,6 @@ class DeviceSwitch:
     def __init__(self, target: str, path: Path) -> None:
         self.target, self.path, self.stack = target, path, ExitStack()
         self.program = read_program(path)
-        self.tables = sorted(self.program.tables)
         self.device: Device | None = None
 
     def fresh(self) -> None:
@@ -70,7 +63,7 @@ class DeviceSwitch:
 
     def counter(self, name: str) -> list[tuple[int, int]]:
         """(packets, bytes) of every cell of a counter."""
-        packets, octets = self.running.read_counter(name)
+        packets, octets = self.running.read_counter(whole_name("counter", name, self.program.counters))
         return [(int(count), int(size)) for count, size in zip(packets, octets, strict=True)]
 
     @property

@@ -18,6 +18,7 @@ from topo.errors import InakitError, InputError, MachineError
 
 MOST_ENDS = 2
 """After the submission has been ended so often, it is not tried again."""
+HINT = "; keep the skeleton's tables and actions (p4c leaves a table out that the program never applies)"
 
 
 class Graders(Protocol):
@@ -43,6 +44,21 @@ class Lab(Protocol):
     @property
     def name(self) -> str:
         """The name of its folder, such as 2-sum."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+        ...
+
+    @property
+    def hours(self) -> str:
+        """The hours that it takes."""
+        ...
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that students hand in."""
         ...
 
     @property
@@ -99,6 +115,6 @@ def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
             ended += 1
             yield Graded(item, 0, Finding(f"the submission did not live through this: {why}", task=task))
         except InputError as error:
-            yield Graded(item, 0, Finding(f"the program does not take what the task installs: {error}", task=task))
+            yield Graded(item, 0, Finding(f"the program does not take the task's entries: {error}{HINT}", task=task))
         except InakitError as error:
             yield Graded(item, 0, Finding(str(error), task=task))

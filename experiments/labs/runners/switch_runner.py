@@ -11,6 +11,7 @@ from typing import Any
 
 from experiments.labs.runners.entry_format import entries_from, with_whole_names
 from experiments.labs.sandbox.frames import receive, send
+from switch.control.short_names import whole_name
 from switch.interpret.interpreted_switch import InterpretedSwitch, Packets
 from switch.program.program import Program
 from switch.program.read import parse_program
@@ -26,11 +27,10 @@ class SwitchRunner:
         self.program: Program | None = None
         self.switch: InterpretedSwitch | None = None
 
-    def load(self, text: str, name: str) -> list[str]:
-        """Read a program; the names of its tables."""
+    def load(self, text: str, name: str) -> None:
+        """Read a program."""
         self.program = parse_program(text.encode(), name)
         self.fresh()
-        return sorted(self.program.tables)
 
     def fresh(self) -> None:
         """Start the switch anew, without entries."""
@@ -52,13 +52,9 @@ class SwitchRunner:
 
     def counter(self, name: str) -> list[list[int]]:
         """Packets and bytes of all cells of a counter."""
-        packets, octets = self.running.read_counter(name)
+        counters = self.running.program.counters
+        packets, octets = self.running.read_counter(whole_name("counter", name, counters))
         return [[int(each) for each in packets], [int(each) for each in octets]]
-
-    def counters(self) -> list[str]:
-        """The names of the program's counters."""
-        assert self.program is not None
-        return sorted([*self.program.counters, *self.program.direct_counters])
 
     @property
     def running(self) -> InterpretedSwitch:
@@ -80,7 +76,7 @@ def answer_to(runner: SwitchRunner, question: list[Any]) -> list[Any]:
     calls: dict[str, Callable[..., Any]] = {
         each.__name__: each
         for each in (
-            runner.load, runner.fresh, runner.install, runner.inject, runner.trace, runner.counter, runner.counters
+            runner.load, runner.fresh, runner.install, runner.inject, runner.trace, runner.counter
         )
     }  # fmt: skip
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import tempfile
@@ -13,9 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.labs.sandbox.limits import MIB, Limits
+from experiments.labs.sandbox.patience import Patience
 from experiments.labs.sandbox.process import ENVIRONMENT, Ended, launcher
 
 MOST_SAID = 64 << 10
+WAIT_S = 0.01
 
 
 def run_confined(command: Sequence[str], limits: Limits, folder: Path) -> tuple[int, str]:
@@ -39,14 +40,12 @@ def run_confined(command: Sequence[str], limits: Limits, folder: Path) -> tuple[
 def wait(process: subprocess.Popen[bytes], limits: Limits) -> int:
     """The exit code of a process; raises `Ended` when it takes too long, or a signal ends it."""
     assert process.stdout is not None
-    deadline = time.monotonic() + limits.wall_s
-    while select.select((process.stdout,), (), (), max(0, deadline - time.monotonic()))[0]:
-        if not os.read(process.stdout.fileno(), 4096):
-            break
-    try:
-        code = process.wait(timeout=max(0.1, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        raise Ended(f"after {limits.wall_s:g} s") from None
+    patience, ended = Patience(limits.wall_s), False
+    while not ended:
+        if not patience.until_readable(process.stdout.fileno()):
+            raise Ended(f"after {limits.wall_s:g} s")
+        ended = not os.read(process.stdout.fileno(), 4096)
+    code = wait_for_end(process, patience)
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
         raise Ended(f"after {limits.cpu_s} s of processor time")
     if code < 0:
@@ -63,3 +62,13 @@ def end_session(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     if process.stdout is not None:
         process.stdout.close()
+
+
+def wait_for_end(process: subprocess.Popen[bytes], patience: Patience) -> int:
+    """The exit code of a process that has closed what it writes to."""
+    while (code := process.poll()) is None:
+        if patience.left <= 0:
+            raise Ended("after it had closed its output")
+        time.sleep(WAIT_S)
+        patience.left -= WAIT_S
+    return code

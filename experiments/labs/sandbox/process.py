@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +18,7 @@ from typing import Any, Self
 
 from experiments.labs.sandbox.frames import LENGTH, MOST_BYTES, packed
 from experiments.labs.sandbox.limits import MIB, Limits
+from experiments.labs.sandbox.patience import Patience
 
 ROOT = Path(__file__).parents[3]
 START_S = 20.0
@@ -56,7 +55,7 @@ class Sandboxed:
         self.questions, self.answers = self.process.stdin.fileno(), self.process.stdout.fileno()
         os.set_blocking(self.questions, False)
         try:
-            self.enforced: dict[str, str] = self.read(time.monotonic() + START_S)
+            self.enforced: dict[str, str] = self.read(Patience(START_S))
         except BaseException:
             self.close()
             raise
@@ -69,39 +68,38 @@ class Sandboxed:
 
     def ask(self, question: Any) -> Any:
         """The answer to a question; raises `Ended`. A process that gives none in time is ended."""
-        deadline = time.monotonic() + self.limits.wall_s
+        patience = Patience(self.limits.wall_s)
         try:
-            self.write(packed(question), deadline)
-            return self.read(deadline)
+            self.write(packed(question), patience)
+            return self.read(patience)
         except BrokenPipeError:
             raise Ended(self.why()) from None
 
-    def write(self, data: bytes, deadline: float) -> None:
+    def write(self, data: bytes, patience: Patience) -> None:
         """Write all of `data`; raises `Ended` when the process does not read it in time."""
         left = memoryview(data)
         while left:
-            ready = select.select((), (self.questions,), (), max(0, deadline - time.monotonic()))[1]
-            if not ready:
+            if not patience.until_writable(self.questions):
                 raise Ended(self.too_slow())
             left = left[os.write(self.questions, left) :]
 
-    def read(self, deadline: float) -> Any:
+    def read(self, patience: Patience) -> Any:
         """The next frame; raises `Ended` for what is none."""
-        (size,) = LENGTH.unpack(self.exactly(LENGTH.size, deadline))
+        (size,) = LENGTH.unpack(self.exactly(LENGTH.size, patience))
         if size > MOST_BYTES:
             self.kill()
             raise Ended(f"its answer has {size} bytes, more than {MOST_BYTES}")
         try:
-            return json.loads(self.exactly(size, deadline))
+            return json.loads(self.exactly(size, patience))
         except (ValueError, RecursionError):
             self.kill()
             raise Ended("its answer is not in the format of answers: something else has written to the pipe") from None
 
-    def exactly(self, size: int, deadline: float) -> bytes:
+    def exactly(self, size: int, patience: Patience) -> bytes:
         """So many bytes of the answer."""
         data = bytearray()
         while len(data) < size:
-            if not select.select((self.answers,), (), (), max(0, deadline - time.monotonic()))[0]:
+            if not patience.until_readable(self.answers):
                 raise Ended(self.too_slow())
             part = os.read(self.answers, size - len(data))
             if not part:

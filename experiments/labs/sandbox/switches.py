@@ -30,7 +30,7 @@ class SandboxedSwitch:
         self.text, self.name, self.limits = text, name, limits or switch_limits()
         self.process = Sandboxed(MODULE, self.limits, site=True)
         try:
-            self.tables: list[str] = self.ask("load", text, name)
+            self.ask("load", text, name)
         except BaseException:
             self.close()
             raise
@@ -71,10 +71,6 @@ class SandboxedSwitch:
         """(packets, bytes) of every cell of a counter."""
         packets, octets = self.ask("counter", name)
         return [(int(count), int(size)) for count, size in zip(packets, octets, strict=True)]
-
-    def counters(self) -> list[str]:
-        """The names of the program's counters."""
-        return [str(each) for each in self.ask("counters")]
 
     def close(self) -> None:
         """End the process."""
