@@ -21,7 +21,7 @@ import numpy as np
 from switch.control.simple_switch_cli import read_commands
 from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.load.build import LIBRARY
-from switch.fast.load.shared_state import SwitchState
+from switch.fast.load.state.shared_state import SwitchState
 from switch.program.read import read_program
 from switch.testing.random_packets import Draw
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.layout.layout import RANDOM
 from switch.fast.load.build import LIBRARY
-from switch.fast.load.shared_state import StatefulSwitch, SwitchState
+from switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
 from switch.program.program import Program
 from topo.c_library import build
 from topo.errors import RunError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.control.data_plane import DataPlane
-from switch.fast.load.kernel_switch import Compiled, KernelSwitch
+from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch
 from switch.server.engines.engine import ToCpu
 from switch.server.ports.capture import Capture
 from switch.server.ports.cpu_interface import CpuInterface

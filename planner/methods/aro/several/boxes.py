@@ -193,7 +193,7 @@ class Search:
         """
         for z in {self.net.class_of[node] for node in nodes}:
             self.parts[z] = 2 * self.parts.get(z, 1)
-        self.router.net = network(self.net.fabric, self.worth.tasks, self.parts)
+        self.router.net = network(self.net.fabric, self.worth.tasks, self.parts, results=self.net.results)
 
     @property
     def patience(self) -> float:

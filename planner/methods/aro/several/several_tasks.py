@@ -16,7 +16,7 @@ from planner.core.problem import Problem
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from planner.methods.aro.several.boxes import Search, with_best_rates
 from planner.methods.aro.several.rates import Worth
-from planner.methods.aro.several.reduced import Network, network
+from planner.methods.aro.several.reduced import Network, access_links, network
 from planner.methods.aro.several.routing import Router, Routing
 from planner.methods.aro.single.search import Least, Steps, least_t
 from planner.methods.aro.task import Task, tasks_of
@@ -41,7 +41,7 @@ def several(problem: Problem, options: Options) -> Plan:
     Raises `InputError` for a worker that cannot reach its PS, `SolverError` if no routes are found in time.
     """
     started = monotonic()
-    search = searched(problem.fabric, tasks_of(problem), options.for_solver, started)
+    search = searched(problem.fabric, tasks_of(problem), options.for_solver, started, results=options.with_results)
     found = search.incumbent
     gap = max(0.0, search.bound / found.value - 1)
     status, gap = (OPTIMAL, 0.0) if gap <= PROVEN_GAP else (FEASIBLE, gap)
@@ -57,16 +57,20 @@ def several(problem: Problem, options: Options) -> Plan:
         method="aro",
         outcome=SolverOutcome(status, monotonic() - started, gap, "highs"),
         window=options.window,
+        results={task.key: above for task, above in zip(tasks, found.routing.results, strict=True)},
     )
 
 
-def searched(fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float) -> Search:
-    """The finished search for the best rates of all tasks."""
-    net = network(fabric, tasks)
+def searched(
+    fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float, *, results: bool = False
+) -> Search:
+    """The finished search for the best rates of all tasks; with `results`, which come back at the same rates."""
+    net = network(fabric, tasks, results=results)
     worth = Worth(tasks, net.access)
     deadline = started + options.time_limit_s
     alone = [fastest(net.only([i]), deadline, options.seed) for i in range(len(tasks))]
-    together = Routing(tuple(least.solution.pieces[0] for least in alone))
+    solutions = [least.solution for least in alone]
+    together = Routing(tuple(found.pieces[0] for found in solutions), tuple(found.results[0] for found in solutions))
     router = Router(net, options.seed)
     search = Search(router, worth, deadline, options.gap, with_best_rates(net, worth, together))
     search.run(tuple(1 / least.bound for least in alone))
@@ -77,8 +81,8 @@ def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
     """The routing of a single task with the highest rate, 1 / t, or any routing where time is short."""
     graph = net.graphs[0]
     b = net.fabric.capacities_bps
-    access = min(b[worker, net.fabric.tor_of(worker)] for worker in graph.task.job.workers)
-    capacities = {access, *(b[link] for link in graph.links)}
+    access = min(access_links(net.fabric, [graph.task], results=net.results).values())
+    capacities = {access, *(b[link] for link in graph.links), *(b[v, u] for u, v in graph.links if net.results)}
 
     router = Router(net, seed)
 

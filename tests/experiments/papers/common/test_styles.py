@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
 
-from experiments.papers.common import drawing, method_styles, own_planners
+from experiments.papers.common import drawing, own_planners
 from experiments.papers.common.estimates import exact
-from experiments.papers.common.method_styles import BUILT_IN_COLORS, METHODS, OWN_COLORS, Style, own_style, style_of
 from experiments.papers.common.panels import LINES, Panel
 from experiments.papers.inart.setting import compared as inart_compared
+from experiments.styles import method_styles
+from experiments.styles.method_styles import BUILT_IN_COLORS, METHODS, OWN_COLORS, Style, own_style, style_of
 from topo.errors import InputError
 
 # How kinds of colour blindness change linear RGB: Machado, Oliveira and Fernandes (2009), severity 1.
