@@ -7,9 +7,9 @@ which lines of Mininet's command line check it, mostly those of the exercise's o
 changed; its solution is laid over it. What the checks say must be the same on both, and as the list expects, if it says
 so.
 
-A verdict that is kept for this commit and for the same checks is taken from `--keep`, so that a run that was ended goes
-on where it was; `--anew` takes none. What does not come out alike is tried again, one switch after the other: on a busy
-machine packets are lost.
+A verdict that is kept for the same switches (the last commit of their code) and the same checks is taken from `--keep`,
+so that a run that was ended goes on where it was; `--anew` takes none. What does not come out alike is tried again, one
+switch after the other: on a busy machine packets are lost.
 
 Needs Mininet, p4-utils, p4c-bm2-ss, simple_switch and root. `--python` is the folder of the `python3` that runs their
 scripts, which need other packages than the kit.
@@ -41,6 +41,8 @@ from rich.console import Console as Screen
 from rich.table import Table
 from sandbox import STOPPED
 
+SWITCH_CODE = ("switch", "topo")
+"""The folders whose code runs when a switch does."""
 TRIALS = 3
 """So often an exercise is run on both before a difference counts."""
 
@@ -105,12 +107,16 @@ def tried(exercise: Exercise, setting: Setting, together: bool) -> dict[str, See
     return seen
 
 
-def commit_of_kit() -> str:
-    """The commit that is checked out here, and whether files differ from it."""
-    command = ("git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
-    return subprocess.run(
-        command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True, check=True
-    ).stdout.strip()
+def commit_of_switches() -> str:
+    """The last commit that changed what switches run, and `-dirty` if files differ from it."""
+    commit = git("log", "-1", "--abbrev=12", "--format=%h", "--", *SWITCH_CODE)
+    return f"{commit}-dirty" if git("status", "--porcelain", "--", *SWITCH_CODE) else commit
+
+
+def git(*words: str) -> str:
+    """What git says."""
+    command = ["git", "-C", str(Path(__file__).parents[2]), *words]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def arguments() -> argparse.Namespace:
@@ -170,7 +176,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     given.keep.mkdir(parents=True, exist_ok=True)
     setting = Setting(given.folder.resolve(), tuple(given.on.split(",")), given.keep.resolve(), given.python.absolute())
-    kept = KeptVerdicts(setting.keep / f"{given.list.stem}.json", commit_of_kit(), given.anew)
+    kept = KeptVerdicts(setting.keep / f"{given.list.stem}.json", commit_of_switches(), given.anew)
     exercises = chosen(given.list, given.only)
     verdicts = run(exercises, setting, kept, given.at_once)
     screen = Screen(width=200)
