@@ -9,6 +9,7 @@ from planner.core.method import Method, Options
 from planner.methods import atp, ecmp, grid, lbmm, paring, sharp, spar
 from planner.methods.aro import method as aro
 from planner.methods.aro import variants as aro_literal
+from planner.methods.collectives.planners import COLLECTIVES
 from planner.methods.forest import method as forest
 from planner.methods.goat import method as goat
 from planner.methods.inart import method as inart
@@ -44,6 +45,7 @@ METHODS: dict[str, Method[Any]] = {
     "soar": Method("the best k switches of a static tree, by dynamic program (SOAR)", soar.SoarOptions, soar.plan),
     "sharp": Method("one static tree of the fabric, its root in a switch (SHARP)", Options, sharp.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
+    **COLLECTIVES,
     **{
         name: Method(variant.summary, aro_literal.LiteralOptions, partial(aro_literal.plan_variant, name))
         for name, variant in aro_literal.VARIANTS.items()

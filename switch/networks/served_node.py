@@ -10,10 +10,10 @@ from mininet.node import Node
 from mininet.node import Switch as MininetSwitch
 
 from switch.control.commands.command import CommandedSwitch
+from switch.control.entry_files.runtime_json import read_runtime
 from switch.control.install import install
 from switch.control.simple_switch_cli import run_command, run_commands
 from switch.networks.network_plan import PlannedSwitch
-from switch.networks.runtime_json import read_runtime
 from switch.server.journal import Journal
 from switch.server.options import LogOptions, Options
 from switch.server.serve import doors, text_of

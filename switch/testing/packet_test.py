@@ -15,7 +15,7 @@ from switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntr
 from switch.program.program import Program
 from switch.standalone.devices import Device
 from switch.stf.differences import mismatch, spaced
-from switch.stf.names import ProgramNames
+from switch.stf.names import StfNames
 from switch.stf.script import parse_expect
 from switch.testing.tested_table import TestedTable
 
@@ -26,7 +26,7 @@ class PacketTest:
     def __init__(self, program: Program, device: Device) -> None:
         self.program, self.device = program, device
         self.control = device.control
-        self.names = ProgramNames(program)
+        self.names = StfNames(program)
         self.waiting: dict[int, list[bytes]] = {}
 
     def table(self, name: str) -> TestedTable:

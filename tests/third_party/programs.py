@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from switch.control.simple_switch_cli import read_commands
+from switch.control.entry_files.read_entries import read_entries
 from switch.program.program import Program
 from switch.program.read import read_program
 from switch.testing.random_packets import Draw
@@ -83,7 +83,7 @@ def command_files(program: Path) -> Iterator[Path]:
 def is_for(commands: Path, program: Program) -> bool:
     """Whether a file's commands can be given to a program: it may well be meant for another one beside it."""
     try:
-        read_commands(commands, program)
+        read_entries(commands, program)
     except InputError:
         return False
     return True
