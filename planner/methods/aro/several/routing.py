@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from math import floor, inf
@@ -300,6 +300,13 @@ def results_of(
         )
         for graph, own, column in zip(net.graphs, pieces, columns, strict=True)
     )
+
+
+def with_results(net: Network, routing: Routing) -> Routing:
+    """The routing with results that come back by the first way that there is."""
+    pieces = zip(net.graphs, routing.pieces, strict=True)
+    ways = (result_parents(net.fabric, graph, chain(*own.values()), ()) for graph, own in pieces)
+    return replace(routing, results=tuple(ways), overloaded=())
 
 
 def cut_up(fabric: Fabric, graph: Reduced, y: Flows) -> dict[Inp | str, list[Path]]:

@@ -16,8 +16,8 @@ from planner.core.problem import Problem
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from planner.methods.aro.several.boxes import Search, with_best_rates
 from planner.methods.aro.several.rates import Worth
-from planner.methods.aro.several.reduced import Network, access_links, network
-from planner.methods.aro.several.routing import Router, Routing
+from planner.methods.aro.several.reduced import Network, network
+from planner.methods.aro.several.routing import Router, Routing, with_results
 from planner.methods.aro.single.search import Least, Steps, least_t
 from planner.methods.aro.task import Task, tasks_of
 from planner.solvers.columns import INFEASIBLE
@@ -64,25 +64,44 @@ def several(problem: Problem, options: Options) -> Plan:
 def searched(
     fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float, *, results: bool = False
 ) -> Search:
-    """The finished search for the best rates of all tasks; with `results`, which come back at the same rates."""
-    net = network(fabric, tasks, results=results)
-    worth = Worth(tasks, net.access)
+    """The finished search for the best rates of all tasks; with `results`, which come back at the same rates.
+
+    The best rates of gradients alone come first. They bound those with results, their routing is one to begin with, and
+    most often there is another one where results cost nothing.
+    """
     deadline = started + options.time_limit_s
+    net = network(fabric, tasks)
     alone = [fastest(net.only([i]), deadline, options.seed) for i in range(len(tasks))]
-    solutions = [least.solution for least in alone]
-    together = Routing(tuple(found.pieces[0] for found in solutions), tuple(found.results[0] for found in solutions))
-    router = Router(net, options.seed)
-    search = Search(router, worth, deadline, options.gap, with_best_rates(net, worth, together))
-    search.run(tuple(1 / least.bound for least in alone))
-    return search
+    high = tuple(1 / least.bound for least in alone)
+    together = Routing(tuple(least.solution.pieces[0] for least in alone), tuple({} for _ in alone))
+    first_deadline = started + options.time_limit_s / 2 if results else deadline
+    search = search_from(net, tasks, together, first_deadline, options)
+    search.run(high)
+    if not results:
+        return search
+    both = network(fabric, tasks, results=True)
+    again = search_from(both, tasks, with_results(both, search.incumbent.routing), deadline, options)
+    again.ceiling = search.bound
+    if again.ceiling > again.enough:
+        again.ask(search.incumbent.rates, again.patience)
+    again.run(high)
+    return again
+
+
+def search_from(
+    net: Network, tasks: tuple[Task, ...], routing: Routing, deadline: float, options: SolverOptions
+) -> Search:
+    """A search that begins with a known routing."""
+    worth = Worth(tasks, net.access)
+    return Search(Router(net, options.seed), worth, deadline, options.gap, with_best_rates(net, worth, routing))
 
 
 def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
     """The routing of a single task with the highest rate, 1 / t, or any routing where time is short."""
     graph = net.graphs[0]
     b = net.fabric.capacities_bps
-    access = min(access_links(net.fabric, [graph.task], results=net.results).values())
-    capacities = {access, *(b[link] for link in graph.links), *(b[v, u] for u, v in graph.links if net.results)}
+    access = min(b[worker, net.fabric.tor_of(worker)] for worker in graph.task.job.workers)
+    capacities = {access, *(b[link] for link in graph.links)}
 
     router = Router(net, seed)
 
