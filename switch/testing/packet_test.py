@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import SupportsBytes
 
 from switch.control.commands.command import CommandedSwitch
+from switch.control.entry_files.read_entries import fill_switch
 from switch.control.install import add_group, install, set_rates
 from switch.control.short_names import whole_name
-from switch.control.simple_switch_cli import run_command, run_commands
+from switch.control.simple_switch_cli import run_command
 from switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries
 from switch.program.program import Program
 from switch.standalone.devices import Device
@@ -45,7 +46,7 @@ class PacketTest:
 
     def commands(self, path: str | PathLike[str]) -> None:
         """Carry out the commands in a file of simple_switch_CLI's; those that only read are skipped."""
-        run_commands(Path(path), CommandedSwitch(self.control))
+        fill_switch(Path(path), CommandedSwitch(self.control))
 
     def send(self, port: int, packet: SupportsBytes) -> None:
         """Let a packet, as bytes or of scapy, arrive at `port`."""
