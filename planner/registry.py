@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 from planner.core.method import Method, Options
-from planner.methods import atp, ecmp, grid, lbmm, paring, spar
+from planner.methods import atp, ecmp, grid, lbmm, paring, sharp, spar
 from planner.methods.aro import method as aro
 from planner.methods.aro import variants as aro_literal
+from planner.methods.collectives.planners import COLLECTIVES
 from planner.methods.forest import method as forest
 from planner.methods.goat import method as goat
 from planner.methods.inart import method as inart
@@ -16,6 +17,7 @@ from planner.methods.inart import several_trees as inart_forest
 from planner.methods.p4inc_aoi.method import Scheduler, packed, slot_by_slot, without_reconfiguration
 from planner.methods.p4inc_aoi.milp.exact import optimise
 from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
+from planner.methods.soar import method as soar
 from planner.own_planners import own_methods
 from planner.trees import overlay
 from topo.errors import unknown_name
@@ -40,7 +42,10 @@ METHODS: dict[str, Method[Any]] = {
     "grid-capped": Method("grid whose switches leave to the PS what is too much", grid.GridOptions, grid.plan_capped),
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
+    "soar": Method("the best k switches of a static tree, by dynamic program (SOAR)", soar.SoarOptions, soar.plan),
+    "sharp": Method("one static tree of the fabric, its root in a switch (SHARP)", Options, sharp.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
+    **COLLECTIVES,
     **{
         name: Method(variant.summary, aro_literal.LiteralOptions, partial(aro_literal.plan_variant, name))
         for name, variant in aro_literal.VARIANTS.items()

@@ -18,7 +18,10 @@ from experiments.cli.commands import (
     dump,
     emulate,
     exactness,
+    grade,
     jobs,
+    labs,
+    p4c,
     plan,
     planners,
     reproduce,
@@ -43,6 +46,8 @@ COMMANDS = (
     bench.bench,
     exactness.exactness,
     agree.agree,
+    grade.grade,
+    p4c.p4c,
     reproduce.reproduce,
     dump.dump,
     calibrate.calibrate,
@@ -60,6 +65,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(labs.app, name="labs")
 app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
 for command in COMMANDS:

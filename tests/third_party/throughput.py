@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from exercises import BMV2, CHECK_S, COLOURS, SHIM, START_S, Exercise, prepared, read_list
+from exercise_list import Exercise, read_list
+from exercise_trials import BMV2, CHECK_S, COLOURS, SHIM, START_S, prepared
 from rich.console import Console as Screen
 from rich.table import Table
 from sandbox import Console, make_tools
