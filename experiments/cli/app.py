@@ -21,6 +21,7 @@ from experiments.cli.commands import (
     jobs,
     plan,
     planners,
+    report,
     reproduce,
     shim,
     study,
@@ -34,6 +35,7 @@ from experiments.cli.options import with_groups
 COMMANDS = (
     emulate.emulate,
     train.train,
+    report.report,
     plan.plan,
     design.design,
     topo.topo,

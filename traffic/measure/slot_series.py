@@ -76,9 +76,7 @@ def aggregating(followed: FollowedFragments, names: Sequence[str]) -> BoolArray:
 def held_fragments(followed: FollowedFragments, sums: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
     """For each fragment and each switch that sums it: the number of the switch, and from when until when it does."""
     hops, fragment = followed.hops, followed.fragment
-    came = np.flatnonzero(
-        followed.arrived & (followed.kind == Kind.GRADIENT) & sums[followed.tree, followed.receiver]
-    )
+    came = np.flatnonzero(followed.arrived & (followed.kind == Kind.GRADIENT) & sums[followed.tree, followed.receiver])
     held, of = np.unique(fragment[came] * followed.nodes + followed.receiver[came], return_inverse=True)
     taken = np.full(len(held), NEVER)
     np.minimum.at(taken, of, hops["arrives"][came])
