@@ -117,7 +117,6 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
     series = series_of(*tables, drawn, len(folder.planners))
     end_s = max([series.end_s, *((each.started_s or 0.0) + each.time_s for each in iterations)])
     totals = carried(folder.table(name, "link_totals.csv"), drawn)
-    mine = {"planners": {name: entry}}
     return PlannerView(
         name=name,
         color=styles_of(folder.planners)[name].color,
@@ -134,9 +133,18 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
         iterations=iterations,
         events=list(events_of(entry.get("faults"))),
         circuits=list(circuits_of(entry.get("circuits"), end_s)),
-        notes=[line.strip() for lines in (fault_lines, collision_lines, stranger_lines) for line in lines(mine)],
+        notes=list(notes_of(name, entry)),
         fragments=entry.get("fragments"),
     )
+
+
+def notes_of(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    """What is to be known of a planner's figures: faults, collisions, strangers, schedules."""
+    mine = {"planners": {name: entry}}
+    for lines in (fault_lines, collision_lines, stranger_lines):
+        yield from (line.strip() for line in lines(mine))
+    if "circuits" in entry:
+        yield f"{name}: workers send at the rates of the schedule's time slots, which may be above the plan's"
 
 
 def job_view(job: Any, drawn: DrawnFabric) -> JobView:

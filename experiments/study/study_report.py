@@ -102,6 +102,7 @@ def document_of(shown: Shown) -> Document:
     against = baseline(counted, shown.against)
     columns = list(dict.fromkeys(column_of(counted[0], figure) for figure in shown.figures))
     varied = varied_in(shown.rows)
+    listed = ("run", *varied, *columns, "verdict", "reasons", "error")
     study = {
         "counted": left.words,
         "keys": list(shown.groups),
@@ -111,9 +112,7 @@ def document_of(shown: Shown) -> Document:
         "groups": list(groups(shown, counted)),
         "differences": list(differences(shown, counted, against)),
         "figures": [chart(asked, counted) for asked in shown.charts or default_charts(counted, shown)],
-        "rows": [
-            {key: row[key] for key in ("run", *varied, *columns, "verdict", "reasons", "error")} for row in shown.rows
-        ],
+        "rows": [{key: row[key] for key in listed} for row in shown.rows],
     }
     return Document(f"Study {shown.title}", made_by(), study=study)
 

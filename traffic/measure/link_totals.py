@@ -13,7 +13,7 @@ DirectedLink = tuple[str, str]
 
 @dataclass(frozen=True)
 class LinkTotal:
-    """What `sender` sent to `receiver`. `drops`: by the queue before the link; None where a host's queue is before it."""
+    """What `sender` sent to `receiver`. `drops`: by the queue before the link; None where that is a host's queue."""
 
     sender: str
     receiver: str

@@ -1,11 +1,11 @@
 "use strict";
 // Charts over time: lines in steps, bands, one cursor for all of them.
 
-const CHART_WIDTH = 640;
+const CHART_PX = [280, 640];
 const CHART_MARGIN = {left: 64, right: 10, top: 8, bottom: 24};
 
-/** The scale of time that all charts of a planner share. */
-function timeScale(planner, width = CHART_WIDTH) {
+/** The scale of time of a chart. */
+function timeScale(planner, width) {
   return linear([0, endOf(planner) || 1], [CHART_MARGIN.left, width - CHART_MARGIN.right]);
 }
 
@@ -19,13 +19,14 @@ function endOf(planner) {
 function timeAxis(svg, x, height) {
   const [, unit] = unitOf(x.domain()[1], TIME_UNITS);
   const [size] = unitOf(x.domain()[1], TIME_UNITS);
-  const axis = d3.axisBottom(x).ticks(6).tickSizeOuter(0).tickFormat((at) => `${+(at / size).toPrecision(6)} ${unit}`);
+  const axis = d3.axisBottom(x).ticks(Math.round((x.range()[1] - x.range()[0]) / 85)).tickSizeOuter(0).tickFormat((at) => `${+(at / size).toPrecision(6)} ${unit}`);
   add(svg, "g", {class: "axis", transform: `translate(0,${height - CHART_MARGIN.bottom})`}).call(axis);
 }
 
 /** A chart of one or more lines. `lines`: {name, values, color, dash, area}; `text` writes a value with its unit. */
 function lineChart(parent, planner, {title, lines, text, most = 0, height = 132}) {
   const starts = planner.series.starts_s;
+  const width = Math.max(CHART_PX[0], Math.min(CHART_PX[1], parent.node().clientWidth - 20));
   const figure = add(parent, "figure", {class: "chart"});
   const caption = add(figure, "figcaption");
   add(caption, "strong", {}, title);
@@ -36,20 +37,20 @@ function lineChart(parent, planner, {title, lines, text, most = 0, height = 132}
   }
   const peak = Math.max(most, d3.max(lines, (line) => d3.max(line.values)) || 0) || 1;
   const label = `${title}: ${lines.map((line) => `${line.name || "mean"} ${summaryOf(line.values, text)}`).join("; ")}`;
-  const svg = add(figure, "svg", {viewBox: `0 0 ${CHART_WIDTH} ${height}`, role: "img", "aria-label": label});
-  const x = timeScale(planner);
+  const svg = add(figure, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
+  const x = timeScale(planner, width);
   const y = linear([0, peak * 1.05], [height - CHART_MARGIN.bottom, CHART_MARGIN.top]);
-  const ticks = d3.axisLeft(y).ticks(3).tickSize(-(CHART_WIDTH - CHART_MARGIN.left - CHART_MARGIN.right));
+  const ticks = d3.axisLeft(y).ticks(3).tickSize(-(width - CHART_MARGIN.left - CHART_MARGIN.right));
   add(svg, "g", {class: "axis grid", transform: `translate(${CHART_MARGIN.left},0)`})
     .call(ticks.tickFormat((value) => (value ? text(value, peak).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ") : "0")));
   timeAxis(svg, x, height);
   drawMoments(svg, planner, x, height);
-  for (const line of lines) drawLine(svg, line, starts, planner.series.end_s, x, y);
+  lines.forEach((line, place) => drawLine(svg, line, starts, planner.series.end_s, x, y, 1.7 + 1.5 * (lines.length - 1 - place)));
   drawCursor(svg, planner, x, height);
 }
 
-/** One line; a dashed one may be a single value for the whole time. */
-function drawLine(svg, line, starts, end, x, y) {
+/** One line. The first of several is the widest, so that lines on top of each other are all seen. */
+function drawLine(svg, line, starts, end, x, y, wide) {
   const points = line.values.map((value, place) => [starts[place], value]);
   if (line.values.length) points.push([Math.max(end, starts[starts.length - 1]), line.values[line.values.length - 1]]);
   const shape = d3.line().curve(d3.curveStepAfter).x((point) => x(point[0])).y((point) => y(point[1]));
@@ -57,7 +58,8 @@ function drawLine(svg, line, starts, end, x, y) {
     const area = d3.area().curve(d3.curveStepAfter).x((point) => x(point[0])).y0(y(0)).y1((point) => y(point[1]));
     add(svg, "path", {class: "area", d: area(points)}).style("fill", line.color);
   }
-  add(svg, "path", {class: `line${line.dash ? " dashed" : ""}`, d: shape(points)}).style("stroke", line.color);
+  add(svg, "path", {class: `line${line.dash ? " dashed" : ""}`, d: shape(points)})
+    .style("stroke", line.color).style("stroke-width", `${line.dash ? 1.7 : wide}px`);
 }
 
 /** Thin lines where iterations begin, and bands where faults last. */

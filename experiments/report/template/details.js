@@ -37,7 +37,7 @@ function fragmentTable(panel, fragments) {
     label: "times of fragments", filter: false, sortable: false, rows,
     columns: [
       {name: "part", value: ([part]) => part},
-      ...[["mean", "mean"], ["median", "median"], ["p99", "99 %"], ["max", "most"]].map(([key, name]) => (
+      ...[["mean", "mean"], ["p99", "99 %"], ["max", "most"]].map(([key, name]) => (
         {name, value: ([, times]) => times[key], text: ([, times]) => timeText(times[key], longest)})),
     ],
   });

@@ -4,7 +4,7 @@
 const FABRIC_MARGIN = {x: 46, top: 34, bottom: 40};
 const NEAR_PX = 7;
 const MOST_LABELS = 260;
-const LETTER_PX = 6.1;
+const LETTER_PX = 6.7;
 const MOST_SWITCH_PX = 84;
 const DEVIATION_SHOWN = 0.1;
 
@@ -91,13 +91,13 @@ function sidesOf(fabric) {
 
 /** The drawing of one run. It redraws itself when what it shows is chosen anew. */
 class FabricDrawing {
-  constructor(parent, run) {
+  constructor(parent, tools, run) {
     this.run = run;
     this.box = add(parent, "div", {class: "fabric-box"});
-    this.tools = add(this.box, "div", {class: "zoom", role: "group", "aria-label": "zoom"});
+    this.tools = add(tools, "div", {class: "choice zoom", role: "group", "aria-label": "width of the drawing"});
     button(this.tools, "+", () => this.zoomBy(1.8), {"aria-label": "wider"});
     button(this.tools, "−", () => this.zoomBy(1 / 1.8), {"aria-label": "narrower"});
-    button(this.tools, "All", () => this.zoomTo(1, 0), {"aria-label": "show all"});
+    button(this.tools, "All", () => this.zoomTo(1, 0), {title: "show the whole fabric"});
     this.svg = add(this.box, "svg", {
       class: "fabric", tabindex: 0, role: "application",
       "aria-label": "Drawing of the fabric. Arrow keys go from node to node, L and Shift L through the links of a node, " +
@@ -153,7 +153,7 @@ class FabricDrawing {
   draw() {
     this.width = Math.max(280, this.box.node().clientWidth);
     const fabric = this.fabric;
-    this.height = Math.round(Math.min(560, Math.max(290, this.width * 0.52)));
+    this.height = Math.round(Math.min(560, Math.max(290, this.width * 0.6)));
     this.svg.attr("viewBox", `0 0 ${this.width} ${this.height}`);
     const inner = (this.width - 2 * FABRIC_MARGIN.x) * this.factor;
     const x = (at) => FABRIC_MARGIN.x * this.factor + (at / Math.max(1e-9, fabric.width)) * inner + this.shift;
@@ -209,6 +209,7 @@ class FabricDrawing {
     const color = state.show === "deviation" ? deviationColor() : loadColor();
     const chosen = this.emphasis();
     this.courses = new Map();
+    this.loaded = new Set();
     const idle = [];
     const loaded = add(this.layer, "g", {class: "links"});
     for (const facts of links) {
@@ -222,14 +223,24 @@ class FabricDrawing {
         idle.push(this.path(course));
         continue;
       }
+      this.loaded.add(facts.number);
       const line = add(loaded, "path", {d: this.path(course), "data-link": facts.number, class: facts.optical ? "optical" : null});
       const wide = this.lane * (0.55 + 0.75 * Math.min(1, share));
       line.style("stroke-width", `${Math.max(0.4, wide).toFixed(2)}px`);
       line.style("stroke", this.strokeOf(facts, share, trees, color));
       if (chosen.some && !trees) line.classed("faded", true);
       if (!rate && state.show !== "trees") line.classed("idle-now", true);
+      if (this.lane > 1.2) this.drawArrow(loaded, course, line);
     }
     this.layer.insert("path", "g").attr("class", "idle").attr("d", idle.join(""));
+  }
+
+  /** An arrowhead in the middle of a directed link, in the colour of its line. */
+  drawArrow(group, {a, b, bend}, line) {
+    const [x, y] = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2 - bend];
+    const turn = (Math.atan2(b[1] - a[1], b[0] - a[0]) * 180) / Math.PI;
+    const head = add(group, "path", {class: "arrow", d: "M5,0L-3.5,-3.6L-3.5,3.6Z", transform: `translate(${x},${y})rotate(${turn})`});
+    head.style("fill", line.style("stroke")).classed("faded", line.classed("faded")).classed("idle-now", line.classed("idle-now"));
   }
 
   /** The colour of a link's line. */
@@ -331,16 +342,25 @@ class FabricDrawing {
       const wide = String(text).length * 5.2;
       const toHost = this.fabric.nodes[facts.to].tier === 0;
       const aside = a[1] > b[1] ? 1 : -1;
-      for (const t of toHost ? [0.7, 0.55, 0.85, 0.4] : [0.3, 0.45, 0.17, 0.6]) {
+      for (const t of toHost ? [0.72, 0.62, 0.84, 0.38] : [0.28, 0.38, 0.16, 0.62, 0.72]) {
         const x = a[0] + t * (b[0] - a[0]) + aside * (wide / 2 + 3);
         const y = a[1] + t * (b[1] - a[1]);
         const room = [x - wide / 2 - 1, y - 5, x + wide / 2 + 1, y + 5];
-        if (room[0] < 0 || room[2] > this.width || !free(room)) continue;
+        if (room[0] < 0 || room[2] > this.width || !free(room) || this.crossed(x, y, wide, facts.number)) continue;
         taken.push(room);
         add(group, "text", {class: "load", x, y: y + 3}, text);
         break;
       }
     }
+  }
+
+  /** Whether the line of another link goes through the place of a label. */
+  crossed(x, y, wide, own) {
+    for (const number of this.loaded) {
+      const {a, b} = this.courses.get(number);
+      if (number !== own && d3.range(-0.5, 0.51, 0.25).some((part) => away2(x + part * wide, y, a, b) < 4)) return true;
+    }
+    return false;
   }
 
   /** The unit in which links' rates are written. */

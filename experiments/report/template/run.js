@@ -23,10 +23,11 @@ function fabricSection(parent, run) {
   const pressShow = choice(controls, "Links show", shows, (show) => choose({show}));
   whenever(["show"], () => pressShow(state.show));
   treeChoice(add(controls, "span", {class: "controls"}), run);
+  const tools = add(controls, "span", {class: "tools-right"});
   timeSlider(made, run);
   const row = add(made, "div", {class: "fabric-row"});
   const side = add(row, "div", {class: "fabric-side"});
-  const drawing = new FabricDrawing(side, run);
+  const drawing = new FabricDrawing(side, tools, run);
   fabricLegend(side, drawing);
   circuitsNow(side, run);
   detailsPanel(row, run);

@@ -65,7 +65,8 @@ function everyPlanner(runs) {
 /** Planned against measured: a card for each figure, then all numbers. */
 function summarySection(parent, runs) {
   const made = section(parent, "summary", "Planned against measured",
-    "Per iteration; bits and bytes are those of whole frames. A bar is what was measured, the mark on it what was planned.");
+    "Per iteration; bits and bytes are those of whole frames. A bar is what was measured, the mark on it what was " +
+    "planned. In the table stand, from above, measured, planned, and the difference.");
   const planners = everyPlanner(runs);
   const cards = add(made, "div", {class: "cards"});
   const names = ["sending_rate_bps", "ps_ingress_bytes", "communication_time_s", "aggregation_ratio"];
@@ -80,8 +81,8 @@ function summarySection(parent, runs) {
     label: "planned and measured figures", rows, filter: false, sortable: false,
     columns: [
       {name: "planner", value: (row) => (row.job === null ? row.label : ""), color: (row) => row.planner.color},
-      ...(several ? [{name: "job", value: (row) => (row.job === null ? "all jobs" : `job ${row.job}`)}] : []),
-      {name: "verdict", value: (row) => (row.job === null ? `${VERDICT_SIGNS[row.planner.verdict] || ""} ${row.planner.verdict}` : "")},
+      ...(several ? [{name: "job", mark: () => "short", value: (row) => (row.job === null ? "all jobs" : `job ${row.job}`)}] : []),
+      {name: "verdict", mark: () => "short", value: (row) => (row.job === null ? `${VERDICT_SIGNS[row.planner.verdict] || ""} ${row.planner.verdict}` : "")},
       {name: "sums", value: (row) => (row.job !== null || row.planner.exact === null ? "" : row.planner.exact ? "exact" : "not exact")},
       ...figures,
     ],
@@ -101,7 +102,7 @@ function figureColumn(name) {
       const {planned, measured} = figureOf(row.planner, name, row.job);
       add(cell, "span", {class: "measured"}, text(measured));
       if (name === "retransmissions" || planned === null) return;
-      add(cell, "span", {class: "planned"}, `planned ${text(planned)}`);
+      add(cell, "span", {class: "planned"}, text(planned));
       if (measured !== null) add(cell, "span", {class: "off"}, deviationText(deviation(planned, measured)));
     },
   };

@@ -50,8 +50,8 @@ function deviation(planned, measured) {
 /** A deviation in words, with its sign. */
 function deviationText(value) {
   if (value === null || value === undefined) return NOTHING;
-  const text = (100 * value).toFixed(1);
-  return `${value > 0 || text === "0.0" ? "+" : ""}${text === "-0.0" ? "0.0" : text} %`.replace("-", "−");
+  const text = Math.abs(100 * value).toFixed(1);
+  return `${text === "0.0" ? "" : value > 0 ? "+" : "−"}${text} %`;
 }
 
 /** The figures of planners: how they are called, and how they are written. `better`: whether more (1) or less (-1) is. */
@@ -60,8 +60,8 @@ const FIGURES = {
   ps_ingress_bytes: {name: "PS ingress", text: sizeText, better: -1},
   communication_time_s: {name: "communication time", text: timeText, better: -1},
   aggregation_ratio: {name: "INA ratio", text: ratioText, better: 1},
-  aggregated_bytes: {name: "aggregated in the network", text: sizeText, better: 1},
-  overhead_bytes: {name: "communication overhead", text: sizeText, better: -1},
+  aggregated_bytes: {name: "aggregated", text: sizeText, better: 1},
+  overhead_bytes: {name: "overhead", text: sizeText, better: -1},
   retransmissions: {name: "sent again", text: countText, better: -1},
 };
 
