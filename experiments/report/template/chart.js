@@ -2,7 +2,7 @@
 // Charts over time: lines in steps, bands, one cursor for all of them.
 
 const CHART_PX = [280, 640];
-const CHART_MARGIN = {left: 64, right: 10, top: 8, bottom: 24};
+const CHART_MARGIN = {left: 78, right: 10, top: 8, bottom: 24};
 
 /** The scale of time of a chart. */
 function timeScale(planner, width) {
@@ -78,14 +78,21 @@ function drawMoments(svg, planner, x, height) {
 
 /** The line at the chosen time; pointing chooses it while a button is down. */
 function drawCursor(svg, planner, x, height) {
-  const line = add(svg, "line", {class: "cursor", y1: CHART_MARGIN.top, y2: height - CHART_MARGIN.bottom});
-  const at = state.at === null ? null : planner.series.starts_s[state.at];
-  line.attr("x1", at === null ? -9 : x(at)).attr("x2", at === null ? -9 : x(at));
+  add(svg, "line", {class: "cursor", y1: CHART_MARGIN.top, y2: height - CHART_MARGIN.bottom}).datum(x);
+  moveCursors(planner);
   svg.on("click", function () {
     const seconds = x.invert(d3.mouse(this)[0]);
     const place = d3.bisectRight(planner.series.starts_s, seconds) - 1;
     if (place >= 0) choose({at: place});
   });
+}
+
+/** Move the lines at the chosen time in all charts to that time. */
+function moveCursors(planner) {
+  const at = state.at === null ? null : planner.series.starts_s[state.at];
+  d3.selectAll(".cursor").style("display", at === null ? "none" : null);
+  if (at === null) return;
+  d3.selectAll(".cursor").each(function (x) { d3.select(this).attr("x1", x(at)).attr("x2", x(at)); });
 }
 
 /** Mean and most of some values, in words. */

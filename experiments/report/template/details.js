@@ -4,9 +4,13 @@
 /** The panel beside the drawing. */
 function detailsPanel(parent, run) {
   const panel = add(parent, "aside", {class: "details", "aria-label": "details", "aria-live": "polite"});
+  let shown = null;
   whenever(["pointed", "selected", "planner", "run", "at", "theme"], () => {
     const planner = run.planners[state.planner];
     const thing = state.pointed || state.selected;
+    const now = JSON.stringify([thing, state.selected !== null, state.planner, state.at, state.theme]);
+    if (now === shown) return;
+    shown = now;
     panel.text("");
     if (!thing) return nothingChosen(panel, planner);
     const kinds = {link: linkDetails, job: jobDetails, node: nodeDetails};
@@ -62,7 +66,7 @@ function linkDetails(panel, run, planner, number) {
   fact(list, "load measured", `${rateText(facts.measured)} (${shareText(facts.measured === null ? null : facts.measured / facts.capacity)})`);
   fact(list, "off the plan", deviationText(facts.off));
   fact(list, "bytes", `planned ${sizeText(facts.plannedBytes)}, measured ${sizeText(facts.measuredBytes)}`);
-  if (facts.drops !== null) fact(list, "dropped by its queue", countText(facts.drops));
+  if (facts.drops !== null) fact(list, "queue dropped", countText(facts.drops));
   if (state.at !== null && facts.used) {
     fact(list, `at ${timeText(planner.series.starts_s[state.at])}`, rateText((facts.used[state.at] / 1000) * facts.capacity));
   }

@@ -10,6 +10,15 @@ function add(parent, tag, attributes = {}, text = null) {
   return text === null ? element : element.text(text);
 }
 
+/** Add a shape to an element of an SVG, quickly: a drawing has thousands. */
+function shape(parent, tag, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const name in attributes) {
+    if (attributes[name] !== null) made.setAttribute(name, attributes[name]);
+  }
+  return parent.appendChild(made);
+}
+
 /** A section of the page with its heading and a place in the list of contents. */
 function section(parent, id, heading, about = null) {
   const made = add(parent, "section", {id, "aria-labelledby": `${id}-heading`});

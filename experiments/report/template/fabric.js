@@ -3,10 +3,12 @@
 
 const FABRIC_MARGIN = {x: 46, top: 34, bottom: 40};
 const NEAR_PX = 7;
+const IDLE_DENSITY = 900;
 const MOST_LABELS = 260;
 const LETTER_PX = 6.7;
 const MOST_SWITCH_PX = 84;
 const DEVIATION_SHOWN = 0.1;
+const OVER_COLOR = "#d55e00";
 
 /** What a directed link of a run is and carries, by its number. */
 function linkFacts(run, planner, number) {
@@ -21,7 +23,7 @@ function linkFacts(run, planner, number) {
   return {
     number, from, to, capacity, planned, measured, used, optical: link.optical, delay: link.delay_s,
     name: `${fabric.nodes[from].name} → ${fabric.nodes[to].name}`,
-    off: deviation(planned, measured),
+    off: planned || measured ? deviation(planned, measured) : null,
     plannedBytes: of(planner.loads.planned_bytes), measuredBytes: of(planner.loads.measured_bytes),
     drops: of(planner.loads.drops),
     queue: planner.series.most_waiting[number] ? d3.max(planner.series.most_waiting[number]) / 10 : null,
@@ -130,7 +132,12 @@ class FabricDrawing {
       d3.event.preventDefault();
       this.zoomBy(Math.exp(-d3.event.deltaY / 300), d3.mouse(this.svg.node())[0]);
     });
-    new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.box.node());
+    new ResizeObserver(() => requestAnimationFrame(() => this.fit())).observe(this.box.node());
+  }
+
+  /** Draw anew where the box has another width than when it was last drawn. */
+  fit() {
+    if (this.box.node().clientWidth !== this.boxWidth) this.draw();
   }
 
   /** Make the drawing wider around a point. */
@@ -151,7 +158,8 @@ class FabricDrawing {
 
   /** Measure, place and draw everything. */
   draw() {
-    this.width = Math.max(280, this.box.node().clientWidth);
+    this.boxWidth = this.box.node().clientWidth;
+    this.width = Math.max(280, this.boxWidth);
     const fabric = this.fabric;
     this.height = Math.round(Math.min(560, Math.max(290, this.width * 0.6)));
     this.svg.attr("viewBox", `0 0 ${this.width} ${this.height}`);
@@ -211,7 +219,7 @@ class FabricDrawing {
     this.courses = new Map();
     this.loaded = new Set();
     const idle = [];
-    const loaded = add(this.layer, "g", {class: "links"});
+    const loaded = add(this.layer, "g", {class: "links"}).node();
     for (const facts of links) {
       const course = this.course(facts);
       if (!this.visible(course)) continue;
@@ -224,30 +232,33 @@ class FabricDrawing {
         continue;
       }
       this.loaded.add(facts.number);
-      const line = add(loaded, "path", {d: this.path(course), "data-link": facts.number, class: facts.optical ? "optical" : null});
-      const wide = this.lane * (0.55 + 0.75 * Math.min(1, share));
-      line.style("stroke-width", `${Math.max(0.4, wide).toFixed(2)}px`);
-      line.style("stroke", this.strokeOf(facts, share, trees, color));
-      if (chosen.some && !trees) line.classed("faded", true);
-      if (!rate && state.show !== "trees") line.classed("idle-now", true);
-      if (this.lane > 1.2) this.drawArrow(loaded, course, line);
+      const stroke = this.strokeOf(facts, share, trees, color);
+      const kinds = [
+        facts.optical ? "optical" : "", chosen.some && !trees ? "faded" : "",
+        !rate && state.show !== "trees" ? "idle-now" : "", stroke === null ? "plain" : "",
+      ].filter(Boolean).join(" ") || null;
+      const wide = Math.max(0.4, this.lane * (0.55 + 0.75 * Math.min(1, share))).toFixed(2);
+      shape(loaded, "path", {d: this.path(course), "data-link": facts.number, class: kinds, stroke, "stroke-width": wide});
+      if (this.lane > 1.2) this.drawArrow(loaded, course, stroke, kinds);
     }
-    this.layer.insert("path", "g").attr("class", "idle").attr("d", idle.join(""));
+    const faint = Math.min(1, IDLE_DENSITY / (idle.length + 1));
+    this.layer.insert("path", "g").attr("class", "idle").attr("d", idle.join("")).attr("stroke-opacity", faint.toFixed(2));
   }
 
-  /** An arrowhead in the middle of a directed link, in the colour of its line. */
-  drawArrow(group, {a, b, bend}, line) {
-    const [x, y] = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2 - bend];
+  /** An arrowhead on a directed link, nearer to its sender, in the colour of its line. */
+  drawArrow(group, {a, b, bend}, fill, kinds) {
+    const part = bend ? 0.5 : 0.4;
+    const [x, y] = [a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1]) - bend];
     const turn = (Math.atan2(b[1] - a[1], b[0] - a[0]) * 180) / Math.PI;
-    const head = add(group, "path", {class: "arrow", d: "M5,0L-3.5,-3.6L-3.5,3.6Z", transform: `translate(${x},${y})rotate(${turn})`});
-    head.style("fill", line.style("stroke")).classed("faded", line.classed("faded")).classed("idle-now", line.classed("idle-now"));
+    const place = `translate(${x.toFixed(1)},${y.toFixed(1)})rotate(${turn.toFixed(1)})`;
+    shape(group, "path", {class: `arrow ${kinds || ""}`, d: "M5,0L-3.5,-3.6L-3.5,3.6Z", transform: place, fill});
   }
 
-  /** The colour of a link's line. */
+  /** The colour of a link's line; null for one that has nothing to show. */
   strokeOf(facts, share, trees, color) {
-    if (state.show === "trees") return trees ? treeColor(this.planner, trees[0]) : "var(--line)";
-    if (state.show === "deviation") return facts.off === null ? "var(--line)" : color(facts.off);
-    return share > 1.0005 ? "var(--over)" : color(share);
+    if (state.show === "trees") return trees ? treeColor(this.planner, trees[0]) : null;
+    if (state.show === "deviation") return facts.off === null ? null : color(facts.off);
+    return share > 1.0005 ? OVER_COLOR : color(share);
   }
 
   /** Which links and nodes belong to the chosen trees; `some`: whether not all are chosen. */
@@ -277,18 +288,18 @@ class FabricDrawing {
       for (const each of tree.aggregators) sums.set(each.node, [...(sums.get(each.node) || []), tree]);
     }
     this.sums = sums;
-    const group = add(this.layer, "g", {class: "nodes"});
+    const group = add(this.layer, "g", {class: "nodes"}).node();
     this.fabric.nodes.forEach((node, number) => {
       const box = this.boxes[number];
       if (box.x < -50 || box.x > this.width + 50) return;
       const role = servers.has(number) ? "server" : workers.has(number) ? "worker" : "idle-host";
       const kind = node.tier ? `switch ${node.ina ? "ina" : ""} ${sums.has(number) ? "sums" : ""}` : role;
       const round = node.tier ? Math.min(5, box.half / 3) : role === "server" ? 0 : box.half;
-      const shape = add(group, "rect", {
-        class: `node ${kind}`, "data-node": number, x: box.x - box.half, y: box.y - box.tall,
-        width: 2 * box.half, height: 2 * box.tall, rx: round,
+      const faded = chosen.some && !chosen.nodes.has(number) ? "faded" : "";
+      shape(group, "rect", {
+        class: `node ${kind} ${faded}`, "data-node": number, x: (box.x - box.half).toFixed(1), y: (box.y - box.tall).toFixed(1),
+        width: (2 * box.half).toFixed(1), height: (2 * box.tall).toFixed(1), rx: round.toFixed(1),
       });
-      if (chosen.some && !chosen.nodes.has(number)) shape.classed("faded", true);
     });
   }
 
@@ -320,7 +331,7 @@ class FabricDrawing {
       });
       return;
     }
-    const room = [box.x - wide / 2, box.y + box.tall + 3, box.x + wide / 2, box.y + box.tall + 15];
+    const room = [box.x - wide / 2 - 3, box.y + box.tall + 3, box.x + wide / 2 + 3, box.y + box.tall + 15];
     if (!free(room)) return;
     taken.push(room);
     add(group, "text", {x: box.x, y: room[3] - 2}, node.name);
@@ -328,10 +339,10 @@ class FabricDrawing {
 
   /** The rates of the most loaded links, each beside its own line near its sender, where nothing else is. */
   labelLinks(group, taken, free) {
-    if (this.courses.size > 900) return;
+    if (this.courses.size > 900 || state.show === "trees") return;
     const [size, unit] = this.rateUnit();
     const links = allLinks(this.run, this.planner).filter((facts) => this.courses.has(facts.number));
-    const loaded = links.filter((facts) => shownRate(facts, this.planner) > 0 || (state.show === "deviation" && facts.off !== null));
+    const loaded = links.filter((facts) => this.loaded.has(facts.number) && (state.show === "deviation" ? facts.off !== null : shownRate(facts, this.planner) > 0));
     loaded.sort((one, other) => shownRate(other, this.planner) - shownRate(one, this.planner));
     this.unit = unit;
     for (const facts of loaded.slice(0, MOST_LABELS)) {

@@ -16,7 +16,7 @@ function setTheme(theme) {
 }
 
 /** The name of the report, who made it, and the button of the theme. */
-function pageHeader(header, report) {
+function pageHeader(header) {
   const line = add(header, "div", {class: "title-line"});
   const names = add(line, "div");
   add(names, "p", {class: "made-by"}, `${report.made_by} report`);
@@ -36,7 +36,7 @@ function contents(nav, main) {
 }
 
 /** The runs of a report: verdicts, all planners together, then one run at a time. */
-function runsPage(main, report) {
+function runsPage(main) {
   report.runs.forEach((run, place) => {
     if (report.runs.length > 1) add(main, "h2", {class: "run-name"}, `${place + 1}: ${run.title}, ${run.folder}`);
     verdictBox(main, run);
@@ -63,18 +63,20 @@ function showRun(holder, run, changes) {
   runSections(holder, run);
 }
 
+let report = null;
+
 /** Build the page. */
 async function openReport() {
-  const report = await unpacked();
+  report = await unpacked();
   state.theme = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   document.documentElement.dataset.theme = state.theme;
   const main = d3.select("#main");
   main.select("#opening").remove();
   const header = d3.select("#top");
-  pageHeader(header, report);
+  pageHeader(header);
   const nav = add(header, "nav", {"aria-label": "contents"});
   if (report.study) studySections(main, report.study);
-  else runsPage(main, report);
+  else runsPage(main);
   contents(nav, main);
   add(d3.select("body"), "footer").text(`Made by ${report.made_by}. This file needs no network and can be mailed as it is.`);
   document.documentElement.dataset.ready = "yes";

@@ -10,6 +10,8 @@ function runSections(parent, run) {
   aboutSection(parent, run);
 }
 
+let drawing = null;
+
 /** The fabric: choices, the slider, the drawing, and the details. */
 function fabricSection(parent, run) {
   const made = section(parent, "fabric", "Fabric");
@@ -27,7 +29,7 @@ function fabricSection(parent, run) {
   timeSlider(made, run);
   const row = add(made, "div", {class: "fabric-row"});
   const side = add(row, "div", {class: "fabric-side"});
-  const drawing = new FabricDrawing(side, tools, run);
+  drawing = new FabricDrawing(side, tools, run);
   fabricLegend(side, drawing);
   circuitsNow(side, run);
   detailsPanel(row, run);

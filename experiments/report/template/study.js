@@ -6,14 +6,14 @@ function studySections(parent, study) {
   const made = section(parent, "groups", "Groups", `${study.counted}. Means with their 95 % intervals (bootstrap).`);
   for (const figure of study.figures) studyChart(made, study, figure);
   summaryTable(made, "groups", study.keys, study.groups, [
-    ["mean", (row) => row.mean], ["from", (row) => row.low], ["to", (row) => row.high], ["median", (row) => row.median],
+    ["mean", (row) => row.mean], ["95 %: from", (row) => row.low], ["to", (row) => row.high], ["median", (row) => row.median],
   ]);
   if (study.differences.length) {
     const paired = section(parent, "differences", "Paired differences",
       `Each planner less ${study.against}, in runs that differ in nothing but the planner.`);
     const keys = study.keys.filter((key) => key !== "planner");
     summaryTable(paired, "differences", [...keys, "planner"], study.differences, [
-      ["mean", (row) => row.mean], ["from", (row) => row.low], ["to", (row) => row.high],
+      ["mean", (row) => row.mean], ["95 %: from", (row) => row.low], ["to", (row) => row.high],
     ], {name: "of the mean", value: (row) => row.share, text: (row) => deviationText(row.share), bySize: true});
   }
   runsTable(parent, study);
@@ -31,7 +31,7 @@ function studyText(name) {
 function summaryTable(parent, label, keys, rows, numbers, ...others) {
   const text = (row, value) => (value === null ? NOTHING : studyText(row.figure)(value, row.mean || value));
   sortedTable(parent, {
-    label, rows, first: 0,
+    label, rows, first: null,
     columns: [
       {name: keys.join(", ") || "all runs", value: (row) => row.names.join(", ")},
       {name: "figure", value: (row) => columnWords(row.figure)},
@@ -67,28 +67,29 @@ function studyPanel(parent, figure, facet, lines) {
   const sorted = numeric ? places.sort(d3.ascending) : places;
   const text = studyText(figure.y);
   const most = d3.max(figure.lines, (line) => d3.max(line.points, (point) => point.high === null ? point.mean : point.high)) || 1;
-  const x = d3.scalePoint().domain(sorted).range([70, width - 16]).padding(0.3);
+  const x = d3.scalePoint().domain(sorted).range([88, width - 16]).padding(0.3);
   const y = linear([0, most * 1.05], [height - 34, 22]);
   const told = lines.map((line) => `${line.name}: ${line.points.map((point) => `${text(point.mean)} at ${point.x}`).join(", ")}`).join("; ");
   const svg = add(parent, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${facet} ${told}`});
-  if (facet) add(svg, "text", {class: "facet", x: 70, y: 13}, facet);
-  add(svg, "g", {class: "axis grid", transform: "translate(70,0)"})
-    .call(d3.axisLeft(y).ticks(5).tickSize(-(width - 86)).tickFormat((value) => (value ? text(value, most) : "0")));
+  if (facet) add(svg, "text", {class: "facet", x: 88, y: 13}, facet);
+  add(svg, "g", {class: "axis grid", transform: "translate(88,0)"})
+    .call(d3.axisLeft(y).ticks(5).tickSize(-(width - 104)).tickFormat((value) => (value ? text(value, most) : "0")));
   add(svg, "g", {class: "axis", transform: `translate(0,${height - 34})`}).call(d3.axisBottom(x));
   add(svg, "text", {class: "row-name middle", x: width / 2, y: height - 3}, columnWords(figure.x));
-  for (const line of lines) {
+  lines.forEach((line, number) => {
     const points = [...line.points].sort((one, other) => sorted.indexOf(one.x) - sorted.indexOf(other.x));
-    const shape = d3.line().x((point) => x(point.x)).y((point) => y(point.mean));
+    const at = (point) => x(point.x) + 5 * (number - (lines.length - 1) / 2);
+    const shape = d3.line().x(at).y((point) => y(point.mean));
     add(svg, "path", {class: "line halo", d: shape(points)});
     add(svg, "path", {class: "line", d: shape(points)}).style("stroke", line.color);
     for (const point of points) {
       if (point.low !== null) {
-        add(svg, "line", {class: "whisker", x1: x(point.x), x2: x(point.x), y1: y(point.low), y2: y(point.high)}).style("stroke", line.color);
+        add(svg, "line", {class: "whisker", x1: at(point), x2: at(point), y1: y(point.low), y2: y(point.high)}).style("stroke", line.color);
       }
-      const dot = add(svg, "circle", {class: "dot", cx: x(point.x), cy: y(point.mean), r: 3.5}).style("fill", line.color);
+      const dot = add(svg, "circle", {class: "dot", cx: at(point), cy: y(point.mean), r: 3.5}).style("fill", line.color);
       add(dot, "title", {}, `${line.name}: ${text(point.mean)}`);
     }
-  }
+  });
 }
 
 /** Every run of a study, those that do not count on top. */

@@ -5,7 +5,8 @@ const ROWS_AT_ONCE = 60;
 
 /**
  * A table of `rows`. `columns`: {name, value, text, act}; `value` sorts, `text` is what a cell says, `draw` fills a
- * cell in its place, `act` makes it a button. `first`: the column by which it is sorted at first, by size where `bySize`, the greatest on top.
+ * cell in its place, `act` makes it a button. `first`: the column by which it is sorted at first, by size where `bySize`,
+ * the greatest on top; null keeps the order of the rows.
  */
 function sortedTable(parent, {label, columns, rows, first = 0, filter = true, sortable = true}) {
   const box = add(parent, "div", {class: "table-box"});
@@ -48,7 +49,7 @@ function sortedTable(parent, {label, columns, rows, first = 0, filter = true, so
   /** Fill the body anew. */
   function fill() {
     const found = rows.filter((row) => !view.words || String(columns[0].value(row)).toLowerCase().includes(view.words));
-    if (sortable) found.sort(order);
+    if (sortable && view.by !== null) found.sort(order);
     body.selectAll("tr").remove();
     for (const row of found.slice(0, view.shown)) fillRow(add(body, "tr"), row);
     headings.forEach((cell, place) => {

@@ -1,7 +1,7 @@
 "use strict";
 // The axis of time: iterations, faults and circuits as bars, and the slider.
 
-const TIMELINE_WIDTH = 1080;
+const TIMELINE_PX = 640;
 const ROW_PX = 20;
 const NAME_PX = 170;
 const MOST_ROWS = 40;
@@ -63,7 +63,8 @@ function timelineSection(parent, run) {
     "Iterations of jobs, faults and circuits. A click on the axis shows the drawing at that time.");
   const holder = add(made, "div", {class: "timeline scroll", tabindex: 0, role: "region", "aria-label": "the axis of time"});
   const charts = add(made, "div", {class: "charts"});
-  whenever(["planner", "run", "at", "theme"], () => {
+  whenever(["at"], () => moveCursors(run.planners[state.planner]));
+  whenever(["planner", "run", "theme"], () => {
     const planner = run.planners[state.planner];
     holder.text("");
     charts.text("");
@@ -79,18 +80,17 @@ function drawTimeline(holder, planner) {
     add(holder, "p", {class: "about"}, "Nothing of this run is known over time.");
     return;
   }
+  const width = Math.max(TIMELINE_PX, holder.node().clientWidth);
   const shown = rows.slice(0, MOST_ROWS);
   const height = 14 + shown.length * ROW_PX + 30;
   const told = rows.map((row) => `${row.name}: ${row.bars.map((bar) => bar.text).join(", ") || "no time known"}`).slice(0, 12).join("; ");
-  const svg = add(holder, "svg", {viewBox: `0 0 ${TIMELINE_WIDTH} ${height}`, role: "img", "aria-label": `Axis of time. ${told}`});
-  const x = linear([0, endOf(planner) || 1], [NAME_PX, TIMELINE_WIDTH - 12]);
-  const axis = d3.axisBottom(x).ticks(10).tickSize(-(height - 40)).tickFormat((at) => axisTime(at, x));
+  const svg = add(holder, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Axis of time. ${told}`});
+  const x = linear([0, endOf(planner) || 1], [NAME_PX, width - 12]);
+  const axis = d3.axisBottom(x).ticks(Math.round(width / 110)).tickSize(-(height - 40)).tickFormat((at) => axisTime(at, x));
   add(svg, "g", {class: "axis grid", transform: `translate(0,${height - 28})`}).call(axis);
   shown.forEach((row, place) => drawRow(svg, row, 10 + place * ROW_PX, x));
-  if (state.at !== null && planner.series.starts_s.length) {
-    const at = x(planner.series.starts_s[state.at]);
-    add(svg, "line", {class: "cursor", x1: at, x2: at, y1: 4, y2: height - 28});
-  }
+  add(svg, "line", {class: "cursor", y1: 4, y2: height - 28}).datum(x);
+  moveCursors(planner);
   svg.on("click", function () {
     const place = d3.bisectRight(planner.series.starts_s, x.invert(d3.mouse(this)[0])) - 1;
     if (place >= 0) choose({at: place});
@@ -125,13 +125,14 @@ function drawOverviews(charts, run, planner) {
   const links = allLinks(run, planner).filter((facts) => facts.used);
   const uplinks = links.filter((facts) => workers.has(facts.from));
   const rates = uplinks.map((facts) => facts.used.map((used) => (used / 1000) * facts.capacity));
-  const across = (how) => planner.series.starts_s.map((_, place) => how(rates.map((values) => values[place])));
+  const sorted = planner.series.starts_s.map((_, place) => rates.map((values) => values[place]).sort(d3.ascending));
+  const across = (share) => sorted.map((values) => d3.quantile(values, share));
   if (rates.length) {
     lineChart(charts, planner, {
       title: "what a worker sends", text: rateText,
-      lines: [{name: "fastest", values: across(d3.max), color: "var(--plan)"},
-              {name: "median", values: across(d3.median), color: "var(--accent)"},
-              {name: "slowest", values: across(d3.min), color: "var(--muted)"}],
+      lines: [{name: "fastest", values: across(1), color: "var(--plan)"},
+              {name: "median", values: across(0.5), color: "var(--accent)"},
+              {name: "slowest", values: across(0), color: "var(--muted)"}],
     });
   }
   const queues = links.filter((facts) => facts.queue).sort((one, other) => other.queue - one.queue).slice(0, 3);

@@ -30,7 +30,7 @@ function inUnit(value, units, like = value) {
   if (value === null || value === undefined) return NOTHING;
   if (value === 0 && like === 0) return `0 ${units[units.length - 1][1]}`;
   const [size, name] = unitOf(like || value, units);
-  return `${digits(value / size)} ${name}`;
+  return `${digits(value / size).replace("-", "−")} ${name}`;
 }
 
 const rateText = (value, like) => inUnit(value, RATE_UNITS, like);
@@ -40,16 +40,17 @@ const countText = (value) => (value === null || value === undefined ? NOTHING : 
 const ratioText = (value) => (value === null || value === undefined ? NOTHING : value.toFixed(2));
 const shareText = (value) => (value === null || value === undefined ? NOTHING : `${(100 * value).toFixed(1)} %`);
 
-/** How far a measured value is from a planned one, relative to it; null where there is no such number. */
+/** How far a measured value is from a planned one, relative to it; infinite where nothing was planned, null if unknown. */
 function deviation(planned, measured) {
   if (planned === null || planned === undefined || measured === null || measured === undefined) return null;
-  if (planned === 0) return measured === 0 ? 0 : null;
+  if (planned === 0) return measured === 0 ? 0 : Infinity;
   return measured / planned - 1;
 }
 
 /** A deviation in words, with its sign. */
 function deviationText(value) {
   if (value === null || value === undefined) return NOTHING;
+  if (value === Infinity) return "not planned";
   const text = Math.abs(100 * value).toFixed(1);
   return `${text === "0.0" ? "" : value > 0 ? "+" : "−"}${text} %`;
 }
@@ -65,7 +66,7 @@ const FIGURES = {
   retransmissions: {name: "sent again", text: countText, better: -1},
 };
 
-/** A name of a file's column in words: "measured_sending_rate_bps" is "measured sending rate (bps)". */
+/** A name of a column in words, without its unit, which its values have: "ps_ingress_bytes" is "PS ingress". */
 function columnWords(name) {
-  return name.replace(/_(bps|bytes|s)$/, " ($1)").replace(/_/g, " ");
+  return name.replace(/_(bps|bytes|s)$/, "").replace(/_/g, " ").replace("ps ingress", "PS ingress").replace("gradient", "gradient size");
 }
