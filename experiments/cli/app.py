@@ -24,6 +24,7 @@ from experiments.cli.commands import (
     p4c,
     plan,
     planners,
+    report,
     reproduce,
     shim,
     study,
@@ -37,6 +38,7 @@ from experiments.cli.options import with_groups
 COMMANDS = (
     emulate.emulate,
     train.train,
+    report.report,
     plan.plan,
     design.design,
     topo.topo,
