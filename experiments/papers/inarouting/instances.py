@@ -36,7 +36,7 @@ SPEED_UP = 10.0
 
 @dataclass(frozen=True)
 class Solved:
-    """The total fair and max-min rates of routes in Gbit/s, the seconds that they took, and what is proven."""
+    """The total fair and max-min rates of routes in Gbit/s, the processor time that they took, and what is proven."""
 
     fair_gbps: float
     max_min_gbps: float
@@ -58,18 +58,19 @@ def run(console: Console, request: Request) -> str:
 
 def solved(network: Network, options: SolverOptions) -> dict[str, Solved]:
     """An instance by the three ways."""
-    started = time.monotonic()
+    started = time.process_time()
     rounded, _ = relax_and_round(network, options)
-    after_rounding = time.monotonic() - started
+    after_rounding = time.process_time() - started
     better = rerouted(network, rounded, options.seed)
-    after_rerouting = time.monotonic() - started
+    after_rerouting = time.process_time() - started
     model = build(network)
     outcome = solve(model.program, options)
+    program = time.process_time() - started - after_rerouting
     proven = outcome.status if not outcome.gap else f"{outcome.status}, gap {outcome.gap:.1%}"
     return {
         ROUNDED: judged(network, rounded, after_rounding, "heuristic"),
         REROUTED: judged(network, better, after_rerouting, "heuristic"),
-        PROGRAM: judged(network, extract(network, model), outcome.seconds, proven),
+        PROGRAM: judged(network, extract(network, model), program, proven),
     }
 
 
@@ -81,7 +82,7 @@ def judged(network: Network, hops: Sequence[NextHops], seconds: float, proven: s
 
 def table(name: str, ways: Mapping[str, Solved]) -> Table:
     """A row for each way, and the published totals."""
-    rows = Table("way", "fair (Gbit/s)", "max-min (Gbit/s)", "seconds", "", title=f"INARouting, {name}")
+    rows = Table("way", "fair (Gbit/s)", "max-min (Gbit/s)", "processor s", "", title=f"INARouting, {name}")
     for way, found in ways.items():
         figures = (f"{found.fair_gbps:.2f}", f"{found.max_min_gbps:.2f}", f"{found.seconds:.2f}")
         rows.add_row(way, *figures, found.proven)
