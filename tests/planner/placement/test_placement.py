@@ -113,7 +113,7 @@ def test_a_hundred_jobs_in_a_second(by: str) -> None:
 
 
 def test_both_policies_beat_the_first_free_hosts() -> None:
-    fabric, jobs = fat_tree(8, capacity_bps=100e9), drawn_queue(60, mean_gap_s=0.6)
+    fabric, jobs = fat_tree(8, capacity_bps=100e9), drawn_queue(60, mean_gap_s=0.1)
     mean = {
         by: sum(placed.completion_s for placed in place(fabric, jobs, by, round_trip_s=20e-6).values())
         for by in POLICIES
