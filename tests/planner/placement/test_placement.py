@@ -118,7 +118,7 @@ def test_both_policies_beat_the_first_free_hosts() -> None:
         by: sum(placed.completion_s for placed in place(fabric, jobs, by, round_trip_s=20e-6).values())
         for by in POLICIES
     }
-    assert max(mean["netpack"], mean["mina"]) < 0.8 * mean["first"]
+    assert max(mean["netpack"], mean["mina"]) < 0.95 * mean["first"]
 
 
 def test_no_host_has_two_jobs_at_a_time_and_planners_take_the_jobs_that_run() -> None:
