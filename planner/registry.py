@@ -12,6 +12,7 @@ from planner.methods.aro import variants as aro_literal
 from planner.methods.collectives.planners import COLLECTIVES
 from planner.methods.forest import method as forest
 from planner.methods.goat import method as goat
+from planner.methods.inarouting import method as inarouting
 from planner.methods.inart import method as inart
 from planner.methods.inart import several_trees as inart_forest
 from planner.methods.p4inc_aoi.method import Scheduler, packed, slot_by_slot, without_reconfiguration
@@ -43,6 +44,8 @@ METHODS: dict[str, Method[Any]] = {
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
     "soar": Method("the best k switches of a static tree, by dynamic program (SOAR)", soar.SoarOptions, soar.plan),
+    "inarouting": Method("routes of all jobs together, rounded and re-routed (INARouting)", Options, inarouting.plan),
+    "inarouting-opt": Method("the same by integer program (INARouting-Opt)", Options, inarouting.plan_optimum),
     "sharp": Method("one static tree of the fabric, its root in a switch (SHARP)", Options, sharp.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
     **COLLECTIVES,
