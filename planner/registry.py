@@ -24,6 +24,9 @@ METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
     "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
     "forest": Method("several trees per task, each with a share of the gradient", forest.ForestOptions, forest.plan),
+    "forest-any": Method(
+        "any number of trees per task: the best of any plan of trees, proven", Options, forest.plan_any
+    ),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "geryon": Method("atp's routes without aggregation (Geryon)", Options, atp.plan_geryon),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),

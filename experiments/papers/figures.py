@@ -85,6 +85,13 @@ FIGURES: dict[str, dict[str, Figure]] = {
         ),
         "aro": Figure("the settings of ARO's Figures 9 and 10: the same", module("closed_loop.gain", "of_aro")),
     },
+    "frontier": {
+        "planners": Figure(
+            "every planner and a bound of any method, on the kit's fabrics",
+            module("closed_loop.frontier"),
+            simulated=True,
+        ),
+    },
     "goat": {
         "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat.training", "run", "fig4")),
         "fig5": Figure("training throughput over the workers", module("goat.training", "run", "fig5")),

@@ -6,10 +6,11 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from experiments.papers.aro.setting import MJMT, SJMT
+from experiments.papers.aro.setting import MJMT, SJMT, SJST
 from planner.core.problem import Job, Problem
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
+from topo.fabric.rails import rail_pods
 from topo.fabric.variations import with_capacities, with_ina, with_pipelines
 from traffic.wire.frames import FRAGMENT
 
@@ -44,12 +45,16 @@ def random_fat_tree(draw: random.Random) -> Fabric:
 
 
 def spread_jobs(fabric: Fabric, jobs: int, workers: Callable[[], int], draw: random.Random) -> Problem:
-    """Jobs with a PS each on hosts that are drawn, none of them used twice; `workers` is called for each job."""
+    """Jobs with a PS each on hosts that are drawn, none of them used twice; `workers` is called for each job.
+
+    A job has fewer workers where two for each of the jobs after it would not be left.
+    """
     hosts = [host.name for host in fabric.hosts]
     draw.shuffle(hosts)
     made = []
     for number in range(1, jobs + 1):
-        server, *taken = (hosts.pop() for _ in range(1 + workers()))
+        most = len(hosts) - 1 - 3 * (jobs - number)
+        server, *taken = (hosts.pop() for _ in range(1 + min(workers(), most)))
         made.append(Job(number, tuple(taken), (server,), 4 * FRAGMENT.values * FRAGMENTS))
     return Problem(fabric, tuple(made), FRAGMENT)
 
@@ -84,3 +89,32 @@ OF_ARO: dict[str, Callable[[int], Problem]] = {
 }
 """The settings of ARO's Figures 9 and 10 that have several tasks: 24 leaves and spines, links of 100 Gbit/s."""
 NETWORKS = {RANDOM: random_problem, **OWN, **OF_ARO}
+
+
+def jobs_on(fabric: Fabric, jobs: int) -> Problem:
+    """So many jobs on all hosts of a fabric, equal in size, each with one PS; which hosts is drawn once."""
+    each = len(fabric.hosts) // jobs
+    return long(spread_jobs(fabric, jobs, lambda: each - 1, random.Random(0)))
+
+
+def long(problem: Problem) -> Problem:
+    """The problem with gradients so large that their division into fragments does not show. They are not sent."""
+    size = 4 * FRAGMENT.values * 20_000
+    return replace(problem, jobs=tuple(replace(job, gradient_bytes=size) for job in problem.jobs))
+
+
+FRONTIER: dict[str, Callable[[], Problem]] = {
+    "fat-tree 4": lambda: jobs_on(fat_tree(4), 1),
+    "fat-tree 4, 4 jobs": lambda: jobs_on(fat_tree(4), 4),
+    "fat-tree 8": lambda: jobs_on(fat_tree(8), 1),
+    "fat-tree 8, 4 jobs": lambda: jobs_on(fat_tree(8), 4),
+    "fat-tree 16": lambda: jobs_on(fat_tree(16), 1),
+    "leaf-spine 1:1, 4 jobs": lambda: jobs_on(leaf_spine(4, 4, 8, oversubscription=1), 4),
+    "leaf-spine 2:1, 4 jobs": lambda: jobs_on(leaf_spine(4, 4, 8, oversubscription=2), 4),
+    "leaf-spine 4:1, 4 jobs": lambda: jobs_on(leaf_spine(4, 4, 8, oversubscription=4), 4),
+    "ARO's default": lambda: long(SJST.problem(0)),
+    "ARO's, 1 job, 4 PSs": lambda: long(replace(SJMT, tasks=4).problem(0)),
+    "rails 2x2x8": lambda: jobs_on(rail_pods(2, 2), 1),
+    "rails 2x2x8, 4 jobs": lambda: jobs_on(rail_pods(2, 2), 4),
+}
+"""The fabrics of the frontier's table."""
