@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from planner.core.method import Method, Options
-from planner.methods import atp, ecmp, grid, lbmm, paring, spar
+from planner.methods import atp, ecmp, grid, lbmm, panama, paring, spar
 from planner.methods.aro import method as aro
 from planner.methods.aro import variants as aro_literal
 from planner.methods.forest import method as forest
@@ -41,6 +41,9 @@ METHODS: dict[str, Method[Any]] = {
     "goat": Method("sub-models, each summed by switches with memory for it (GOAT)", goat.GoatOptions, goat.plan),
     "grid": Method("an aggregator for each worker by linear program, summed once (GRID)", grid.GridOptions, grid.plan),
     "grid-capped": Method("grid whose switches leave to the PS what is too much", grid.GridOptions, grid.plan_capped),
+    "panama": Method(
+        "several trees per job by the least loaded links, evenly used (PANAMA)", panama.PanamaOptions, panama.plan
+    ),
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),

@@ -17,7 +17,7 @@ from topo.fabric.fabric import Fabric
 def host_bound_bps(problem: Problem) -> float:
     """A rate in bit/s that no way of summing in hosts gives to all jobs.
 
-    Jobs share racks, so that what they need of a rack's uplinks adds up. What a job's hosts receive bounds that job alone.
+    Jobs share racks, so that what they need of a rack's uplinks adds up. What its hosts receive bounds a job alone.
     """
     fabric = problem.fabric
     leaving: dict[str, float] = defaultdict(float)
