@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from planner.core.method import Method, Options
-from planner.methods import atp, ecmp, grid, lbmm, paring, sharp, spar
+from planner.methods import atp, ecmp, grid, lbmm, panama, paring, sharp, spar
 from planner.methods.aro import method as aro
 from planner.methods.aro import variants as aro_literal
 from planner.methods.collectives.planners import COLLECTIVES
@@ -27,6 +27,9 @@ METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
     "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
     "forest": Method("several trees per task, each with a share of the gradient", forest.ForestOptions, forest.plan),
+    "forest-any": Method(
+        "any number of trees per task: the best of any plan of trees, proven", Options, forest.plan_any
+    ),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "geryon": Method("atp's routes without aggregation (Geryon)", Options, atp.plan_geryon),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
@@ -41,6 +44,9 @@ METHODS: dict[str, Method[Any]] = {
     "goat": Method("sub-models, each summed by switches with memory for it (GOAT)", goat.GoatOptions, goat.plan),
     "grid": Method("an aggregator for each worker by linear program, summed once (GRID)", grid.GridOptions, grid.plan),
     "grid-capped": Method("grid whose switches leave to the PS what is too much", grid.GridOptions, grid.plan_capped),
+    "panama": Method(
+        "several trees per job by the least loaded links, evenly used (PANAMA)", panama.PanamaOptions, panama.plan
+    ),
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
     "soar": Method("the best k switches of a static tree, by dynamic program (SOAR)", soar.SoarOptions, soar.plan),
