@@ -63,6 +63,9 @@ class OpenedProgram:
         self.last = Bench(self.switch, random)
         return self.last
 
+    def after(self, item: Item, *, passed: bool) -> None:
+        """Nothing: items are independent."""
+
     def finding(self, wrong: Wrong) -> Finding:
         """The packets that show what is wrong, and the trace of the last of them."""
         if not wrong.exchanges:

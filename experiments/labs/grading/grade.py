@@ -14,12 +14,10 @@ from experiments.labs.grading.item import Grade, Graded, Item
 from experiments.labs.grading.submission import Submission, read_submission
 from experiments.labs.grading.task import task_lines
 from experiments.labs.sandbox.process import Ended
-from topo.errors import InakitError, InputError, MachineError
+from topo.errors import InakitError, MachineError
 
 MOST_ENDS = 2
 """After the submission has been ended so often, it is not tried again."""
-HINT = "; keep the skeleton's tables and actions (p4c leaves a table out that the program never applies)"
-
 
 class Graders(Protocol):
     """What opens a submission of one lab for grading."""
@@ -30,6 +28,10 @@ class Graders(Protocol):
 
     def finding(self, wrong: Wrong) -> Finding:
         """What shows that something is wrong."""
+        ...
+
+    def after(self, item: Item, *, passed: bool) -> None:
+        """Hear whether an item has its points, before the next one is graded."""
         ...
 
     @property
@@ -102,19 +104,19 @@ def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
     """Grade each item on its own."""
     ended = 0
     for item in request.lab.items:
-        task = task_lines(request.folder, item.step)
+        finding: Finding | None = None
         if ended >= MOST_ENDS:
-            yield Graded(item, 0, Finding(f"not tried: the submission has been ended {ended} times before", task=task))
-            continue
-        try:
-            item.check(opened.bench(item, random_of(request.seed, request.lab.name, item.name)))
-            yield Graded(item, item.points)
-        except Wrong as wrong:
-            yield Graded(item, 0, replace(opened.finding(wrong), task=task))
-        except Ended as why:
-            ended += 1
-            yield Graded(item, 0, Finding(f"the submission did not live through this: {why}", task=task))
-        except InputError as error:
-            yield Graded(item, 0, Finding(f"the program does not take the task's entries: {error}{HINT}", task=task))
-        except InakitError as error:
-            yield Graded(item, 0, Finding(str(error), task=task))
+            finding = Finding(f"not tried: the submission has been ended {ended} times before")
+        else:
+            try:
+                item.check(opened.bench(item, random_of(request.seed, request.lab.name, item.name)))
+            except Wrong as wrong:
+                finding = opened.finding(wrong)
+            except Ended as why:
+                ended += 1
+                finding = Finding(f"the submission did not live through this: {why}")
+            except InakitError as error:
+                finding = Finding(str(error))
+        opened.after(item, passed=finding is None)
+        task = task_lines(request.folder, item.step)
+        yield Graded(item, item.points) if finding is None else Graded(item, 0, replace(finding, task=task))

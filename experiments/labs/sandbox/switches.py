@@ -13,7 +13,7 @@ from switch.interpret.interpreted_switch import Packets, Traced
 from topo.errors import InputError, UnsupportedError
 
 MODULE = "experiments.labs.runners.switch_runner"
-MOST_PORT = 511
+HINT = "; keep the skeleton's tables and actions (p4c leaves a table out that the program never applies)"
 
 
 def switch_limits() -> Limits:
@@ -56,7 +56,10 @@ class SandboxedSwitch:
 
     def install(self, entries: SwitchEntries) -> None:
         """Add entries; `InputError` if the program has no such table or action."""
-        self.ask("install", entries_to(entries))
+        try:
+            self.ask("install", entries_to(entries))
+        except InputError as error:
+            raise InputError(f"the program does not take the task's entries: {error}{HINT}") from None
 
     def inject(self, port: int, packet: bytes) -> Packets:
         """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
@@ -71,6 +74,15 @@ class SandboxedSwitch:
         """(packets, bytes) of every cell of a counter."""
         packets, octets = self.ask("counter", name)
         return [(int(count), int(size)) for count, size in zip(packets, octets, strict=True)]
+
+    def state(self) -> int:
+        """A number that stands for the content of all registers."""
+        return int(self.ask("state"))
+
+    def step(self, state: int, port: int, packet: bytes) -> tuple[int, Packets]:
+        """The state after a packet that came in a state, and what left."""
+        after, sent = self.ask("step", state, port, packet.hex())
+        return int(after), packets_in(sent)
 
     def close(self) -> None:
         """End the process."""
