@@ -173,9 +173,10 @@ def check_counts(bench: Bench) -> None:
         for route in routes:
             packet, ((port, _),) = through(bench, route)
             left.setdefault(port, []).append(len(packet))
-    bench.send(64, packet_to(bench, bench.random.getrandbits(31)))
-    bench.send(64, packet_to(bench, routes[0].value, ttl=1))
-    bench.send(64, bytes(12) + b"\x86\xdd" + bytes(60))
+    nowhere, expired = packet_to(bench, bench.random.getrandbits(31)), packet_to(bench, routes[0].value, ttl=1)
+    for packet in (nowhere, expired, bytes(12) + b"\x86\xdd" + bytes(60)):
+        for port, _ in bench.send(64, packet):
+            left.setdefault(port, []).append(len(packet))
     for port, (packets, octets) in enumerate(bench.switch.counter(COUNTER)):
         sizes = left.get(port, [])
         if packets != len(sizes):

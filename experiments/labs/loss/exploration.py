@@ -222,10 +222,12 @@ class Network:
 
     def timeout(self, state: State) -> State:
         """All workers that lack a result time out for each slot."""
+        if not self.kinds:
+            raise Broken(f"worker {self.last(state)} lacks a result, though nothing was lost", None, None)
         if state.rounds >= MOST_ROUNDS:
-            worker = min(range(self.job.workers), key=lambda each: state.done[each])
-            missing = self.job.count - state.done[worker]
-            raise Broken(f"worker {worker} never gets {missing} of {self.job.count} results, however long it waits", None, None)
+            worker = self.last(state)
+            some = f"{self.job.count - state.done[worker]} of {self.job.count} results"
+            raise Broken(f"worker {worker} never gets {some}, however long it waits", None, None)
         state = state._replace(rounds=state.rounds + 1)
         most = min(state.done) if self.only_behind else self.job.count - 1
         for worker in range(self.job.workers):
@@ -233,6 +235,10 @@ class Network:
                 for slot in range(self.job.pool):
                     state = self.of_worker(state, worker, Event("timeout", None, slot))
         return state
+
+    def last(self, state: State) -> int:
+        """The worker with the fewest results."""
+        return min(range(self.job.workers), key=lambda each: state.done[each])
 
     # -- the search
 

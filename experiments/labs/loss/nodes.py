@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from experiments.labs.course.packets import GRADIENT, Agg, Values, agg_in, summed
 from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import Ended, Sandboxed, python_paths
+from experiments.labs.sandbox.process import Ended, Sandboxed, printable, python_paths
 from experiments.labs.sandbox.switches import SandboxedSwitch
 from switch.entries import SwitchEntries
 from topo.errors import InputError
@@ -177,7 +177,8 @@ class StudentWorker:
                 packets = tuple((0, packet_in(each)) for each in sent)
                 return Step(state, packets, {whole(key): values_in(value) for key, value in results.items()})
             case ["mistake", str() as message]:
-                raise InputError(f"worker.py: {message}" if not message.startswith("worker.py") else message)
+                told = printable(message)
+                raise InputError(told if told.startswith("worker.py") else f"worker.py: {told}")
         raise Ended("its answer is none")
 
     def close(self) -> None:

@@ -83,6 +83,7 @@ class SwitchRunner:
 
 
 MOST_LINES = 2000
+MEMORY = ["memory", "the program needs more memory than it may use"]
 
 
 def written(packets: Packets) -> list[list[Any]]:
@@ -102,9 +103,11 @@ def answer_to(runner: SwitchRunner, question: list[Any]) -> list[Any]:
     try:
         return ["ok", calls[question[0]](*question[1:])]
     except InakitError as error:
+        if isinstance(error.__cause__, MemoryError):
+            return MEMORY
         return [next((kind for of, kind in KINDS.items() if isinstance(error, of)), "run"), str(error)]
     except MemoryError:
-        return ["memory", "the program needs more memory than it may use"]
+        return MEMORY
 
 
 def main(questions: int, answers: int) -> None:

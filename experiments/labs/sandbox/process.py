@@ -110,7 +110,12 @@ class Sandboxed:
     def too_slow(self) -> str:
         """End the process, and say that it took too long."""
         self.kill()
-        return f"it gave no answer within {self.limits.wall_s:g} s, and was ended"
+        return self.out_of_time
+
+    @property
+    def out_of_time(self) -> str:
+        """What is said of a process that computes or waits too long, the same whichever limit came first."""
+        return f"it took longer than the {self.limits.cpu_s} s that it has, and was ended"
 
     def why(self) -> str:
         """Why the process ended, in words."""
@@ -120,7 +125,7 @@ class Sandboxed:
             self.kill()
             return "it closed the pipe to the grader, and was ended"
         if code in (-signal.SIGXCPU, -signal.SIGKILL):
-            return f"it used more than {self.limits.cpu_s} s of processor time, and was ended"
+            return self.out_of_time
         said = self.last_words()
         if "MemoryError" in said or code == -signal.SIGSEGV:
             return f"it needed more than {self.limits.memory_bytes // MIB} MiB of memory, and was ended"

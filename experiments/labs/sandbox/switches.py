@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.labs.runners.entry_format import entries_to
 from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import ROOT, Ended, Sandboxed, python_paths
+from experiments.labs.sandbox.process import ROOT, Ended, Sandboxed, printable, python_paths
 from switch.entries import SwitchEntries
 from switch.interpret.interpreted_switch import Packets, Traced
 from topo.errors import InputError, UnsupportedError
@@ -43,7 +43,7 @@ class SandboxedSwitch:
         kind, value = answer
         if kind == "ok":
             return value
-        raise {"refused": UnsupportedError, "input": InputError}.get(str(kind), Ended)(str(value))
+        raise {"refused": UnsupportedError, "input": InputError}.get(str(kind), Ended)(printable(str(value)))
 
     def fresh(self) -> None:
         """Start the switch anew, without entries; in a new process if the old one has ended."""
