@@ -74,5 +74,8 @@ def mutants(lab: LabName, seed: Annotated[str, typer.Option(help="what the tests
         for trial in trials:
             failed += not trial.as_expected
             lost = ", ".join(trial.lost) or "-"
-            print(f"{'ok ' if trial.as_expected else 'BAD'} {trial.name:40} loses {lost:12} {trial.cause[:100]}", flush=True)
+            print(
+                f"{'ok ' if trial.as_expected else 'BAD'} {trial.name:40} loses {lost:12} {trial.cause[:100]}",
+                flush=True,
+            )
     raise typer.Exit(MISSED if failed else 0)

@@ -159,7 +159,9 @@ def check_checksum(bench: Bench) -> None:
         packet, ((_, left),) = through(bench, route)
         if checksum(left[ETHERNET.size : HEAD]):
             said = left[CHECKSUM_AT : CHECKSUM_AT + 2].hex()
-            same = " (as it came)" if left[CHECKSUM_AT : CHECKSUM_AT + 2] == packet[CHECKSUM_AT : CHECKSUM_AT + 2] else ""
+            same = (
+                " (as it came)" if left[CHECKSUM_AT : CHECKSUM_AT + 2] == packet[CHECKSUM_AT : CHECKSUM_AT + 2] else ""
+            )
             right = with_checksum(left)[CHECKSUM_AT : CHECKSUM_AT + 2].hex()
             cause = f"the checksum of what leaves is {said}{same}, and {right} would be right"
             raise bench.wrong(cause, routed(packet, route), "ipv4.checksum")
@@ -180,9 +182,13 @@ def check_counts(bench: Bench) -> None:
     for port, (packets, octets) in enumerate(bench.switch.counter(COUNTER)):
         sizes = left.get(port, [])
         if packets != len(sizes):
-            raise bench.wrong(f"counter '{COUNTER}' has {packets} packets for port {port}, by which {len(sizes)} have left")
+            raise bench.wrong(
+                f"counter '{COUNTER}' has {packets} packets for port {port}, by which {len(sizes)} have left"
+            )
         if octets != sum(sizes):
-            raise bench.wrong(f"counter '{COUNTER}' has {octets} bytes for port {port}, by which {sum(sizes)} have left")
+            raise bench.wrong(
+                f"counter '{COUNTER}' has {octets} bytes for port {port}, by which {sum(sizes)} have left"
+            )
 
 
 ITEMS = (

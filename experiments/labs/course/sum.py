@@ -58,9 +58,7 @@ def aggregates(packets: Packets) -> Left:
     return [(port, found) for port, packet in packets if (found := agg_in(packet)) is not None]
 
 
-def drawn_round(
-    bench: Bench, order: Iterable[int] = range(WORKERS), slot: int = 0, number: int = 0
-) -> list[Agg]:
+def drawn_round(bench: Bench, order: Iterable[int] = range(WORKERS), slot: int = 0, number: int = 0) -> list[Agg]:
     """A gradient of each worker, in this order."""
     return [Agg(GRADIENT, worker, slot, number, bench.drawn_values()) for worker in order]
 
@@ -259,7 +257,9 @@ def check_slots(bench: Bench) -> None:
     job = Job(bench, ports)
     for worker in range(WORKERS):
         for slot in slots:
-            others = {f"the gradient of worker {worker} for slot {n}": rounds[n][worker].values for n in slots if n != slot}
+            others = {
+                f"the gradient of worker {worker} for slot {n}": rounds[n][worker].values for n in slots if n != slot
+            }
             left, what = job.send(rounds[slot][worker]), f"slots {', '.join(map(str, slots))} are in use at once"
             judge_same(job, left, usual[slot][worker], rounds[slot], what, others)
 

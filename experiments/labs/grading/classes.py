@@ -44,9 +44,7 @@ def grade_class(request: ClassRequest) -> Iterator[str]:
     submissions = sorted(path for path in request.folder.iterdir() if not path.name.startswith("."))
     grades: dict[str, Grade] = {}
     with ThreadPoolExecutor(request.jobs or os.cpu_count() or 1) as pool:
-        for submission, found in zip(
-            submissions, pool.map(grade, map(request.request, submissions)), strict=True
-        ):
+        for submission, found in zip(submissions, pool.map(grade, map(request.request, submissions)), strict=True):
             grades[submission.stem] = found
             write_reports(request, submission.stem, found)
             yield f"{submission.stem:24} {found.points:>5g} of {found.most}  {found.problem.splitlines()[0] if found.problem else ''}"

@@ -19,6 +19,7 @@ from topo.errors import InakitError, MachineError
 MOST_ENDS = 2
 """After the submission has been ended so often, it is not tried again."""
 
+
 class Graders(Protocol):
     """What opens a submission of one lab for grading."""
 

@@ -164,7 +164,9 @@ class Network:
 
     def moves(self, state: State) -> Iterator[Move]:
         """What may happen. A worker hears of its results at once, unless something may happen to them."""
-        yield from (Move("late", held[1], held[0], n) for n, held in enumerate(state.held) if self.may_arrive(state, held[2]))
+        yield from (
+            Move("late", held[1], held[0], n) for n, held in enumerate(state.held) if self.may_arrive(state, held[2])
+        )
         down = next((worker for worker, waiting in enumerate(state.down) if waiting), None)
         if down is not None:
             yield Move("arrive", down)

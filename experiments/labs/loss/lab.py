@@ -303,5 +303,3 @@ class LossLab:
             raise InputError(f"--target {target}: {self.name} explores states, which only the sandboxed switch can")
         with ExitStack() as stack:
             yield OpenedParts(submission, stack)
-
-

@@ -105,7 +105,9 @@ class Runner:
             self.run.story.append(f"{named} is LOST")
             return
         if drawn < self.share and len(self.waiting) < MOST_WAITING * self.job.workers:
-            self.run.story.append(f"{named} is {'DELAYED' if drawn < 2 * self.share / 3 else 'DOUBLED, a copy is late'}")
+            self.run.story.append(
+                f"{named} is {'DELAYED' if drawn < 2 * self.share / 3 else 'DOUBLED, a copy is late'}"
+            )
             self.waiting.append((to_switch, worker, packet))
             if drawn < 2 * self.share / 3:
                 return

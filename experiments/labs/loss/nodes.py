@@ -270,5 +270,3 @@ class Remembered:
         if key not in self.steps:
             self.steps[key] = self.node.step(state, event)
         return self.steps[key]
-
-

@@ -11,13 +11,12 @@ import pickle
 import sys
 import traceback
 import types
-from collections import namedtuple
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from experiments.labs.sandbox.frames import receive, send
 
 MODULE, CLASS = "worker", "Worker"
-FIELDS = ("kind", "worker", "slot", "round", "values")
 MOST_PACKETS = 64
 MOST_STATE_BYTES = 1 << 20
 MOST_STATES = 100_000
@@ -27,12 +26,21 @@ class Mistake(Exception):
     """Something that the student's code has to do otherwise."""
 
 
+class Packet(NamedTuple):
+    """What workers and switches send to each other, as students see it."""
+
+    kind: int
+    worker: int
+    slot: int
+    round: int
+    values: tuple[int, ...]
+
+
 def packet_module() -> Any:
     """The module `packet`, which students import."""
     module: Any = types.ModuleType("packet")
-    module.Packet = namedtuple("Packet", FIELDS)
-    module.Packet.__module__ = "packet"
-    module.GRADIENT, module.RESULT = 1, 2
+    Packet.__module__ = "packet"
+    module.Packet, module.GRADIENT, module.RESULT = Packet, 1, 2
     return module
 
 
@@ -50,7 +58,7 @@ class WorkerRunner:
         """Make a worker by the student's class; its first state."""
         module = types.ModuleType(MODULE)
         sys.modules[MODULE] = module
-        exec(compile(text, f"{MODULE}.py", "exec"), module.__dict__)  # noqa: S102, this is the sandbox
+        exec(compile(text, f"{MODULE}.py", "exec"), module.__dict__)
         if not isinstance(getattr(module, CLASS, None), type):
             raise Mistake(f"{MODULE}.py has no class {CLASS}")
         self.running = getattr(module, CLASS)(*arguments)
@@ -72,7 +80,7 @@ class WorkerRunner:
         name, *arguments = event
         if name == "receive":
             kind, sender, slot, number, values = arguments[0]
-            arguments = [self.packets.Packet(kind, sender, slot, number, tuple(values))]
+            arguments = [Packet(kind, sender, slot, number, tuple(values))]
         sent = getattr(worker, name)(*arguments)
         if not isinstance(sent, list) or len(sent) > MOST_PACKETS:
             raise Mistake(f"{name}() returns {said(sent)}: expected a list of at most {MOST_PACKETS} packets")
@@ -101,9 +109,9 @@ class WorkerRunner:
 
 def packet_of(name: str, packet: Any) -> list[Any]:
     """A packet that the student's code returns, as JSON."""
-    if not isinstance(packet, tuple) or len(packet) != len(FIELDS):
-        raise Mistake(f"{name}() returns {said(packet)}: expected Packet({', '.join(FIELDS)})")
-    numbers = [whole(field, value) for field, value in zip(FIELDS[:-1], packet[:-1], strict=True)]
+    if not isinstance(packet, tuple) or len(packet) != len(Packet._fields):
+        raise Mistake(f"{name}() returns {said(packet)}: expected Packet({', '.join(Packet._fields)})")
+    numbers = [whole(field, value) for field, value in zip(Packet._fields[:-1], packet[:-1], strict=True)]
     return [*numbers, values_of("the values of a packet", packet[-1])]
 
 
@@ -128,7 +136,7 @@ def said(value: Any) -> str:
 
 def answer_to(runner: WorkerRunner, question: list[Any]) -> list[Any]:
     """The answer to a question."""
-    calls = {"load": runner.load, "step": runner.step, "run": runner.run}
+    calls: dict[str, Callable[..., Any]] = {"load": runner.load, "step": runner.step, "run": runner.run}
     try:
         return ["ok", calls[question[0]](*question[1:])]
     except Mistake as mistake:

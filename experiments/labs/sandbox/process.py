@@ -24,7 +24,13 @@ ROOT = Path(__file__).parents[3]
 START_S = 20.0
 MOST_SAID = 2000
 LAUNCH = "import sys; sys.path.insert(0, sys.argv.pop(1)); from experiments.labs.sandbox.launch import main; main()"
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 class Ended(Exception):

@@ -13,13 +13,16 @@ from typing import Any
 
 import psutil
 import pytest
+import yaml
 
+from experiments.labs.compiler import p4c
 from experiments.labs.course.registry import COURSE, LABS, TEACHER
 from experiments.labs.grading.grade import Request, grade
 from experiments.labs.grading.item import Grade
 from experiments.labs.loss import nodes
 from experiments.labs.sandbox import landlock, switches
 from experiments.labs.sandbox.limits import MIB
+from experiments.labs.teacher.archive import key_of
 
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="needs Landlock: nothing keeps files away without it")
 
@@ -36,94 +39,8 @@ class Worker:
         return []
 """
 
-WORKERS: dict[str, tuple[str, str]] = {
-    "endless loop": ("while True: pass", "took longer"),
-    "sleeps": ("import time\ntime.sleep(1000)", "took longer"),
-    "ignores signals and loops": (
-        "import signal\nfor n in range(1, 31):\n    try: signal.signal(n, signal.SIG_IGN)\n    except OSError: pass\nwhile True: pass",
-        "took longer",
-    ),
-    "memory at once": ("x = bytearray(1 << 36)", "memory"),
-    "memory step by step": ("x = []\nwhile True: x.append(bytearray(1 << 20))", "memory"),
-    "recursion": ("def f(): return f()\nf()", "RecursionError"),
-    "fork bomb": ("import os\nwhile True: os.fork()", "Operation not permitted"),
-    "fork bomb that goes on": (
-        "import os\nfor n in range(1000):\n    try: os.fork()\n    except OSError: pass\n" + CLASS, "never gets"
-    ),
-    "command": ("import subprocess\nsubprocess.run(['touch', VICTIM + '/new'])", "Permission"),
-    "shell": ("import os\nassert os.system('touch ' + VICTIM + '/new') == 0, 'no shell'", "no shell"),
-    "threads": (
-        "import threading, time\nfor n in range(10000): threading.Thread(target=time.sleep, args=(1000,)).start()", "thread"
-    ),
-    "reads the solution": ("open(VICTIM + '/solution.py').read()", "Permission denied"),
-    "imports the solution": ("import sys\nsys.path.insert(0, VICTIM)\nimport solution", "No module named 'solution'"),
-    "lists the folder": ("import os\nos.listdir(VICTIM)", "Permission denied"),
-    "reads passwords": ("open('/etc/passwd').read()", "Permission denied"),
-    "reads the grader": ("import experiments.labs.grading.grade", "Permission denied"),
-    "reads the grader's memory": ("import os\nopen(f'/proc/{os.getppid()}/mem', 'rb')", "Permission denied"),
-    "reads the grader's command": ("import os\nopen(f'/proc/{os.getppid()}/cmdline')", "Permission denied"),
-    "writes a file": ("open(VICTIM + '/new', 'w').write('x')", "Permission denied"),
-    "writes to a temporary file": ("import tempfile\ntempfile.mkdtemp()", "No usable temporary directory"),
-    "overwrites": ("open(VICTIM + '/solution.py', 'w')", "Permission denied"),
-    "deletes": ("import os\nos.remove(VICTIM + '/solution.py')", "Permission denied"),
-    "renames": ("import os\nos.rename(VICTIM + '/solution.py', VICTIM + '/x')", "Permission denied"),
-    "changes a mode": ("import os\nos.chmod(VICTIM + '/solution.py', 0o777)", "Operation not permitted"),
-    "changes a time": ("import os\nos.utime(VICTIM + '/solution.py', (1, 1))", "Operation not permitted"),
-    "truncates": ("import os\nos.truncate(VICTIM + '/solution.py', 0)", "not permitted"),
-    "links": ("import os\nos.symlink('/etc', VICTIM + '/new')", "Permission denied"),
-    "connects": ("import socket\nsocket.create_connection(('127.0.0.1', 80))", "Operation not permitted"),
-    "listens": ("import socket\nsocket.socket(socket.AF_UNIX)", "Operation not permitted"),
-    "kills the grader": ("import os\nos.kill(os.getppid(), 9)", "Operation not permitted"),
-    "kills all": ("import os\nos.kill(-1, 9)", "Operation not permitted"),
-    "traces the grader": (
-        "import ctypes, os\nassert ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0) == 0, 'not traced'", "not traced"
-    ),
-    "makes namespaces": (
-        "import ctypes\nassert ctypes.CDLL(None).unshare(0x10000000) == 0, 'no namespace'", "no namespace"
-    ),
-    "raises its limits": ("import resource\nresource.setrlimit(resource.RLIMIT_AS, (-1, -1))", "not allowed to raise"),
-    "prints points": ("print('lab 4-loss: 100 of 100 points')\nprint('{\"points\": 100}')", "no class Worker"),
-    "floods the terminal": ("while True: print('x' * 100000)", "File too large"),
-    "answers itself": (
-        "import os, struct\nanswer = b'[\"ok\",[0,[],{\"0\":[0,0,0,0,0,0,0,0]}]]'\n"
-        "for n in range(3, 20):\n    try: os.write(n, struct.pack('!I', len(answer)) + answer)\n    except OSError: pass\n" + CLASS,
-        "never gets",
-    ),
-    "writes rubbish to the grader": (
-        "import os\nfor n in range(3, 20):\n    try: os.write(n, b'rubbish that is no frame')\n    except OSError: pass", "its answer"
-    ),
-    "huge answer": (
-        "import os, struct\nfor n in range(3, 20):\n    try: os.write(n, struct.pack('!I', 1 << 31))\n    except OSError: pass",
-        "bytes, more than",
-    ),
-    "answer nested too deep": (
-        "import os, struct\nfor n in range(3, 20):\n    try: os.write(n, struct.pack('!I', 100000) + b'[' * 100000)\n"
-        "    except OSError: pass",
-        "not in the format of answers",
-    ),
-    "replaces what sends answers": (
-        "import sys\nsys.modules['experiments.labs.runners.worker_runner'].send = lambda *given: None\n" + CLASS, "took longer"
-    ),
-    "replaces the judge": (
-        "import sys\nrunner = sys.modules['experiments.labs.runners.worker_runner']\n"
-        "runner.WorkerRunner.results = lambda *given: {'0': [1] * 8, '1': [1] * 8}\n" + CLASS, "wrong sum"
-    ),
-    "closes the pipes": ("import os\nos.closerange(0, 64)", "exit code"),
-    "leaves": ("import os\nos._exit(0)", "ended by itself"),
-    "leaves politely": ("raise SystemExit('100 points')", "ended by itself"),
-    "crashes": ("import ctypes\nctypes.string_at(0)", "memory"),
-    "pickle that runs commands": (
-        CLASS + "    def __reduce__(self): return (__import__('os').system, ('touch ' + VICTIM + '/new',))\n", "worker.py"
-    ),
-    "state that is no data": (CLASS.replace("self.results = {}", "self.results, self.f = {}, (n for n in ())"), "plain data"),
-    "endless packets": (CLASS.replace("return []", "return [0] * 10 ** 7"), "at most 64 packets"),
-    "numbers that are none": (
-        CLASS.replace("self.results = {}", "self.results = {0: [float('nan')] * 8}"), "expected a number"
-    ),
-    "terminal codes": ("raise ValueError('\\x1b[2J\\x1b[31m100 points')", "?[2J"),
-    "syntax error": ("def f(:", "worker.py:1: SyntaxError"),
-    "zero bytes": ("x = 1\0", "null bytes"),
-}  # fmt: skip
+FILE = Path(__file__).with_name("hostile_workers.yml")
+WORKERS = {each["name"]: each for each in yaml.safe_load(FILE.read_text())}
 
 
 @pytest.fixture
@@ -157,7 +74,7 @@ def said(found: Grade) -> str:
 @pytest.mark.parametrize("name", WORKERS)
 def test_python_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "worker_limits", lambda: SMALL)
-    text, told = WORKERS[name]
+    told, text = WORKERS[name]["told"], WORKERS[name]["python"].replace("CLASS\n", CLASS)
     handed = tmp_path / "handed"
     handed.mkdir()
     (handed / "worker.py").write_text(f"VICTIM = {str(victim)!r}\n{text}" if "VICTIM" in text else text)
@@ -173,8 +90,6 @@ def test_python_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatc
 def solution() -> dict[str, Any]:
     """The compiled solution of lab 2, as JSON."""
     programs = json.loads(lzma.decompress((TEACHER / "2-sum" / "compiled.json.xz").read_bytes()))
-    from experiments.labs.teacher.archive import key_of  # noqa: PLC0415
-
     return dict(json.loads(programs[key_of((TEACHER / "2-sum" / "solutions" / "sum.p4").read_text())]))
 
 
@@ -290,8 +205,6 @@ MACRO_BOMB = "#define A0 x\n" + "".join(f"#define A{n + 1} A{n} A{n}\n" for n in
 @pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 def test_macro_bomb(victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     del victim
-    from experiments.labs.compiler import p4c  # noqa: PLC0415
-
     monkeypatch.setattr(p4c, "COMPILE_S", 1)
     (tmp_path / "sum.p4").write_text(MACRO_BOMB)
     found = graded("2-sum", tmp_path / "sum.p4")
