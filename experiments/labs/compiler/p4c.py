@@ -15,7 +15,7 @@ from pathlib import Path
 
 from experiments.labs.sandbox.commands import run_confined
 from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import LIBRARIES, Ended, printable
+from experiments.labs.sandbox.process import LIBRARIES, EndedError, printable
 from topo.errors import InputError, MachineError
 
 IMAGE = "p4lang/p4c"
@@ -163,7 +163,7 @@ def run_installed(compiler: Compiler, folder: Path, main: str) -> tuple[int, str
     )  # fmt: skip
     try:
         return run_confined([str(binary), *OPTIONS, "-o", "out.json", main], limits, folder)
-    except Ended as ended:
+    except EndedError as ended:
         raise InputError(f"{main} does not compile: p4c was given up, {ended}") from None
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any, Protocol
 
-from experiments.labs.course.bench import random_of
-from experiments.labs.grading.finding import Finding, Wrong
+from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Grade, Graded, Item
 from experiments.labs.grading.submission import Submission, read_submission
 from experiments.labs.grading.task import task_lines
-from experiments.labs.sandbox.process import Ended
+from experiments.labs.sandbox.process import EndedError
 from topo.errors import InakitError, MachineError
 
 MOST_ENDS = 2
@@ -23,11 +23,11 @@ MOST_ENDS = 2
 class Graders(Protocol):
     """What opens a submission of one lab for grading."""
 
-    def bench(self, item: Item, random: Any) -> Any:
+    def bench(self, item: Item, random: Random) -> Any:
         """What an item's check is given."""
         ...
 
-    def finding(self, wrong: Wrong) -> Finding:
+    def finding(self, wrong: WrongError) -> Finding:
         """What shows that something is wrong."""
         ...
 
@@ -95,9 +95,9 @@ def grade(request: Request) -> Grade:
             return Grade(lab.name, request.seed, graded, notes=opened.notes)
     except MachineError:
         raise
-    except (InakitError, Ended) as error:
+    except (InakitError, EndedError) as error:
         none = tuple(Graded(item, 0) for item in lab.items)
-        kind = "the program" if isinstance(error, Ended) else ""
+        kind = "the program" if isinstance(error, EndedError) else ""
         return Grade(lab.name, request.seed, none, problem=f"{kind} {error}".strip())
 
 
@@ -111,9 +111,9 @@ def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
         else:
             try:
                 item.check(opened.bench(item, random_of(request.seed, request.lab.name, item.name)))
-            except Wrong as wrong:
+            except WrongError as wrong:
                 finding = opened.finding(wrong)
-            except Ended as why:
+            except EndedError as why:
                 ended += 1
                 finding = Finding(f"the submission did not live through this: {why}")
             except InakitError as error:
@@ -121,3 +121,8 @@ def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
         opened.after(item, passed=finding is None)
         task = task_lines(request.folder, item.step)
         yield Graded(item, item.points) if finding is None else Graded(item, 0, replace(finding, task=task))
+
+
+def random_of(seed: str, lab: str, item: str) -> Random:
+    """What the tests of an item are drawn from: the same on every machine."""
+    return Random(f"{seed}/{lab}/{item}")

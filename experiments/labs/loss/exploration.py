@@ -54,6 +54,10 @@ AT_CHANNELS = {
 """What each fault does to the packet at the head of a channel, and whether that leads to the switch."""
 
 
+LOSING = {Fault.LOST_GRADIENT, Fault.LOST_RESULT, Fault.LATE_GRADIENT, Fault.LATE_RESULT}
+"""The faults after which workers may have to time out."""
+
+
 class State(NamedTuple):
     """A state of the network. `held` are packets that arrive at any later time; `rounds` counts timeouts in vain."""
 
@@ -124,9 +128,10 @@ class Network:
         return state
 
     def of_worker(self, state: State, worker: int, event: Event) -> State:
-        """What an event makes of the network when it happens to a worker; raises `Broken` for a wrong result."""
+        """What an event makes of the network when it happens to a worker; raises `BrokenError` for a wrong result."""
         step = self.workers[worker].step(state.workers[worker], event)
         self.judge(worker, step)
+        self.judge_sent(worker, step)
         sent = tuple(packet for _, packet in step.sent)
         done = len(step.results)
         return state._replace(
@@ -137,12 +142,22 @@ class Network:
         )
 
     def judge(self, worker: int, step: Step) -> None:
-        """Raise `Broken` for a result that is not the sum."""
+        """Raise `BrokenError` for a result that is not the sum."""
         for fragment, values in step.results.items():
             if fragment >= self.job.count:
-                raise Broken(f"worker {worker} has a result of fragment {fragment}, which there is not", None, None)
+                raise BrokenError(
+                    f"worker {worker} has a result of fragment {fragment}, which there is not", None, None
+                )
             if values != self.job.sum_of(fragment):
-                raise Broken(f"worker {worker} has a wrong sum of fragment {fragment}", fragment, values)
+                raise BrokenError(f"worker {worker} has a wrong sum of fragment {fragment}", fragment, values)
+
+    def judge_sent(self, worker: int, step: Step) -> None:
+        """Raise `BrokenError` for a fragment that is sent before its slot is free."""
+        for _, packet in step.sent:
+            before = packet.round * self.job.pool + packet.slot - self.job.pool
+            if before >= 0 and before not in step.results:
+                cause = f"worker {worker} sends round {packet.round} of slot {packet.slot} without a result of the round before"
+                raise BrokenError(cause, None, None)
 
     def of_switch(self, state: State, worker: int, packet: Agg) -> State:
         """What a packet makes of the network when it comes to the switch from a worker."""
@@ -151,7 +166,7 @@ class Network:
         for port, sent in step.sent:
             down[port] = (*down[port], sent)
         if max(map(len, down)) > MOST_WAITING:
-            raise Broken("the switch sends more and more packets", None, None)
+            raise BrokenError("the switch sends more and more packets", None, None)
         return state._replace(switch=step.state, down=tuple(down))
 
     def arrive(self, state: State, worker: int, packet: Agg, *, to_switch: bool) -> State:
@@ -197,39 +212,28 @@ class Network:
         return Fault.OLD_GRADIENT not in self.kinds or min(state.done) > packet.round * self.job.pool + packet.slot
 
     def after(self, state: State, move: Move) -> State:
-        """The state that a move leads to; raises `Broken`."""
+        """The state that a move leads to; raises `BrokenError`."""
         if move.fault is not None:
             state = state._replace(faults=state.faults + 1)
-        match move.what:
-            case "late":
-                to_switch, worker, packet = state.held[move.number]
-                held = state.held[: move.number] + state.held[move.number + 1 :]
-                return self.arrive(state._replace(held=held), worker, packet, to_switch=to_switch)
-            case "timeout":
-                return self.timeout(state)
-            case "impatient":
-                return self.of_worker(state, move.worker, Event("timeout", None, move.number))
-        state, packet = take(state, move)
-        match move.what:
-            case "arrive":
-                return self.arrive(state, move.worker, packet, to_switch=move.to_switch)
-            case "twice":
-                state = self.arrive(state, move.worker, packet, to_switch=move.to_switch)
-                return self.arrive(state, move.worker, packet, to_switch=move.to_switch)
-            case "hold" | "copy":
-                state = state._replace(held=(*state.held, (move.to_switch, move.worker, packet)))
-        if move.what == "copy":
-            return self.arrive(state, move.worker, packet, to_switch=move.to_switch)
+        if move.what == "timeout":
+            return self.timeout(state)
+        if move.what == "impatient":
+            return self.of_worker(state, move.worker, Event("timeout", None, move.number))
+        state, packet = release(state, move) if move.what == "late" else take(state, move)
+        if move.what in ("hold", "copy"):
+            state = state._replace(held=(*state.held, (move.to_switch, move.worker, packet)))
+        for _ in range(ARRIVALS[move.what]):
+            state = self.arrive(state, move.worker, packet, to_switch=move.to_switch)
         return state
 
     def timeout(self, state: State) -> State:
         """All workers that lack a result time out for each slot."""
-        if not self.kinds:
-            raise Broken(f"worker {self.last(state)} lacks a result, though nothing was lost", None, None)
+        if not self.kinds & LOSING:
+            raise BrokenError(f"worker {self.last(state)} lacks a result, though nothing was lost", None, None)
         if state.rounds >= MOST_ROUNDS:
             worker = self.last(state)
             some = f"{self.job.count - state.done[worker]} of {self.job.count} results"
-            raise Broken(f"worker {worker} never gets {some}, however long it waits", None, None)
+            raise BrokenError(f"worker {worker} never gets {some}, however long it waits", None, None)
         state = state._replace(rounds=state.rounds + 1)
         most = min(state.done) if self.only_behind else self.job.count - 1
         for worker in range(self.job.workers):
@@ -248,7 +252,7 @@ class Network:
         """The first schedule that breaks something; None if none does among the states that are visited."""
         try:
             first = self.first()
-        except Broken as broken:
+        except BrokenError as broken:
             return Found(broken.cause, ["all workers start"], [], broken.fragment, broken.values)
         came: dict[State, tuple[State, Move] | None] = {first: None}
         layers: list[deque[State]] = [deque([first])] + [deque() for _ in range(self.faults)]
@@ -258,7 +262,7 @@ class Network:
                 for move in self.moves(state):
                     try:
                         after = self.after(state, move)
-                    except Broken as broken:
+                    except BrokenError as broken:
                         return self.told(came, state, move, broken)
                     if after not in came:
                         came[after] = state, move
@@ -266,7 +270,9 @@ class Network:
         self.states = len(came)
         return None
 
-    def told(self, came: Mapping[State, tuple[State, Move] | None], state: State, move: Move, broken: Broken) -> Found:
+    def told(
+        self, came: Mapping[State, tuple[State, Move] | None], state: State, move: Move, broken: BrokenError
+    ) -> Found:
         """What was found, and its schedule in words."""
         path, at = [(state, move)], state
         while (before := came[at]) is not None:
@@ -278,7 +284,7 @@ class Network:
         return Found(broken.cause, story, arrivals, broken.fragment, broken.values)
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """A network has done something wrong."""
 
     def __init__(self, cause: str, fragment: int | None, values: Values | None) -> None:
@@ -299,14 +305,22 @@ def take(state: State, move: Move) -> tuple[State, Agg]:
     return (state._replace(up=left) if move.to_switch else state._replace(down=left)), packet
 
 
+def release(state: State, move: Move) -> tuple[State, Agg]:
+    """Take a packet that is held."""
+    packet = state.held[move.number][2]
+    return state._replace(held=state.held[: move.number] + state.held[move.number + 1 :]), packet
+
+
 def arrived(state: State, move: Move) -> list[tuple[int, Agg]]:
     """What comes to the switch by a move, with its worker."""
     if not move.to_switch:
         return []
-    if move.what == "late":
-        return [(move.worker, state.held[move.number][2])]
-    return {"arrive": 1, "copy": 1, "twice": 2}.get(move.what, 0) * [(move.worker, state.up[move.worker][0])]
+    packet = state.held[move.number][2] if move.what == "late" else state.up[move.worker][0]
+    return ARRIVALS.get(move.what, 0) * [(move.worker, packet)]
 
+
+ARRIVALS = {"arrive": 1, "late": 1, "copy": 1, "twice": 2, "lose": 0, "hold": 0}
+"""How often a packet arrives by a move."""
 
 SAID = {
     "arrive": "arrives",

@@ -1,4 +1,4 @@
-"""Lab 4: exactly once under loss, duplicates and reordering. The switch's part and the worker's, and how they are tested.
+"""Lab 4: exactly once under loss, duplicates and reordering: what is graded, and how it is tested.
 
 The student's switch is tested with workers of the course, the student's worker with a switch of the course, and at last
 both together. What a test looks for it finds by itself: a schedule of arrivals and faults that breaks a sum.
@@ -14,7 +14,7 @@ from random import Random
 from experiments.labs.course.packets import described
 from experiments.labs.course.switch_lab import lacking
 from experiments.labs.course.targets import open_switch
-from experiments.labs.grading.finding import Finding, Wrong
+from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Item
 from experiments.labs.grading.program import compiled_program
 from experiments.labs.grading.submission import Submission
@@ -22,8 +22,8 @@ from experiments.labs.grading.trace_excerpt import excerpt
 from experiments.labs.loss.exploration import Fault, Found, Network
 from experiments.labs.loss.long_run import long_run
 from experiments.labs.loss.nodes import Job, ModelSwitch, ModelWorker, Node, Remembered, StudentSwitch, StudentWorker
-from experiments.labs.sandbox.process import Ended
-from experiments.labs.sandbox.switches import SandboxedSwitch
+from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
+from experiments.labs.sandbox.process import EndedError
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from topo.errors import InakitError, InputError
 
@@ -32,7 +32,7 @@ GROUP = 1
 MOST_LINES = 24
 
 
-class LossWrong(Wrong):
+class LossWrongError(WrongError):
     """A schedule that breaks something; `by` is the switch that it broke, if the student's."""
 
     def __init__(self, found: Found, job: Job, by: StudentSwitch | None) -> None:
@@ -73,15 +73,15 @@ class LossBench:
             switch = self.switch(job)
             if Network(job, switch, models(job)).explore() is None:
                 return job, switch
-        raise Wrong("this cannot be tested yet: also when nothing is lost, workers do not get their first sums")
+        raise WrongError("this cannot be tested yet: also when nothing is lost, workers do not get their first sums")
 
     def explore(self, network: Network) -> None:
-        """Raise `LossWrong` if some schedule breaks a network."""
+        """Raise `LossWrongError` if some schedule breaks a network."""
         found, node = network.explore(), network.switch
         inner = node.node if isinstance(node, Remembered) else node
         by = inner if isinstance(inner, StudentSwitch) else None
         if found is not None:
-            raise LossWrong(found, network.job, by)
+            raise LossWrongError(found, network.job, by)
 
 
 def entries_of(ports: list[int]) -> SwitchEntries:
@@ -131,7 +131,7 @@ def check_stale(bench: LossBench) -> None:
 
 def check_sending(bench: LossBench) -> None:
     """The worker, when nothing is lost: each fragment once, no more on its way than there are slots."""
-    for workers, pool, count in ((2, 2, 7), (2, 3, 2), (1, 1, 3)):
+    for workers, pool, count in ((2, 2, 7), (2, 3, 4), (2, 3, 2)):
         job = bench.job(workers, pool, count)
         made = bench.workers(job)
         bench.explore(Network(job, ModelSwitch(job), list(made)))
@@ -139,19 +139,21 @@ def check_sending(bench: LossBench) -> None:
 
 
 def count_packets(job: Job, workers: list[StudentWorker]) -> None:
-    """Raise `Wrong` if workers send more than their fragments, or more at first than there are slots."""
+    """Raise `WrongError` if workers send more than their fragments, or more at first than there are slots."""
     sent = long_run(job, ModelSwitch(job), workers, Random(0), share=0)
     for worker, packets in enumerate(sent.first):
         if packets > min(job.pool, job.count):
-            raise Wrong(f"worker {worker} starts with {packets} packets, where the pool has {job.pool} slots")
+            raise WrongError(f"worker {worker} starts with {packets} packets, where the pool has {job.pool} slots")
     for worker, packets in enumerate(sent.packets):
         if packets != job.count:
-            raise Wrong(f"worker {worker} sends {packets} packets for {job.count} fragments, though nothing is lost")
+            raise WrongError(
+                f"worker {worker} sends {packets} packets for {job.count} fragments, though nothing is lost"
+            )
 
 
 def check_patience(bench: LossBench) -> None:
     """The worker, when packets are lost: it sends again what it waits for."""
-    kinds = frozenset({Fault.LOST_GRADIENT, Fault.LOST_RESULT, Fault.IMPATIENT})
+    kinds = frozenset({Fault.LOST_GRADIENT, Fault.LOST_RESULT})
     for workers, pool, count in ((2, 1, 3), (2, 2, 3)):
         job = bench.job(workers, pool, count)
         made: list[Node] = [*bench.workers(job)]
@@ -171,10 +173,10 @@ OF_SWITCH, OF_WORKER = ("plain", "again", "answer", "stale"), ("sending", "patie
 
 
 def check_together(bench: LossBench) -> None:
-    """Both, under all faults: explored, and in a long run. In the place of a part that has failed stands the course's."""
+    """Both, under all faults: explored, and in a long run. The course's stands for a part that has failed."""
     failed = bench.opened.failed
     if failed & set(OF_SWITCH) and failed & set(OF_WORKER):
-        raise Wrong("not tried: neither the switch nor the worker does its part alone")
+        raise WrongError("not tried: neither the switch nor the worker does its part alone")
     for long in (False, True):
         job = bench.job(3, 4, 60) if long else bench.job(2, 1, 3)
         switch: Node = ModelSwitch(job) if failed & set(OF_SWITCH) else bench.switch(job)
@@ -184,7 +186,7 @@ def check_together(bench: LossBench) -> None:
             continue
         run = long_run(job, switch, workers, bench.random, share=0.15)
         if run.found is not None:
-            raise LossWrong(run.found, job, switch if isinstance(switch, StudentSwitch) else None)
+            raise LossWrongError(run.found, job, switch if isinstance(switch, StudentSwitch) else None)
 
 
 ITEMS = (
@@ -251,9 +253,9 @@ class OpenedParts:
         if not passed:
             self.failed.add(item.name)
 
-    def finding(self, wrong: Wrong) -> Finding:
+    def finding(self, wrong: WrongError) -> Finding:
         """The schedule, the sum that was expected, and the trace of the last packet that came to the switch."""
-        if not isinstance(wrong, LossWrong):
+        if not isinstance(wrong, LossWrongError):
             return Finding(wrong.cause)
         found, job = wrong.found, wrong.job
         expected, got = (), ()
@@ -263,7 +265,7 @@ class OpenedParts:
         story = [*([f"({left_out} events before)"] if left_out > 0 else []), *found.story[-MOST_LINES:]]
         return Finding(found.cause, tuple(story), expected, got, self.trace(wrong))
 
-    def trace(self, wrong: LossWrong) -> tuple[str, ...]:
+    def trace(self, wrong: LossWrongError) -> tuple[str, ...]:
         """What the student's program did with the last gradient of the schedule."""
         switch, arrivals = wrong.by, wrong.found.arrivals
         if switch is None or not arrivals:
@@ -275,7 +277,7 @@ class OpenedParts:
             for sender, packet in before:
                 switch.switch.inject(switch.ports[sender], packet.packed())
             traced = switch.switch.trace(switch.ports[worker], last.packed())
-        except (InakitError, Ended):
+        except (InakitError, EndedError):
             return ()
         head = f"port {switch.ports[worker]}: {described(last.packed())}"
         return (head, *excerpt(traced.lines, "values.v0" if wrong.found.fragment is not None else "port"))

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from experiments.labs.course.packets import GRADIENT, Agg, Values, agg_in, summed
+from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
 from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import Ended, Sandboxed, printable, python_paths
-from experiments.labs.sandbox.switches import SandboxedSwitch
+from experiments.labs.sandbox.process import EndedError, Sandboxed, printable, python_paths
 from switch.entries import SwitchEntries
 from topo.errors import InputError
 
@@ -179,7 +179,7 @@ class StudentWorker:
             case ["mistake", str() as message]:
                 told = printable(message)
                 raise InputError(told if told.startswith("worker.py") else f"worker.py: {told}")
-        raise Ended("its answer is none")
+        raise EndedError("its answer is none")
 
     def close(self) -> None:
         """End the process."""
@@ -202,9 +202,9 @@ def in_json(event: Event) -> list[Any]:
 
 
 def packet_in(document: Any) -> Agg:
-    """A packet of the worker's process; `Ended` if it is none."""
+    """A packet of the worker's process; `EndedError` if it is none."""
     if not isinstance(document, list) or len(document) != 5:
-        raise Ended("its answer is no packet")
+        raise EndedError("its answer is no packet")
     kind, worker, slot, number = (whole(each) for each in document[:4])
     return Agg(kind & 0xFF, worker & 0xFF, slot & 0xFFFF, number, values_in(document[4]))
 
@@ -212,7 +212,7 @@ def packet_in(document: Any) -> Agg:
 def values_in(document: Any) -> Values:
     """Eight numbers of the worker's process."""
     if not isinstance(document, list) or len(document) != 8:
-        raise Ended("its answer has no 8 values")
+        raise EndedError("its answer has no 8 values")
     return tuple(whole(each) for each in document)
 
 
@@ -221,9 +221,9 @@ def whole(value: Any) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
-        raise Ended("its answer has something else than a number") from None
+        raise EndedError("its answer has something else than a number") from None
     if not 0 <= number < 1 << 32:
-        raise Ended("its answer has a number beyond 32 bits")
+        raise EndedError("its answer has a number beyond 32 bits")
     return number
 
 

@@ -22,7 +22,7 @@ MOST_STATE_BYTES = 1 << 20
 MOST_STATES = 100_000
 
 
-class Mistake(Exception):
+class MistakeError(Exception):
     """Something that the student's code has to do otherwise."""
 
 
@@ -60,7 +60,7 @@ class WorkerRunner:
         sys.modules[MODULE] = module
         exec(compile(text, f"{MODULE}.py", "exec"), module.__dict__)
         if not isinstance(getattr(module, CLASS, None), type):
-            raise Mistake(f"{MODULE}.py has no class {CLASS}")
+            raise MistakeError(f"{MODULE}.py has no class {CLASS}")
         self.running = getattr(module, CLASS)(*arguments)
         return [self.number(self.running), [], self.results(self.running)]
 
@@ -83,14 +83,14 @@ class WorkerRunner:
             arguments = [Packet(kind, sender, slot, number, tuple(values))]
         sent = getattr(worker, name)(*arguments)
         if not isinstance(sent, list) or len(sent) > MOST_PACKETS:
-            raise Mistake(f"{name}() returns {said(sent)}: expected a list of at most {MOST_PACKETS} packets")
+            raise MistakeError(f"{name}() returns {said(sent)}: expected a list of at most {MOST_PACKETS} packets")
         return [packet_of(name, each) for each in sent]
 
     def results(self, worker: Any) -> dict[str, list[int]]:
         """The worker's results, by fragment."""
         found = getattr(worker, "results", None)
         if not isinstance(found, dict):
-            raise Mistake(f"worker.results is {said(found)}: expected a dict, from a fragment to its sum")
+            raise MistakeError(f"worker.results is {said(found)}: expected a dict, from a fragment to its sum")
         return {str(whole("a fragment", key)): values_of("a result", value) for key, value in found.items()}
 
     def number(self, worker: Any) -> int:
@@ -98,9 +98,9 @@ class WorkerRunner:
         try:
             state = pickle.dumps(worker, protocol=4)
         except Exception as error:
-            raise Mistake(f"the state of {CLASS} has to be plain data (numbers, lists, dicts): {error}") from None
+            raise MistakeError(f"the state of {CLASS} has to be plain data (numbers, lists, dicts): {error}") from None
         if len(state) > MOST_STATE_BYTES or len(self.states) > MOST_STATES:
-            raise Mistake(f"the state of {CLASS} grows without end")
+            raise MistakeError(f"the state of {CLASS} grows without end")
         if state not in self.numbers:
             self.numbers[state] = len(self.states)
             self.states.append(state)
@@ -110,7 +110,7 @@ class WorkerRunner:
 def packet_of(name: str, packet: Any) -> list[Any]:
     """A packet that the student's code returns, as JSON."""
     if not isinstance(packet, tuple) or len(packet) != len(Packet._fields):
-        raise Mistake(f"{name}() returns {said(packet)}: expected Packet({', '.join(Packet._fields)})")
+        raise MistakeError(f"{name}() returns {said(packet)}: expected Packet({', '.join(Packet._fields)})")
     numbers = [whole(field, value) for field, value in zip(Packet._fields[:-1], packet[:-1], strict=True)]
     return [*numbers, values_of("the values of a packet", packet[-1])]
 
@@ -118,14 +118,14 @@ def packet_of(name: str, packet: Any) -> list[Any]:
 def values_of(what: str, values: Any) -> list[int]:
     """Eight numbers."""
     if not isinstance(values, list | tuple) or len(values) != 8:
-        raise Mistake(f"{what}: {said(values)}: expected 8 numbers")
+        raise MistakeError(f"{what}: {said(values)}: expected 8 numbers")
     return [whole(what, each) for each in values]
 
 
 def whole(what: str, value: Any) -> int:
     """A number of 32 bits without a sign."""
     if type(value) is not int or not 0 <= value < 1 << 32:
-        raise Mistake(f"{what}: {said(value)}: expected a number from 0 to 2^32 - 1")
+        raise MistakeError(f"{what}: {said(value)}: expected a number from 0 to 2^32 - 1")
     return value
 
 
@@ -139,7 +139,7 @@ def answer_to(runner: WorkerRunner, question: list[Any]) -> list[Any]:
     calls: dict[str, Callable[..., Any]] = {"load": runner.load, "step": runner.step, "run": runner.run}
     try:
         return ["ok", calls[question[0]](*question[1:])]
-    except Mistake as mistake:
+    except MistakeError as mistake:
         return ["mistake", str(mistake)]
     except MemoryError:
         return ["mistake", "it needs more memory than it may use"]

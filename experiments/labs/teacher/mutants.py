@@ -1,4 +1,4 @@
-"""Wrong solutions: each the right one with some texts replaced, and the only item that it loses.
+"""WrongError solutions: each the right one with some texts replaced, and the only item that it loses.
 
 version: 1
 of: sum.p4

@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from experiments.labs.compiler import p4c
-from experiments.labs.course.registry import COURSE, LABS, TEACHER
 from experiments.labs.grading.grade import Request, grade
 from experiments.labs.grading.item import Grade
 from experiments.labs.loss import nodes
+from experiments.labs.registry import COURSE, LABS, TEACHER
 from experiments.labs.sandbox import landlock, switches
 from experiments.labs.sandbox.limits import MIB
 from experiments.labs.teacher.archive import key_of

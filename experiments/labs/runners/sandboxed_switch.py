@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.labs.runners.entry_format import entries_to
 from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import ROOT, Ended, Sandboxed, printable, python_paths
+from experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
 from switch.entries import SwitchEntries
 from switch.interpret.interpreted_switch import Packets, Traced
 from topo.errors import InputError, UnsupportedError
@@ -23,7 +23,7 @@ def switch_limits() -> Limits:
 
 
 class SandboxedSwitch:
-    """A program as a switch. Each method raises `Ended` when the process that runs it has ended."""
+    """A program as a switch. Each method raises `EndedError` when the process that runs it has ended."""
 
     def __init__(self, text: str, name: str, limits: Limits | None = None) -> None:
         """Load the text of BMv2 JSON; `InputError` or `UnsupportedError` if it is no program that runs here."""
@@ -39,11 +39,11 @@ class SandboxedSwitch:
         """The value of the answer to a question."""
         answer = self.process.ask(list(question))
         if not isinstance(answer, list) or len(answer) != 2:
-            raise Ended("its answer is none")
+            raise EndedError("its answer is none")
         kind, value = answer
         if kind == "ok":
             return value
-        raise {"refused": UnsupportedError, "input": InputError}.get(str(kind), Ended)(printable(str(value)))
+        raise {"refused": UnsupportedError, "input": InputError}.get(str(kind), EndedError)(printable(str(value)))
 
     def fresh(self) -> None:
         """Start the switch anew, without entries; in a new process if the old one has ended."""

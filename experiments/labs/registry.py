@@ -17,7 +17,7 @@ IN_ORDER: tuple[Lab, ...] = (
     LossLab(),
 )
 LABS = {lab.name: lab for lab in IN_ORDER}
-COURSE = Path(__file__).parents[3] / "labs"
+COURSE = Path(__file__).parents[2] / "labs"
 """The folder of the labs in the kit's repository."""
 TEACHER = COURSE / "teacher"
 """What students do not get: solutions, and wrong solutions."""
