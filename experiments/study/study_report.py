@@ -131,7 +131,12 @@ def differences(shown: Shown, counted: Sequence[Row], against: str) -> Iterator[
     for each in differences_of(counted, shown.groups, shown.figures, against):
         names = [name(key, value) for key, value in zip(keys, each.names, strict=True)]
         interval = {"mean": each.mean.value, "low": each.mean.low, "high": each.mean.high, "share": each.share}
-        yield {"names": [*names, name("planner", each.planner)], "figure": each.figure, "runs": len(each.mean.draws), **interval}
+        yield {
+            "names": [*names, name("planner", each.planner)],
+            "figure": each.figure,
+            "runs": len(each.mean.draws),
+            **interval,
+        }
 
 
 def default_charts(counted: Sequence[Row], shown: Shown) -> list[FigureAsked]:
