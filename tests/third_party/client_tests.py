@@ -87,7 +87,8 @@ def run(suite: Suite, file: str, switch: str, setting: Setting) -> dict[str, End
         copied = Path(scratch, "client")
         shutil.copytree(setting.folder, copied, ignore=shutil.ignore_patterns(".git"))
         results = Path(scratch, RESULTS)
-        pytest = f"PYTHONPATH={PLUGINS}:$PYTHONPATH python3 -m pytest -p no:cacheprovider --junitxml={results} {file} {suite.arguments}"
+        options = f"-p no:cacheprovider --junitxml={results} {suite.arguments}"
+        pytest = f"PYTHONPATH={PLUGINS}:$PYTHONPATH python3 -m pytest {options} {file}"
         output = said(f"{suite.before}\n{pytest}\necho '{END}'", copied / suite.folder, switch, suite, setting)
         name = "-".join((suite.name, *Path(file).with_suffix("").parts, switch))
         (setting.keep / f"{name}.txt").write_text(output)
@@ -117,7 +118,7 @@ def read_results(path: Path) -> dict[str, Ended]:
 
 
 def tried(suite: Suite, file: str, setting: Setting) -> dict[str, dict[str, Ended]]:
-    """How the tests of a file ended on each switch: the last of several trials, or the first that is the same on all."""
+    """How the tests of a file ended on each switch: in the first trial that is the same on all, or in the last."""
     seen: dict[str, dict[str, Ended]] = {}
     for _ in range(TRIALS):
         seen = {switch: run(suite, file, switch, setting) for switch in setting.on}
