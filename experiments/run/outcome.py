@@ -17,7 +17,7 @@ from planner.core.problem import Problem
 from traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
 from traffic.measure.fidelity import Excuses, judge, turned_away
 from traffic.measure.link_load import link_rows
-from traffic.measure.link_totals import link_totals
+from traffic.measure.link_totals import ends_of_interfaces, link_totals
 from traffic.measure.measured import Measured
 from traffic.measure.monitor import Monitor
 from traffic.measure.off_plan import off_plan
@@ -86,8 +86,9 @@ class Outcome:
         """
         write_table(folder, f"{planner}/jobs.csv", [pair.row() for pair in self.pairs])
         write_table(folder, f"{planner}/iterations.csv", list(self.measured.rows()))
+        ends = ends_of_interfaces(self.monitor.watched)
         write_table(folder, f"{planner}/link_totals.csv", [asdict(total) for total in link_totals(self.monitor)])
-        write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links)))
+        write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links, ends)))
         switches = [{"switch": name} | figures for name, figures in switch_figures(self.monitor)]
         write_table(folder, f"{planner}/switches.csv", switches)
         if self.observed is not None:

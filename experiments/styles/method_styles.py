@@ -45,6 +45,8 @@ METHODS: Mapping[str, Style] = {
     "GRID": Style(SKY, "D"),
     "AggTree": Style(MINT, "v"),
     "forest": Style(INK, "X"),
+    "forest-any": Style(PLUM, "X"),
+    "panama": Style(MUSTARD, "P"),
     "ATRO": Style(INK, "P"),
     "PARING": Style(MINT, "s"),
     "PARING, one aggregator": Style(MUSTARD, "^"),

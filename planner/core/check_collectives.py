@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from math import fsum, isfinite
 
-from planner.core.collective import Collective, Connection, Transfer
+from planner.core.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Transfer
 from planner.core.problem import Job, Problem
 from topo.errors import PlanError
 from topo.fabric.fabric import Fabric
@@ -109,7 +109,7 @@ def check_transfers(collective: Collective, connection: Connection) -> None:
 
 
 def check_sums(collective: Collective) -> None:
-    """Check that every rank ends with the sum of every chunk, by doing all steps with sets of ranks instead of numbers."""
+    """Check that every rank ends with every chunk's sum, by doing all steps with sets of ranks instead of numbers."""
     ranks = range(len(collective.ranks))
     held: Held = [[1 << rank] * collective.chunks for rank in ranks]
     by_step: defaultdict[int, Sent] = defaultdict(list)
@@ -151,8 +151,13 @@ def overlap(collective: Collective, both: int) -> str:
     return hosts[0] if len(hosts) == 1 else f"{hosts[0]} and {len(hosts) - 1} more"
 
 
-def busiest_step(collective: Collective) -> dict[tuple[str, str], tuple[int, float]]:
-    """By link, the number and the rate together, in bit/s, of the connections that load it most in one step."""
+def busiest_step(problem: Problem, collective: Collective) -> dict[tuple[str, str], tuple[int, float]]:
+    """By link, how many connections send in the step that loads it most, and its load in bit/s.
+
+    What is acknowledged loads the way back: a packet without values for every 32 with values.
+    """
+    header_bytes = problem.fragment.wire_bytes - 4 * problem.fragment.values
+    share = header_bytes / problem.fragment.wire_bytes / ACKNOWLEDGED_AT_ONCE
     by_step: defaultdict[int, set[int]] = defaultdict(set)
     for number, connection in enumerate(collective.connections):
         for transfer in connection.transfers:
@@ -161,8 +166,9 @@ def busiest_step(collective: Collective) -> dict[tuple[str, str], tuple[int, flo
     for together in {frozenset(numbers) for numbers in by_step.values()}:
         loads: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for connection in (collective.connections[number] for number in together):
-            for link in pairwise(connection.path):
-                loads[link].append(connection.rate_bps)
+            for a, b in pairwise(connection.path):
+                loads[a, b].append(connection.rate_bps)
+                loads[b, a].append(connection.rate_bps * share)
         for link, rates in loads.items():
             most[link] = max(most.get(link, (0, 0.0)), (len(rates), fsum(rates)), key=lambda found: found[1])
     return most

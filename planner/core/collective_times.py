@@ -1,4 +1,4 @@
-"""When a collective's transfers happen, step by step: each begins when its rank has its data and has sent what is before.
+"""When a collective's transfers happen: each begins when its rank has its data and has sent what comes before.
 
 A fragment arrives after the time of its path, on which every link sends it whole. The times are exact where ranks send
 at the planned rates, and nothing waits in queues.
@@ -22,6 +22,9 @@ from topo.fabric.fabric import Fabric
 
 Times = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+
+
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -82,16 +85,12 @@ class Group(NamedTuple):
     adds: Numbers
 
 
-def collective_times(
-    fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int
-) -> CollectiveTimes:
+def collective_times(fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> CollectiveTimes:
     """The times of a collective that sums a gradient of `count` fragments."""
     clock = Clock(fabric, fragment, collective, count)
     for sent in collective.steps.values():
         clock.do(groups_of(sent))
-    return CollectiveTimes(
-        float(clock.last.max()), clock.begun, clock.ended, float(clock.way_s.max(initial=0.0))
-    )
+    return CollectiveTimes(float(clock.last.max()), clock.begun, clock.ended, float(clock.way_s.max(initial=0.0)))
 
 
 def groups_of(sent: tuple[tuple[int, Transfer], ...]) -> list[Group]:
@@ -115,7 +114,8 @@ class Clock:
 
     `first` and `last`, (ranks, chunks): when a rank has the first and the last fragment of what it holds of a chunk.
     `free`, (ranks,): when a rank has sent the steps before. `busy`, (connections,): the same of a connection.
-    `interval_s` and `own_interval_s`: the times between two frames of a connection, and of a rank.
+    `interval_s`, `own_interval_s`: the times between two frames of a connection, and of a rank; 0 for a rank that can
+    send by all of its connections at the same time.
     """
 
     def __init__(self, fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> None:
@@ -128,6 +128,8 @@ class Clock:
         self.destination = np.array([each.destination for each in connections], np.int64)
         self.interval_s = np.array([bits / each.rate_bps for each in connections])
         self.own_interval_s = bits / np.maximum(rank_rates_bps(collective), 1)
+        together = np.bincount(self.source, [each.rate_bps for each in connections], ranks)
+        self.own_interval_s[together <= rank_rates_bps(collective) * (1 + ROUNDING)] = 0.0
         hops_s = frame_times_s(fabric, bits)
         self.way_s = np.array([fsum(hops_s[link] for link in each.links) for each in connections])
 
@@ -145,7 +147,7 @@ class Clock:
         self.free[sending] = (np.maximum(self.free, ready) + frames * self.own_interval_s)[sending]
 
     def leave(self, group: Group) -> tuple[Times, Times]:
-        """When the first and the last fragment of each chunk leave, (transfers, chunks); `inf` for chunks without any."""
+        """When the first and the last fragment of each chunk leave, (transfers, chunks); `inf` for empty chunks."""
         connection, source = group.connection, self.source[group.connection, None]
         size, interval_s = self.sizes[group.chunks], self.interval_s[connection, None]
         has, had = self.first[source, group.chunks], self.last[source, group.chunks]

@@ -75,8 +75,8 @@ class Prediction:
 
     @property
     def sending_rate_bps(self) -> float:
-        """The bottleneck sending rate among all workers."""
-        return min(self.worker_rates_bps.values())
+        """The sending rate of the slowest job, which is the bottleneck sending rate among all workers of trees."""
+        return min(job.sending_rate_bps for job in self.jobs.values())
 
     @property
     def sent_bytes(self) -> int:

@@ -8,9 +8,10 @@ there, so that it can be sent again, however far the rank has come. Fragments of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.core.collective import Collective
 from traffic.collectives.layout import CollectiveLayout
@@ -76,12 +77,12 @@ def dataflow(layout: CollectiveLayout) -> Dataflow:
     """The dataflow of all jobs of a layout."""
     rows = int(layout.streams.count.sum())
     source, target, step = (np.full(rows, NONE, np.int64) for _ in range(3))
-    columns: list[tuple[IntArray, ...]] = []
+    columns: list[tuple[NDArray[Any], ...]] = []
     results, begun = [], 0
     for job_index, collective in enumerate(layout.collectives):
         starts = np.array([part.start for part in collective.chunk_fragments(layout.totals[job_index])])
         sizes = np.array([len(part) for part in collective.chunk_fragments(layout.totals[job_index])])
-        sent = sent_by(layout, job_index, collective, sizes)
+        sent = sent_by(layout, job_index, sizes)
         values, of_sent, of_arrival = values_of(collective, sent, sizes)
         first = begun + before(values.size)
         places, own_rows = ragged(sent.first_row, sent.size)
@@ -109,7 +110,7 @@ def dataflow(layout: CollectiveLayout) -> Dataflow:
     return Dataflow(source, target, step, terms, own, following, final, job, rank, fragment, tuple(results))
 
 
-def sent_by(layout: CollectiveLayout, job_index: int, collective: Collective, sizes: IntArray) -> Sent:
+def sent_by(layout: CollectiveLayout, job_index: int, sizes: IntArray) -> Sent:
     """What the streams of a job send; chunks without fragments are left out."""
     streams = layout.streams_of(job_index).tolist()
     table = np.array(
@@ -154,7 +155,5 @@ def values_of(collective: Collective, sent: Sent, sizes: IntArray) -> tuple[Valu
     following[np.flatnonzero(continues) - 1] = np.flatnonzero(continues)
     terms = np.bincount(segment[counts], minlength=len(code)) + continues
     begins = np.concatenate(([True], place[1:] != place[:-1]))
-    values = Values(
-        code, place, sizes[place % chunks], terms, begins & (placed < 0), following, np.isin(code, last)
-    )
+    values = Values(code, place, sizes[place % chunks], terms, begins & (placed < 0), following, np.isin(code, last))
     return values, np.searchsorted(code, held * most + known), of_arrival

@@ -7,8 +7,6 @@ together, and a gap at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from planner.core.collective import ACKNOWLEDGED_AT_ONCE

@@ -10,7 +10,7 @@ from pathlib import Path
 from experiments.labs.course.bench import GradedSwitch
 from experiments.labs.grading.finding import Packets
 from experiments.labs.runners.entry_format import with_whole_names
-from experiments.labs.sandbox.switches import SandboxedSwitch
+from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
 from switch.control.short_names import whole_name
 from switch.entries import SwitchEntries
 from switch.program.read import read_program

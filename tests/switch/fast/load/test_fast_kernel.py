@@ -155,7 +155,7 @@ def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
 
 @pytest.mark.root
 def test_where_the_kernel_has_no_links_a_filter_that_a_killed_switch_left_is_replaced() -> None:
-    with patch("switch.fast.load.kernel.attach.link", return_value=None), Wires((1, 2)) as wires:
+    with patch("switch.fast.load.kernel.attach.linked", return_value=None), Wires((1, 2)) as wires:
         left, program = KernelSwitch(compile_program(ina_program()), "left"), compile_program(ina_program())
         wires.attach(left)
         switch = KernelSwitch(program)

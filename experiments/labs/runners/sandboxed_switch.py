@@ -7,13 +7,13 @@ from typing import Any
 
 from experiments.labs.runners.entry_format import entries_to
 from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import ROOT, Ended, Sandboxed, python_paths
+from experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
 from switch.entries import SwitchEntries
 from switch.interpret.interpreted_switch import Packets, Traced
 from topo.errors import InputError, UnsupportedError
 
 MODULE = "experiments.labs.runners.switch_runner"
-MOST_PORT = 511
+HINT = "; keep the skeleton's tables and actions (p4c leaves a table out that the program never applies)"
 
 
 def switch_limits() -> Limits:
@@ -23,7 +23,7 @@ def switch_limits() -> Limits:
 
 
 class SandboxedSwitch:
-    """A program as a switch. Each method raises `Ended` when the process that runs it has ended."""
+    """A program as a switch. Each method raises `EndedError` when the process that runs it has ended."""
 
     def __init__(self, text: str, name: str, limits: Limits | None = None) -> None:
         """Load the text of BMv2 JSON; `InputError` or `UnsupportedError` if it is no program that runs here."""
@@ -39,11 +39,11 @@ class SandboxedSwitch:
         """The value of the answer to a question."""
         answer = self.process.ask(list(question))
         if not isinstance(answer, list) or len(answer) != 2:
-            raise Ended("its answer is none")
+            raise EndedError("its answer is none")
         kind, value = answer
         if kind == "ok":
             return value
-        raise {"refused": UnsupportedError, "input": InputError}.get(str(kind), Ended)(str(value))
+        raise {"refused": UnsupportedError, "input": InputError}.get(str(kind), EndedError)(printable(str(value)))
 
     def fresh(self) -> None:
         """Start the switch anew, without entries; in a new process if the old one has ended."""
@@ -56,7 +56,10 @@ class SandboxedSwitch:
 
     def install(self, entries: SwitchEntries) -> None:
         """Add entries; `InputError` if the program has no such table or action."""
-        self.ask("install", entries_to(entries))
+        try:
+            self.ask("install", entries_to(entries))
+        except InputError as error:
+            raise InputError(f"the program does not take the task's entries: {error}{HINT}") from None
 
     def inject(self, port: int, packet: bytes) -> Packets:
         """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
@@ -71,6 +74,15 @@ class SandboxedSwitch:
         """(packets, bytes) of every cell of a counter."""
         packets, octets = self.ask("counter", name)
         return [(int(count), int(size)) for count, size in zip(packets, octets, strict=True)]
+
+    def state(self) -> int:
+        """A number that stands for the content of all registers."""
+        return int(self.ask("state"))
+
+    def step(self, state: int, port: int, packet: bytes) -> tuple[int, Packets]:
+        """The state after a packet that came in a state, and what left."""
+        after, sent = self.ask("step", state, port, packet.hex())
+        return int(after), packets_in(sent)
 
     def close(self) -> None:
         """End the process."""

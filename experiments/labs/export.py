@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from experiments.labs.course.registry import LABS, lab_folder, lab_named
+from experiments.labs.registry import LABS, lab_folder, lab_named
 from topo.errors import InputError, writing
 
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache", "*.json")

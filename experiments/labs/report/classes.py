@@ -44,15 +44,19 @@ def grade_class(request: ClassRequest) -> Iterator[str]:
     submissions = sorted(path for path in request.folder.iterdir() if not path.name.startswith("."))
     grades: dict[str, Grade] = {}
     with ThreadPoolExecutor(request.jobs or os.cpu_count() or 1) as pool:
-        for submission, found in zip(
-            submissions, pool.map(grade, map(request.request, submissions)), strict=True
-        ):
+        for submission, found in zip(submissions, pool.map(grade, map(request.request, submissions)), strict=True):
             grades[submission.stem] = found
             write_reports(request, submission.stem, found)
-            yield f"{submission.stem:24} {found.points:>5g} of {found.most}  {found.problem.splitlines()[0] if found.problem else ''}"
+            yield line_of(submission.stem, found)
     with writing(request.table):
         request.table.write_text(table_of(request.lab, grades))
     yield f"wrote {request.table}"
+
+
+def line_of(student: str, found: Grade) -> str:
+    """A student's points on a line, and what could not be graded."""
+    problem = found.problem.splitlines()[0] if found.problem else ""
+    return f"{student:24} {found.points:>5g} of {found.most}  {problem}".rstrip()
 
 
 def write_reports(request: ClassRequest, student: str, found: Grade) -> None:
