@@ -83,7 +83,7 @@ def rows_in(file: Path) -> list[Row]:
         listed = parquet.read_table(file).to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file} is cut short or no table of a study: `inakit study run` writes it anew") from error
-    rows = [{keys.get(column, column): value for column, value in row.items()} for row in listed]
+    rows: list[Row] = [{keys.get(column, column): value for column, value in row.items()} for row in listed]
     if rows and not {"verdict", "error", "planner", *KEYS} <= rows[0].keys():
         raise InputError(f"{file} is of another version of inakit: `inakit study run` writes it anew")
     return rows
@@ -131,7 +131,12 @@ def differences(shown: Shown, counted: Sequence[Row], against: str) -> Iterator[
     for each in differences_of(counted, shown.groups, shown.figures, against):
         names = [name(key, value) for key, value in zip(keys, each.names, strict=True)]
         interval = {"mean": each.mean.value, "low": each.mean.low, "high": each.mean.high, "share": each.share}
-        yield {"names": [*names, name("planner", each.planner)], "figure": each.figure, "runs": len(each.mean.draws), **interval}
+        yield {
+            "names": [*names, name("planner", each.planner)],
+            "figure": each.figure,
+            "runs": len(each.mean.draws),
+            **interval,
+        }
 
 
 def default_charts(counted: Sequence[Row], shown: Shown) -> list[FigureAsked]:
