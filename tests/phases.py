@@ -3,18 +3,20 @@
     python tests/phases.py [options and folders of pytest]
 
 Networks of the second phase have the machine to themselves, for their rates are measured. Single switches and small
-networks whose packets are only compared run in the first. One line for each phase says how it ended, and the command
-fails if either does.
+networks whose packets are only compared run in the first, where each process has a network namespace of its own. One
+line for each phase says how it ended, and the command fails if either does.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -22,12 +24,35 @@ BESIDE, NETWORKS = "beside", "networks"
 COMPARED = ("p4", "stf", "switch")
 """Folders whose tests that need root compare packets and measure no rate, unless they are marked `alone`."""
 
+CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 TESTS = Path(__file__).resolve().parent
 NOTHING_TO_RUN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--phase", choices=[BESIDE, NETWORKS], help="only the tests of one phase of `make test`")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes of the first phase do not see each other's interfaces."""
+    if config.getoption("phase", None) == BESIDE and hasattr(config, "workerinput") and os.geteuid() == 0:
+        own_network()
+
+
+def own_network() -> None:
+    """Give this process a network namespace with a /sys that shows it; control groups stay where they are."""
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS | CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "no network namespace of its own for a process of tests")
+    with TemporaryDirectory() as aside:
+        for command in (
+            "mount --make-rslave /",
+            f"mount --rbind /sys/fs {aside}",
+            "mount -t sysfs sysfs /sys",
+            f"mount --rbind {aside} /sys/fs",
+            f"umount --lazy {aside}",
+            "ip link set lo up",
+        ):
+            subprocess.run(command.split(), check=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -45,6 +45,8 @@ METHODS: Mapping[str, Style] = {
     "GRID": Style(SKY, "D"),
     "AggTree": Style(MINT, "v"),
     "forest": Style(INK, "X"),
+    "forest-any": Style(PLUM, "X"),
+    "panama": Style(MUSTARD, "P"),
     "ATRO": Style(INK, "P"),
     "PARING": Style(MINT, "s"),
     "PARING, one aggregator": Style(MUSTARD, "^"),
@@ -85,6 +87,10 @@ SECOND_MARKER = {
 PAPER_NAMES = {name.lower(): name for name in METHODS}
 
 
+CATEGORIES = tuple(Style(color, marker) for color, marker in zip(BUILT_IN_COLORS, "os^DvPX", strict=True))
+"""Styles for names that are no methods."""
+
+
 def style_of(name: str) -> Style:
     """The style of a method, of a variant such as "ESA, on the path", or of a planner of one's own.
 
@@ -103,11 +109,27 @@ def style_of(name: str) -> Style:
 
 
 def styles_of(names: Sequence[str]) -> dict[str, Style]:
-    """The style of each method or, where one of the names has none (such as "aro+atp"), styles by their order."""
+    """The style of each method. A name that has none, and a method whose colour another has, take colours left over."""
+    known = {name: style for name in names if (style := known_style(name))}
+    spare = cycle([style for style in CATEGORIES if style.color not in colors(known)] or CATEGORIES)
+    found: dict[str, Style] = {}
+    for name in names:
+        clear = name in known and (", " in name or known[name].color not in colors(found))
+        found[name] = known[name] if clear else next(spare)
+    return found
+
+
+def known_style(name: str) -> Style | None:
+    """The style of a method, of a variant, or of a planner of one's own; None for another name."""
     try:
-        return {name: style_of(name) for name in names}
+        return style_of(name)
     except InputError:
-        return categories(names)
+        return None
+
+
+def colors(styles: Mapping[str, Style]) -> set[str]:
+    """The colours of all styles."""
+    return {style.color for style in styles.values()}
 
 
 def paper_name(method: str) -> str:
@@ -121,10 +143,6 @@ def own_style(place: int) -> Style:
     return Style(color, marker, OWN_DASH, "//")
 
 
-CATEGORY_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-
-
 def categories(names: Iterable[str]) -> dict[str, Style]:
     """Styles for names that are no methods (models, readings, phases of a run), by their order; seven differ."""
-    styles = [Style(color, marker) for color, marker in zip(BUILT_IN_COLORS, CATEGORY_MARKERS, strict=True)]
-    return dict(zip(names, cycle(styles), strict=False))
+    return dict(zip(names, cycle(CATEGORIES), strict=False))

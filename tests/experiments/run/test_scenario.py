@@ -60,6 +60,14 @@ def test_seed_decides_servers_capacities_and_ina() -> None:
     assert sum(s.ina for s in one.fabric.switches) == 10
 
 
+def test_ina_of_a_share_at_the_servers() -> None:
+    for seed in range(5):
+        problem = build_problem(FabricChoice(k=6, ina="0.2+ps", seed=seed), JobChoice(servers=2, seed=seed))
+        aggregating = {switch.name for switch in problem.fabric.switches if switch.ina}
+        assert len(aggregating) == 9
+        assert aggregating >= {problem.fabric.tor_of(server) for server in problem.jobs[0].servers}
+
+
 def test_ina_by_names() -> None:
     fabric = FabricChoice("leafspine", ina="leaf1, spine2").build()
     assert {s.name for s in fabric.switches if s.ina} == {"leaf1", "spine2"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import inakit
+from driven_network import driven_network
 from tolerance import assert_within
 
 from experiments.faults.fault_plan import Event, FaultPlan, Moment
@@ -76,3 +77,11 @@ def test_the_main_command_runs_at_the_described_rates_without_a_probe(tmp_path: 
     record = json.loads(next(tmp_path.glob("results/2*/run.json")).read_text())
     assert (record["switch"], record["verdict"], record["fabric"]["scale"]) == ("virtual", "VALID", 1.0)
     assert_within(record["planners"]["aro"]["measured"]["sending_rate_bps"], 20e6, 0.01, "sending rate", "bit/s")
+
+
+def test_switches_have_the_time_of_their_network() -> None:
+    """Timestamps and meters of any program count from when the network came up, and are the same in each run."""
+    run = planned("aro-figure1", "atp")
+    with driven_network(run.problem, run.plan) as network:
+        network.sleep(0.25)
+        assert {switch.state.now_us() for switch in network.switches.values()} == {250_000}

@@ -9,7 +9,9 @@ from itertools import groupby
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions.values import WORD, word_text
 from switch.fast.layout.bits import store
-from switch.program.calculations import Calculation, Payload, SizedNumber
+from switch.fast.layout.crc_parameters import CHOSEN, crc_array
+from switch.fast.layout.table_layout import COPIES
+from switch.program.calculations import CRC_CUSTOM, Calculation, Payload, SizedNumber
 from switch.program.expressions import HeaderReference
 from switch.program.headers import Field
 from topo.errors import UnsupportedError
@@ -26,7 +28,7 @@ class Algorithm:
 
 ALGORITHMS: dict[str, Algorithm] = {
     "crc16": Algorithm("crc16", 16),
-    "crc16_custom": Algorithm("crc16", 16),  # as BMv2 starts; nobody can set other parameters here
+    "crc16_custom": Algorithm("crc16", 16),  # as BMv2 starts
     "crc32": Algorithm("crc32", 32),
     "crc32_custom": Algorithm("crc32", 32),
     "crcCCITT": Algorithm("crc_ccitt", 16),
@@ -87,10 +89,21 @@ def emit_calculation(context: Context, calculation: Calculation) -> None:
         out.line("__builtin_memset(hashed, 0, sizeof hashed);")
         out.line("u32 length = 0;")
         emit_input(context, calculation)
+        if calculation.algorithm in CRC_CUSTOM:
+            emit_custom(context, calculation, algorithm)
         payload = ", payload_sum(packet, state.head)" if has_payload(calculation) else ""
         out.line(
             f"return {algorithm.function}(hashed, length, sizeof hashed{payload or ', 0' * algorithm.takes_payload});"
         )
+
+
+def emit_custom(context: Context, calculation: Calculation, algorithm: Algorithm) -> None:
+    """Write what hashes with the parameters that the control plane has set, if it has."""
+    arrays, out = context.layout.arrays, context.out
+    chosen = arrays[CHOSEN]
+    out.line(f"u32 which = own->{chosen.symbol}[0].{chosen.record.symbols[calculation.name]};")
+    given = f"&own->{arrays[crc_array(calculation.name)].symbol}[which % {COPIES}]"
+    out.line(f"if (which) return CRC_CUSTOM({given}, hashed, length, sizeof hashed, {algorithm.bits});")
 
 
 def has_payload(calculation: Calculation) -> bool:

@@ -1,4 +1,4 @@
-"""Attaches a program to all packets that arrive at an interface.
+"""Attaches a program to all packets that arrive at an interface, or that leave by it.
 
 Since Linux 6.6 by a link (TCX), which ends with the process that made it, however that ends. Before, by a filter of
 tc's clsact qdisc, which stays behind when the process is killed; the next switch on the interface replaces it.
@@ -11,12 +11,12 @@ import errno
 import os
 from typing import Protocol
 
-from switch.fast.load.kernel.libbpf import failure, library, must
+from switch.fast.load.kernel.libbpf import library, must
 from topo.errors import InputError
 
 INGRESS, EGRESS = 1, 2  # enum bpf_tc_attach_point
 REPLACE = 1  # BPF_TC_F_REPLACE
-TCX_INGRESS = 46  # enum bpf_attach_type
+TCX_INGRESS, TCX_EGRESS = 46, 47  # enum bpf_attach_type
 LINK_INFO_BYTES, LINK_IFINDEX_AT = 64, 16  # struct bpf_link_info: type, id, prog_id, padding, tcx.ifindex
 
 
@@ -34,26 +34,36 @@ class Attachment(Protocol):
 
 def attach(ifindex: int, program_fd: int) -> Attachment:
     """Let all packets that arrive at an interface go through a program; `InputError` if another has them."""
-    return link(ifindex, program_fd) or IngressFilter(ifindex, program_fd)
-
-
-def link(ifindex: int, program_fd: int) -> IngressLink | None:
-    """A program linked to an interface; None where the kernel has no such links."""
-    count = ctypes.c_uint32()
-    found = library().bpf_prog_query(ifindex, TCX_INGRESS, 0, None, None, ctypes.byref(count))
-    if found < 0:
-        return None
-    if count.value:
+    count = linked(ifindex, TCX_INGRESS)
+    if count is None:
+        return Filter(ifindex, program_fd, INGRESS)
+    if count:
         name = ctypes.create_string_buffer(16)
         ctypes.CDLL(None).if_indextoname(ifindex, name)
         raise InputError(f"interface '{name.value.decode()}' is the port of another switch: give each its own")
-    code = library().bpf_link_create(program_fd, ifindex, TCX_INGRESS, None)
-    if code < 0:
-        raise failure(f"attaching to interface {ifindex}", code)
-    return IngressLink(code)
+    return link(ifindex, program_fd, TCX_INGRESS)
 
 
-class IngressLink:
+def attach_egress(ifindex: int, program_fd: int) -> Attachment:
+    """Let all packets that leave by an interface, at which a program is attached already, go through another one."""
+    if linked(ifindex, TCX_EGRESS) is None:
+        return Filter(ifindex, program_fd, EGRESS)
+    return link(ifindex, program_fd, TCX_EGRESS)
+
+
+def linked(ifindex: int, where: int) -> int | None:
+    """How many programs are linked to an interface; None where the kernel has no such links."""
+    count = ctypes.c_uint32()
+    found = library().bpf_prog_query(ifindex, where, 0, None, None, ctypes.byref(count))
+    return None if found < 0 else count.value
+
+
+def link(ifindex: int, program_fd: int, where: int) -> Link:
+    """A program linked to an interface."""
+    return Link(must(f"attaching to interface {ifindex}", library().bpf_link_create(program_fd, ifindex, where, None)))
+
+
+class Link:
     """A program that is linked to an interface until `remove`, or until this process ends."""
 
     def __init__(self, descriptor: int) -> None:
@@ -96,12 +106,12 @@ class TcOptions(ctypes.Structure):
     ]
 
 
-class IngressFilter:
+class Filter:
     """A program that is a filter of an interface until `remove`."""
 
-    def __init__(self, ifindex: int, program_fd: int) -> None:
-        self.ifindex = ifindex
-        hook, options = self.hook(INGRESS), tc_options(program_fd, REPLACE)
+    def __init__(self, ifindex: int, program_fd: int, where: int) -> None:
+        self.ifindex, self.where = ifindex, where
+        hook, options = self.hook(where), tc_options(program_fd, REPLACE)
         code = library().bpf_tc_hook_create(ctypes.byref(hook))
         if code != -errno.EEXIST:
             must(f"adding clsact to interface {ifindex}", code)
@@ -114,12 +124,16 @@ class IngressFilter:
 
     def is_there(self) -> bool:
         """Whether packets still go through the program."""
-        hook, options = self.hook(INGRESS), tc_options()
+        hook, options = self.hook(self.where), tc_options()
         found = int(library().bpf_tc_query(ctypes.byref(hook), ctypes.byref(options))) == 0
         return found and options.program_id == self.program_id
 
     def remove(self) -> None:
-        """Remove the qdisc, and the program with it; do nothing if the interface is gone."""
+        """Remove the program, with that of ingress the qdisc as well; do nothing if the interface is gone."""
+        if self.where == EGRESS:
+            hook, options = self.hook(EGRESS), tc_options()
+            library().bpf_tc_detach(ctypes.byref(hook), ctypes.byref(options))
+            return
         hook = self.hook(INGRESS | EGRESS)
         library().bpf_tc_hook_destroy(ctypes.byref(hook))
 

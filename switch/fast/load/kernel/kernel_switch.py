@@ -31,7 +31,7 @@ from switch.fast.load.kernel.libbpf import (
     verified_instructions,
 )
 from switch.fast.load.kernel.needs import explanation, lacking, needs_of
-from switch.fast.load.kernel.switch_cpu import next_cpu, on_cpu, steer
+from switch.fast.load.kernel.switch_cpu import Steering, next_cpu, on_cpu, steer
 from switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
 from switch.program.program import Program
 from switch.program.v1model import DROP_PORT
@@ -101,6 +101,7 @@ class KernelSwitch(StatefulSwitch):
         self.cpu = next_cpu() if cpu is None else cpu
         self.interfaces: dict[int, str] = {}
         self.attached: dict[int, Attachment] = {}
+        self.steered: dict[int, Steering] = {}
         layout = compiled.generated.layout
         self.source = compiled.generated.source
         self.loaded = load(compiled.path)
@@ -115,7 +116,7 @@ class KernelSwitch(StatefulSwitch):
         if port in self.interfaces:
             raise InputError(f"switch '{self.name}': port {port} is '{self.interfaces[port]}' already")
         ifindex = socket.if_nametoindex(interface)
-        steer(interface, self.cpu)
+        self.steered[port] = steer(interface, self.cpu)
         update_map(self.loaded.map_fd(PORT_MAP), [(ifindex.to_bytes(4, "little"), port.to_bytes(4, "little"))])
         self.state.layout.view(self.state.memory, "ports")["ifindex"][port] = ifindex
         arrival = self.state.layout.view(self.state.memory, "arrivals")[ifindex % ARRIVALS]
@@ -127,6 +128,7 @@ class KernelSwitch(StatefulSwitch):
     def remove_port(self, port: int) -> None:
         """Give the interface of a port back to the host; nothing leaves by the port any more."""
         self.attached.pop(port).remove()
+        self.steered.pop(port).undo()
         del self.interfaces[port]
         ports, arrivals = (self.state.layout.view(self.state.memory, name) for name in ("ports", "arrivals"))
         ifindex = int(ports["ifindex"][port])
@@ -166,5 +168,7 @@ class KernelSwitch(StatefulSwitch):
         """Remove the program from its interfaces and from the kernel."""
         for each in self.attached.values():
             each.remove()
-        self.interfaces, self.attached = {}, {}
+        for steering in self.steered.values():
+            steering.undo()
+        self.interfaces, self.attached, self.steered = {}, {}, {}
         self.loaded.close()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 from topo.errors import MachineError
 from topo.live.processors import steer_packets, steering_file, switch_processors
@@ -19,15 +21,31 @@ def next_cpu() -> int:
     return cpus[next(turns) % len(cpus)]
 
 
-def steer(interface: str, cpu: int) -> None:
+@dataclass(frozen=True)
+class Steering:
+    """What arrives at an interface is steered to a CPU; `before` is what the kernel said of it until then."""
+
+    file: Path
+    before: str
+
+    def undo(self) -> None:
+        """Let the interface be steered as before, if it is still there."""
+        with suppress(OSError):
+            self.file.write_text(self.before)
+
+
+def steer(interface: str, cpu: int) -> Steering:
     """Let `cpu` process whatever arrives at an interface, whichever CPU sent it."""
+    file = steering_file(interface)
     try:
+        steering = Steering(file, file.read_text())
         steer_packets(interface, cpu)
     except OSError as error:
         raise MachineError(
-            f"{steering_file(interface)}: {error.strerror}; target 'fast' needs receive packet steering to keep a "
+            f"{file}: {error.strerror}; target 'fast' needs receive packet steering to keep a "
             "switch on one CPU: use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
         ) from error
+    return steering
 
 
 @contextmanager

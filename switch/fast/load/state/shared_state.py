@@ -28,28 +28,34 @@ from switch.entries import (
 from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, STARTED, ProgramLayout
 from switch.fast.load.state.copies_state import CopiesState
 from switch.fast.load.state.digests import DigestReader
-from switch.fast.load.state.not_compiled import NotCompiled
 from switch.fast.load.state.state_reader import StateReader
+from switch.fast.tables.crc_parameters import write_crc
 from switch.fast.tables.hashed import HashTable, Tables
 from switch.fast.tables.meters import MeterCells
 from switch.fast.tables.rows import Memory
-from switch.fast.tables.running_table import RunningTable
+from switch.fast.tables.running_table import Clock, RunningTable
 from switch.fast.tables.value_sets import ValueSetMembers
+from switch.program.calculations import CrcParameters
 from topo.errors import InputError, RunError
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
 """Inside such a context no packet is in the switch whenever the caller's code runs."""
 
 
-class SwitchState(CopiesState, NotCompiled, StateReader):
+class SwitchState(CopiesState, StateReader):
     """The state of a switch that this process runs: it can be changed, as `DataPlane` says."""
 
     def __init__(
-        self, layout: ProgramLayout, memory: Memory, tables: Tables, between_packets: BetweenPackets = nullcontext
+        self,
+        layout: ProgramLayout,
+        memory: Memory,
+        tables: Tables,
+        between_packets: BetweenPackets = nullcontext,
+        clock: Clock = time.monotonic_ns,
     ) -> None:
         super().__init__(layout, memory, tables)
         self.between_packets = between_packets
-        self.started_ns = time.monotonic_ns()
+        self.clock, self.started_ns = clock, clock()
         self.groups = HashTable(layout, GROUPS, memory, tables)
         self.digests = DigestReader(layout, memory)
         self.group_numbers: set[int] = set()
@@ -68,7 +74,7 @@ class SwitchState(CopiesState, NotCompiled, StateReader):
     def running_table(self, name: str) -> RunningTable:
         """The table of this name, without entries."""
         known = self.layout.tables.get(name) or self.layout.changeable[name]
-        return RunningTable(self.layout, known, self.stores.get(name), self.memory)
+        return RunningTable(self.layout, known, self.stores.get(name), self.memory, self.clock)
 
     def of(self, table: str) -> RunningTable:
         """The table of this name; `InputError` if nothing of it can be changed."""
@@ -207,6 +213,11 @@ class SwitchState(CopiesState, NotCompiled, StateReader):
         """Seconds since the entry last matched a packet, or since it was added."""
         return self.of(entry.table).idle_s(entry)
 
+    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
+        """Let a calculation of a custom algorithm go on with these parameters."""
+        with self.between_packets():
+            write_crc(self.layout, self.memory, calculation, parameters)
+
     def write_register(self, name: str, index: int | None, value: int) -> None:
         """Write one cell of a register, or all (`index` None)."""
         with self.between_packets():
@@ -221,7 +232,7 @@ class SwitchState(CopiesState, NotCompiled, StateReader):
 
     def now_us(self) -> int:
         """Microseconds since the switch started."""
-        return (time.monotonic_ns() - self.started_ns) // 1000
+        return (self.clock() - self.started_ns) // 1000
 
     def wipe(self) -> None:
         """Set all registers to 0."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 from random import Random
 
 import pytest
@@ -80,6 +81,15 @@ def test_random_copies_are_the_same_in_the_kernel(seed: int) -> None:
         expected = model.inject_all(packets)
         assert in_kernel(wires, packets, expected) == by_port(expected, range(5))
         wait_for(partial(same_state, model, switch, program), "the same registers and counters")
+
+
+@pytest.mark.root
+def test_the_kernel_takes_programs_whose_clones_keep_no_fields() -> None:
+    keepless = next(made for made in map(RandomCopies, count()) if not made.keeps)
+    switch = KernelSwitch(compile_program(program_of(keepless.document)))
+    with shown_when_wrong(switch.source):
+        assert switch.instructions > 0
+    switch.close()
 
 
 def test_a_session_that_is_removed_gets_no_clones() -> None:

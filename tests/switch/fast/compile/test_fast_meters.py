@@ -15,7 +15,6 @@ from veth_wires import Wires, in_kernel
 
 from switch.entries import MeterRates, SwitchEntries, TableEntry
 from switch.fast.layout.entry_arrays import BUCKET, METER_RATES
-from switch.fast.layout.layout import STARTED
 from switch.fast.load.build import LIBRARY
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
@@ -39,7 +38,6 @@ def inject_at(switch: InProcessSwitch, now_us: int, port: int, data: bytes) -> P
     """What leaves the switch for a packet that comes so many microseconds after it started."""
     sent: Packets = []
     to = EMIT(lambda _, out, at, length: sent.append((out, ctypes.string_at(at, length))))
-    switch.state.layout.view(switch.state.memory, STARTED)["ns"][0] = 0
     packet_of = ctypes.create_string_buffer(data, len(data))
     take = switch.library.c.take_packet
     take(*map(ctypes.c_void_p, (switch.address,)), ctypes.c_int64(now_us * 10**6), port, packet_of, len(data), to, None)
@@ -60,7 +58,7 @@ def packet_of_kind(program: Program, draw: Random) -> bytes:
 @pytest.mark.parametrize("seed", range(8))
 def test_every_packet_has_the_colour_that_it_has_interpreted(seed: int) -> None:
     program, draw, clock = read_program(MODEL / "matching.json"), Random(seed), Ticks()
-    switch, model = InProcessSwitch(program), InterpretedSwitch(program, clock=clock)
+    switch, model = InProcessSwitch(program, clock=lambda: 0), InterpretedSwitch(program, clock=clock)
     for each in (switch, model):
         each.install(SwitchEntries("s", tuple(map(metered, KINDS))))
     with shown_when_wrong(switch.source):
@@ -101,7 +99,7 @@ def test_a_new_entry_has_no_rates() -> None:
 
 def test_a_meter_that_an_action_executes_gives_the_same_colours() -> None:
     program, draw, clock = read_program(MODEL / "meter.json"), Random(4), Ticks()
-    switch, model = InProcessSwitch(program), InterpretedSwitch(program, clock=clock)
+    switch, model = InProcessSwitch(program, clock=lambda: 0), InterpretedSwitch(program, clock=clock)
     for turn in range(400):
         if turn % 40 == 0:
             rates = MeterRates("TestIngress.rate", draw.choice((0, 1, None)), random_rates(draw))

@@ -103,6 +103,21 @@ def test_all_ports_of_a_switch_are_on_one_cpu_and_switches_take_turns() -> None:
 
 
 @pytest.mark.root
+def test_interfaces_are_steered_as_before_when_they_are_given_back() -> None:
+    with Wires((1, 2)) as wires:
+        files = [Path(f"/sys/class/net/{name}/queues/rx-0/rps_cpus") for name in wires.names.values()]
+        files[0].write_text("1")
+        before = [file.read_text() for file in files]
+        switch = KernelSwitch(compile_program(ina_program()), cpu=switch_processors()[-1])
+        wires.attach(switch)
+        assert all(file.read_text() != text for file, text in zip(files[1:], before[1:], strict=True))
+        switch.remove_port(1)
+        assert files[0].read_text() == before[0]
+        switch.close()
+        assert [file.read_text() for file in files] == before
+
+
+@pytest.mark.root
 def test_a_switch_that_lost_its_program_is_noticed() -> None:
     with Wires((1, 2)) as wires:
         switch = KernelSwitch(compile_program(ina_program()), "leaf1")
@@ -140,7 +155,7 @@ def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
 
 @pytest.mark.root
 def test_where_the_kernel_has_no_links_a_filter_that_a_killed_switch_left_is_replaced() -> None:
-    with patch("switch.fast.load.kernel.attach.link", return_value=None), Wires((1, 2)) as wires:
+    with patch("switch.fast.load.kernel.attach.linked", return_value=None), Wires((1, 2)) as wires:
         left, program = KernelSwitch(compile_program(ina_program()), "left"), compile_program(ina_program())
         wires.attach(left)
         switch = KernelSwitch(program)

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from switch.control.commands.words import parse_number
+from switch.control.entry_files.program_names import ProgramNames, anything
 from switch.control.match_rules import by_priority
 from switch.entries import (
     DefaultAction,
@@ -23,7 +24,6 @@ from switch.entries import (
 )
 from switch.program.pipelines import MatchKey, Table
 from switch.program.program import Program
-from switch.stf.names import ProgramNames, anything
 from topo.files.reader import FileKind, ParsedFile, read_file
 from topo.files.validation import Record, validate
 
