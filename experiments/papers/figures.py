@@ -76,6 +76,13 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig5": Figure("rates over the number of aggregators", module("atro.topologies", "fig5"), simulated=True),
         "emulated": Figure("the network for 32 workers: planned, measured", module("atro.emulated")),
     },
+    "collectives": {
+        "crossover": Figure(
+            "INA against ring, halving-doubling, trees, sharded PSs: where it begins to win",
+            module("collectives.crossover"),
+            simulated=True,
+        ),
+    },
     "goat": {
         "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat.training", "run", "fig4")),
         "fig5": Figure("training throughput over the workers", module("goat.training", "run", "fig5")),

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from experiments.inspect.capture import Counts
+from experiments.run.bandwidths import bandwidth_figures
 from experiments.run.observe.observed import Observed
 from experiments.run.pace import Pace
 from experiments.run.record import RunFolder
@@ -34,6 +35,7 @@ class Outcome:
     `reasons`: why the run is not VALID, in words. `captured`: the packet counts of every pcap file. `setup_s`: how long
     the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
     figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
+    `bandwidth`: what `experiments.run.bandwidths` says of the run.
     """
 
     measured: Measured
@@ -44,6 +46,7 @@ class Outcome:
     faults: Mapping[str, Any] | None = None
     pairs: tuple[Pair, ...] = ()
     observed: Observed | None = None
+    bandwidth: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -62,6 +65,7 @@ class Outcome:
             "setup_s": self.setup_s,
             "collisions": collisions(self.monitor),
             "measured": measured_figures(self.measured, self.monitor),
+            "bandwidth": self.bandwidth,
             "verdict": self.verdict,
             "reasons": list(self.reasons),
             "switches": dict(switch_figures(self.monitor)),
@@ -115,7 +119,13 @@ def watch(
     excuses = beside_collisions(monitor, problem, plan, excuses)
     reasons = judge(monitor, measured, plan, excuses=excuses).reasons
     off = () if excuses is not None and excuses.rates else off_plan(prediction, measured, plan)
-    return Outcome(measured, monitor, (*measured.wrong, *reasons, *off), pairs=paired(prediction, measured))
+    return Outcome(
+        measured,
+        monitor,
+        (*measured.wrong, *reasons, *off),
+        pairs=paired(prediction, measured),
+        bandwidth=bandwidth_figures(problem, measured, monitor) if measured.mode == "reliable" else {},
+    )
 
 
 def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: Excuses | None) -> Excuses | None:
