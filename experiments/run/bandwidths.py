@@ -47,10 +47,9 @@ def bandwidth_tables(record: Mapping[str, Any]) -> Iterator[NamedTable]:
         table.add_column(heading, justify="right", no_wrap=True)
     for name, figures in found.items():
         bytes_of_run = [f"{figures['tier_bytes'].get(tier, 0) / 1e6:.2f}" for tier in tiers]
-        for job, rates in figures["jobs"].items():
+        for number, (job, rates) in enumerate(figures["jobs"].items()):
             cells = [f"{rates[f'{kind}_bandwidth_bps'] / 1e6:.3f}" for kind in ("algorithm", "bus")]
-            table.add_row(name, job, *cells, *bytes_of_run)
-            name, bytes_of_run = "", [""] * len(tiers)
+            table.add_row("" if number else name, job, *cells, *([] if number else bytes_of_run))
     yield NamedTable(table)
 
 

@@ -1,4 +1,4 @@
-"""Bandwidths of a collective as nccl-tests define them (its PERFORMANCE.md), and what it sends over each tier of links."""
+"""Bandwidths of a collective as nccl-tests define them (its PERFORMANCE.md), and its bytes on each tier of links."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def bytes_by_tier(fabric: Fabric, monitor: Monitor) -> dict[int, int]:
 
 
 def core_bytes(by_tier: Mapping[int, int]) -> int:
-    """Bytes over the links of the highest tier, which is what crosses the core; 0 where all hosts hang from one tier."""
+    """Bytes on the links of the highest tier, which is what crosses the core; 0 where hosts have the only links."""
     highest = max(by_tier, default=1)
     return by_tier.get(highest, 0) if highest > 1 else 0
