@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import MISSING, Estimate
+from experiments.papers.common.estimates import Estimate
 from experiments.papers.common.figure import Request
 from experiments.papers.common.method_styles import INK, MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
 from experiments.papers.common.panels import LINES, Panel
@@ -157,11 +157,8 @@ class Crossover:
         return [min(times) / mine for mine, *times in zip(own, *others, strict=True)]
 
     def panel(self, oversubscription: int) -> Panel:
-        """The panel of a fabric: measured points, and what plans promise as dashes."""
-        series = {
-            line: [MISSING if place in PLANNED else self.point(line, oversubscription, place) for place in self.places]
-            for line in lines()
-        }
+        """The panel of a fabric: what was measured, for longer messages what plans promise, and promises as dashes."""
+        series = {line: [self.point(line, oversubscription, place) for place in self.places] for line in lines()}
         promised = {
             line: [
                 1e6 * self.measured.mean("promised_s", self.trials(line, oversubscription, place))
@@ -171,7 +168,8 @@ class Crossover:
         }
         title = f"{oversubscription}:1 oversubscription, {WORKERS} workers"
         return Panel(
-            LINES, [place / 1e3 for place in self.places], series, "message (kB)", "time of an all-reduce (µs)", title,
+            LINES, [place / 1e3 for place in self.places], series, "message (kB); above 1,049 planned only",
+            "time of an all-reduce (µs)", title,
             planned=promised, log="xy", styles=STYLES,
         )  # fmt: skip
 
