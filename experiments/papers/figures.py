@@ -76,6 +76,22 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig5": Figure("rates over the number of aggregators", module("atro.topologies", "fig5"), simulated=True),
         "emulated": Figure("the network for 32 workers: planned, measured", module("atro.emulated")),
     },
+    "closed-loop": {
+        "random": Figure(
+            "30 random fabrics: what plans gain that know of results", module("closed_loop.gain", "random_fabrics")
+        ),
+        "own": Figure(
+            "the kit's fabrics: what plans gain that know of results", module("closed_loop.gain", "own_fabrics")
+        ),
+        "aro": Figure("the settings of ARO's Figures 9 and 10: the same", module("closed_loop.gain", "of_aro")),
+    },
+    "frontier": {
+        "planners": Figure(
+            "every planner and a bound of any method, on the kit's fabrics",
+            module("closed_loop.frontier"),
+            simulated=True,
+        ),
+    },
     "goat": {
         "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat.training", "run", "fig4")),
         "fig5": Figure("training throughput over the workers", module("goat.training", "run", "fig5")),

@@ -16,10 +16,10 @@ from rich.table import Table
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel, Printed
 from experiments.papers.common.statements import Statement, is_above, table_of
 from experiments.papers.inarouting.setting import INSTANCES, PUBLISHED_GBPS, instance
+from experiments.styles.method_styles import categories
 from planner.core.solving import SolverOptions
 from planner.methods.inarouting.model import build, extract
 from planner.methods.inarouting.rerouting import rerouted, total_rates

@@ -10,9 +10,9 @@ from experiments.papers.common import statements, value_tables
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact, means
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import LINES, Panel
 from experiments.papers.soar.setting import binary_tree
+from experiments.styles.method_styles import categories
 from planner.methods.soar.optimum import best_switches
 from traffic.measure.verdict import VALID, Verdict
 

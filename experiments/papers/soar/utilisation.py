@@ -10,7 +10,6 @@ from experiments.papers.common import statements, value_tables
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import Series, estimate, exact, means
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import Style, categories
 from experiments.papers.common.panels import LINES, Panel
 from experiments.papers.common.statements import Statement
 from experiments.papers.soar.setting import (
@@ -24,6 +23,7 @@ from experiments.papers.soar.setting import (
     binary_tree,
     normalised,
 )
+from experiments.styles.method_styles import Style, categories
 from planner.methods.soar.reduction_tree import reduction_tree
 from traffic.measure.verdict import VALID, Verdict
 
