@@ -108,13 +108,13 @@ FRONTIER: dict[str, Callable[[], Problem]] = {
     "fat-tree 4, 4 jobs": lambda: jobs_on(fat_tree(4), 4),
     "fat-tree 8": lambda: jobs_on(fat_tree(8), 1),
     "fat-tree 8, 4 jobs": lambda: jobs_on(fat_tree(8), 4),
-    "fat-tree 16": lambda: jobs_on(fat_tree(16), 1),
     "leaf-spine 1:1, 4 jobs": lambda: jobs_on(leaf_spine(4, 4, 8, oversubscription=1), 4),
     "leaf-spine 2:1, 4 jobs": lambda: jobs_on(leaf_spine(4, 4, 8, oversubscription=2), 4),
     "leaf-spine 4:1, 4 jobs": lambda: jobs_on(leaf_spine(4, 4, 8, oversubscription=4), 4),
-    "ARO's default": lambda: long(SJST.problem(0)),
-    "ARO's, 1 job, 4 PSs": lambda: long(replace(SJMT, tasks=4).problem(0)),
     "rails 2x2x8": lambda: jobs_on(rail_pods(2, 2), 1),
     "rails 2x2x8, 4 jobs": lambda: jobs_on(rail_pods(2, 2), 4),
+    "ARO's default": lambda: long(SJST.problem(0)),
+    "ARO's, 1 job, 4 PSs": lambda: long(replace(SJMT, tasks=4).problem(0)),
+    "fat-tree 16": lambda: jobs_on(fat_tree(16), 1),
 }
 """The fabrics of the frontier's table."""
