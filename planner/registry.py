@@ -6,16 +6,19 @@ from functools import partial
 from typing import Any
 
 from planner.core.method import Method, Options
-from planner.methods import atp, ecmp, grid, lbmm, panama, paring, spar
+from planner.methods import atp, ecmp, grid, lbmm, panama, paring, sharp, spar
 from planner.methods.aro import method as aro
 from planner.methods.aro import variants as aro_literal
+from planner.methods.collectives.planners import COLLECTIVES
 from planner.methods.forest import method as forest
 from planner.methods.goat import method as goat
+from planner.methods.inarouting import method as inarouting
 from planner.methods.inart import method as inart
 from planner.methods.inart import several_trees as inart_forest
 from planner.methods.p4inc_aoi.method import Scheduler, packed, slot_by_slot, without_reconfiguration
 from planner.methods.p4inc_aoi.milp.exact import optimise
 from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
+from planner.methods.soar import method as soar
 from planner.own_planners import own_methods
 from planner.trees import overlay
 from topo.errors import unknown_name
@@ -46,7 +49,12 @@ METHODS: dict[str, Method[Any]] = {
     ),
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
+    "soar": Method("the best k switches of a static tree, by dynamic program (SOAR)", soar.SoarOptions, soar.plan),
+    "inarouting": Method("routes of all jobs together, rounded and re-routed (INARouting)", Options, inarouting.plan),
+    "inarouting-opt": Method("the same by integer program (INARouting-Opt)", Options, inarouting.plan_optimum),
+    "sharp": Method("one static tree of the fabric, its root in a switch (SHARP)", Options, sharp.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
+    **COLLECTIVES,
     **{
         name: Method(variant.summary, aro_literal.LiteralOptions, partial(aro_literal.plan_variant, name))
         for name, variant in aro_literal.VARIANTS.items()

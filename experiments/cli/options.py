@@ -59,6 +59,11 @@ Network = Annotated[
 ]
 SwitchName = Annotated[str, typer.Argument(help="a switch of a running network, by name")]
 
+Ina = Annotated[
+    str | None,
+    typer.Option(help="switches that aggregate: names (leaf1,spine1), or a share (0.2; 0.2+ps has the PSs' ToRs)"),
+]
+
 RESULTS = Path("results")
 
 
@@ -84,9 +89,7 @@ class FabricOptions(ShapeOptions):
     """Options that choose the fabric, its size, and the properties of its links and switches."""
 
     capacity: Annotated[str | None, typer.Option(help="of every link: 20M, or 10M:30M for random ones")] = None
-    ina: Annotated[str | None, typer.Option(help="switches that aggregate: a share (0.2) or names (leaf1,spine1)")] = (
-        None
-    )
+    ina: Ina = None
     pipelines: Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")] = None
     scale: Scale = "1"
 

@@ -20,6 +20,7 @@ from experiments.emulate.defaults import (
 )
 from experiments.faults.fault_plan import FaultPlan, check_mode
 from experiments.inspect.capture import Place, warn_of_losses
+from experiments.report.write import report_beside
 from experiments.run.observe.picture import draw_series
 from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
@@ -139,6 +140,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
         record.finish(*overall(record.planners))
     print_report(console, record.as_json())
     console.print(f"everything of this run: {folder.path}", highlight=False)
+    report_beside(folder.path, console)
     return record
 
 

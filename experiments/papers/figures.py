@@ -112,6 +112,13 @@ FIGURES: dict[str, dict[str, Figure]] = {
             "communication overhead over the spread of worker rates: ATP, ESA, GOAT", module("goat.asynchrony")
         ),
     },
+    "inarouting": {
+        "instances": Figure(
+            "the two published instances: rounding, re-routing, integer program",
+            module("inarouting.instances"),
+            simulated=True,
+        ),
+    },
     "inart": {
         "fig1": Figure("the example: LBMM, ATP, InArt on two switches", module("inart.example"), simulated=True),
         **{
@@ -159,6 +166,12 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "locality": Figure(
             "traffic between units: jobs inside one, jobs over two, no INC", module("p4inc_aoi.locality")
         ),
+    },
+    "soar": {
+        "utilisation": Figure(
+            "how long links are busy over k: SOAR, Top, Max, Level", module("soar.utilisation"), simulated=True
+        ),
+        "time": Figure("the dynamic program's time over the tree's size", module("soar.running_time"), simulated=True),
     },
 }
 

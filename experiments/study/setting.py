@@ -34,7 +34,10 @@ class Setting(Record):
 
     fabric: StrictStr = Field("fattree", description="a fabric such as fattree:k=4 or leafspine:leaves=4, or a file")
     capacity: Text | None = Field(None, description="a rate of all links such as 20M, or 10M:30M for random ones")
-    ina: Text | None = Field(None, description="switches that aggregate: a share such as 0.2, or names: leaf1,spine1")
+    ina: Text | None = Field(
+        None,
+        description="switches that aggregate: a share such as 0.2 (0.2+ps: PSs' ToRs among it), or names: leaf1,spine1",
+    )
     pipelines: Count | None = Field(None, description="pipelines per switch, 1 to 8")
     aggregation_rate: Rate | None = Field(None, description=RATE)
     scale: Text = Field("1", description="what all rates are multiplied by, such as 1/5000")

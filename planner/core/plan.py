@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from planner.core.collective import Collective
 from planner.core.policies import DEFAULT_POLICY, policy_of
 from planner.core.solving import SolverOutcome
 
@@ -202,16 +203,21 @@ class Shard:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a method decided for a problem."""
+    """What a method decided for a problem.
+
+    A job has either shards, which parameter servers or switches sum, or a collective of its workers.
+    """
 
     method: str
     fabric: str
     shards: tuple[Shard, ...]
     outcome: SolverOutcome
+    collectives: tuple[Collective, ...] = ()
 
     def with_rates_times(self, factor: float) -> Plan:
         """The plan with every rate times `factor`. The best trees at one scale are the best at every scale."""
-        return replace(self, shards=tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in self.shards))
+        shards = tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in self.shards)
+        return replace(self, shards=shards, collectives=tuple(c.with_rates_times(factor) for c in self.collectives))
 
     @property
     def jobs_sharing_slots(self) -> frozenset[int]:

@@ -27,7 +27,7 @@ SEEDS, QUICK_SEEDS = 30, 3
 LARGE_SEEDS = 3
 """The draws of networks whose runs are long."""
 PLANNER = "aro"
-TIME_LIMIT_S, GAP = 120.0, 0.001
+TIME_LIMIT_S, GAP = 300.0, 0.001
 KINDS = ("planned", "measured")
 AXIS = "rate with results planned / without"
 
