@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import xml.etree.ElementTree as ET
@@ -26,6 +27,8 @@ from experiments.labs.report.text import text_of
 from experiments.labs.teacher.archive import program_in, read_archive
 from experiments.labs.teacher.mutants import Mutant, read_mutants
 from experiments.labs.teacher.trial import Trial, grade_texts, solution_folders, try_mutant
+from switch.testing.ptf.launch import run_ptf
+from switch.testing.ptf.platform import PtfOptions
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
@@ -207,6 +210,16 @@ def exchanges(lab: SwitchLab, target: str) -> list[tuple[int, bytes, list[tuple[
 )
 def test_solutions_do_the_same_on_other_targets(lab: SwitchLab, target: str) -> None:
     assert exchanges(lab, target) == exchanges(lab, "sandbox")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ptf") is None, reason="needs PTF: pip install 'inakit[ptf]'")
+def test_lab_2_in_the_form_of_ptf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "sum.json"
+    program.write_text(program_in(archive("2-sum"), solution("2-sum")["sum.p4"], "sum.p4"))
+    tests = COURSE / "2-sum" / "ptf"
+    options = PtfOptions(str(program), str(tests / "commands.txt"))
+    monkeypatch.chdir(tmp_path)
+    assert run_ptf(tests, options, ()) == 0
 
 
 # -- a class, and what students get
