@@ -10,7 +10,7 @@ class Worker:
     """
 
     def __init__(self, worker, workers, pool, fragments):
-        """`worker` is this worker's number, of `workers`; `fragments` has 8 values for each; `pool` slots are shared."""
+        """`worker` is this worker's number, of `workers`; `fragments` has 8 values each; there are `pool` slots."""
         self.worker = worker
         self.pool = pool
         self.fragments = fragments

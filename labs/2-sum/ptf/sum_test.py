@@ -5,11 +5,10 @@
 
 import struct
 
+import ptf
 from ptf.base_tests import BaseTest
 from ptf.mask import Mask
 from ptf.testutils import send_packet, verify_no_other_packets, verify_packet
-
-import ptf
 
 PORTS = {0: 3, 1: 5, 2: 4}
 GRADIENT, RESULT = 1, 2

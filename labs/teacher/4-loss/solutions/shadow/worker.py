@@ -4,7 +4,7 @@ import packet
 
 
 class Worker:
-    def __init__(self, worker, workers, pool, fragments):  # noqa: ARG002
+    def __init__(self, worker, workers, pool, fragments):
         self.me, self.pool, self.fragments = worker, pool, fragments
         self.results = {}
         self.waits = {slot: slot for slot in range(min(pool, len(fragments)))}

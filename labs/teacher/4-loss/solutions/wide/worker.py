@@ -13,7 +13,7 @@ class Worker:
         return min((f for f in self.fragments if f % self.pool == slot and f not in self.results), default=None)
 
     def start(self):
-        return sum((self.timeout(slot) for slot in range(self.pool)), [])
+        return [packet for slot in range(self.pool) for packet in self.timeout(slot)]
 
     def receive(self, packet):
         fragment = packet.slot + self.pool * packet.round
