@@ -1,6 +1,6 @@
 """The tests of lab 2 in the form of p4lang's PTF.
 
-    inakit switch ptf ptf --program sum.json --commands ptf/commands.txt
+inakit switch ptf ptf --program sum.json --commands ptf/commands.txt
 """
 
 import struct
@@ -17,7 +17,7 @@ WORKER_AT = 15  # the byte that says whose gradient was the last
 
 def aggregation(kind, worker, slot, number, values):
     """A packet of an aggregation."""
-    ethernet = bytes.fromhex("020000000002" "020000000001" "88b5")
+    ethernet = bytes.fromhex("02000000000202000000000188b5")
     return ethernet + struct.pack("!BBBBHI8I", kind, worker, 0, 0, slot, number, *values)
 
 

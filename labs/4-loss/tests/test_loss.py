@@ -17,7 +17,7 @@ PORTS = {0: 3, 1: 5}
 
 def aggregation(kind, worker, slot, number, values):
     """A packet of an aggregation."""
-    ethernet = bytes.fromhex("020000000002" "020000000001" "88b5")
+    ethernet = bytes.fromhex("02000000000202000000000188b5")
     return ethernet + struct.pack("!BBBBHI8I", kind, worker, 0, 0, slot, number, *values)
 
 
