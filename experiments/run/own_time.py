@@ -24,6 +24,8 @@ STEPS = 500
 """An iteration takes at least so many steps of the endpoints, so that a step is 0.2 % of its time."""
 STEPS_PER_WINDOW = 6
 """Results that wait for the next step do not close a window that lasts for so many."""
+STEPS_PER_TRANSFER = 40
+"""A collective's step takes so many steps of the endpoints: what comes waits for half of one."""
 BURST_PACKETS = QUEUE_PACKETS // 8
 """The most packets that one step may bring to a link: its queue holds many times more."""
 
@@ -78,14 +80,29 @@ def flows(problem: Problem, plan: Plan, in_flight_s: float) -> Iterator[Flow]:
 
 def step_s(problem: Problem, plan: Plan, in_flight_s: float) -> float:
     """How often endpoints act, in seconds: so often that halving it changes no figure by more than 0.5 %."""
+    if plan.collectives:
+        return min(burst_step_s(problem), collective_step_s(problem, plan))
     found = list(flows(problem, plan, in_flight_s))
     times_s: dict[int, float] = {}
     for flow in found:
         times_s[flow.job] = max(times_s.get(flow.job, 0.0), flow.fragments / flow.rate_fps)
     windows_s = (flow.window / STEPS_PER_WINDOW / flow.rate_fps for flow in found)
+    return min([burst_step_s(problem), *windows_s, *(time_s / STEPS for time_s in times_s.values())])
+
+
+def burst_step_s(problem: Problem) -> float:
+    """The longest time between two steps of endpoints, in seconds, for the sake of the fastest links' queues."""
     fastest_bps = max(problem.fabric.capacities_bps.values())
-    burst_s = BURST_PACKETS * 8 * problem.fragment.wire_bytes / fastest_bps
-    return min([burst_s, *windows_s, *(time_s / STEPS for time_s in times_s.values())])
+    return BURST_PACKETS * 8 * problem.fragment.wire_bytes / fastest_bps
+
+
+def collective_step_s(problem: Problem, plan: Plan) -> float:
+    """The same for the sake of collectives, whose steps wait for one another: each has many steps of endpoints."""
+    jobs = evaluate(problem, plan).jobs
+    return min(
+        jobs[each.job].communication_time_s / max(STEPS, STEPS_PER_TRANSFER * len(each.steps))
+        for each in plan.collectives
+    )
 
 
 STEPS_PER_REPLAY = 1000

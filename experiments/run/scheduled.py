@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import numpy as np
 
+from experiments.run.observe.sampling import AUTO
 from experiments.run.outcome import Outcome
 from experiments.run.run import Run, run_plan
 from experiments.worlds.world import Beside, LiveNetwork, World
@@ -33,7 +35,8 @@ from traffic.endpoints.streams import StreamLayout, in_flight
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.fidelity import Excuses
 from traffic.measure.measured import Measured
-from traffic.runs.closed_loop import JobState, Loop, Progress, ReliableOptions
+from traffic.runs.closed_loop import ClosedLoop, Progress, ReliableOptions
+from traffic.runs.loop import JobState
 from traffic.sockets.ports import Ports
 from traffic.wire.frames import FRAGMENT
 
@@ -117,6 +120,7 @@ class Conductor:
         self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
         self.wanted = self.circuits.circuits
         self.connections = self.lost = 0
+        self.changes: list[tuple[float, frozenset[Circuit]]] = []
         self._change: Future[None] | None = None
         self._starts: list[tuple[Event, JobState]] = []
 
@@ -146,7 +150,7 @@ class Conductor:
         most = np.array([in_flight(tree, rate) for tree, rate in zip(trees, rate_fps, strict=True)])
         return replace(layout, streams=replace(layout.streams, rate_fps=rate_fps, in_flight=most)), ports
 
-    def act(self, loop: Loop, now: float) -> None:
+    def act(self, loop: ClosedLoop, now: float) -> None:
         """Begin the next slot when its time has come, unless a job or the last slot's reconfiguration is late."""
         self.raise_failures()
         if self.slot < 0:
@@ -161,6 +165,7 @@ class Conductor:
                 self.slot += 1
                 self.next_at += self.course.scheduling.center.slot_s
                 self.begin(loop, self.slots[self.slot])
+                self.changes.append((now - loop.started_at, self.wanted))
         self.start(now)
 
     # -- slots
@@ -170,7 +175,7 @@ class Conductor:
         """Whether entries or circuits are being changed."""
         return self._change is not None and not self._change.done()
 
-    def awaited(self, loop: Loop) -> bool:
+    def awaited(self, loop: ClosedLoop) -> bool:
         """Whether a job is late: it should have ended by the end of this slot, and has not ended its last iteration."""
         due = (number for number, (_, last) in self.course.schedule.spans.items() if last <= self.slot)
         return any((self.index[number], self.iterations(number) - 1) not in loop.iterations for number in due)
@@ -179,7 +184,7 @@ class Conductor:
         """How many iterations a job has."""
         return self.course.problem.jobs[self.index[number]].iterations
 
-    def begin(self, loop: Loop, slot: Slot) -> None:
+    def begin(self, loop: ClosedLoop, slot: Slot) -> None:
         """Begin a slot: set its rates at once, and the units' entries and its circuits beside the run."""
         wanted = self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
         rates, entered = self.course.label_rates(slot), Event()
@@ -201,6 +206,15 @@ class Conductor:
         for each in [each for each in self._starts if each[0].is_set()]:
             self._starts.remove(each)
             each[1].start_at = now
+
+    def as_json(self) -> dict[str, Any]:
+        """For `run.json`: when each slot began, in seconds from the start of the run, and the circuits that it set.
+
+        A circuit that the slot before did not have is dark for the time of a reconfiguration.
+        """
+        changes = [{"at_s": at_s, "circuits": [list(map(list, each)) for each in sorted(wanted)]}
+                   for at_s, wanted in self.changes]  # fmt: skip
+        return {"reconfiguration_s": self.circuits.interconnect.reconfiguration_s, "slots": changes}
 
     def enter(self, wanted: frozenset[Circuit], rates: Rates) -> None:
         """Install in the units the groups and entries that the slot's circuits and rates change."""
@@ -243,9 +257,11 @@ def run_course(
         led_by=led,
         excuses=EXCUSES,
         given=tables.first(panel.circuits, course.label_rates(course.schedule.slots[0])),
+        observation=AUTO.of(world, course.problem, course.plan),
     )
     outcome = run_plan(run, world, stage=lambda _: nullcontext(progress))
     (conductor,) = conductors
+    outcome = replace(outcome, circuits=conductor.as_json())
     return CourseOutcome(
         outcome, jct_s(course, outcome.measured), conductor.connections, conductor.lost, conductor.behind_s
     )

@@ -7,7 +7,8 @@ fabric's links. Every error names the rule, the tree, and the label or link that
 rule       every plan keeps it
 ========== ==============================================================================================
 fabric     the plan is for the problem's fabric
-job        every job of the problem has shards, and no other job; tree numbers are unique within a job
+job        every job of the problem has either shards or one collective, and no other job has; tree numbers are
+           unique within a job
 share      shares lie in (0, 1] and those of a job sum to 1
 rate       rates are finite and not negative
 root       a tree ends at one of its job's PSs, or at a switch with an aggregator labelled 0
@@ -19,12 +20,14 @@ path       a branch follows links over switches, from its label's node to its pa
 cycle      every label comes to the root
 up-down    a label's way to the root climbs, crosses, descends, in that order
 forwarding a label's way passes no switch twice: one next hop per switch and label
+results    where a tree says how results come back: against links of its branches, from the root to every worker
 ina        aggregators are on INA switches, in a pipeline that the switch has; one per tree if slots are shared
 pipeline   a child's last link arrives in its aggregator's ingress pipeline
 children   an aggregator has 1 to 64 children
 slots      slots lie within the pipeline's
 overlap    segments of one pipeline do not overlap
-capacity   no link, and no switch's aggregators, get more than their rate
+capacity   no link, and no switch's aggregators, get more than their rate; of a collective a link carries in each
+           step what all connections send in it
 ========== ==============================================================================================
 """
 
@@ -35,11 +38,11 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from math import isclose, isfinite
 
+from planner.core.check_collectives import busiest_step, check_collective
 from planner.core.plan import MOST_BITS, AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
 from topo.errors import PlanError
-from topo.fabric.fabric import Fabric
 
 TOLERANCE = 1e-9
 MOST_LABELS = 65535
@@ -54,8 +57,10 @@ def check(problem: Problem, plan: Plan) -> None:
         check_shard(shard)
         for tree in shard.trees:
             TreeCheck(problem, shard, tree).run()
+    for collective in plan.collectives:
+        check_collective(problem, collective)
     check_overlap(plan)
-    check_capacity(problem.fabric, plan)
+    check_capacity(problem, plan)
 
 
 def broken(rule: str, where: str, why: str) -> PlanError:
@@ -65,12 +70,17 @@ def broken(rule: str, where: str, why: str) -> PlanError:
 
 def check_jobs(problem: Problem, plan: Plan) -> None:
     """Check rules job and share: the plan has shards of the problem's jobs and no others, and their shares sum to 1."""
-    planned = {shard.job for shard in plan.shards}
-    known = {job.number for job in problem.jobs}
-    for number in sorted(planned ^ known):
+    sharded, known = {shard.job for shard in plan.shards}, {job.number for job in problem.jobs}
+    collective = Counter(collective.job for collective in plan.collectives)
+    for number in sorted((sharded | set(collective)) ^ known):
         why = "it has no shard" if number in known else f"the problem has jobs {sorted(known)} only"
         raise broken("job", f"job {number}", why)
-    for number in sorted(known):
+    for number, count in collective.items():
+        if count > 1 or number in sharded:
+            raise broken(
+                "job", f"job {number}", f"{count} collectives, and {'some' if number in sharded else 'no'} shards"
+            )
+    for number in sorted(sharded):
         shards = [shard for shard in plan.shards if shard.job == number]
         total = sum(shard.share for shard in shards)
         if not isclose(total, 1, rel_tol=TOLERANCE):
@@ -115,6 +125,8 @@ class TreeCheck:
             self.check_pipeline(branch)
         for branch in self.tree.branches:
             self.check_way(branch.label)
+        if self.tree.results:
+            self.check_results(self.tree.results)
 
     def broken(self, rule: str, what: str, why: str) -> PlanError:
         """The error for a broken rule, which names the job and the number of the tree."""
@@ -261,6 +273,23 @@ class TreeCheck:
             if count > 1:
                 raise self.broken("forwarding", f"label {label}", f"its way to the root passes {node} {count} times")
 
+    def check_results(self, above: dict[str, str]) -> None:
+        """Check that results come from the root to every worker, against links by which gradients go up."""
+        links = {link for branch in self.tree.branches for link in pairwise(branch.path)}
+        for link in above.items():
+            if link not in links:
+                raise self.broken("results", f"link {link_name(link)}", "no branch uses it")
+        reached = set()
+        for worker in self.tree.workers.values():
+            node = worker
+            while node != self.tree.root and node in above and node not in reached:
+                reached.add(node)
+                node = above[node]
+            if node != self.tree.root and node not in reached:
+                raise self.broken("results", f"worker {worker}", f"node {node} gets results from nowhere")
+        for node in sorted({*above} - reached):
+            raise self.broken("results", f"node {node}", "it gets results that no worker needs")
+
     def check_up_down(self, label: int, way: list[str]) -> None:
         """Check that the nodes of a way first climb, then cross, then descend."""
         tiers = self.fabric.tiers
@@ -297,8 +326,9 @@ def check_overlap(plan: Plan) -> None:
                 raise broken("overlap", f"switch {switch}, pipeline {pipeline}", f"{first} and {second} share slots")
 
 
-def check_capacity(fabric: Fabric, plan: Plan) -> None:
+def check_capacity(problem: Problem, plan: Plan) -> None:
     """Check that gradients load no link, and no switch's aggregators, beyond their capacity in bit/s."""
+    fabric = problem.fabric
     links: Counter[tuple[str, str]] = Counter()
     switches: dict[str, float] = defaultdict(float)
     loads: dict[tuple[str, str], float] = defaultdict(float)
@@ -309,6 +339,10 @@ def check_capacity(fabric: Fabric, plan: Plan) -> None:
                 links[link] += 1
         for aggregator in tree.aggregators:
             switches[aggregator.switch] += rate * len(aggregator.children)
+    for collective in plan.collectives:
+        for link, (count, load) in busiest_step(problem, collective).items():
+            loads[link] += load
+            links[link] += count
     for link, load in loads.items():
         if load > fabric.capacities_bps[link] * (1 + TOLERANCE):
             why = f"{links[link]} flows load it with {load:g} bit/s, it has {fabric.capacities_bps[link]:g}"

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, inf
 
+from planner.core.collective_load import acknowledgement_loads_bps, chunk_loads_bps
+from planner.core.collective_times import Foreseen, foresee
 from planner.core.fragment_ranges import fragment_ranges
 from planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from planner.core.problem import Problem
@@ -73,8 +75,8 @@ class Prediction:
 
     @property
     def sending_rate_bps(self) -> float:
-        """The bottleneck sending rate among all workers."""
-        return min(self.worker_rates_bps.values())
+        """The sending rate of the slowest job, which is the bottleneck sending rate among all workers of trees."""
+        return min(job.sending_rate_bps for job in self.jobs.values())
 
     @property
     def sent_bytes(self) -> int:
@@ -132,16 +134,38 @@ class TreeLoad:
 
 def evaluate(problem: Problem, plan: Plan) -> Prediction:
     """What `plan` should measure on the problem's fabric. The plan must have passed `check`."""
-    loads = list(tree_loads(problem, plan))
+    loads, alone = list(tree_loads(problem, plan)), [foresee(problem, each) for each in plan.collectives]
     wire = problem.fragment.wire_bytes
+    summed = {load.job: predict_job(problem, load.job, loads) for load in loads}
+    jobs = summed | {each.collective.job: predict_collective(problem, each) for each in alone}
+    hops = sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches)
+    hops += sum(int(count) * len(c.links) for each in alone for c, count in each.counts())
+    acknowledgements = acknowledgement_loads_bps(plan.collectives, problem.fragment)
     return Prediction(
-        jobs={job.number: predict_job(problem, job.number, loads) for job in problem.jobs},
-        link_loads_bps=link_loads(loads),
-        result_loads_bps=result_loads(loads),
-        worker_rates_bps=worker_rates(loads),
+        jobs={job.number: jobs[job.number] for job in problem.jobs},
+        link_loads_bps=together(link_loads(loads), chunk_loads_bps(plan.collectives)),
+        result_loads_bps=together(result_loads(loads), acknowledgements),
+        worker_rates_bps=worker_rates(loads) | collective_rates(alone, wire),
         ps_ingress_bps=ingress_rates(loads),
-        overhead_bytes=sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches) * wire,
-        switches=switch_aggregation(loads),
+        overhead_bytes=hops * wire,
+        switches=switch_aggregation(loads, alone),
+    )
+
+
+def together(*found: dict[DirectedLink, float]) -> dict[DirectedLink, float]:
+    """The sums of several loads of links."""
+    return dict(sum(map(Counter, found), Counter[DirectedLink]()))
+
+
+def predict_collective(problem: Problem, foreseen: Foreseen) -> JobPrediction:
+    """The prediction for a job whose workers sum by themselves. Its sending rate is the mean of theirs."""
+    rates = foreseen.rates_bps(problem.fragment.wire_bytes).values()
+    return JobPrediction(
+        sending_rate_bps=fsum(rates) / len(rates),
+        ps_ingress_bytes=0,
+        communication_time_s=foreseen.times.end_s,
+        sent_bytes=int(foreseen.sent.sum()) * problem.fragment.wire_bytes,
+        way_s=foreseen.times.longest_way_s,
     )
 
 
@@ -230,6 +254,11 @@ def worker_rates(loads: list[TreeLoad]) -> dict[tuple[int, str], float]:
     return dict(rates)
 
 
+def collective_rates(alone: list[Foreseen], wire_bytes: int) -> dict[tuple[int, str], float]:
+    """By (job, worker), the bit/s that a worker of a collective sends, from its first frame to its last."""
+    return {(x.collective.job, host): rate for x in alone for host, rate in x.rates_bps(wire_bytes).items()}
+
+
 def ingress_rates(loads: list[TreeLoad]) -> dict[str, float]:
     """By PS, the bit/s of gradients that it receives. A root in the network is no PS."""
     rates: dict[str, float] = defaultdict(float)
@@ -239,7 +268,7 @@ def ingress_rates(loads: list[TreeLoad]) -> dict[str, float]:
     return dict(rates)
 
 
-def switch_aggregation(loads: list[TreeLoad]) -> dict[str, SwitchAggregation]:
+def switch_aggregation(loads: list[TreeLoad], alone: list[Foreseen]) -> dict[str, SwitchAggregation]:
     """By switch, the gradient packets of one iteration in and out.
 
     A flow enters every node of its path but the first, and leaves every node but the last.
@@ -250,5 +279,8 @@ def switch_aggregation(loads: list[TreeLoad]) -> dict[str, SwitchAggregation]:
         for branch in load.tree.branches:
             received.update(dict.fromkeys(branch.path[1:], load.packets))
             sent.update(dict.fromkeys(branch.path[:-1], load.packets))
+    for connection, count in (found for each in alone for found in each.counts()):
+        received.update(dict.fromkeys(connection.path[1:-1], count))
+        sent.update(dict.fromkeys(connection.path[1:-1], count))
     hosts = {load.tree.root for load in loads if not load.tree.in_network_root}
     return {node: SwitchAggregation(count, sent[node]) for node, count in received.items() if node not in hosts}

@@ -45,9 +45,9 @@ class JobsFile:
 class PlanFile:
     """What a file of a plan says."""
 
-    """The document of a file with one plan."""
+    """The document of a file with one plan. Files of version 1 have no collectives."""
 
-    version: Literal[1]
+    version: Literal[1, 2]
     plan: Plan
 
 
@@ -88,7 +88,7 @@ def load_plan(path: Path) -> Plan:
 def save_plan(plan: Plan, path: Path) -> None:
     """Write JSON that `load_plan` reads back as an equal plan."""
     with writing(path):
-        path.write_text(to_json(PlanFile(1, plan)))
+        path.write_text(to_json(PlanFile(2, plan)))
 
 
 def load_entries(path: Path) -> Entries:

@@ -6,9 +6,10 @@ the way of one label's packets, from its node to the next aggregator on the way,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from planner.core.collective import Collective
 from planner.core.policies import DEFAULT_POLICY, policy_of
 from planner.core.solving import SolverOutcome
 
@@ -55,7 +56,8 @@ class AggregationTree:
 
     `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name of
     `planner.core.policies`; among fragments that may preempt each other the one of higher `priority` does. `fallback`
-    leads from a root that is a switch to the PS that stands by for it.
+    leads from a root that is a switch to the PS that stands by for it. `results` says by which of its branches' links
+    each node gets the results, where that is planned: node by node its `result_parents`.
     """
 
     number: int
@@ -66,6 +68,7 @@ class AggregationTree:
     policy: str = DEFAULT_POLICY
     priority: int = 0
     fallback: tuple[str, ...] = ()
+    results: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def branch_of(self) -> dict[int, Branch]:
@@ -139,8 +142,11 @@ class AggregationTree:
         """The tree by which results come back: for every node but the root, the node that it gets them from.
 
         Gradients may split over several links and meet again; results come back by one of them, so that each worker
-        gets each result once. A node's parent is its next hop on a way to the root with the fewest hops.
+        gets each result once. Unless the tree says which, a node's parent is its next hop on a way to the root with the
+        fewest hops.
         """
+        if self.results:
+            return self.results
         before: dict[str, list[str]] = {}
         for branch in self.branches:
             for node, following in branch.links:
@@ -197,16 +203,21 @@ class Shard:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a method decided for a problem."""
+    """What a method decided for a problem.
+
+    A job has either shards, which parameter servers or switches sum, or a collective of its workers.
+    """
 
     method: str
     fabric: str
     shards: tuple[Shard, ...]
     outcome: SolverOutcome
+    collectives: tuple[Collective, ...] = ()
 
     def with_rates_times(self, factor: float) -> Plan:
         """The plan with every rate times `factor`. The best trees at one scale are the best at every scale."""
-        return replace(self, shards=tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in self.shards))
+        shards = tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in self.shards)
+        return replace(self, shards=shards, collectives=tuple(c.with_rates_times(factor) for c in self.collectives))
 
     @property
     def jobs_sharing_slots(self) -> frozenset[int]:

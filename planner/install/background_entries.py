@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.install.plan_entries import Routes, add_route, route_rows, unicast_path, unicast_routes
+from planner.install.plan_entries import Routes, add_route, plan_routes, route_rows, unicast_path
 from switch.entries import Entries, SwitchEntries, TableEntry
 from topo.errors import InputError
 from topo.fabric.up_down import up_down_paths
@@ -30,7 +30,7 @@ def background_routes(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> Ro
     A flow takes a shortest up-down path up to where its destination has a route already. Raises `InputError` for a host
     that the fabric does not have, and for a flow without a path.
     """
-    routes = unicast_routes(problem.fabric, [tree for shard in plan.shards for tree in shard.trees])
+    routes = plan_routes(problem.fabric, plan)
     for flow in flows:
         for host in (flow.source, flow.destination):
             if host not in problem.fabric.host_names:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from planner.core.check import check
+from planner.core.collective_trees import trees_of
 from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
 from planner.core.policies import SlotPolicy, policy_of
 from planner.core.problem import Problem
@@ -48,11 +49,14 @@ def entries(problem: Problem, plan: Plan) -> Entries:
     fabric = problem.fabric
     pairs = [(shard.job, tree) for shard in plan.shards for tree in shard.trees]
     trees = [TreeKey(job, tree, group) for group, (job, tree) in enumerate(pairs, start=1)]
-    routes = unicast_routes(fabric, [tree for _, tree in pairs])
+    alone = [TreeKey(each.job, tree, 0) for each in plan.collectives for tree in trees_of(each)]
+    routes = plan_routes(fabric, plan)
     rows = [*route_rows(fabric, routes)]
     for tree in trees:
         rows += [*gradient_rows(fabric, tree), *aggregation_rows(fabric, tree)]
         rows += [*result_rows(fabric, tree), *address_rows(fabric, tree, routes)]
+    for tree in alone:
+        rows += [*gradient_rows(fabric, tree), *acknowledgement_rows(fabric, tree, routes)]
     groups = [group for tree in trees for group in result_groups(fabric, tree)]
     used = {name for name, _ in rows}
     return Entries(tuple(gather(switch, rows, groups) for switch in fabric.switches if switch.name in used))
@@ -171,6 +175,13 @@ def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]
             yield from admissions(fabric, way, (KIND_GRADIENT, *tree.key, label))
 
 
+def acknowledgement_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
+    """The entries that admit what a rank of a collective acknowledges, by address, to the ranks that send to it."""
+    for worker in tree.tree.workers.values():
+        way = unicast_path(fabric, tree.tree.root, worker, routes)
+        yield from admissions(fabric, way, (KIND_NOTICE, *tree.key, ROOT_LABEL))
+
+
 def admissions(fabric: Fabric, path: tuple[str, ...], packet: tuple[int, int, int, int]) -> Iterator[Row]:
     """Every switch on the path admits packets of this (kind, job, tree, label) from the node before it."""
     for node, following in pairwise(path):
@@ -186,6 +197,12 @@ def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, Multicas
             ports.setdefault(parent, []).append(fabric.port_numbers[parent, node])
     for switch, found in ports.items():
         yield switch, MulticastGroup(tree.group, tuple(sorted(found)))
+
+
+def plan_routes(fabric: Fabric, plan: Plan) -> Routes:
+    """One next hop for each switch and host along all trees of the plan, those of its collectives included."""
+    trees = [tree for shard in plan.shards for tree in shard.trees]
+    return unicast_routes(fabric, [*trees, *(tree for each in plan.collectives for tree in trees_of(each))])
 
 
 def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:

@@ -77,6 +77,7 @@ class Servers:
         copies = self.options.copies_at_once
         self.at_once = None if copies is None else max(1, copies // self.members.width)
         self.ingress_frames = np.zeros(trees, np.int64)
+        self.ingress_before = np.zeros(trees, np.int64)
         self.last_arrival_at = np.zeros(trees)
         self.discarded = np.zeros(trees, np.int64)
         self.notices = np.zeros(trees, np.int64)
@@ -278,17 +279,18 @@ class Servers:
             answers["wide"] = wide
             self.waiting.append(answers)
 
-    def due(self) -> Outgoing | None:
-        """The answers to be sent now; `note` must hear what became of them."""
+    def due(self, now: float) -> Outgoing | None:
+        """The answers to be sent at `now`, which is as soon as they are asked for; `note` must hear of them."""
+        _ = now
         if not self.waiting:
             return None
         waiting = np.concatenate(self.waiting)
         some = len(waiting) if self.at_once is None else self.at_once
-        now, self.later = waiting[:some], waiting[some:]
-        host = self.layout.trees.server[now["tree"]]
-        self.chosen = now[np.argsort(host, kind="stable")]
+        first, self.later = waiting[:some], waiting[some:]
+        host = self.layout.trees.server[first["tree"]]
+        self.chosen = first[np.argsort(host, kind="stable")]
         counts = np.bincount(host, minlength=len(self.layout.hosts))
-        rows = np.arange(len(now))
+        rows = np.arange(len(first))
         return Outgoing(self.heads(self.chosen), self.words(self.chosen), rows, counts, self.members.width)
 
     def note(self, counts: IntArray, accepted: IntArray) -> None:
@@ -314,6 +316,20 @@ class Servers:
             sums = np.where(answers["part"][:, None] == 0, sums, sums >> 32)
         words: NDArray[np.int32] = sums.astype(np.int32).astype(">i4")
         return words
+
+    # -- what is measured
+
+    def ingress(self, job_index: int) -> dict[str, int]:
+        """Gradient bytes that each PS of a job received since this was asked last."""
+        of, server = self.layout.trees_of(job_index), self.layout.trees.server
+        frames = (self.ingress_frames - self.ingress_before)[of]
+        self.ingress_before[of] += frames
+        totals = np.bincount(server[of], frames * self.layout.problem.fragment.wire_bytes, len(self.layout.hosts))
+        return {self.layout.hosts[host].name: int(totals[host]) for host in np.unique(server[of])}
+
+    def take_wrong(self, job_index: int) -> str:
+        """Which packets of a job said a wrong number of workers since this was asked last; empty if none."""
+        return self.miscounts.take(job_index)
 
     # -- who is missing
 

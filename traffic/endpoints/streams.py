@@ -174,17 +174,22 @@ class Bounds:
 
 
 def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None) -> StreamLayout:
-    """The arrays of a plan. Raises `PlanError` for a tree without a parameter server, or a host that `hosts` lacks."""
-    bounds = bounds or Bounds()
+    """The arrays of a plan of trees. Raises `PlanError` for a tree without a PS, or a host that `hosts` lacks."""
+    bounds, ports = bounds or Bounds(), ports_of(problem, hosts)
+    parts = tuple(sorted(tree_parts(problem, plan), key=lambda part: int(tree_key(part.job.number, part.tree.number))))
+    index = {host.name: number for number, host in enumerate(ports)}
+    streams = stream_arrays(problem.fragment, parts, index, bounds)
+    return StreamLayout(problem, ports, parts, tree_arrays(parts, index), streams)
+
+
+def ports_of(problem: Problem, hosts: Sequence[HostPort]) -> tuple[HostPort, ...]:
+    """Those of `hosts` that work or serve in a job. Raises `PlanError` for one that is not among them."""
     used = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
     ports = tuple(host for host in hosts if host.name in used)
     missing = used - {host.name for host in ports}
     if missing:
         raise PlanError(f"host '{min(missing)}' is not in the network: build it from the plan's fabric")
-    parts = tuple(sorted(tree_parts(problem, plan), key=lambda part: int(tree_key(part.job.number, part.tree.number))))
-    index = {host.name: number for number, host in enumerate(ports)}
-    streams = stream_arrays(problem.fragment, parts, index, bounds)
-    return StreamLayout(problem, ports, parts, tree_arrays(parts, index), streams)
+    return ports
 
 
 def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:

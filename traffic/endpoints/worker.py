@@ -20,7 +20,7 @@ from traffic.endpoints.worker_counts import WorkerCounts
 from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import is_prefix, ragged
-from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
+from traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import pick
 from traffic.wire.packet_format import Flag, Kind
 
@@ -215,3 +215,15 @@ class Workers:
         streams, counts, samples = self.sendings.note_results(stream[once], rows[once], now)
         self.round_trips.add(streams, samples)
         self.windows.grow(streams, counts)
+
+    # -- what is measured
+
+    def late_s(self) -> FloatArray:
+        """How many seconds' worth of its rate each host could have sent and did not, (hosts,)."""
+        late = np.zeros(len(self.layout.hosts))
+        np.maximum.at(late, self.layout.streams.host, self.buckets.late_s)
+        return late
+
+    def ended_at(self, job_index: int) -> float:
+        """When the last result of the iteration came."""
+        return float(self.counts.last_result_at[self.layout.streams_of(job_index)].max())

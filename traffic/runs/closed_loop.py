@@ -1,74 +1,34 @@
-"""The closed loop: gradients out, sums back, until every worker holds the exact sum of every fragment.
-
-One thread drives all workers and all PSs of all jobs: each tick it takes what has arrived anywhere, lets the PSs and
-the workers act on it, and sends what they have to send. Workers are synchronous: an iteration of a job begins when all
-its workers have all results of the last one and have computed.
-"""
+"""The closed loop of a plan: who its endpoints are, and the ports that they send and receive at."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Protocol
-
-import numpy as np
 
 from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from topo.errors import RunError
+from planner.core.problem import Problem
 from topo.live.processors import on_endpoint_processor
-from topo.live.signals import raise_if_lost
-from traffic.endpoints.gradient import Gradients, Learner, RandomGradients
-from traffic.endpoints.server import ServerOptions, Servers
-from traffic.endpoints.streams import Bounds, StreamLayout, lay_out
+from traffic.collectives.layout import CollectiveLayout, lay_out_plan
+from traffic.endpoints.gradient import Gradients, RandomGradients
+from traffic.endpoints.server import Servers
+from traffic.endpoints.streams import StreamLayout
 from traffic.endpoints.worker import Workers
 from traffic.endpoints.worker_memory import WorkerMemory
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.measured import Iteration, Measured, rate_bps
+from traffic.measure.measured import Measured
+from traffic.runs.collective_loop import CollectiveLoop
+from traffic.runs.loop import TICK_S, ClosedLoop, Interference, Progress, ReliableOptions
 from traffic.sockets.packet_sockets import SocketPorts
-from traffic.sockets.ports import HostPort, IntArray, Outgoing, Ports
-from traffic.wire.packet_format import Kind
+from traffic.sockets.ports import HostPort, Ports
+
+__all__ = ["TICK_S", "ClosedLoop", "Interference", "Loop", "Progress", "ReliableOptions", "run_reliable"]
 
 NAMED = 5
 """How many of the missing workers are named."""
 
 Endpoints = Callable[[Sequence[HostPort]], AbstractContextManager[tuple[Ports, Executor]]]
 """Opens the ports of hosts for a run; the executor runs what may take long beside it."""
-
-TICK_S = 0.004
-"""How often everybody acts in real time, in seconds, unless a run has other options."""
-
-Progress = Callable[[float], None]
-"""Hears now and then what share of the run is done, 0 to 1."""
-
-
-@dataclass(frozen=True)
-class ReliableOptions:
-    """`tick_s`: how often everybody acts, in seconds; None for what fits the world, which is `TICK_S` in real time.
-
-    `stall_s`: a run without a result for so long has failed. `bounds`: what the world lets streams do.
-    """
-
-    worker: WorkerOptions = field(default_factory=WorkerOptions)
-    tick_s: float | None = None
-    stall_s: float = 10.0
-    server: ServerOptions = field(default_factory=ServerOptions)
-    bounds: Bounds = field(default_factory=Bounds)
-
-
-class Interference(Protocol):
-    """What interferes with a run, in the thread that runs it: faults at endpoints, and their times."""
-
-    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
-        """The layout and the ports that the run is to use instead of these."""
-        ...
-
-    def act(self, loop: Loop, now: float) -> None:
-        """Do what is due at `now`; called once a tick."""
-        ...
 
 
 def run_reliable(
@@ -89,10 +49,10 @@ def run_reliable(
     Raises `PlanError` for a plan without a PS at a tree's root, `RunError` when a run stalls.
     """
     options = options or ReliableOptions()
-    layout = lay_out(problem, plan, hosts, options.bounds)
+    layout = lay_out_plan(problem, plan, hosts, options.bounds)
     with (endpoints or on_sockets)(layout.hosts) as (ports, executor):
         used: tuple[StreamLayout, Ports] = interference.prepare(layout, ports) if interference else (layout, ports)
-        loop = Loop(*used, gradients or RandomGradients(), options, executor)
+        loop = loop_of(used[0])(*used, gradients or RandomGradients(), options, executor)
         loop.interference = interference
         return loop.run(progress or (lambda _: None))
 
@@ -120,129 +80,16 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@dataclass
-class JobState:
-    """Where a job is in its iterations.
-
-    While `loading`, its part of the memory belongs to the loading thread; from `start_at` on, while it is `active`, it
-    exchanges gradients. `results`: how many results its workers held when that last changed, at `progress_at`.
-    """
-
-    index: int
-    loading: Future[str]
-    start_at: float
-    iteration: int = 0
-    active: bool = False
-    results: int = 0
-    progress_at: float = 0.0
-
-
-class Loop:
-    """One run. It reads the clock of the ports, so that a network in memory may have one of its own."""
+class Loop(ClosedLoop):
+    """The loop of trees: workers send gradients, parameter servers or switches sum them and send the sums back."""
 
     def __init__(
         self, layout: StreamLayout, ports: Ports, gradients: Gradients, options: ReliableOptions, executor: Executor
     ) -> None:
-        self.layout, self.ports, self.gradients, self.options = layout, ports, gradients, options
-        self.executor = executor
-        self.interference: Interference | None = None
-        self.jobs: list[JobState] = []
-        self.memory = WorkerMemory(layout)
-        self.workers = Workers(layout, self.memory, options.worker)
-        self.servers = Servers(layout, options.worker.first_seq, options.server)
-        self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and number
-        self.begun: set[tuple[int, int]] = set()  # of the same
-        self.ingress_before = self.servers.ingress_frames.copy()
-        self.retransmitted_before = self.workers.counts.retransmitted.copy()
-
-    # -- the loop
-
-    def run(self, progress: Progress) -> Measured:
-        """Run until every job has done its iterations."""
-        jobs = self.jobs = [JobState(index, self.load(index, 0), 0.0) for index in range(len(self.layout.problem.jobs))]
-        for job in jobs:
-            job.loading.result()
-        self.started_at = self.ports.now()
-        for job in jobs:
-            job.start_at = self.started_at + self.layout.problem.jobs[job.index].arrival_s
-        tell_at = self.started_at
-        while jobs:
-            raise_if_lost()
-            now = self.ports.now()
-            if self.interference:
-                self.interference.act(self, now)
-            self.step(now)
-            jobs = [job for job in jobs if not self.is_over(job, now)]
-            if now >= tell_at:
-                progress(self.fraction_done())
-                tell_at = now + 0.2
-            self.ports.sleep(max(0.0, self.next_step(jobs, now) - self.ports.now()))
-        progress(1.0)
-        return self.measured()
-
-    def next_step(self, jobs: Sequence[JobState], now: float) -> float:
-        """When there is something to do again: after a tick or, if all jobs compute, when the first of them is done."""
-        tick = now + (self.options.tick_s or TICK_S)
-        if self.interference or any(job.active or not job.loading.done() for job in jobs):
-            return tick
-        return max(tick, min((job.start_at for job in jobs), default=now))
-
-    def step(self, now: float) -> None:
-        """Everybody acts once on what has arrived."""
-        packets = self.ports.receive()
-        gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
-        if gradient.any():
-            self.servers.receive(packets.where(gradient), now)
-        if not gradient.all():
-            self.workers.receive(packets.where(~gradient), now)
-            self.workers.turn()
-        self.send(now)
-
-    def send(self, now: float) -> int:
-        """Send what is due; returns how many packets were accepted."""
-        due = [(sender, batch) for sender, batch in self.due(now) if batch is not None]
-        batches = [batch for _, batch in due]
-        sent = 0
-        for (sender, batch), accepted in zip(due, self.ports.send(batches), strict=True):
-            sender.note(batch.counts, accepted)
-            sent += int(accepted.sum())
-        return sent
-
-    def due(self, now: float) -> Iterator[tuple[Servers | Workers, Outgoing | None]]:
-        """What each endpoint has to send now; PSs come first, so that results do not wait behind gradients."""
-        yield self.servers, self.servers.due()
-        yield self.workers, self.workers.due(now)
-
-    # -- iterations
-
-    def is_over(self, job: JobState, now: float) -> bool:
-        """Take a job a step further if it is time, and return whether it has done all iterations."""
-        if job.active:
-            self.watch(job, now)
-            if self.workers.finished(job.index):
-                self.finish(job, now)
-        elif job.loading.done() and now >= job.start_at:
-            self.note_exactness(job)
-            if job.iteration == self.layout.problem.jobs[job.index].iterations:
-                return True
-            self.begin(job, now)
-        return False
-
-    def begin(self, job: JobState, now: float) -> None:
-        """Begin the iteration for which the job's gradients are loaded."""
-        self.begun.add((job.index, job.iteration))
-        self.servers.begin(job.index, job.iteration)
-        self.workers.begin(job.index, job.iteration)
-        job.active, job.results, job.progress_at = True, 0, now
-
-    def finish(self, job: JobState, now: float) -> None:
-        """Record the iteration; check its sums and load the next gradients while the workers compute."""
-        self.iterations[job.index, job.iteration] = self.measure(job)
-        self.workers.end(job.index)
-        job.active = False
-        job.iteration += 1
-        job.start_at = now + self.layout.problem.jobs[job.index].compute_s
-        job.loading = self.load(job.index, job.iteration)
+        super().__init__(layout, ports, gradients, options, executor)
+        self.memory: WorkerMemory = WorkerMemory(layout)
+        self.workers: Workers = Workers(layout, self.memory, options.worker)
+        self.servers: Servers = Servers(layout, options.worker.first_seq, options.server)
 
     def missing(self, job_index: int) -> str:
         """The first fragment that a worker waits for, and which host lacks which packet, in words."""
@@ -256,113 +103,7 @@ class Loop:
             return f"{where}: PS {part.tree.server} still lacks {', '.join(absent[:NAMED])}{others}"
         return f"{where}: PS {part.tree.server} has the sum, worker {host.name} has not received it"
 
-    def note_exactness(self, job: JobState) -> None:
-        """Add what is wrong with the sums of the last iteration to its record."""
-        wrong_sums = job.loading.result()
-        if job.iteration:
-            last = self.iterations[job.index, job.iteration - 1]
-            wrong = (*last.wrong, *filter(None, (wrong_sums,)))
-            self.iterations[job.index, job.iteration - 1] = replace(last, exact=not wrong, wrong=wrong)
 
-    def load(self, job_index: int, iteration: int) -> Future[str]:
-        """Judge the sums of the last iteration and load the gradients of this one, in the background."""
-        return self.executor.submit(self.judge_and_load, job_index, iteration)
-
-    def judge_and_load(self, job_index: int, iteration: int) -> str:
-        """Do what `load` says, and return what is wrong with the last sums, in words; empty if nothing is."""
-        wrong = ""
-        if iteration:
-            wrong = self.memory.wrong(job_index)
-            self.teach(self.layout.problem.jobs[job_index], iteration - 1)
-        if iteration < self.layout.problem.jobs[job_index].iterations:
-            self.memory.load(job_index, self.gradients, iteration)
-        return wrong
-
-    def teach(self, job: Job, iteration: int) -> None:
-        """Tell gradients that depend on the sums what every worker holds."""
-        if isinstance(self.gradients, Learner):
-            for worker in range(len(job.workers)):
-                self.gradients.take(job, worker, iteration, self.memory.result(job, worker))
-
-    def watch(self, job: JobState, now: float) -> None:
-        """Raise `RunError` when no result has come for too long."""
-        results = int(self.workers.progress.base[self.layout.streams_of(job.index)].sum())
-        if results != job.results:
-            job.results, job.progress_at = results, now
-        elif now - job.progress_at > self.options.stall_s:
-            number = self.layout.problem.jobs[job.index].number
-            raise RunError(
-                f"job {number}, iteration {job.iteration} stalled: no result for {self.options.stall_s:g} s; "
-                f"{self.missing(job.index)}; "
-                "check that the plan's entries are installed and that every switch still runs"
-            )
-
-    # -- what is measured
-
-    def measure(self, job: JobState) -> Iteration:
-        """The iteration that has just ended."""
-        counts, number = self.workers.counts, self.layout.problem.jobs[job.index].number
-        of = self.layout.streams_of(job.index)
-        begun, ended = counts.first_sent_at[of].min(), counts.last_result_at[of].max()
-        retransmitted = int((counts.retransmitted - self.retransmitted_before)[of].sum())
-        self.retransmitted_before[of] = counts.retransmitted[of]
-        return Iteration(
-            job=number,
-            number=job.iteration,
-            started_s=float(begun - self.started_at),
-            communication_time_s=float(ended - begun),
-            sending_rate_bps=self.sending_rates(job.index),
-            sent_bytes=self.by_worker(job.index, counts.sent * self.layout.problem.fragment.wire_bytes),
-            ps_ingress_bytes=self.ingress(job.index),
-            retransmissions=retransmitted,
-            wrong=tuple(filter(None, (each.take(job.index) for each in (self.servers.miscounts, counts.miscounts)))),
-        )
-
-    def by_worker(self, job_index: int, per_stream: IntArray) -> dict[str, int]:
-        """Sums over the streams of each worker of a job."""
-        names, of = self.layout.problem.jobs[job_index].workers, self.layout.streams_of(job_index)
-        totals = np.bincount(self.layout.streams.worker[of], per_stream[of], minlength=len(names))
-        return {name: int(total) for name, total in zip(names, totals, strict=True)}
-
-    def sending_rates(self, job_index: int) -> dict[str, float]:
-        """What left each worker's sockets, in bit/s over the time from its first frame to its last."""
-        counts, wire_bytes = self.workers.counts, self.layout.problem.fragment.wire_bytes
-        of_job, rates = self.layout.streams_of(job_index), {}
-        for number, (name, frames) in enumerate(self.by_worker(job_index, counts.sent).items()):
-            of = of_job[self.layout.streams.worker[of_job] == number]
-            duration = counts.last_sent_at[of].max() - counts.first_sent_at[of].min()
-            of_last = int(counts.sent[of[counts.last_sent_at[of].argmax()]])
-            rates[name] = rate_bps(frames, wire_bytes, float(duration), of_last)
-        return rates
-
-    def ingress(self, job_index: int) -> dict[str, int]:
-        """Gradient bytes that each PS of a job received in this iteration."""
-        of, servers = self.layout.trees_of(job_index), self.layout.trees.server
-        frames = (self.servers.ingress_frames - self.ingress_before)[of]
-        self.ingress_before[of] += frames
-        totals = np.bincount(servers[of], frames * self.layout.problem.fragment.wire_bytes, len(self.layout.hosts))
-        return {self.layout.hosts[host].name: int(totals[host]) for host in np.unique(servers[of])}
-
-    def fraction_done(self) -> float:
-        """The share of the run's results that workers hold, 0 to 1."""
-        total = done = 0
-        for index, job in enumerate(self.layout.problem.jobs):
-            of = self.layout.streams_of(index)
-            total += int(self.layout.streams.count[of].sum()) * job.iterations
-            ended = sum(1 for job_index, _ in self.iterations if job_index == index)
-            done += int(self.layout.streams.count[of].sum()) * ended
-            if not self.workers.finished(index):
-                done += int(self.workers.progress.base[of].sum())
-        return done / total
-
-    def measured(self) -> Measured:
-        """What the whole run measured."""
-        late = np.zeros(len(self.layout.hosts))
-        np.maximum.at(late, self.layout.streams.host, self.workers.buckets.late_s)
-        return Measured(
-            mode="reliable",
-            iterations=tuple(self.iterations[key] for key in sorted(self.iterations)),
-            late_s={host.name: float(s) for host, s in zip(self.layout.hosts, late, strict=True) if s > 0},
-            problems=dict(self.ports.problems()),
-            strangers=self.servers.strangers + self.workers.counts.strangers,
-        )
+def loop_of(layout: StreamLayout) -> type[ClosedLoop]:
+    """The kind of loop that runs a layout."""
+    return CollectiveLoop if isinstance(layout, CollectiveLayout) else Loop

@@ -82,6 +82,7 @@ def emulate(
         free=left_open(chosen, jobs),
         keep_going=run.keep_going,
         sampling=sampling_of(series),
+        headroom=run.headroom,
     )
     raise typer.Exit(exit_code(run_emulation(emulation, Console()).verdict))
 
@@ -121,5 +122,7 @@ def emulate_preset(
 
     refuse_beside_preset(preset, run, others)
     chosen = fabric.choice(run.seed)
-    asked = PresetRun(preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going)
+    asked = PresetRun(
+        preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going, run.headroom
+    )
     return exit_code(run_preset(asked, Console()))

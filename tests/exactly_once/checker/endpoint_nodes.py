@@ -236,7 +236,7 @@ class ServerNode(Node):
         del port
         self.servers.asked_at[:] = -np.inf  # as if enough time had passed since the PS last asked
         self.servers.receive(arrived(self.layout, self.host, packet), 0.0)
-        outgoing = self.servers.due()
+        outgoing = self.servers.due(0.0)
         sent = frames_of(outgoing)
         if outgoing is not None:
             self.servers.note(outgoing.counts, outgoing.counts)

@@ -150,6 +150,6 @@ def test_a_server_that_restarts_forgets_its_own_sums_and_answers() -> None:
     assert servers.done.tolist() == [False, True]
     assert servers.covered.any(axis=1).tolist() == [False, True]
     assert servers.sums.any(axis=1).tolist() == [False, True]
-    due = servers.due()
+    due = servers.due(0.0)
     assert due is not None
     assert due.heads["ina"]["tree"].tolist() == [2]

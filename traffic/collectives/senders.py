@@ -1,0 +1,247 @@
+"""The sending ends of all connections: they send what their rank has, in the order of steps, until it is acknowledged.
+
+What is sent when, and when again, follows the rules of workers (`traffic.endpoints.worker`): windows, paces, timeouts
+A fragment waits besides until all its terms have come.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traffic.collectives.layout import CollectiveLayout
+from traffic.collectives.memory import CollectiveMemory
+from traffic.collectives.pace import RankPace, limits
+from traffic.endpoints.packet_heads import gradient_heads
+from traffic.endpoints.retransmission import Retransmission
+from traffic.endpoints.round_trips import RoundTrips
+from traffic.endpoints.sendings import Batch, Sendings
+from traffic.endpoints.stream_progress import StreamProgress
+from traffic.endpoints.token_buckets import TokenBuckets
+from traffic.endpoints.window import Windows, fair_shares, least_windows, rules_of
+from traffic.endpoints.worker_counts import WorkerCounts
+from traffic.endpoints.worker_memory import WHOLE
+from traffic.endpoints.worker_options import WorkerOptions
+from traffic.sockets.batches import before, is_prefix, ragged
+from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
+from traffic.wire.frames import pick
+from traffic.wire.packet_format import Flag
+
+OVERFLOW, RETRANSMITTED = int(Flag.OVERFLOW), int(Flag.RETRANSMITTED)
+BITS = np.arange(64, dtype=np.uint64)
+
+
+class Senders:
+    """The state machines of all connections. Times are seconds of the ports' clock.
+
+    By stream, (streams,): `known`, the first fragment that still lacks a term. `chosen`: what `due` has given out and
+    `note` is to hear of; `packets`, how many packets each of these fragments takes.
+    """
+
+    def __init__(self, layout: CollectiveLayout, memory: CollectiveMemory, options: WorkerOptions) -> None:
+        streams = layout.streams
+        self.layout, self.memory, self.options = layout, memory, options
+        self.heads = gradient_heads(layout)
+        self.progress = StreamProgress(layout, options.first_seq)
+        self.buckets = TokenBuckets(streams, options)
+        self.pace = RankPace(layout, memory.flow, options)
+        least = least_windows(streams, fair_shares(streams, options.min_timeout_s))
+        self.windows = Windows(streams.in_flight, least, rules_of(layout))
+        self.round_trips = RoundTrips(len(streams.host), options)
+        self.sendings = Sendings(len(memory.parts), len(streams.host))
+        self.retransmission = Retransmission(
+            layout,
+            options,
+            memory=memory,
+            progress=self.progress,
+            sendings=self.sendings,
+            round_trips=self.round_trips,
+            windows=self.windows,
+        )
+        self.retransmission.turns[:] = 1
+        self.counts = WorkerCounts(layout)
+        self.known = np.zeros(len(streams.host), np.int64)
+        self.refilled_at = np.nan
+
+    # -- iterations
+
+    def begin(self, job_index: int, iteration: int) -> None:
+        """Start to send the gradients that the job's memory holds."""
+        self.memory.begin(job_index)
+        streams = self.layout.streams_of(job_index)
+        rows = self.layout.held_rows(streams)
+        self.progress.begin(streams, iteration)
+        self.buckets.begin(streams)
+        self.counts.begin(streams)
+        self.sendings.begin(rows)
+        self.retransmission.begin(rows)
+        self.known[streams] = 0
+        self.learn(streams)
+
+    def end(self, job_index: int) -> None:
+        """Send nothing more of the job's gradients: they may change from now on."""
+        self.progress.end(self.layout.streams_of(job_index))
+        self.retransmission.end()
+
+    def turn(self) -> None:
+        """Learn which fragments can be sent since more has come."""
+        behind = self.progress.active & (self.known < self.layout.streams.count)
+        self.learn(np.flatnonzero(behind))
+
+    def finished(self, job_index: int) -> bool:
+        """Whether every rank of the job has all sums of the iteration."""
+        return bool(self.memory.waiting[job_index] == 0)
+
+    def learn(self, streams: IntArray) -> None:
+        """Move `known` of `streams` to their first fragment that lacks a term."""
+        ahead = 8
+        while streams.size:
+            fragment = self.known[streams, None] + np.arange(ahead)
+            inside = fragment < self.layout.streams.count[streams, None]
+            rows = self.layout.rows(streams[:, None], np.where(inside, fragment, 0))
+            known = inside & self.memory.is_known(rows)
+            run = np.where(known.all(axis=1), ahead, np.argmin(known, axis=1))
+            self.known[streams] += run
+            streams, ahead = streams[run == ahead], 4 * ahead
+
+    # -- sending
+
+    def due(self, now: float) -> Outgoing | None:
+        """What is to be sent now; `note` must hear what became of it."""
+        self.refill(now)
+        batch = self.choose(now)
+        self.chosen, self.chosen_at = batch, now
+        if not batch.stream.size:
+            self.note_ready()
+            return None
+        rows = self.layout.rows(batch.stream, batch.fragment)
+        wide = self.memory.is_wide(rows)
+        self.packets = 1 + wide.astype(np.int64)
+        owner, part = ragged(np.zeros_like(self.packets), self.packets)
+        stream = batch.stream[owner]
+        heads = pick(self.heads, stream)
+        ina = heads["ina"]
+        ina["seq"] = (self.progress.first_seq[stream] + batch.fragment[owner]) & 0xFFFFFFFF
+        ina["part"] = part
+        ina["flags"] = np.where(batch.again[owner], RETRANSMITTED, 0) | np.where(wide[owner], OVERFLOW, 0)
+        counts = np.bincount(self.layout.streams.host[stream], minlength=len(self.layout.hosts))
+        return Outgoing(heads, self.memory.words(rows[owner], part), np.arange(len(owner)), counts)
+
+    def note(self, counts: IntArray, accepted: IntArray) -> None:
+        """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
+        self.counts.refused += counts - accepted
+        last = before(self.packets) + self.packets - 1
+        self.note_sent(self.chosen.where(is_prefix(counts, accepted)[last]), self.chosen_at)
+        self.note_ready()
+
+    def note_sent(self, batch: Batch, now: float) -> None:
+        """Note that a batch has left at `now`."""
+        rows, streams = self.layout.rows(batch.stream, batch.fragment), len(self.known)
+        sent = np.bincount(batch.stream, minlength=streams)
+        again = np.bincount(batch.stream[batch.again], minlength=streams)
+        self.sendings.note(batch, rows, sent, now)
+        self.progress.next += sent - again
+        self.buckets.credit -= sent
+        hosts = len(self.layout.hosts)
+        self.pace.credit -= np.bincount(self.layout.streams.host, sent, minlength=hosts)
+        self.counts.note_sent(sent, again, now)
+
+    def refill(self, now: float) -> None:
+        """Raise the credits of streams and ranks; without a pace only windows limit how much they send."""
+        if not self.options.paced:
+            self.buckets.fill()
+            self.pace.credit[:] = np.inf
+            return
+        passed = 0.0 if np.isnan(self.refilled_at) else now - self.refilled_at
+        self.refilled_at = now
+        ready = self.buckets.ready
+        self.buckets.refill(now)
+        most = limits(self.buckets.depth, passed * self.layout.streams.rate_fps, ready)
+        self.buckets.credit = np.minimum(self.buckets.credit, most)
+        self.pace.refill(now)
+
+    def room(self) -> IntArray:
+        """How many new fragments each stream may send, for all that its window and its rank's data allow."""
+        progress = self.progress
+        end = np.minimum(self.known, progress.base + self.windows.whole())
+        return np.where(progress.active, np.maximum(end - progress.next, 0), 0)
+
+    def note_ready(self) -> None:
+        """Note which streams could send more, if only their pace allowed it, and which ranks."""
+        room = self.room() > 0
+        self.buckets.ready = room
+        could = room & (self.buckets.credit >= 1)
+        self.pace.ready = np.bincount(self.layout.streams.host[could], minlength=len(self.layout.hosts)) > 0
+
+    def choose(self, now: float) -> Batch:
+        """Overdue fragments first, then new ones, as far as credits, windows and data allow."""
+        again_stream, again_fragment, credit = self.retransmission.due(now, self.buckets.credit.astype(np.int64))
+        wanted = np.clip(credit, 0, self.room())
+        able = np.flatnonzero(wanted)
+        host = self.layout.streams.host[able]
+        step = self.memory.flow.step[self.layout.rows(able, self.progress.next[able])]
+        granted = np.zeros_like(wanted)
+        granted[able] = self.pace.share(host, step, wanted[able]) if able.size else 0
+        new_stream, new_fragment = ragged(self.progress.next, granted)
+        stream = np.concatenate((again_stream, new_stream))
+        order = np.argsort(stream, kind="stable")
+        fragment = np.concatenate((again_fragment, new_fragment))
+        return Batch(stream[order], fragment[order], order < len(again_stream))
+
+    # -- receiving
+
+    def receive(self, packets: Packets, now: float) -> None:
+        """Take in acknowledgements."""
+        ina, progress = packets.heads["ina"], self.progress
+        tree = self.layout.tree_index(ina["job"], ina["tree"])
+        stream = np.where(tree >= 0, self.layout.stream_of[packets.hosts, tree], -1)
+        self.counts.strangers += int((stream < 0).sum())
+        first = progress.first_seq[stream]
+        base, block = ((ina[name].astype(np.int64) - first) & 0xFFFFFFFF for name in ("slot", "seq"))
+        mine = (stream >= 0) & progress.active[stream] & (base <= progress.next[stream])
+        mine &= block <= self.layout.streams.count[stream]
+        stream, base, block, bitmap = stream[mine], base[mine], block[mine], ina["bitmap"][mine].astype(np.uint64)
+        if stream.size:
+            self.take(stream, base, block, bitmap, now)
+
+    def take(self, stream: IntArray, base: IntArray, block: IntArray, bitmap: NDArray[np.uint64], now: float) -> None:
+        """Note that all fragments before `base` have come, and those of the bitmap's bits, from `block` on."""
+        progress, parts = self.progress, self.memory.parts
+        most = progress.base.copy()
+        np.maximum.at(most, stream, base)
+        whole_stream, whole = ragged(progress.base, most - progress.base)
+        owner, bit = np.nonzero(bitmap[:, None] >> BITS & np.uint64(1))
+        single_stream, single = stream[owner], block[owner] + bit
+        sent = single < progress.next[single_stream]
+        streams = np.concatenate((whole_stream, single_stream[sent]))
+        fragments = np.concatenate((whole, single[sent]))
+        rows = self.layout.rows(streams, fragments)
+        rows, which = np.unique(rows, return_index=True)
+        new = parts[rows] != WHOLE
+        rows, streams, fragments = rows[new], streams[which][new], fragments[which][new]
+        if not rows.size:
+            return
+        parts[rows] = WHOLE
+        self.measure_round_trips(streams, rows, now)
+        touched = np.unique(streams)
+        np.maximum.at(progress.newest, streams, fragments)
+        progress.advance(touched, parts)
+        if (progress.newest[touched] > progress.base[touched]).any():
+            self.retransmission.look_now()
+
+    def measure_round_trips(self, stream: IntArray, rows: IntArray, now: float) -> None:
+        """Adjust round trips and windows to the acknowledgements of `rows` that were sent once."""
+        once = self.sendings.tries[rows] == 1
+        streams, counts, samples = self.sendings.note_results(stream[once], rows[once], now)
+        self.round_trips.add(streams, samples)
+        self.windows.grow(streams, counts)
+
+    # -- what is measured
+
+    def late_s(self) -> FloatArray:
+        """How many seconds' worth of its rate each host could have sent and did not, (hosts,)."""
+        return self.pace.late_s
+
+    def ended_at(self, job_index: int) -> float:
+        """When the last result of the iteration came."""
+        return float(self.memory.complete_at[job_index])

@@ -1,0 +1,32 @@
+"""The closed loop of collectives: ranks send each other chunks until all have all sums."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+
+from traffic.collectives.layout import CollectiveLayout
+from traffic.collectives.memory import CollectiveMemory
+from traffic.collectives.receivers import Receivers
+from traffic.collectives.senders import Senders
+from traffic.endpoints.gradient import Gradients
+from traffic.endpoints.streams import StreamLayout
+from traffic.runs.loop import ClosedLoop, ReliableOptions
+from traffic.sockets.ports import Ports
+
+
+class CollectiveLoop(ClosedLoop):
+    """The loop whose endpoints are the senders and receivers of connections."""
+
+    def __init__(
+        self, layout: StreamLayout, ports: Ports, gradients: Gradients, options: ReliableOptions, executor: Executor
+    ) -> None:
+        assert isinstance(layout, CollectiveLayout)
+        super().__init__(layout, ports, gradients, options, executor)
+        self.memory: CollectiveMemory = CollectiveMemory(layout)
+        self.workers: Senders = Senders(layout, self.memory, options.worker)
+        self.servers: Receivers = Receivers(layout, self.memory, self.workers.progress, options.worker)
+
+    def missing(self, job_index: int) -> str:
+        """The first fragment that a rank waits for, in words."""
+        host, fragment = self.memory.first_missing(job_index)
+        return f"host {host} lacks a chunk of others for fragment {fragment}"
