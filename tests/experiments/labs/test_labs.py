@@ -204,6 +204,7 @@ def exchanges(lab: SwitchLab, target: str) -> list[tuple[int, bytes, list[tuple[
     "target",
     [
         pytest.param("fast", marks=pytest.mark.compiler),
+        pytest.param("virtual", marks=pytest.mark.compiler),
         "interpreted",
         pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.root, pytest.mark.long]),
     ],
