@@ -17,7 +17,7 @@ Handed = Annotated[Path, typer.Argument(help="what a student hands in: a folder,
 LabSeed = Annotated[str, typer.Option(help="what the tests are drawn from: any text; keep yours from students")]
 Target = Annotated[
     str,
-    typer.Option(help="what runs P4: sandbox; or, for programs that you trust, fast, interpreted, kernel, bmv2"),
+    typer.Option(help="what runs P4: sandbox; or, for programs that you trust, fast, virtual, kernel, bmv2"),
 ]
 
 

@@ -269,7 +269,8 @@ def check_rounds(bench: Bench) -> None:
     ports, slot = bench.drawn_ports(WORKERS), bench.random.randrange(SLOTS)
     rounds = [drawn_round(bench, slot=slot, number=number) for number in range(4)]
     usual = [alone(bench, gradients, ports) for gradients in rounds]
-    job, before = Job(bench, ports), {}
+    before: Named = {}
+    job = Job(bench, ports)
     for number, gradients in enumerate(rounds):
         for gradient, left in zip(gradients, usual[number], strict=True):
             what = f"in round {number} of slot {slot}"

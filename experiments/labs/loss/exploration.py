@@ -156,7 +156,8 @@ class Network:
         for _, packet in step.sent:
             before = packet.round * self.job.pool + packet.slot - self.job.pool
             if before >= 0 and before not in step.results:
-                cause = f"worker {worker} sends round {packet.round} of slot {packet.slot} without a result of the round before"
+                what = f"round {packet.round} of slot {packet.slot}"
+                cause = f"worker {worker} sends {what} without a result of the round before"
                 raise BrokenError(cause, None, None)
 
     def of_switch(self, state: State, worker: int, packet: Agg) -> State:

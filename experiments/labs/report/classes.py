@@ -6,7 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def grade_class(request: ClassRequest) -> Iterator[str]:
         raise InputError(f"{request.folder}: no such folder; expected one with a submission for each student")
     submissions = sorted(path for path in request.folder.iterdir() if not path.name.startswith("."))
     grades: dict[str, Grade] = {}
-    with ThreadPoolExecutor(request.jobs or os.cpu_count() or 1) as pool:
+    with ProcessPoolExecutor(request.jobs or os.cpu_count() or 1) as pool:
         for submission, found in zip(submissions, pool.map(grade, map(request.request, submissions)), strict=True):
             grades[submission.stem] = found
             write_reports(request, submission.stem, found)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from switch.control.entry_files.program_names import ProgramNames
 from switch.control.short_names import whole_name
 from switch.entries import KeyPart, Lpm, MulticastGroup, Range, RegisterPreset, SwitchEntries, TableEntry, Ternary
 from switch.program.program import Program
-from switch.stf.names import ProgramNames
 
 MATCHES: dict[str, type[Lpm] | type[Ternary] | type[Range]] = {"lpm": Lpm, "ternary": Ternary, "range": Range}
 

@@ -20,7 +20,8 @@ from experiments.labs.grading.grade import Request, grade
 from experiments.labs.grading.item import Grade
 from experiments.labs.loss import nodes
 from experiments.labs.registry import COURSE, LABS, TEACHER
-from experiments.labs.sandbox import landlock, switches
+from experiments.labs.runners import sandboxed_switch
+from experiments.labs.sandbox import landlock
 from experiments.labs.sandbox.limits import MIB
 from experiments.labs.teacher.archive import key_of
 
@@ -140,8 +141,8 @@ TEXTS: dict[str, tuple[bytes, str]] = {
 @pytest.fixture
 def small_switch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Switches with small limits."""
-    limits = replace(switches.switch_limits(), cpu_s=2, wall_s=4.0, memory_bytes=512 * MIB)
-    monkeypatch.setattr(switches, "switch_limits", lambda: limits)
+    limits = replace(sandboxed_switch.switch_limits(), cpu_s=2, wall_s=4.0, memory_bytes=512 * MIB)
+    monkeypatch.setattr(sandboxed_switch, "switch_limits", lambda: limits)
 
 
 @pytest.mark.usefixtures("small_switch")

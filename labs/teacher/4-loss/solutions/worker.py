@@ -6,7 +6,7 @@ from packet import GRADIENT, RESULT, Packet
 class Worker:
     """Sends fragment after fragment; `results` has the sums that have come back, by fragment."""
 
-    def __init__(self, worker, workers, pool, fragments):  # noqa: ARG002
+    def __init__(self, worker, workers, pool, fragments):
         self.worker = worker
         self.pool = pool
         self.fragments = fragments
