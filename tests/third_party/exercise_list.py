@@ -26,6 +26,11 @@ class Check:
     keep: str = SHOWN
     expect: list[str] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what YAML reads otherwise than it looks: a text with a colon and a space needs quotes."""
+        if not all(isinstance(each, str) for each in (self.run, self.keep, *(self.expect or ()))):
+            raise ValueError(f"a check has texts only, and this one has others: {self}; put them in quotes")
+
     @property
     def must_show(self) -> bool:
         """Whether an output in which nothing matches says nothing at all."""
