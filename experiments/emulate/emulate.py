@@ -138,10 +138,15 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
                 warn_of_losses(console, name, outcome.captured)
             folder.write_record(record)
         record.finish(*overall(record.planners))
+    conclude(record, folder, console)
+    return record
+
+
+def conclude(record: RunRecord, folder: RunFolder, console: Console) -> None:
+    """Print the report of a run that has ended, write its page, and print where all of it is."""
     print_report(console, record.as_json())
     console.print(f"everything of this run: {folder.path}", highlight=False)
     report_beside(folder.path, console)
-    return record
 
 
 def runs_of(emulation: Emulation, plans: Mapping[str, Plan], folder: RunFolder) -> dict[str, Run]:

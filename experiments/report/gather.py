@@ -109,10 +109,7 @@ def command_of(arguments: Sequence[str]) -> str:
 def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> PlannerView:
     """What a run's folder says of one planner. A fabric that is not yet in `fabrics` is added to it."""
     entry, problem, plan = folder.record["planners"][name], folder.problem(name), folder.plan(name)
-    drawn = DrawnFabric(problem.fabric, circuits="circuits" in entry)
-    if drawn not in fabrics:
-        fabrics.append(drawn)
-    fabric = fabrics.index(drawn)
+    fabric = place_of(DrawnFabric(problem.fabric, circuits="circuits" in entry), fabrics)
     drawn = fabrics[fabric]
     iterations = iterations_of(folder.table(name, "iterations.csv"), drawn.number_of)
     virtual, real, slots = (folder.table(name, each) for each in SERIES)
@@ -138,6 +135,13 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
         notes=list(notes_of(name, entry)),
         fragments=entry.get("fragments"),
     )
+
+
+def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
+    """The place of a fabric in a list, to which it is added unless it is there."""
+    if drawn not in fabrics:
+        fabrics.append(drawn)
+    return fabrics.index(drawn)
 
 
 def notes_of(name: str, entry: Mapping[str, Any]) -> Iterator[str]:

@@ -54,13 +54,7 @@ def loads_view(
         rates = prediction.loads_with_results_bps if RESULTS_RETURN.get(mode, True) else prediction.link_loads_bps
         planned_bps = by_number(drawn, rates)
         planned_bytes, users = planned_volume(drawn, problem, plan, mode)
-    together = {frozenset[int]()}.union(map(frozenset, users.values()))
-    times = {jobs: busy_s(iterations, jobs) for jobs in together}
-    measured = {
-        number: 8 * sent / seconds
-        for number, sent in found.sent_bytes.items()
-        if (seconds := times[frozenset(users.get(number, ()))])
-    }
+    measured = mean_rates(found, users, iterations)
     return LoadsView(
         listed(planned_bps, count, 0.0 if plan else None),
         listed(measured, count),
@@ -68,6 +62,14 @@ def loads_view(
         listed(found.sent_bytes, count),
         listed(found.drops, count),
     )
+
+
+def mean_rates(found: Carried, users: Mapping[int, set[int]], iterations: Sequence[IterationView]) -> dict[int, float]:
+    """The mean rate of every link while the jobs that use it send, in bit/s, by link number."""
+    together = {frozenset[int]()}.union(map(frozenset, users.values()))
+    times = {jobs: busy_s(iterations, jobs) for jobs in together}
+    busy = {number: times[frozenset(users.get(number, ()))] for number in found.sent_bytes}
+    return {number: 8 * sent / busy[number] for number, sent in found.sent_bytes.items() if busy[number]}
 
 
 def listed(values: Mapping[int, float], count: int, otherwise: float | None = None) -> list[float | None]:

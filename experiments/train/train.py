@@ -15,6 +15,7 @@ from rich.console import Console
 from experiments.emulate.emulate import (
     Emulation,
     check,
+    conclude,
     ended_early,
     measure,
     new_record,
@@ -22,12 +23,10 @@ from experiments.emulate.emulate import (
     prepared,
     runs_of,
 )
-from experiments.report.write import report_beside
 from experiments.run.outcome import Outcome
 from experiments.run.pace import TooSlowError
 from experiments.run.progress import working
 from experiments.run.record import RunFolder, RunRecord
-from experiments.run.report import print_report
 from experiments.train.training_curves import Curve, curve_of
 from experiments.train.training_report import training_table, write_curves
 from planner.core.problem import Problem
@@ -147,9 +146,7 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
         write_curves(folder, curves)
         record.finish(*overall(record.planners))
     console.print(training_table(task, curves, record.planners))
-    print_report(console, record.as_json())
-    console.print(f"everything of this run: {folder.path}", highlight=False)
-    report_beside(folder.path, console)
+    conclude(record, folder, console)
     return record
 
 

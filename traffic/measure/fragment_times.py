@@ -104,7 +104,12 @@ def fragment_times(
     """
     if not plan.shards:
         return NO_TIMES
-    followed = FollowedFragments(hops, links, plan, until_ps)
+    return times_of(FollowedFragments(hops, links, plan, until_ps), links)
+
+
+def times_of(followed: FollowedFragments, links: Sequence[tuple[str, str]]) -> FragmentTimes:
+    """The times of fragments that were followed. `links` has the two ends of every link."""
+    hops = followed.hops
     last = followed.last_results()
     first_hop, result = followed.way_of(last)
     completing = followed.completing(first_hop)

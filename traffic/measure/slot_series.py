@@ -10,9 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.core.plan import Plan
 from topo.virtual.engine import PS_PER_S
 from traffic.measure.fragment_times import NEVER, FollowedFragments
 from traffic.sockets.ports import BoolArray, FloatArray, IntArray
@@ -39,19 +37,12 @@ class SlotSeries:
 
 
 def slot_series(
-    hops: NDArray[np.void],
-    links: Sequence[tuple[str, str]],
-    plan: Plan,
-    starts_s: FloatArray,
-    until_ps: int,
-    every: int = 1,
+    followed: FollowedFragments, links: Sequence[tuple[str, str]], starts_s: FloatArray, until_ps: int, every: int = 1
 ) -> SlotSeries:
     """The series of a run until `until_ps`, in intervals of the same length that begin at `starts_s`.
 
-    One of `every` fragments was followed, so that counts are multiplied by it. The other arguments are those of
-    `traffic.measure.fragment_times.fragment_times`.
+    One of `every` fragments was followed, so that counts are multiplied by it. `links` has the two ends of every link.
     """
-    followed = FollowedFragments(hops, links, plan, until_ps)
     names = list(dict.fromkeys(end for ends in links for end in ends))
     switches = tuple(dict.fromkeys(a.switch for _, tree in followed.trees for a in tree.aggregators))
     switch, taken, left = held_fragments(followed, aggregating(followed, names))

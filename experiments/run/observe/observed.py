@@ -10,7 +10,7 @@ from experiments.worlds.observation import Noted
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from topo.virtual.engine import PS_PER_S
-from traffic.measure.fragment_times import FRAGMENT_COLUMNS, FragmentTimes, fragment_times
+from traffic.measure.fragment_times import FRAGMENT_COLUMNS, FollowedFragments, FragmentTimes, times_of
 from traffic.measure.link_series import LINK_COLUMNS, LinkSeries
 from traffic.measure.slot_series import SlotSeries, slot_series
 
@@ -47,11 +47,12 @@ class Observed:
 def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Observed:
     """What was noted of a run of a plan, which ended at `ended_s` of the network's time."""
     ended_ps, every = round(ended_s * PS_PER_S), noted.hops.following.every
+    followed = FollowedFragments(noted.hops.found, noted.links, plan, ended_ps)
     links = LinkSeries(noted.links, noted.rates_bps, noted.series.until(ended_ps))
     return Observed(
         links,
-        slot_series(noted.hops.found, noted.links, plan, links.starts_s, ended_ps, every),
-        fragment_times(noted.hops.found, noted.links, plan, ended_ps),
+        slot_series(followed, noted.links, links.starts_s, ended_ps, every),
+        times_of(followed, noted.links),
         every,
         tuple(dict.fromkeys(worker for job in problem.jobs for worker in job.workers)),
     )
