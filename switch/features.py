@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from switch.control.match_rules import KEY_TYPES
-from switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from switch.fast.compile.calculations import ALGORITHMS as COMPILED_ALGORITHMS
-from switch.fast.compile.header_expressions import REWRITTEN
-from switch.fast.compile.operators import OPERATORS as COMPILED_OPERATORS
-from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
-from switch.interpret.stages.actions import HANDLERS
-from switch.interpret.stages.expressions import ON_STACKS
-from switch.interpret.stages.hash_functions import ALGORITHMS
-from switch.interpret.stages.operators import OPERATORS
-from switch.interpret.stages.parser_operations import PARSER_OPERATIONS
+from switch.fast.compile.actions.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from switch.fast.compile.expressions.calculations import ALGORITHMS as COMPILED_ALGORITHMS
+from switch.fast.compile.expressions.header_expressions import REWRITTEN
+from switch.fast.compile.expressions.operators import OPERATORS as COMPILED_OPERATORS
+from switch.fast.compile.parser.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.interpret.actions.actions import HANDLERS
+from switch.interpret.expressions.expressions import ON_STACKS
+from switch.interpret.expressions.hash_functions import ALGORITHMS
+from switch.interpret.expressions.operators import OPERATORS
+from switch.interpret.parser.parser_operations import PARSER_OPERATIONS
 from switch.program.read import read_program
 from switch.program.v1model import STANDARD_METADATA
 from switch.running_switch import PROGRAM

@@ -68,7 +68,10 @@ def missing_for_fast() -> str | None:
 TARGETS: dict[str, Target] = {
     "bmv2": Target("bmv2", "switch.bmv2.bmv2_switch:Bmv2Switch", "switch.bmv2.runtime:view", missing_for_bmv2),
     "fast": Target(
-        "fast", "switch.fast.load.fast_switch:FastSwitch", "switch.fast.load.kernel_view:KernelView", missing_for_fast
+        "fast",
+        "switch.fast.load.fast_switch:FastSwitch",
+        "switch.fast.load.kernel.kernel_view:KernelView",
+        missing_for_fast,
     ),
 }
 

@@ -1,30 +1,58 @@
-"""The two phases of `make test`: pure tests on all processors, then emulated networks one after the other.
+"""The two phases of `make test`: tests that may run beside others, on all processors; then networks, one by one.
 
     python tests/phases.py [options and folders of pytest]
 
-Networks of the second phase have the machine to themselves, for their rates are measured. One line for each phase
-says how it ended, and the command fails if either does.
+Networks of the second phase have the machine to themselves, for their rates are measured. Single switches and small
+networks whose packets are only compared run in the first, where each process has a network namespace of its own. One
+line for each phase says how it ended, and the command fails if either does.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
-PURE, NETWORKS = "pure", "networks"
-ALONE = ("root", "alone")
-"""Tests with one of these marks belong to the second phase."""
+BESIDE, NETWORKS = "beside", "networks"
+COMPARED = ("p4", "stf", "switch")
+"""Folders whose tests that need root compare packets and measure no rate, unless they are marked `alone`."""
 
+CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
+TESTS = Path(__file__).resolve().parent
 NOTHING_TO_RUN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--phase", choices=[PURE, NETWORKS], help="only the tests of one phase of `make test`")
+    parser.addoption("--phase", choices=[BESIDE, NETWORKS], help="only the tests of one phase of `make test`")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes of the first phase do not see each other's interfaces."""
+    if config.getoption("phase", None) == BESIDE and hasattr(config, "workerinput") and os.geteuid() == 0:
+        own_network()
+
+
+def own_network() -> None:
+    """Give this process a network namespace with a /sys that shows it; control groups stay where they are."""
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS | CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "no network namespace of its own for a process of tests")
+    with TemporaryDirectory() as aside:
+        for command in (
+            "mount --make-rslave /",
+            f"mount --rbind /sys/fs {aside}",
+            "mount -t sysfs sysfs /sys",
+            f"mount --rbind {aside} /sys/fs",
+            f"umount --lazy {aside}",
+            "ip link set lo up",
+        ):
+            subprocess.run(command.split(), check=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -38,15 +66,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def phase_of(item: pytest.Item) -> str:
-    return NETWORKS if any(item.get_closest_marker(mark) for mark in ALONE) else PURE
+    compared = any(item.path.is_relative_to(TESTS / folder) for folder in COMPARED)
+    measured = item.get_closest_marker("root") and not compared
+    return NETWORKS if measured or item.get_closest_marker("alone") else BESIDE
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run both phases, the second also if the first fails, and return the exit code. An interrupt ends both."""
     processors = len(os.sched_getaffinity(0))
-    spread = ["-n", str(processors), "--dist", "loadfile"] if processors > 1 else []
+    waiting = 1  # one process more than processors: single switches wait for packets most of their time
     phases = {
-        f"pure tests, on {processors} processors": ["--phase", PURE, *spread],
+        f"tests beside others, on {processors} processors": [
+            "--phase",
+            BESIDE,
+            "-n",
+            str(processors + waiting),
+            "--dist",
+            "loadfile",
+        ],
         "networks, one after the other": ["--phase", NETWORKS],
     }
     codes, lines = [], []

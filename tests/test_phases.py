@@ -1,4 +1,4 @@
-"""`make test`: pure tests and networks are told apart, and the command fails if either phase does."""
+"""`make test`: tests beside others and networks are told apart, and the command fails if either phase does."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def test_a_line_for_each_phase(tmp_path: Path) -> None:
     (tmp_path / "test_toy.py").write_text(TOY)
     command = [sys.executable, str(TESTS / "phases.py"), "-p", "no:inakit"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    pure, networks = done.stdout.splitlines()[-2:]
-    assert "1 passed" in done.stdout and "pure tests" in pure and ": passed after" in pure
+    beside, networks = done.stdout.splitlines()[-2:]
+    assert "1 passed" in done.stdout and "tests beside others" in beside and ": passed after" in beside
     assert done.returncode == 1 and "FAILED (exit code 1)" in networks

@@ -8,9 +8,7 @@ from math import inf
 from statistics import median
 
 from experiments.run.outcome import Outcome, collisions, ratio
-from traffic.measure.monitor import Monitor
-
-DirectedLink = tuple[str, str]
+from traffic.measure.link_totals import DirectedLink, link_bytes
 
 MEDIAN = 0.005
 """The medians of all differences are to be below this."""
@@ -38,18 +36,6 @@ QUANTITIES = (
 )
 LINK_BYTES, LINK_LIMIT = "link_bytes", 0.01
 """The bytes of each directed link, and the relative difference that they may have."""
-
-
-def link_bytes(monitor: Monitor) -> dict[DirectedLink, int]:
-    """What every directed link carried, as the interfaces of switches counted it."""
-    found: dict[DirectedLink, int] = {}
-    before, after, watched = monitor.before.interfaces, monitor.after.interfaces, monitor.watched
-    for switch, ports in watched.ports.items():
-        for port, name in ports.items():
-            peer = watched.peers[switch][port]
-            found[switch, peer] = after[name].sent_bytes - before[name].sent_bytes
-            found[peer, switch] = after[name].received_bytes - before[name].received_bytes
-    return found
 
 
 def difference(first: float | None, second: float | None) -> float:

@@ -18,9 +18,14 @@ from experiments.cli.commands import (
     dump,
     emulate,
     exactness,
+    grade,
     jobs,
+    labs,
+    p4c,
+    place,
     plan,
     planners,
+    report,
     reproduce,
     shim,
     study,
@@ -34,8 +39,10 @@ from experiments.cli.options import with_groups
 COMMANDS = (
     emulate.emulate,
     train.train,
+    report.report,
     plan.plan,
     design.design,
+    place.place,
     topo.topo,
     jobs.jobs,
     check.check,
@@ -43,6 +50,8 @@ COMMANDS = (
     bench.bench,
     exactness.exactness,
     agree.agree,
+    grade.grade,
+    p4c.p4c,
     reproduce.reproduce,
     dump.dump,
     calibrate.calibrate,
@@ -60,6 +69,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(labs.app, name="labs")
 app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
 for command in COMMANDS:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, parse_scale
+from planner.core.method import AFTERWARDS
 from planner.core.policies import POLICIES
 from planner.core.problem import Problem
 from traffic.measure.verdict import VALID
@@ -48,11 +49,20 @@ PlanMode = Annotated[
         "--mode", help="plan for a run that is reliable (with room for results) or a replay (without results)"
     ),
 ]
+Headroom = Annotated[
+    str,
+    typer.Option(help="room for results: planned together with gradients, or made afterwards by lowering rates"),
+]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 Network = Annotated[
     str | None, typer.Option("--run", help="which network, where several are running: its four-letter id")
 ]
 SwitchName = Annotated[str, typer.Argument(help="a switch of a running network, by name")]
+
+Ina = Annotated[
+    str | None,
+    typer.Option(help="switches that aggregate: names (leaf1,spine1), or a share (0.2; 0.2+ps has the PSs' ToRs)"),
+]
 
 RESULTS = Path("results")
 
@@ -79,9 +89,7 @@ class FabricOptions(ShapeOptions):
     """Options that choose the fabric, its size, and the properties of its links and switches."""
 
     capacity: Annotated[str | None, typer.Option(help="of every link: 20M, or 10M:30M for random ones")] = None
-    ina: Annotated[str | None, typer.Option(help="switches that aggregate: a share (0.2) or names (leaf1,spine1)")] = (
-        None
-    )
+    ina: Ina = None
     pipelines: Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")] = None
     scale: Scale = "1"
 
@@ -154,6 +162,7 @@ class RunOptions:
     faults: Annotated[Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")] = (
         None
     )
+    headroom: Headroom = AFTERWARDS
     seed: Seed = 0
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="do not end a run early that clearly falls behind its plan")

@@ -20,6 +20,7 @@ from experiments.emulate.defaults import (
 )
 from experiments.faults.fault_plan import FaultPlan, check_mode
 from experiments.inspect.capture import Place, warn_of_losses
+from experiments.report.write import report_beside
 from experiments.run.observe.picture import draw_series
 from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
@@ -34,7 +35,7 @@ from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.registry import find_world
 from experiments.worlds.world import World
 from planner.core.evaluate import evaluate
-from planner.core.method import Options
+from planner.core.method import AFTERWARDS, Options
 from planner.core.plan import Plan
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
@@ -63,6 +64,7 @@ class Emulation:
     - `free`: what the user has left open, so that it is made to fit this machine
     - `keep_going`: a run goes on even when it is clearly too slow
     - `sampling`: whether links and fragments are observed, and how finely
+    - `headroom`: when planners make room for results
     """
 
     problem: Problem
@@ -80,6 +82,7 @@ class Emulation:
     free: Free = NOTHING_FREE
     keep_going: bool = False
     sampling: Sampling = AUTO
+    headroom: str = AFTERWARDS
 
     @property
     def interconnect(self) -> Interconnect | None:
@@ -137,6 +140,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
         record.finish(*overall(record.planners))
     print_report(console, record.as_json())
     console.print(f"everything of this run: {folder.path}", highlight=False)
+    report_beside(folder.path, console)
     return record
 
 
@@ -222,7 +226,7 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
     problem, plans = emulation.problem, {}
     for name in dict.fromkeys(emulation.planners):
         with working(console, f"{name}: planning"):
-            made = make_plan(problem, name, emulation.seed)
+            made = make_plan(problem, name, emulation.seed, emulation.headroom)
         for variant, plan in variants(emulation, name, made):
             for full_name, under in under_policies(problem, variant, plan, emulation.policies):
                 run_as = as_run(problem, under, emulation.mode)
@@ -266,6 +270,7 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: World) ->
         configuration={
             "planners": list(plans),
             "policies": list(emulation.policies),
+            "headroom": emulation.headroom,
             "jobs": [asdict(job) for job in problem.jobs],
             "faults": None if emulation.faults is None else emulation.faults.document,
         },

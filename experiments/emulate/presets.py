@@ -15,6 +15,7 @@ from experiments.emulate.emulate import Emulation, check, prepared, run
 from experiments.run.report import verdict
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from experiments.run.tables import NARROW, NamedTable
+from planner.core.method import AFTERWARDS
 from planner.core.problem import Problem
 from topo.errors import unknown_name
 from traffic.measure.verdict import worst_of
@@ -98,6 +99,7 @@ class PresetRun:
     results: Path
     scale: float
     keep_going: bool = False
+    headroom: str = AFTERWARDS
 
     def emulation(self, preset: Preset, model: str) -> Emulation:
         """The emulation of one model of the preset."""
@@ -106,6 +108,7 @@ class PresetRun:
             preset.planners if self.planners is None else self.planners,
             self.switch, self.mode, self.seed, self.results, self.scale,
             free=Free(rates=not self.fabric.gives_rates, gradients=True, described=True), keep_going=self.keep_going,
+            headroom=self.headroom,
         )  # fmt: skip
 
 

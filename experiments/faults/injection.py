@@ -63,6 +63,7 @@ class Injection:
         self.scene, self.faults = scene, faults
         self.pending = list(faults.events)
         self.happened = [str(attack) for attack in faults.hostile]
+        self.moments: list[dict[str, Any]] = []
         self.ports: FaultyPorts
         self.beside: Beside
         self._work: list[Future[None]] = []
@@ -111,6 +112,14 @@ class Injection:
         for event in [event for event in self.pending if event.at.has_come(loop, now)]:
             self.pending.remove(event)
             self.happened.append(f"{event} at {now - loop.started_at:.2f} s")
+            self.moments.append(
+                {
+                    "kind": event.kind,
+                    "nodes": list(event.nodes),
+                    "at_s": now - loop.started_at,
+                    "lasting_s": event.lasting_s,
+                }
+            )
             ACTIONS[event.kind](self, event, loop, now)
 
     def check(self, *, all_work: bool = False) -> None:
@@ -210,7 +219,10 @@ class Injection:
         )
 
     def as_json(self, monitor: Monitor) -> dict[str, Any]:
-        """The injected faults for `run.json`: counts of packets, the events that happened, and those that did not."""
+        """The injected faults for `run.json`: counts of packets, the events that happened, and those that did not.
+
+        `moments` has the events that happened with their time, in seconds from the start of the run.
+        """
         counts = dict(injected(monitor))
         counts["doubled_by_hosts"] = int(self.ports.doubled.sum())
         counts["lost_at_silent_hosts"] = int(self.ports.unheard.sum())
@@ -219,6 +231,7 @@ class Injection:
         return {
             "counts": counts,
             "events": self.happened,
+            "moments": self.moments,
             "not_reached": [str(event) for event in self.pending],
             "rate_shares": {} if stragglers is None else stragglers.shares(self.scene.problem),
         }

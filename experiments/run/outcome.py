@@ -18,6 +18,7 @@ from planner.core.problem import Problem
 from traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
 from traffic.measure.fidelity import Excuses, judge, turned_away
 from traffic.measure.link_load import link_rows
+from traffic.measure.link_totals import ends_of_interfaces, link_totals
 from traffic.measure.measured import Measured
 from traffic.measure.monitor import Monitor
 from traffic.measure.off_plan import off_plan
@@ -35,6 +36,7 @@ class Outcome:
     `reasons`: why the run is not VALID, in words. `captured`: the packet counts of every pcap file. `setup_s`: how long
     the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
     figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
+    `circuits`: which circuits existed when, as `run.json` has it, of a run that changed them.
     `bandwidth`: what `experiments.run.bandwidths` says of the run.
     """
 
@@ -46,6 +48,7 @@ class Outcome:
     faults: Mapping[str, Any] | None = None
     pairs: tuple[Pair, ...] = ()
     observed: Observed | None = None
+    circuits: Mapping[str, Any] | None = None
     bandwidth: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -75,18 +78,21 @@ class Outcome:
         } | self.extras()
 
     def extras(self) -> dict[str, Any]:
-        """What the entry of this planner has only for runs with faults, or that were observed."""
-        faults = {} if self.faults is None else {"faults": self.faults}
-        return faults | ({} if self.observed is None else self.observed.as_json())
+        """What the entry of this planner has only for runs with faults or changing circuits, or that were observed."""
+        parts = {"faults": self.faults, "circuits": self.circuits}
+        found = {name: part for name, part in parts.items() if part is not None}
+        return found | ({} if self.observed is None else self.observed.as_json())
 
     def write(self, folder: RunFolder, planner: str) -> None:
-        """Write CSV files: planned and measured by job, iterations by host, links by second, events by switch.
+        """Write CSV files: planned and measured by job, iterations by host, links, links by second, events by switch.
 
         Of a run that was observed, also links over time and the times of fragments.
         """
         write_table(folder, f"{planner}/jobs.csv", [pair.row() for pair in self.pairs])
         write_table(folder, f"{planner}/iterations.csv", list(self.measured.rows()))
-        write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links)))
+        ends = ends_of_interfaces(self.monitor.watched)
+        write_table(folder, f"{planner}/link_totals.csv", [asdict(total) for total in link_totals(self.monitor)])
+        write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links, ends)))
         switches = [{"switch": name} | figures for name, figures in switch_figures(self.monitor)]
         write_table(folder, f"{planner}/switches.csv", switches)
         if self.observed is not None:

@@ -13,7 +13,7 @@ from planner.core.check import check
 from planner.core.collective_trees import trees_of
 from planner.core.evaluate import Prediction, evaluate
 from planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
-from planner.core.method import Options
+from planner.core.method import AFTERWARDS, Options
 from planner.core.plan import AggregationTree, Plan
 from planner.core.problem import Problem
 from planner.core.solving import SolverOutcome
@@ -31,14 +31,14 @@ BUSIEST_LINKS = 5
 ALL_JOBS = "several jobs: the slowest worker's rate, PS ingress of all together, the slowest job's time"
 
 
-def make_plan(problem: Problem, planner: str, seed: int) -> Plan:
+def make_plan(problem: Problem, planner: str, seed: int, headroom: str = AFTERWARDS) -> Plan:
     """The plan that the method called `planner` makes, checked."""
-    return find_method(planner).plan(problem, Options(seed=seed))
+    return find_method(planner).plan(problem, Options(seed=seed, headroom=headroom))
 
 
-def plan_to_run(problem: Problem, planner: str, seed: int, mode: str = "reliable") -> AsRun:
+def plan_to_run(problem: Problem, planner: str, seed: int, mode: str = "reliable", headroom: str = AFTERWARDS) -> AsRun:
     """The plan that the method called `planner` makes, with the rates at which it runs in this mode."""
-    return as_run(problem, make_plan(problem, planner, seed), mode)
+    return as_run(problem, make_plan(problem, planner, seed, headroom), mode)
 
 
 def print_headroom(console: Console, name: str, run: AsRun) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -36,6 +37,9 @@ MODEL_SCALE = 1000
 """The gradient of a named model is so many times smaller than the real one, unless its size is given."""
 
 DEFAULT_WORKERS = 16
+
+AT_SERVERS = "+ps"
+"""Behind a share of INA switches: the PSs' ToRs are among them, as ARO's evaluation has it (section IV-A)."""
 
 FABRIC_FILES = (".yml", ".yaml", ".graphml")
 
@@ -102,10 +106,17 @@ class FabricChoice:
     def with_chosen_ina(self, fabric: Fabric, ina: str) -> Fabric:
         """The fabric with INA on a share of the switches ("0.2"), or on those that are named ("leaf1,spine1")."""
         try:
-            share = float(ina)
+            share = float(ina.removesuffix(AT_SERVERS))
         except ValueError:
             return with_ina(fabric, tuple(name.strip() for name in ina.split(",")))
         return with_ina(fabric, share=share, seed=self.seed)
+
+    def with_ina_at(self, fabric: Fabric, servers: Collection[str]) -> Fabric:
+        """With a share such as "0.2+ps": as many INA switches as it says, the ToRs of the servers among them."""
+        if self.ina is None or not self.ina.endswith(AT_SERVERS):
+            return fabric
+        tors = sorted({fabric.tor_of(server) for server in servers})
+        return with_ina(fabric, tors, share=float(self.ina.removesuffix(AT_SERVERS)), seed=self.seed)
 
 
 @cache
@@ -196,4 +207,6 @@ def parse_scale(text: str) -> float:
 def build_problem(fabric: FabricChoice, jobs: JobChoice) -> Problem:
     """The problem that the two choices make. Raises `InputError`."""
     built = fabric.build()
-    return Problem(built, jobs.build(built), FRAGMENT)
+    chosen = jobs.build(built)
+    servers = [server for job in chosen for server in job.servers]
+    return Problem(fabric.with_ina_at(built, servers), chosen, FRAGMENT)

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import numpy as np
 
+from experiments.run.observe.sampling import AUTO
 from experiments.run.outcome import Outcome
 from experiments.run.run import Run, run_plan
 from experiments.worlds.world import Beside, LiveNetwork, World
@@ -118,6 +120,7 @@ class Conductor:
         self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
         self.wanted = self.circuits.circuits
         self.connections = self.lost = 0
+        self.changes: list[tuple[float, frozenset[Circuit]]] = []
         self._change: Future[None] | None = None
         self._starts: list[tuple[Event, JobState]] = []
 
@@ -162,6 +165,7 @@ class Conductor:
                 self.slot += 1
                 self.next_at += self.course.scheduling.center.slot_s
                 self.begin(loop, self.slots[self.slot])
+                self.changes.append((now - loop.started_at, self.wanted))
         self.start(now)
 
     # -- slots
@@ -202,6 +206,15 @@ class Conductor:
         for each in [each for each in self._starts if each[0].is_set()]:
             self._starts.remove(each)
             each[1].start_at = now
+
+    def as_json(self) -> dict[str, Any]:
+        """For `run.json`: when each slot began, in seconds from the start of the run, and the circuits that it set.
+
+        A circuit that the slot before did not have is dark for the time of a reconfiguration.
+        """
+        changes = [{"at_s": at_s, "circuits": [list(map(list, each)) for each in sorted(wanted)]}
+                   for at_s, wanted in self.changes]  # fmt: skip
+        return {"reconfiguration_s": self.circuits.interconnect.reconfiguration_s, "slots": changes}
 
     def enter(self, wanted: frozenset[Circuit], rates: Rates) -> None:
         """Install in the units the groups and entries that the slot's circuits and rates change."""
@@ -244,9 +257,11 @@ def run_course(
         led_by=led,
         excuses=EXCUSES,
         given=tables.first(panel.circuits, course.label_rates(course.schedule.slots[0])),
+        observation=AUTO.of(world, course.problem, course.plan),
     )
     outcome = run_plan(run, world, stage=lambda _: nullcontext(progress))
     (conductor,) = conductors
+    outcome = replace(outcome, circuits=conductor.as_json())
     return CourseOutcome(
         outcome, jct_s(course, outcome.measured), conductor.connections, conductor.lost, conductor.behind_s
     )

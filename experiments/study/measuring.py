@@ -52,6 +52,7 @@ def emulation_of(setting: Setting) -> Emulation:
         setting.seed,
         faults=None if setting.faults is None else load_faults(Path(setting.faults), problem),
         policies=(setting.policy,) if setting.policy else (),
+        headroom=setting.headroom,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr
 
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.method import AFTERWARDS
 from planner.core.problem import Problem
 from topo.files.fabric_records import Rate
 from topo.files.quantities import RATE
@@ -33,7 +34,10 @@ class Setting(Record):
 
     fabric: StrictStr = Field("fattree", description="a fabric such as fattree:k=4 or leafspine:leaves=4, or a file")
     capacity: Text | None = Field(None, description="a rate of all links such as 20M, or 10M:30M for random ones")
-    ina: Text | None = Field(None, description="switches that aggregate: a share such as 0.2, or names: leaf1,spine1")
+    ina: Text | None = Field(
+        None,
+        description="switches that aggregate: a share such as 0.2 (0.2+ps: PSs' ToRs among it), or names: leaf1,spine1",
+    )
     pipelines: Count | None = Field(None, description="pipelines per switch, 1 to 8")
     aggregation_rate: Rate | None = Field(None, description=RATE)
     scale: Text = Field("1", description="what all rates are multiplied by, such as 1/5000")
@@ -45,6 +49,7 @@ class Setting(Record):
     iterations: Count = Field(1, description=COUNT)
     planner: StrictStr = Field("aro", description="a planner; `inakit planners` lists them")
     policy: StrictStr = Field("", description="a slot policy such as shadow-copy")
+    headroom: StrictStr = Field(AFTERWARDS, description="room for results: planned, or made afterwards")
     faults: StrictStr | None = Field(None, description=FILE)
     world: StrictStr = Field(PLANS_ONLY, description="none, virtual, fast or bmv2")
     mode: StrictStr = Field("reliable", description="reliable or replay")

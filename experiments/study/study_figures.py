@@ -16,13 +16,13 @@ from matplotlib.lines import Line2D
 from experiments.papers.common.drawing import draw_panel
 from experiments.papers.common.estimates import MISSING, Estimate
 from experiments.papers.common.legend import legend
-from experiments.papers.common.method_styles import styles_of
 from experiments.papers.common.panels import BARS, Panel
 from experiments.study.bootstrap import INTERVAL, bootstrapped
 from experiments.study.study import FigureAsked
 from experiments.study.summary import column_of, grouped, value_of
 from experiments.study.summary_tables import Unit, name, title_of, unit_of
 from experiments.study.table import Row
+from experiments.styles.method_styles import styles_of
 from topo.errors import InputError, writing
 
 WIDTHS_INCHES = {"column": 3.5, "page": 7.16}

@@ -12,10 +12,10 @@ from typing import Any
 from rich.table import Table
 
 from experiments.papers.common.estimates import Estimate
-from experiments.papers.common.method_styles import paper_name
 from experiments.run.tables import NARROW, NamedTable
 from experiments.study.bootstrap import INTERVAL
 from experiments.study.summary import Difference, Group
+from experiments.styles.method_styles import paper_name
 from topo.errors import writing
 
 UNITS = {

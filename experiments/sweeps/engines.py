@@ -7,6 +7,7 @@ finished is run again, the trials that it had begun each on its own. A trial who
 from __future__ import annotations
 
 import platform
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from experiments.sweeps.one_trial import Trial, carry_out, now
 from topo.errors import InputError, MachineError, RunError, unknown_name
 
 DIED = "its worker process died twice while it ran this: it crashed, or was killed, perhaps for lack of memory"
+RENEWED = "A worker stopped while some jobs were given to the executor"
+"""What joblib warns of when it replaces a process that has grown by 300 MB, as one does after a larger fabric."""
 IDLE_S = 20
 """After so many seconds without a trial a process ends, as it has to when the process that started it was killed."""
 SLURM_JOBS = 64
@@ -66,7 +69,9 @@ class Loky:
                 max_nbytes=None,
                 idle_worker_timeout=IDLE_S,
             )
-            yield from parallel(calls(beside, kept))
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", RENEWED, UserWarning)
+                yield from parallel(calls(beside, kept))
         yield from (carry_out(trial, kept) for trial in trials if trial.alone)
 
 

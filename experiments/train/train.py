@@ -22,6 +22,7 @@ from experiments.emulate.emulate import (
     prepared,
     runs_of,
 )
+from experiments.report.write import report_beside
 from experiments.run.outcome import Outcome
 from experiments.run.pace import TooSlowError
 from experiments.run.progress import working
@@ -148,6 +149,7 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
     console.print(training_table(task, curves, record.planners))
     print_report(console, record.as_json())
     console.print(f"everything of this run: {folder.path}", highlight=False)
+    report_beside(folder.path, console)
     return record
 
 

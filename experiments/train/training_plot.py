@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.papers.common.method_styles import styles_of
+from experiments.styles.method_styles import styles_of
 from experiments.train.training_curves import Curve
 
 GREY = "#9AA5B1"

@@ -33,7 +33,7 @@ from switch.running_switch import PROGRAM
 from topo.fabric.addresses import addresses
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
-from topo.virtual.engine import PS_PER_S
+from topo.virtual.engine import PS_PER_NS, PS_PER_S, Engine
 from topo.virtual.hops import Following, Hops
 from topo.virtual.network import VirtualNetwork
 from topo.virtual.series import Series
@@ -82,17 +82,19 @@ class LiveVirtualNetwork:
 
     def __init__(self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]) -> None:
         self.fabric = fabric
-        self.switches = running(installed, progress)
+        self.clock = EngineClock()
+        self.switches = running(installed, progress, self.clock)
         self.hosts = host_ports_of(fabric)
         self.listening: Sequence[HostPort] = self.hosts
         self.ends = Ends()
         panel, queue_packets = wiring.interconnect, wiring.queue_packets or QUEUE_PACKETS
         switches = dict(self.switches)
         if panel is not None:
-            switches[INTERCONNECT] = InProcessSwitch(read_program(CIRCUIT_PROGRAM), INTERCONNECT)
+            switches[INTERCONNECT] = InProcessSwitch(read_program(CIRCUIT_PROGRAM), INTERCONNECT, self.clock)
             self.circuits = CircuitSwitch(panel, switches[INTERCONNECT])
         self.network = VirtualNetwork(fabric, switches, FRAME, queue_packets, panel)
         self.engine, self.cables = self.network.engine, self.network.cables
+        self.clock.engine = self.engine
         self.engine.set_filter(range(len(fabric.hosts)), INA_FILTER)
         self.uplinks = np.zeros(0, np.uint32)
         self.place = np.full(len(fabric.hosts) + len(fabric.switches), -1, np.int64)
@@ -221,11 +223,21 @@ class LiveVirtualNetwork:
         return Packets.all_of(head_of(frames), frames["values"], hosts).where(hosts >= 0)
 
 
-def running(installed: Entries, progress: Callable[[float], None]) -> dict[str, InProcessSwitch]:
+class EngineClock:
+    """The time of an engine in nanoseconds, for switches; 0 as long as there is no engine."""
+
+    def __init__(self) -> None:
+        self.engine: Engine | None = None
+
+    def __call__(self) -> int:
+        return 0 if self.engine is None else self.engine.now_ps // PS_PER_NS
+
+
+def running(installed: Entries, progress: Callable[[float], None], clock: EngineClock) -> dict[str, InProcessSwitch]:
     """The switches with their entries, by name; `progress` is given the share of them that is ready."""
     program, found = read_program(PROGRAM), {}
     for number, entries in enumerate(installed.switches):
-        found[entries.switch] = InProcessSwitch(program, entries.switch)
+        found[entries.switch] = InProcessSwitch(program, entries.switch, clock)
         found[entries.switch].install(entries)
         progress(number / len(installed.switches))
     return found

@@ -20,6 +20,7 @@ path       a branch follows links over switches, from its label's node to its pa
 cycle      every label comes to the root
 up-down    a label's way to the root climbs, crosses, descends, in that order
 forwarding a label's way passes no switch twice: one next hop per switch and label
+results    where a tree says how results come back: against links of its branches, from the root to every worker
 ina        aggregators are on INA switches, in a pipeline that the switch has; one per tree if slots are shared
 pipeline   a child's last link arrives in its aggregator's ingress pipeline
 children   an aggregator has 1 to 64 children
@@ -124,6 +125,8 @@ class TreeCheck:
             self.check_pipeline(branch)
         for branch in self.tree.branches:
             self.check_way(branch.label)
+        if self.tree.results:
+            self.check_results(self.tree.results)
 
     def broken(self, rule: str, what: str, why: str) -> PlanError:
         """The error for a broken rule, which names the job and the number of the tree."""
@@ -269,6 +272,23 @@ class TreeCheck:
         for node, count in Counter(way).items():
             if count > 1:
                 raise self.broken("forwarding", f"label {label}", f"its way to the root passes {node} {count} times")
+
+    def check_results(self, above: dict[str, str]) -> None:
+        """Check that results come from the root to every worker, against links by which gradients go up."""
+        links = {link for branch in self.tree.branches for link in pairwise(branch.path)}
+        for link in above.items():
+            if link not in links:
+                raise self.broken("results", f"link {link_name(link)}", "no branch uses it")
+        reached = set()
+        for worker in self.tree.workers.values():
+            node = worker
+            while node != self.tree.root and node in above and node not in reached:
+                reached.add(node)
+                node = above[node]
+            if node != self.tree.root and node not in reached:
+                raise self.broken("results", f"worker {worker}", f"node {node} gets results from nowhere")
+        for node in sorted({*above} - reached):
+            raise self.broken("results", f"node {node}", "it gets results that no worker needs")
 
     def check_up_down(self, label: int, way: list[str]) -> None:
         """Check that the nodes of a way first climb, then cross, then descend."""

@@ -7,18 +7,26 @@ from dataclasses import asdict, dataclass
 from typing import Generic, TypeVar
 
 from planner.core.check import check
+from planner.core.closed_loop import in_closed_loop
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.core.slots import DEFAULT_WINDOW
 from planner.core.solving import SolverOptions
-from topo.errors import InputError, PlanError
+from topo.errors import InputError, PlanError, unknown_name
+
+AFTERWARDS, PLANNED = "afterwards", "planned"
+HEADROOM = {
+    AFTERWARDS: "gradients are planned alone, as in the papers; a run lowers rates where results need room",
+    PLANNED: "gradients are planned together with the results that come back meanwhile",
+}
+"""When room for results is made, by the name of the option."""
 
 
 @dataclass(frozen=True)
 class Options:
     """The options that every method takes. Heuristics ignore `solver`, `time_limit_s` and `gap`.
 
-    `window` is the most fragments that a worker has on their way in a tree.
+    `window` is the most fragments that a worker has on their way in a tree. `headroom` is one of `HEADROOM`.
     """
 
     seed: int = 0
@@ -26,6 +34,7 @@ class Options:
     time_limit_s: float = 60.0
     gap: float = 0.0
     window: int = DEFAULT_WINDOW
+    headroom: str = AFTERWARDS
 
     def __post_init__(self) -> None:
         if not self.time_limit_s > 0:
@@ -34,6 +43,13 @@ class Options:
             raise InputError(f"gap {self.gap:g}: it is relative, at least 0 and below 1")
         if self.window < 1:
             raise InputError(f"window {self.window}: at least 1 fragment is expected")
+        if self.headroom not in HEADROOM:
+            raise unknown_name("headroom", self.headroom, HEADROOM)
+
+    @property
+    def with_results(self) -> bool:
+        """Whether gradients are planned together with results."""
+        return self.headroom == PLANNED
 
     @property
     def for_solver(self) -> SolverOptions:
@@ -53,13 +69,17 @@ class Method(Generic[OptionsT]):
     function: Callable[[Problem, OptionsT], Plan]
 
     def plan(self, problem: Problem, options: Options | None = None) -> Plan:
-        """The method's plan, checked. Plain `Options` fit every method, options of a subclass only their own method."""
-        plan: object = self.function(problem, self.own(options or Options()))
+        """The method's plan, checked. Plain `Options` fit every method, options of a subclass only their own method.
+
+        With planned headroom, rates are those that the trees allow in both directions, whatever the method knew.
+        """
+        own = self.own(options or Options())
+        plan: object = self.function(problem, own)
         if not isinstance(plan, Plan):
             given = f"{type(plan).__name__} {plan!r:.40}"
             raise PlanError(f"the planner returned {given}; a Plan is expected, as `plan_from_paths` makes one")
         check(problem, plan)
-        return plan
+        return in_closed_loop(problem, plan) if own.with_results else plan
 
     def own(self, options: Options) -> OptionsT:
         """The options in this method's own type. Raises `InputError` for options of another method."""

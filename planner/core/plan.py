@@ -6,7 +6,7 @@ the way of one label's packets, from its node to the next aggregator on the way,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from planner.core.collective import Collective
@@ -56,7 +56,8 @@ class AggregationTree:
 
     `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name of
     `planner.core.policies`; among fragments that may preempt each other the one of higher `priority` does. `fallback`
-    leads from a root that is a switch to the PS that stands by for it.
+    leads from a root that is a switch to the PS that stands by for it. `results` says by which of its branches' links
+    each node gets the results, where that is planned: node by node its `result_parents`.
     """
 
     number: int
@@ -67,6 +68,7 @@ class AggregationTree:
     policy: str = DEFAULT_POLICY
     priority: int = 0
     fallback: tuple[str, ...] = ()
+    results: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def branch_of(self) -> dict[int, Branch]:
@@ -140,8 +142,11 @@ class AggregationTree:
         """The tree by which results come back: for every node but the root, the node that it gets them from.
 
         Gradients may split over several links and meet again; results come back by one of them, so that each worker
-        gets each result once. A node's parent is its next hop on a way to the root with the fewest hops.
+        gets each result once. Unless the tree says which, a node's parent is its next hop on a way to the root with the
+        fewest hops.
         """
+        if self.results:
+            return self.results
         before: dict[str, list[str]] = {}
         for branch in self.branches:
             for node, following in branch.links:

@@ -20,13 +20,12 @@ from typing import Any
 
 import pulp
 
-from planner.core.loads import equal_rate_bps
 from planner.core.method import Options
-from planner.core.plan import AggregationTree, Plan, Shard
+from planner.core.plan import AggregationTree, Plan
 from planner.core.problem import Problem
-from planner.core.slots import assign_slots
-from planner.core.solving import SolverOptions, SolverOutcome
+from planner.core.solving import SolverOptions
 from planner.solvers.solve import solve
+from planner.trees.equal_rate import plan_at_equal_rate
 from planner.trees.from_paths import Inp
 from planner.trees.summed_once import SplitTask, Way, split_equally, tree_of, ways
 from planner.trees.unfolding import DirectedLink, Path
@@ -61,14 +60,14 @@ def routed(problem: Problem, options: GridOptions, method: str, choose: Choose) 
     """The plan with one tree for each task, whose aggregators `choose` picks, at the best equal rate of all flows."""
     tasks = split_equally(problem)
     trees = [
-        grid_tree(problem.fabric, task, task.job.servers.index(task.server) + 1, options, choose) for task in tasks
+        (
+            task.job.number,
+            task.share,
+            grid_tree(problem.fabric, task, task.job.servers.index(task.server) + 1, options, choose),
+        )
+        for task in tasks
     ]
-    trees = list(assign_slots(problem.fabric, trees, options.window))
-    rate = equal_rate_bps(problem.fabric, trees)
-    shards = (
-        Shard(task.job.number, tree.number, task.share, rate, (tree,)) for task, tree in zip(tasks, trees, strict=True)
-    )
-    return Plan(method, problem.fabric.name, tuple(shards), SolverOutcome("heuristic", 0.0))
+    return plan_at_equal_rate(method, problem, trees, options.window)
 
 
 def grid_tree(fabric: Fabric, task: SplitTask, number: int, options: GridOptions, choose: Choose) -> AggregationTree:

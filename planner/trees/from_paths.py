@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
@@ -56,18 +57,24 @@ def plan_from_paths(
     method: str = "paths",
     outcome: SolverOutcome = HEURISTIC,
     window: int = DEFAULT_WINDOW,
+    results: Mapping[tuple[int, str], dict[str, str]] | None = None,
 ) -> Plan:
     """The plan of chosen paths: `paths[job]` has one from every worker to every PS, hosts included.
 
     Every PS of a job gets a shard with one tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and
     a job's gradient is split in proportion; a PS whose rate is 0, or missing, gets no shard and needs no paths. Rates
     that the links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate,
-    and gradients are split equally. Only the switches in `aggregate_at` sum. Raises `InputError` for a path that is
+    and gradients are split equally. Only the switches in `aggregate_at` sum. `results[job number, PS]` are the way of
+    results (`AggregationTree.results`), where it is planned. Raises `InputError` for a path that is
     missing, and for a job that has no rate.
     """
     given = equal_rates(problem) if rates_bps is None else rates_bps
     tasks = tasks_with_rate(problem, given)
-    made = [task_tree(problem.fabric, *task, paths, aggregate_at) for task in tasks]
+    ways = results or {}
+    made = [
+        replace(task_tree(problem.fabric, job, server, paths, aggregate_at), results=ways.get((job.number, server), {}))
+        for job, server in tasks
+    ]
     trees = assign_slots(problem.fabric, made, window)
     rates = [given[job.number, server] for job, server in tasks]
     factor = sending_rate_bps(problem.fabric, zip(trees, rates, strict=True))

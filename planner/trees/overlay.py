@@ -13,12 +13,10 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
 
-from planner.core.loads import equal_rate_bps
 from planner.core.method import Options
-from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan
 from planner.core.problem import Job, Problem
-from planner.core.slots import assign_slots
-from planner.core.solving import SolverOutcome
+from planner.trees.equal_rate import plan_at_equal_rate
 from planner.trees.from_paths import MAX_CHILDREN, Inp
 from planner.trees.unfolding import Path, unreachable
 from topo.errors import InputError
@@ -138,19 +136,13 @@ def plan_of(method: str, problem: Problem, options: OverlayOptions, grow: Callab
     """A plan with one tree for each PS, all flows at the best equal rate. `grow` attaches a job's workers to an
     overlay.
     """
-    tasks = [(job, server) for job in problem.jobs for server in job.servers]
     trees = []
-    for job, server in tasks:
-        overlay = Overlay(problem.fabric, server, options)
-        grow(job, overlay)
-        trees.append(tree_of(overlay, job.servers.index(server) + 1, job.workers))
-    placed = assign_slots(problem.fabric, trees, options.window)
-    rate = equal_rate_bps(problem.fabric, placed)
-    shards = tuple(
-        Shard(job.number, tree.number, 1 / len(job.servers), rate, (tree,))
-        for (job, _), tree in zip(tasks, placed, strict=True)
-    )
-    return Plan(method, problem.fabric.name, shards, SolverOutcome("heuristic", 0.0))
+    for job in problem.jobs:
+        for number, server in enumerate(job.servers, start=1):
+            overlay = Overlay(problem.fabric, server, options)
+            grow(job, overlay)
+            trees.append((job.number, 1 / len(job.servers), tree_of(overlay, number, job.workers)))
+    return plan_at_equal_rate(method, problem, trees, options.window)
 
 
 def single_task(method: str, problem: Problem) -> Job:

@@ -61,4 +61,5 @@ def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:
         aggregators=tuple(replace(a, label=renamed(a.label)) for a in tree.aggregators),
         branches=tuple(Branch(b.label, renamed(b.parent), b.path) for b in tree.branches if b is not top),
         fallback=top.path,
+        results={node: above for node, above in tree.results.items() if node not in top.path},
     )

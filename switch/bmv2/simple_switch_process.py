@@ -47,7 +47,8 @@ class SimpleSwitchProcess:
     """A running `simple_switch`, whose control plane listens on `control_port`, and which writes to `log`.
 
     It sends its notifications to a socket of its own. The default socket is named after the device number, which
-    switches of two runs share: the second one could not start.
+    switches of two runs share: the second one could not start. Nobody here listens to it: its name is gone once the
+    switch is ready, so that nothing is left however this process ends.
     """
 
     def __init__(self, name: str, arguments: list[str], control_port: int, log: Path) -> None:
@@ -93,6 +94,7 @@ class SimpleSwitchProcess:
                     f"Its log ends with:\n{self.log_tail()}"
                 )
             time.sleep(POLL_S)
+        self._notifications.unlink(missing_ok=True)
 
     def failure(self, error: Exception) -> RunError:
         """What to raise when talking to the process failed with `error`: most often, that it has ended."""

@@ -57,10 +57,8 @@ def add_group(control: ControlPlane, group: MulticastGroup) -> None:
 
 def set_rates(control: ControlPlane, rates: MeterRates) -> None:
     """Set the rates of a cell or of all; the cells of a direct meter are the entries of its table, in order."""
-    if rates.meter in control.program.meters:
+    if rates.index is None or rates.meter in control.program.meters:
         control.set_meter_rates(rates.meter, rates.index, rates.rates)
-    elif rates.index is None:
-        control.data_plane.set_rates(rates)
     else:
         table = next(table.name for table in control.program.tables.values() if table.meter == rates.meter)
         control.set_entry_meter(table, control.entries(table)[rates.index].handle, rates.rates)

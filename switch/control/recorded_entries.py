@@ -206,7 +206,8 @@ class RecordedEntries:
 
     def entry_rates(self, entry: Entry) -> Rates:
         """The rates that are kept for an entry."""
-        return self.entry_meters.get(self.place(entry), ())
+        of_all = self.read_rates(self.program.tables[entry.table].meter or "", 0)
+        return self.entry_meters.get(self.place(entry), of_all)
 
     def idle_s(self, entry: Entry) -> float:  # noqa: ARG002
         """0: no time passes."""

@@ -45,6 +45,8 @@ def bring_all(control: ControlPlane, old: DataPlane) -> None:
     for name, values in control.value_sets.items():
         for value in values:
             control.data_plane.add_value(ValueSetMember(name, value))
+    for calculation, parameters in control.crcs.items():
+        control.data_plane.set_crc(calculation, parameters)
     bring_arrays(control, old)
 
 

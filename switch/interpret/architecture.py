@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import deque
 
 from switch.entries import MirrorSession, MulticastGroup
-from switch.interpret.stages.deparser import deparser_of
-from switch.interpret.stages.parser import parser_of
-from switch.interpret.stages.pipelines import pipeline_of
+from switch.interpret.parser.deparser import deparser_of
+from switch.interpret.parser.parser import parser_of
+from switch.interpret.pipelines.pipelines import pipeline_of
 from switch.interpret.state.context import Context
-from switch.interpret.state.packet import NO_SESSION, Packet
-from switch.interpret.state.standard_metadata import Standard
+from switch.interpret.state.packets.packet import NO_SESSION, Packet
+from switch.interpret.state.packets.standard_metadata import Standard
 from switch.program.headers import Field
 from switch.program.malformed import MALFORMED
 from switch.program.v1model import EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED

@@ -15,11 +15,11 @@ from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_n
 from switch.interpret.architecture import SimpleSwitch
 from switch.interpret.state.context import Context
 from switch.interpret.state.live_state import LiveState
-from switch.interpret.state.packet import PacketPlaces
+from switch.interpret.state.packets.packet import PacketPlaces
+from switch.interpret.state.packets.trace import Trace, TraceLines
 from switch.interpret.state.switch_state import Clock
-from switch.interpret.state.table_state import Installed
+from switch.interpret.state.tables.table_state import Installed
 from switch.interpret.state.target import Target
-from switch.interpret.state.trace import Trace, TraceLines
 from switch.program.malformed import MALFORMED, not_p4c
 from switch.program.program import Program
 

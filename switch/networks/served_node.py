@@ -10,10 +10,9 @@ from mininet.node import Node
 from mininet.node import Switch as MininetSwitch
 
 from switch.control.commands.command import CommandedSwitch
-from switch.control.install import install
-from switch.control.simple_switch_cli import run_command, run_commands
+from switch.control.entry_files.read_entries import fill_switch
+from switch.control.simple_switch_cli import run_command
 from switch.networks.network_plan import PlannedSwitch
-from switch.networks.runtime_json import read_runtime
 from switch.server.journal import Journal
 from switch.server.options import LogOptions, Options
 from switch.server.serve import doors, text_of
@@ -79,10 +78,9 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
     def fill(self) -> list[str]:
         """Install what the network's file gives the switch; return a line for each command that is skipped."""
         skipped: list[str] = []
-        if self.planned.commands is not None:
-            run_commands(self.planned.commands, self.commanded, skipped.append)
-        if self.planned.runtime is not None:
-            install(self.served.control, read_runtime(self.planned.runtime, self.served.control.program))
+        for path in (self.planned.commands, self.planned.runtime):
+            if path is not None:
+                fill_switch(path, self.commanded, skipped.append)
         return skipped
 
     def run_command(self, line: str) -> str | None:

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, StrictInt, StrictStr
 
+from switch.control.entry_files.runtime_json import program_named_by
 from switch.networks.found_files import find_file, find_program
 from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedLink, PlannedSwitch
-from switch.networks.runtime_json import program_named_by
 from topo.files.reader import ParsedFile
 from topo.files.validation import Record, validate
 

@@ -13,3 +13,6 @@ DROP_PORT = 511
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
 """The values of `standard_metadata.instance_type`."""
+
+QUEUE_DEPTH = 64
+"""Packets that a queue in front of egress holds unless it is told otherwise."""

@@ -207,7 +207,7 @@ def traced(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: AR
 @contextmanager
 def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
     """The compiled program in the kernel, on interfaces; needs root."""
-    from switch.fast.load.kernel_switch import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
+    from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
 
     choose_target("fast")
     compiled = compile_program(read_program(program))

@@ -16,7 +16,7 @@ from typing import Any
 from scapy.error import Scapy_Exception
 from scapy.utils import RawPcapNgReader, RawPcapReader, RawPcapWriter
 
-from switch.control.simple_switch_cli import read_commands
+from switch.control.entry_files.read_entries import read_entries
 from switch.entries import SwitchEntries
 from switch.program.read import read_program
 from switch.program.v1model import DROP_PORT
@@ -50,13 +50,13 @@ def replay(
     """Give a switch that runs `program` the packets of `pcaps` (by port) in the order of their times.
 
     What leaves port 3 is written to `output`/port3.pcap, with the time of the packet that caused it. `commands` is a
-    file of commands of simple_switch_CLI; `skipped` is told which of them are skipped. The switch has the ports of
-    `pcaps` and 0 to `extra_ports` - 1; one in this process has all. `output` must be empty or new, and stays so when
-    anything fails.
+    file of commands of simple_switch_CLI, or a s1-runtime.json; `skipped` is told which commands are skipped. The
+    switch has the ports of `pcaps` and 0 to `extra_ports` - 1; one in this process has all. `output` must be empty or
+    new, and stays so when anything fails.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"{output} is there already: choose a new or an empty folder for what leaves")
-    entries = SwitchEntries("switch") if commands is None else read_commands(commands, read_program(program), skipped)
+    entries = SwitchEntries("switch") if commands is None else read_entries(commands, read_program(program), skipped)
     ports = sorted({*pcaps, *range(extra_ports)})
     with open_device(target, program, ports) as device, tempfile.TemporaryDirectory() as scratch:
         device.install(entries)

@@ -7,30 +7,19 @@ those that match exactly are 0.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-
-from switch.control.commands.words import parse_number
+from switch.control.entry_files.program_names import ProgramNames, anything, value_of
 from switch.control.match_rules import by_priority
-from switch.control.short_names import ending_with, one_of
 from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
-from switch.program.actions import Action
-from switch.program.pipelines import MatchKey, Table
-from switch.program.program import Program
+from switch.program.pipelines import MatchKey
 from switch.stf.script import Add, SetDefault
-from topo.errors import InputError
 
 LOWEST_PRIORITY = 10000
 """BMv2's number for STF's priority 0: in BMv2 the lowest number wins, in STF the highest."""
 BITS_OF_DIGIT = {"0x": 4, "0o": 3, "0b": 1}
 
 
-@dataclass(frozen=True)
-class ProgramNames:
-    """The names of a program's tables, keys and actions."""
-
-    program: Program
+class StfNames(ProgramNames):
+    """The names of a program as statements of STF use them."""
 
     def entry(self, add: Add) -> TableEntry:
         """The entry that `add` describes."""
@@ -51,52 +40,6 @@ class ProgramNames:
         table = self.table(given.table)
         action, params = self.call(table, given.action, given.params)
         return DefaultAction(table.name, action.name, params)
-
-    def table(self, name: str) -> Table:
-        """The table whose name ends with `name`; `InputError` if there is none, or more than one."""
-        return self.program.tables[only("table", name, self.program.tables)]
-
-    def key(self, table: Table, name: str) -> MatchKey:
-        """The part of the key of `table` that STF calls `name`."""
-        plain = re.sub(r"\$([0-9]+)", r"[\1]", name)
-        parts = {part.name: part for part in table.key}
-        spellings = [plain, f"{plain}$", f"{plain}.$valid$", re.sub(r"\bvalid$", "$valid$", plain)]
-        for spelling in spellings:
-            if spelling in parts:
-                return parts[spelling]
-        fitting = [known for known in parts if any(known.endswith(f".{spelling}") for spelling in spellings)]
-        return parts[one_of(f"key of table '{table.name}'", name, fitting, parts)]
-
-    def call(self, table: Table, name: str, given: Iterable[tuple[str, str]]) -> tuple[Action, tuple[int, ...]]:
-        """The action of `table` that STF calls `name`, and its parameters in order."""
-        actions = {action.name: action for action in table.actions}
-        action = actions[only(f"action of table '{table.name}'", name, actions)]
-        values = dict(given)
-        names = [parameter.name for parameter in action.parameters]
-        if set(values) != set(names):
-            raise InputError(f"action '{action.name}' takes ({', '.join(names)}), not ({', '.join(values)})")
-        return action, tuple(value_of(values[name]) for name in names)
-
-
-def only(what: str, name: str, known: Iterable[str]) -> str:
-    """`name` itself if it is known, else the only name that ends with it: from a dot on, or, if none does, anywhere."""
-    choices = list(known)
-    if name in choices:
-        return name
-    fitting = ending_with(name, choices) or [each for each in choices if each.endswith(name)]
-    return one_of(what, name, fitting, choices)
-
-
-def anything(part: MatchKey) -> KeyPart:
-    """A part of a key that matches every value; 0, if it matches exactly."""
-    match part.match:
-        case "lpm":
-            return Lpm(0, 0)
-        case "ternary":
-            return Ternary(0, 0)
-        case "range":
-            return Range(0, (1 << part.bits) - 1)
-    return 0
 
 
 def key_part(part: MatchKey, text: str) -> KeyPart:
@@ -136,11 +79,3 @@ def prefix(part: MatchKey, text: str) -> Lpm:
         return Lpm(value_of(text), part.bits)
     digits = text[2:].rstrip("*")
     return Lpm(value_of(text.replace("*", "0")), min(len(digits) * bits, part.bits))
-
-
-def value_of(text: str) -> int:
-    """The number that `text` means; `InputError` for anything else."""
-    try:
-        return parse_number(text)
-    except ValueError as error:
-        raise InputError(f"'{text}' is no number: expected decimal, 0x, 0o, 0b, or an address") from error

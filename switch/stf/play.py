@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from switch.control.short_names import whole_name
 from switch.control.simple_switch_cli import CommandReader
 from switch.entries import SwitchEntries
 from switch.program.program import Program
 from switch.program.read import read_program
 from switch.standalone.devices import Device, open_device
 from switch.stf.differences import differences
-from switch.stf.names import ProgramNames
+from switch.stf.names import StfNames
 from switch.stf.script import Add, Expect, Line, SendPacket, SetDefault, SwitchCommand
 from topo.errors import InputError, UnsupportedError
 
@@ -63,7 +64,7 @@ class Player:
     """Runs a test's statements one by one, and keeps what the switch sends."""
 
     def __init__(self, program: Program, device: Device) -> None:
-        self.names = ProgramNames(program)
+        self.names = StfNames(program)
         self.device = device
         self.commands = CommandReader(program)
         self.received: dict[int, list[bytes]] = {}
@@ -96,7 +97,7 @@ class Player:
             self.shown += [] if said is None else [said]
             return
         self.device.install(self.commands.take())
-        self.shown += READS[words[0]](self.device, words)
+        self.shown += READS[words[0]](self.device, self.names.program, words)
 
     def keep(self, packets: Iterable[tuple[int, bytes]]) -> None:
         """Add packets that left the switch to those of their ports."""
@@ -111,22 +112,22 @@ class Player:
         return Result(StfVerdict.FAIL if found else StfVerdict.PASS, found, tuple(self.shown), self.received)
 
 
-def read_register(device: Device, words: Sequence[str]) -> list[str]:
+def read_register(device: Device, program: Program, words: Sequence[str]) -> list[str]:
     """`register_read REGISTER [INDEX]`: a line for the element, or for each one."""
     _, name, *index = words
-    values = device.read_register(name)
+    values = device.read_register(whole_name("register", name, program.registers))
     chosen = [int(index[0])] if index else range(len(values))
     return [f"{name}[{each}] = {values[each]}" for each in chosen]
 
 
-def read_counter(device: Device, words: Sequence[str]) -> list[str]:
+def read_counter(device: Device, program: Program, words: Sequence[str]) -> list[str]:
     """`counter_read COUNTER INDEX`: a line with its packets and bytes."""
     _, name, index = words
-    packets, octets = device.read_counter(name)
+    packets, octets = device.read_counter(whole_name("counter", name, program.counters))
     return [f"{name}[{index}] = {packets[int(index)]} packets, {octets[int(index)]} bytes"]
 
 
-READS: dict[str, Callable[[Device, Sequence[str]], list[str]]] = {
+READS: dict[str, Callable[[Device, Program, Sequence[str]], list[str]]] = {
     "register_read": read_register,
     "counter_read": read_counter,
 }

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import SupportsBytes
 
 from switch.control.commands.command import CommandedSwitch
+from switch.control.entry_files.read_entries import fill_switch
 from switch.control.install import add_group, install, set_rates
 from switch.control.short_names import whole_name
-from switch.control.simple_switch_cli import run_command, run_commands
+from switch.control.simple_switch_cli import run_command
 from switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries
 from switch.program.program import Program
 from switch.standalone.devices import Device
 from switch.stf.differences import mismatch, spaced
-from switch.stf.names import ProgramNames
+from switch.stf.names import StfNames
 from switch.stf.script import parse_expect
 from switch.testing.tested_table import TestedTable
 
@@ -26,7 +27,7 @@ class PacketTest:
     def __init__(self, program: Program, device: Device) -> None:
         self.program, self.device = program, device
         self.control = device.control
-        self.names = ProgramNames(program)
+        self.names = StfNames(program)
         self.waiting: dict[int, list[bytes]] = {}
 
     def table(self, name: str) -> TestedTable:
@@ -45,7 +46,7 @@ class PacketTest:
 
     def commands(self, path: str | PathLike[str]) -> None:
         """Carry out the commands in a file of simple_switch_CLI's; those that only read are skipped."""
-        run_commands(Path(path), CommandedSwitch(self.control))
+        fill_switch(Path(path), CommandedSwitch(self.control))
 
     def send(self, port: int, packet: SupportsBytes) -> None:
         """Let a packet, as bytes or of scapy, arrive at `port`."""

@@ -15,8 +15,8 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
+from switch.control.entry_files.read_entries import read_entries
 from switch.control.short_names import whole_name
-from switch.control.simple_switch_cli import read_commands
 from switch.program.program import Program
 from switch.program.read import read_program
 from switch.standalone.devices import open_device
@@ -79,15 +79,15 @@ def compare(
 ) -> Comparison:
     """Give `count` random packets to a switch of each target, until they differ.
 
-    Entries are those of `commands`, a file of simple_switch_CLI's, or else random ones. The same seed draws the same.
-    `limits` are the highest values of fields of packets and keys, and of parameters of actions, such as those that are
-    indices of registers; `headers` are those that every packet has. `progress` is told how many packets have passed,
-    `skipped` which of the commands are skipped.
+    Entries are those of `commands`, a file of simple_switch_CLI's or a s1-runtime.json, or else random ones. The same
+    seed draws the same. `limits` are the highest values of fields of packets and keys, and of parameters of actions,
+    such as those that are indices of registers; `headers` are those that every packet has. `progress` is told how many
+    packets have passed, `skipped` which of the commands are skipped.
     """
     read = read_program(program)
     check_headers(read, headers)
     draw = Draw(read, Random(seed), whole_limits(read, limits), headers=headers)
-    entries = draw.entries(ENTRIES_PER_TABLE) if commands is None else read_commands(commands, read, skipped)
+    entries = draw.entries(ENTRIES_PER_TABLE) if commands is None else read_entries(commands, read, skipped)
     draw.know(entries)
     one, other = (partial(open_device, target, program, PORTS) for target in targets)
     return decide(Contest(read, targets, (one, other), entries), list(batches(draw, count)), progress)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from switch.control.control_plane import ControlPlane
 from switch.entries import TableEntry
-from switch.stf.names import ProgramNames
+from switch.stf.names import StfNames
 from switch.stf.script import Add, SetDefault
 
 Key = Mapping[str, object]
@@ -19,7 +19,7 @@ class TestedTable:
 
     __test__ = False
     control: ControlPlane
-    names: ProgramNames
+    names: StfNames
     name: str
 
     def add(self, key: Key, action: str, priority: int | None = None, **params: object) -> None:

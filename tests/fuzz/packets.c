@@ -1,6 +1,6 @@
 /* Packets from libFuzzer through the generated C of a program, each in memory of its own, so that ASAN sees every read
- * and write beyond it. PROGRAM is the C file; TABLES its hash tables; STATE a file with what the switch holds at first:
- * its memory, then for each entry the number of its table, the key, the entry. */
+ * and write beyond it. PROGRAM is the C file; SIZES the sizes of its hash tables; STATE a file with what the switch
+ * holds at first: its memory, then for each entry the place of its table in SIZES, the key, the entry. */
 #include PROGRAM
 
 #include <stdint.h>
@@ -8,8 +8,12 @@
 
 #define MAX_PACKET 2047
 
-static struct table *tables[] = {TABLES 0};
+/* Of each table: its number, and the bytes of its keys and entries. */
+static const u32 *const sizes[] = {SIZES 0};
+static struct table hash_tables[sizeof sizes / sizeof *sizes];
+static struct memory memory;
 static u8 initial[sizeof memory], out[1 << 20];
+static const struct switch_state self = {&memory, hash_tables};
 
 static void require(int fine, const char *what) {
     if (!fine) {
@@ -20,11 +24,13 @@ static void require(int fine, const char *what) {
 
 int LLVMFuzzerInitialize(int *count, char ***arguments) {
     FILE *file = fopen(STATE, "rb");
-    u32 number;
+    u32 place;
     (void)count, (void)arguments;
     require(file && fread(initial, sizeof initial, 1, file) == 1, "no memory in it");
-    while (fread(&number, sizeof number, 1, file) == 1) {
-        struct table *table = tables[number];
+    for (const u32 *const *each = sizes; *each; each++)
+        hash_tables[**each].key_bytes = (*each)[1], hash_tables[**each].entry_bytes = (*each)[2];
+    while (fread(&place, sizeof place, 1, file) == 1) {
+        struct table *table = &hash_tables[*sizes[place]];
         u8 *key = malloc(table->key_bytes), *entry = malloc(table->entry_bytes);
         require(fread(key, table->key_bytes, 1, file) == 1 && fread(entry, table->entry_bytes, 1, file) == 1, "cut off");
         require(!table_put(table, key, entry), "no memory for it");
@@ -43,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             length = size;
         u8 *packet = malloc(length);
         memcpy(packet, data, length);
-        process(1, &port, &length, packet, out, sizeof out);
+        process(&self, 1, &port, &length, packet, out, sizeof out);
         free(packet);
         data += length, size -= length;
     }

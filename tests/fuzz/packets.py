@@ -19,15 +19,19 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from switch.control.simple_switch_cli import read_commands
+from switch.entries import SwitchEntries
 from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.load.build import LIBRARY
-from switch.fast.load.shared_state import SwitchState
+from switch.fast.load.state.shared_state import SwitchState
+from switch.program.program import Program
 from switch.program.read import read_program
 from switch.testing.random_packets import Draw
 
 HERE = Path(__file__).parent
-CLANG = ("clang", "-O1", "-g", "-w", "-fno-strict-aliasing", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all",
-         "-fsanitize=fuzzer,address,bounds,shift-base,null")  # fmt: skip
+OPTIONS = ("-O1", "-g", "-w", "-fno-strict-aliasing", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
+FUZZER = ("clang", *OPTIONS, "-fsanitize=fuzzer,address,bounds,shift-base,null")
+PLAYER = ("cc", *OPTIONS, "-fsanitize=address", str(HERE / "seeds.c"))
+"""The compiler's command: for libFuzzer; and for a program that plays files, which needs no clang."""
 SEEDS, PACKETS_PER_SEED = 200, 4
 
 
@@ -50,18 +54,28 @@ class Recorded:
         return ((key, entry) for name, key, entry in self.entries if name == symbol)
 
 
-def compile_fuzzer(generated: GeneratedC, tables: Recorded, memory: bytes, scratch: Path) -> Path:
-    """The fuzzer's program, and the file with the state beside it."""
-    symbols = list(dict.fromkeys(symbol for symbol, _, _ in tables.entries))
+def compile_fuzzer(
+    generated: GeneratedC, tables: Recorded, memory: bytes, scratch: Path, command: Sequence[str]
+) -> Path:
+    """The fuzzer's program in `scratch`, and the file with the state beside it."""
+    symbols = list(generated.layout.fronts)
     source, state, result = scratch / "program.c", scratch / "state", scratch / "fuzzer"
     source.write_text(generated.source)
     records = (symbols.index(symbol).to_bytes(4, "little") + key + entry for symbol, key, entry in tables.entries)
     state.write_bytes(memory + b"".join(records))
-    named = "".join(f"&{symbol}, " for symbol in symbols)
-    defined = [f'-DPROGRAM="{source}"', f'-DSTATE="{state}"', f"-DTABLES={named}"]
+    sizes = "".join(f"sizes_of_{symbol}, " for symbol in symbols)
+    defined = [f'-DPROGRAM="{source}"', f'-DSTATE="{state}"', f"-DSIZES={sizes}"]
     headers = LIBRARY.include_options
-    subprocess.run([*CLANG, *defined, *headers, "-o", str(result), str(HERE / "packets.c")], check=True)
+    subprocess.run([*command, *defined, *headers, "-o", str(result), str(HERE / "packets.c")], check=True)
     return result
+
+
+def fuzzer_of(program: Program, entries: SwitchEntries, scratch: Path, command: Sequence[str] = FUZZER) -> Path:
+    """The program, in `scratch`, that fuzzes a switch with these entries."""
+    generated, tables = generate(program), Recorded()
+    memory = np.zeros(generated.layout.memory_bytes, np.uint8)
+    SwitchState(generated.layout, memory, tables).install(entries)
+    return compile_fuzzer(generated, tables, memory.tobytes(), scratch, command)
 
 
 def write_seeds(draw: Draw, folder: Path) -> None:
@@ -85,11 +99,8 @@ def main() -> None:
     entries = draw.entries(8) if given.commands is None else read_commands(given.commands, program)
     draw.know(entries)
     write_seeds(draw, given.folder)
-    generated, tables = generate(program), Recorded()
-    memory = np.zeros(generated.layout.memory_bytes, np.uint8)
-    SwitchState(generated.layout, memory, tables).install(entries)
     with TemporaryDirectory() as scratch:
-        fuzzer = compile_fuzzer(generated, tables, memory.tobytes(), Path(scratch))
+        fuzzer = fuzzer_of(program, entries, Path(scratch))
         done = subprocess.run([str(fuzzer), *options, str(given.folder)], check=False)
     sys.exit(done.returncode)
 

@@ -24,7 +24,7 @@ with atheris.instrument_imports(include=["switch"]):
     from switch.fast.compile.generate import generate
     from switch.interpret.interpreted_switch import InterpretedSwitch
     from switch.program.read import parse_program, read_program
-    from switch.stf.names import ProgramNames
+    from switch.stf.names import StfNames
     from switch.stf.script import Add, SetDefault, parse_script
     from topo.errors import InakitError
 
@@ -54,7 +54,7 @@ def run_packets(switch: InterpretedSwitch) -> None:
 
 def try_stf(data: bytes) -> None:
     """Read a script, and take its names and values for those of the router."""
-    names, switch = ProgramNames(ROUTER), InterpretedSwitch(ROUTER)
+    names, switch = StfNames(ROUTER), InterpretedSwitch(ROUTER)
     for line in parse_script(data.decode(errors="replace")):
         match line.statement:
             case Add() as add:

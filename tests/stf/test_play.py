@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from experiments.cli.app import app
 from switch.program.read import read_program
-from switch.stf.names import ProgramNames
+from switch.stf.names import StfNames
 from switch.stf.play import StfVerdict, play
 from switch.stf.script import Add, parse_script, read_script
 from topo.errors import InputError
@@ -67,7 +67,7 @@ def test_what_is_left_open_passes(text: str) -> None:
 )
 def test_ternary_values(key: str, part: str) -> None:
     name, _, value = key.partition(":")
-    names = ProgramNames(read_program(PROGRAMS / "router.json"))
+    names = StfNames(read_program(PROGRAMS / "router.json"))
     entry = names.entry(Add("acl", 7, ((name, value),), "drop", ()))
     assert [str(each) for each in entry.key] == [part, "0&&&0", "0->65535"]
     assert entry.priority == 9993

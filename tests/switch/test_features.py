@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from switch.fast.compile.operators import OPERATORS as COMPILED_OPERATORS
-from switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from switch.fast.compile.actions.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from switch.fast.compile.expressions.operators import OPERATORS as COMPILED_OPERATORS
+from switch.fast.compile.parser.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
 from switch.features import markdown
-from switch.interpret.stages.actions import HANDLERS
-from switch.interpret.stages.operators import OPERATORS
-from switch.interpret.stages.parser_operations import PARSER_OPERATIONS
+from switch.interpret.actions.actions import HANDLERS
+from switch.interpret.expressions.operators import OPERATORS
+from switch.interpret.parser.parser_operations import PARSER_OPERATIONS
 
 README = Path(__file__).resolve().parents[2] / "switch" / "README.md"
 

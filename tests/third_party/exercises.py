@@ -7,6 +7,10 @@ which lines of Mininet's command line check it, mostly those of the exercise's o
 changed; its solution is laid over it. What the checks say must be the same on both, and as the list expects, if it says
 so.
 
+A verdict that is kept for the same switches (the last commit of their code) and the same checks is taken from `--keep`,
+so that a run that was ended goes on where it was; `--anew` takes none. What does not come out alike is tried again, one
+switch after the other: on a busy machine packets are lost.
+
 Needs Mininet, p4-utils, p4c-bm2-ss, simple_switch and root. `--python` is the folder of the `python3` that runs their
 scripts, which need other packages than the kit.
 """
@@ -14,232 +18,174 @@ scripts, which need other packages than the kit.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
-import yaml
+from exercise_list import Exercise, read_list
+from exercise_trials import BMV2, SHIM, Seen, seen_on
+from exercise_verdicts import FINE, Verdict, Word, judge
 from rich.console import Console as Screen
-from rich.progress import track
 from rich.table import Table
-from sandbox import Console, NoAnswerError, make_tools
+from sandbox import STOPPED
 
-from switch.server.shim import make_shim
-
-BMV2, SHIM = "bmv2", "shim"
-SHOWN = r"^\w+ -> .*|Results: .*|\d+ received"
-"""What is compared of a check's output, unless it says otherwise: what Mininet and ping say of reachability."""
-
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-TRIALS = 2
-"""So often an exercise is run on both before a difference counts: on a busy machine BMv2 loses packets."""
-
-START_S, CHECK_S = 120.0, 150.0
+SWITCH_CODE = ("switch", "topo")
+"""The folders whose code runs when a switch does."""
+TRIALS = 3
+"""So often an exercise is run on both before a difference counts."""
 
 
 @dataclass(frozen=True)
-class Check:
-    """A line for Mininet's command line, and what is compared of its output: all that matches `keep`.
+class Setting:
+    """What all exercises of a run share: their folder, the switches, a folder for all output, their Python's folder."""
 
-    It is `expect`, if that is known. A check that says what it keeps must show something, or else say that it expects
-    nothing; other lines may only do something.
-    """
-
-    run: str
-    keep: str = SHOWN
-    expect: list[str] | None = None
-
-    @property
-    def must_show(self) -> bool:
-        """Whether an output in which nothing matches says nothing at all."""
-        return self.keep is not SHOWN and self.expect is None
+    folder: Path
+    on: tuple[str, ...]
+    keep: Path
+    python: Path
 
 
-@dataclass(frozen=True)
-class Exercise:
-    """An exercise: the files over it, the command that starts its network, and its checks.
+class KeptVerdicts:
+    """The verdicts of a run by exercise, in a file that the next run of the same commit goes on with."""
 
-    One that `needs` something that this machine does not have is only named. BMv2 takes part in those with `grpc` only
-    where simple_switch_grpc is installed; elsewhere what they expect is the judge. `traffic` are two hosts between
-    which throughput can be measured, once the lines `before_traffic` have run.
-    """
+    def __init__(self, path: Path, commit: str, anew: bool) -> None:
+        self.path, self.lock = path, Lock()
+        kept = json.loads(path.read_text()) if path.exists() and not anew else {}
+        self.known: dict[str, dict[str, Any]] = kept.get("verdicts", {}) if kept.get("commit") == commit else {}
+        self.commit = commit
 
-    name: str
-    start: str
-    checks: tuple[Check, ...]
-    folder: str
-    over: str | None = None
-    needs: str | None = None
-    grpc: bool = False
-    environment: dict[str, str] = field(default_factory=dict)
-    traffic: tuple[str, str] | None = None
-    before_traffic: tuple[str, ...] = ()
+    def get(self, exercise: Exercise) -> Verdict | None:
+        """The verdict that is kept for these checks, if it is fine."""
+        found = self.known.get(exercise.digest)
+        if found is None or found["word"] not in FINE:
+            return None
+        return Verdict(Word(found["word"]), found["why"], found["ran"], found["trials"], found["seconds"])
 
-
-@dataclass(frozen=True)
-class Seen:
-    """What the checks of an exercise showed, with all output, and what ran the programs."""
-
-    shown: list[list[str]]
-    output: str
-    ran: str = ""
-    failure: str = ""
+    def put(self, exercise: Exercise, verdict: Verdict) -> None:
+        """Keep a verdict."""
+        with self.lock:
+            self.known[exercise.digest] = {"exercise": exercise.name, **asdict(verdict)}
+            self.path.write_text(json.dumps({"commit": self.commit, "verdicts": self.known}, indent=1))
 
 
-def read_list(path: Path) -> Iterator[Exercise]:
-    """The exercises of a list."""
-    for each in yaml.safe_load(path.read_text()):
-        for start in each.pop("starts", None) or [each.pop("start", "")]:
-            name = f"{each['folder']}: {start}" if start else each["folder"]
-            yield Exercise(name, start, tuple(checks_of(each.get("checks", ()))), **without(each, "checks"))
-
-
-def without(given: dict[str, Any], *names: str) -> dict[str, Any]:
-    """A dictionary without some keys."""
-    return {name: value for name, value in given.items() if name not in names}
-
-
-def checks_of(given: Iterable[str | dict[str, Any]]) -> Iterator[Check]:
-    """Checks, each a line or a dictionary with what `Check` has."""
-    for each in given:
-        yield Check(each) if isinstance(each, str) else Check(**each)
-
-
-def prepared(
-    exercise: Exercise, folder: Path, switch: str, copied: Path, tools: Sequence[Path]
-) -> tuple[Path, list[Path]]:
-    """Copy an exercise, and give the folder in which it starts and the folders in which commands are looked for first.
-
-    `tools` come before other commands.
-    """
-    shutil.copytree(folder, copied, ignore=shutil.ignore_patterns(".git", "*.pcap", "images", "slides"))
-    work = copied / exercise.folder
-    if exercise.over is not None:
-        shutil.copytree(work / exercise.over, work, dirs_exist_ok=True)
-    return work, [make_shim(), *tools] if switch == SHIM else list(tools)
-
-
-def run_exercise(exercise: Exercise, folder: Path, switch: str, copied: Path, tools: Sequence[Path]) -> Seen:
-    """Run an exercise on a switch, in a copy of its folder."""
-    work, path = prepared(exercise, folder, switch, copied, tools)
-    with Console(["sh", "-c", exercise.start], work, path, exercise.environment) as console:
-        seen = seen_in(console, exercise)
-    return Seen(seen.shown, seen.output, ran_by(work), seen.failure)
-
-
-def seen_on(on: Sequence[str], exercise: Exercise, folder: Path, scratch: Path, python: Path) -> dict[str, Seen]:
-    """Run an exercise on several switches, side by side."""
-    tools = [make_tools(scratch / "tools"), python]
-    with ThreadPoolExecutor() as pool:
-        runs = {switch: pool.submit(run_exercise, exercise, folder, switch, scratch / switch, tools) for switch in on}
-        return {switch: run.result() for switch, run in runs.items()}
-
-
-def seen_in(console: Console, exercise: Exercise) -> Seen:
-    """Run the checks one after the other."""
-    shown: list[list[str]] = []
-    output = ""
-    try:
-        output += console.read(START_S)
-        for check in exercise.checks:
-            said = COLOURS.sub("", console.run(check.run, CHECK_S)).replace("\r", "")
-            output += f"\nmininet> {check.run}\n{said}"
-            shown.append(re.findall(check.keep, said, re.M))
-    except NoAnswerError as error:
-        return Seen(shown, f"{output}{error}", failure=last_line(str(error)))
-    return Seen(shown, output)
-
-
-def last_line(text: str) -> str:
-    """The last line that says something."""
-    return next((line for line in reversed(COLOURS.sub("", text).splitlines()) if line.strip()), "nothing was said")
-
-
-def ran_by(folder: Path) -> str:
-    """How many switches ran in the kernel and interpreted, as their logs say."""
-    found: Counter[str] = Counter()
-    for log in (path for pattern in ("log/*.log", "logs/*.log") for path in folder.glob(pattern)):
-        text = log.read_text(errors="replace")
-        found["interpreted" if "is interpreted" in text else "kernel" if "in the kernel" in text else ""] += 1
-    return ", ".join(f"{count} {name}" for name, count in found.items() if name)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """How an exercise went: `word`, and why, in short and in full."""
-
-    word: str
-    why: str = ""
-    ran: str = ""
-
-
-def judge(exercise: Exercise, seen: dict[str, Seen]) -> Verdict:
-    """Compare what the switches showed with one another, and with what is expected."""
-    shim = seen.get(SHIM)
-    for switch, each in seen.items():
-        if each.failure and not (switch == SHIM and BMV2 in seen and seen[BMV2].failure == each.failure):
-            return Verdict("fails on BMv2" if switch == BMV2 else "DIFFERS", f"{switch}: {each.failure}")
-    for number, check in enumerate(exercise.checks):
-        shown = {name: each.shown[number] for name, each in seen.items() if number < len(each.shown)}
-        if check.expect is not None and any(found != check.expect for found in shown.values()):
-            word = "DIFFERS" if len(set(map(str, shown.values()))) > 1 or BMV2 not in seen else "not as its README says"
-            return Verdict(word, f"{check.run}: {shown}, expected {check.expect}", shim.ran if shim else "")
-        if check.must_show and not any(shown.values()):
-            return Verdict("shows nothing", check.run, shim.ran if shim else "")
-        if len(set(map(str, shown.values()))) > 1:
-            return Verdict("DIFFERS", f"{check.run}: {shown}", shim.ran if shim else "")
-    return Verdict("as with BMv2" if BMV2 in seen else "as expected", "", shim.ran if shim else "")
-
-
-def decide(exercise: Exercise, folder: Path, on: Sequence[str], keep: Path, python: Path) -> Verdict:
+def decide(exercise: Exercise, setting: Setting) -> Verdict:
     """Run an exercise until the verdict is clear."""
     if exercise.needs is not None:
-        return Verdict("not run", exercise.needs)
+        return Verdict(Word.NOT_RUN, exercise.needs)
+    began, trials = time.monotonic(), list[dict[str, Seen]]()
+    while True:
+        trials.append(tried(exercise, setting, together=not trials))
+        verdict = judge(exercise, trials)
+        if verdict.word in FINE or len(trials) == TRIALS:
+            return replace(verdict, seconds=time.monotonic() - began)
+
+
+def tried(exercise: Exercise, setting: Setting, together: bool) -> dict[str, Seen]:
+    """Run an exercise once on each switch, at the same time or one after the other, and keep what was said."""
+    on = setting.on
     if exercise.grpc and shutil.which("simple_switch_grpc") is None:
-        on = [SHIM]
-    verdict = Verdict("not run")
-    for _ in range(TRIALS):
-        with tempfile.TemporaryDirectory(dir=keep) as scratch:
-            seen = seen_on(on, exercise, folder, Path(scratch), python)
-        for switch, each in seen.items():
-            name = re.sub(r"\W+", "-", exercise.name)
-            (keep / f"{name}.{switch}.txt").write_text(f"{each.output}\n\n{each.failure}\n")
-        verdict = judge(exercise, seen)
-        if verdict.word.startswith("as "):
-            break
-    return verdict
+        on = (SHIM,)
+    seen: dict[str, Seen] = {}
+    with tempfile.TemporaryDirectory(dir=setting.keep) as scratch:
+        for switches in [on] if together else [(each,) for each in on]:
+            seen |= seen_on(switches, exercise, setting.folder, Path(scratch), setting.python)
+    for switch, each in seen.items():
+        name = re.sub(r"\W+", "-", exercise.name)
+        (setting.keep / f"{name}.{switch}.txt").write_text(f"{each.output}\n\n{each.failure}\n")
+    return seen
 
 
-def main() -> None:
-    """Run all exercises of a list, and print a table; the exit code is 1 if one differs."""
+def commit_of_switches() -> str:
+    """The last commit that changed what switches run, and `-dirty` if files differ from it."""
+    commit = git("log", "-1", "--abbrev=12", "--format=%h", "--", *SWITCH_CODE)
+    return f"{commit}-dirty" if git("status", "--porcelain", "--", *SWITCH_CODE) else commit
+
+
+def git(*words: str) -> str:
+    """What git says."""
+    command = ["git", "-C", str(Path(__file__).parents[2]), *words]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("list", type=Path)
     parser.add_argument("--only", default="", help="texts, one of which must be in an exercise's name")
     parser.add_argument("--on", default=f"{BMV2},{SHIM}")
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir(), "exercises"), help="for all output")
+    parser.add_argument("--anew", action="store_true", help="take no verdict of an earlier run")
+    parser.add_argument("--at-once", type=int, default=1, help="so many exercises at the same time")
     parser.add_argument("--python", type=Path, default=Path(sys.executable).parent, help="the folder of their python3")
-    given = parser.parse_args()
+    return parser.parse_args()
+
+
+def chosen(path: Path, only: str) -> list[Exercise]:
+    """The exercises of a list whose names have one of these texts."""
+    wanted = [text for text in only.split(",") if text]
+    return [each for each in read_list(path) if not wanted or any(text in each.name for text in wanted)]
+
+
+def run(exercises: Sequence[Exercise], setting: Setting, kept: KeptVerdicts, at_once: int) -> list[Verdict]:
+    """The verdicts of exercises, each told when it is known."""
+    screen = Screen(soft_wrap=True)
+
+    def verdict_of(exercise: Exercise) -> Verdict:
+        verdict = kept.get(exercise)
+        if verdict is None:
+            verdict = decide(exercise, setting)
+            kept.put(exercise, verdict)
+        told = (exercise.name, verdict.word, f"{verdict.seconds:.0f} s", verdict.ran, verdict.why)
+        screen.print(*told, sep=" | ", markup=False, highlight=False)
+        sys.stdout.flush()
+        return verdict
+
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            return list(pool.map(verdict_of, exercises))
+        except BaseException:
+            STOPPED.set()
+            raise
+
+
+def table_of(exercises: Sequence[Exercise], verdicts: Sequence[Verdict]) -> Table:
+    """A row per exercise; a known cause stands for what was seen to differ."""
+    table = Table("exercise", "verdict", "ran", "trials", "why")
+    for exercise, verdict in zip(exercises, verdicts, strict=True):
+        why = exercise.differs if exercise.differs and verdict.word not in FINE else verdict.why[:80]
+        table.add_row(exercise.name, verdict.word, verdict.ran, str(verdict.trials), why)
+    return table
+
+
+def main() -> None:
+    """Run all exercises of a list, and print a table; the exit code is 1 if one differs."""
+    given, began = arguments(), time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     given.keep.mkdir(parents=True, exist_ok=True)
-    wanted = [text for text in given.only.split(",") if text]
-    chosen = [each for each in read_list(given.list) if not wanted or any(text in each.name for text in wanted)]
-    screen, table, words = Screen(width=200), Table("exercise", "verdict", "ran", "why"), Counter[str]()
-    for exercise in track(chosen, "exercises", console=Screen(stderr=True)):
-        on, keep = given.on.split(","), given.keep.resolve()
-        verdict = decide(exercise, given.folder.resolve(), on, keep, given.python.absolute())
-        screen.print(exercise.name, verdict.word, verdict.ran, verdict.why, markup=False, highlight=False)
-        table.add_row(exercise.name, verdict.word, verdict.ran, verdict.why[:80])
-        words[verdict.word] += 1
-    screen.print(table)
-    screen.print(", ".join(f"{word}: {count}" for word, count in words.most_common()))
-    raise SystemExit(bool(words["DIFFERS"]))
+    setting = Setting(given.folder.resolve(), tuple(given.on.split(",")), given.keep.resolve(), given.python.absolute())
+    kept = KeptVerdicts(setting.keep / f"{given.list.stem}.json", commit_of_switches(), given.anew)
+    exercises = chosen(given.list, given.only)
+    verdicts = run(exercises, setting, kept, given.at_once)
+    screen = Screen(width=200)
+    screen.print(table_of(exercises, verdicts))
+    words = Counter(verdict.word for verdict in verdicts)
+    screen.print(f"{', '.join(f'{word}: {count}' for word, count in words.most_common())} (commit {kept.commit})")
+    spent = sum(verdict.seconds for verdict in verdicts)
+    screen.print(f"{time.monotonic() - began:.0f} s in this run, {spent:.0f} s for all verdicts")
+    raise SystemExit(bool(words[Word.DIFFERS]))
 
 
 if __name__ == "__main__":

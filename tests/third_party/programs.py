@@ -2,9 +2,10 @@
 
     python tests/third_party/programs.py FOLDER... [--packets 128] [--only TEXT,...] [--build FOLDER] [--reference bmv2]
 
-Every program gets random packets, with random entries and with each file of commands that lies beside it and that
-names its tables. A program that the kernel refuses is compared as the interpreter runs it. BMv2 is the judge
-(`--reference interpreted` takes the interpreter instead, which is quicker). Needs p4c-bm2-ss, simple_switch and root.
+Every program gets random packets, with random entries and with each file of commands or s1-runtime.json that lies
+beside it and that names its tables. A program that the kernel refuses is compared as the interpreter runs it. BMv2 is
+the judge (`--reference interpreted` takes the interpreter instead, which is quicker). Needs p4c-bm2-ss, simple_switch
+and root.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from switch.control.simple_switch_cli import read_commands
+from switch.control.entry_files.read_entries import read_entries
 from switch.program.program import Program
 from switch.program.read import read_program
 from switch.testing.random_packets import Draw
@@ -38,8 +39,11 @@ WITH_HEADERS = "identical*"
 """Identical for packets that have all headers: of a header that is not there BMv2 reads what another packet left."""
 WALKS = 200
 
-COMMAND = re.compile(r"^\s*(table_add|table_set_default|mc_mgrp_create|mirroring_add|register_write|meter_)", re.M)
-"""What a line of a file with commands for `simple_switch_CLI` looks like."""
+COMMAND = re.compile(
+    r"^\s*(table_add|table_set_default|mc_mgrp_create|mirroring_add|register_write|meter_|\"table_entries\")", re.M
+)
+"""What a line of a file with commands for `simple_switch_CLI`, or with entries of the tutorials, looks like."""
+FILES_OF_ENTRIES = ("*.txt", "*-runtime.json")
 
 OF_AN_EXERCISE = ("README.md", "Makefile", "topology.json", ".git")
 """Files that lie in the folder of an exercise, and not above it."""
@@ -69,10 +73,10 @@ class Row:
 
 
 def command_files(program: Path) -> Iterator[Path]:
-    """The files of commands of a program: below its folder, or else below the folder of its exercise."""
+    """The files of entries of a program: below its folder, or else below the folder of its exercise."""
     for around in program.parents:
         texts: dict[str, Path] = {}
-        for path in sorted(around.rglob("*.txt")):
+        for path in sorted(path for pattern in FILES_OF_ENTRIES for path in around.rglob(pattern)):
             texts.setdefault(path.read_text(errors="replace"), path)
         found = [path for text, path in texts.items() if COMMAND.search(text)]
         if found or any((around / name).exists() for name in OF_AN_EXERCISE) or any(around.glob("network*.py")):
@@ -83,7 +87,7 @@ def command_files(program: Path) -> Iterator[Path]:
 def is_for(commands: Path, program: Program) -> bool:
     """Whether a file's commands can be given to a program: it may well be meant for another one beside it."""
     try:
-        read_commands(commands, program)
+        read_entries(commands, program)
     except InputError:
         return False
     return True
@@ -147,7 +151,7 @@ def kind_of(refusals: Sequence[str]) -> str:
 def rows_of(program: Path, folder: Path, build: Path, given: Given) -> Iterator[Row]:
     """All comparisons of one program."""
     name = str(program.relative_to(folder.parent).with_suffix(""))
-    compiled = compile_p4(program, build / f"{name.replace('/', '~')}.json")
+    compiled = compile_p4(program, build / f"{name.replace('/', '~')}.json", folder)
     if compiled.json is None:
         yield Row(name, "", NOWHERE, NOT_COMPILED, detail=compiled.error)
         return

@@ -1,7 +1,7 @@
 """A place where other people's networks run: they kill processes and delete interfaces by their names.
 
-A sandbox has process numbers, interfaces, `/sys` and `/tmp` of its own; when it ends, nothing of it is left. It needs
-root.
+A sandbox has process numbers, interfaces, `/sys`, `/run` and `/tmp` of its own; when it ends, nothing of it is left. It
+needs root.
 """
 
 from __future__ import annotations
@@ -11,12 +11,19 @@ import select
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+ENDING_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
+"""A sandbox ends when the thread that made it does, however that ends."""
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
-SET_UP = 'mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs /tmp && ip link set lo up && exec "$@"'
+SET_UP = """mount -t sysfs sysfs /sys
+for each in /tmp /run; do mount -t tmpfs tmpfs $each; done
+ip link set lo up
+exec "$@"
+"""
 TICK_S = 0.1
 PROMPT = "mininet> "
 
@@ -49,15 +56,61 @@ sys.exit(subprocess.call([{compiler!r}, *words]))
 """
 """The compiler for BMv2, where it is older than the suffix .txtpb."""
 
+STRATUM = """#!{python}
+import os, re, sys
+given = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
+chassis = open(given["chassis_config_file"]).read()
+ports = re.findall(r'singleton_ports \\{{\\s*id: (\\d+)\\s*name: "(.*?)"', chassis)
+port = int(given["external_stratum_urls"].rpartition(":")[2])
+switch = ["simple_switch_grpc", "--no-p4", "--device-id", given["device_id"]]
+switch += ["--thrift-port", str(port - 40000), "--notifications-addr", f"ipc:///tmp/{{port}}.ipc"]
+for number, interface in ports:
+    switch += ["-i", number + "@" + interface]
+switch += ["--", "--cpu-port", given["cpu_port"], "--grpc-server-addr", given["external_stratum_urls"]]
+files = dict(cacert="ca_cert_file", cert="server_cert_file", key="server_key_file")
+if "server_cert_file" in given:
+    switch += ["--grpc-server-ssl", "--grpc-server-with-client-auth"]
+    for option, name in files.items():
+        switch += ["--grpc-server-" + option, given[name]]
+os.execvp(switch[0], switch)
+"""
+"""`stratum_bmv2` with the P4Runtime of simple_switch_grpc in place of Stratum's, and nothing of gNMI."""
+
 PASS_ON = '#!/bin/sh\nexec env "$@"\n'
 """`sudo` where everything is root's already."""
 
+AWAIT = """#!/bin/sh
+for tick in $(seq 900); do grep -q -e "$2" "$1" 2> /dev/null && exit; sleep 0.1; done
+echo "$1 does not say: $2"
+"""
+"""`await FILE TEXT`: go on when a file says something, or after 90 s that are counted in ticks."""
+
+SETTLE = """#!/bin/sh
+still=0
+for tick in $(seq 300); do
+    size=$(cat "$@" 2> /dev/null | wc -c)
+    [ "$size" = "$before" ] && still=$((still + 1)) || still=0
+    before=$size
+    [ $still -lt 10 ] || exit 0
+    sleep 0.2
+done
+"""
+"""`settle FILE...`: go on when files have not grown for 2 s, or after 60 s."""
+
+SNIFFED = """#!/bin/sh
+for tick in $(seq 900); do ss -0 -n | grep -q ":$1 " && exit; sleep 0.1; done
+echo "nobody sniffs on $1"
+"""
+"""`sniffed INTERFACE`: go on when a packet socket is bound to an interface, or after 90 s."""
+
 
 def make_tools(folder: Path) -> Path:
-    """Put the commands that scripts of others expect into `folder`, and return it."""
+    """Put the commands that scripts of others expect into `folder`, with those that lists use, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     compiler = COMPILER.format(python=sys.executable, compiler=shutil.which("p4c-bm2-ss"))
-    for name, text in {"p4c": P4C.format(python=sys.executable), "p4c-bm2-ss": compiler, "sudo": PASS_ON}.items():
+    driver, stratum = (text.format(python=sys.executable) for text in (P4C, STRATUM))
+    tools = {"p4c": driver, "p4c-bm2-ss": compiler, "stratum_bmv2": stratum, "sudo": PASS_ON}
+    for name, text in {**tools, "await": AWAIT, "settle": SETTLE, "sniffed": SNIFFED}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     return folder
@@ -65,6 +118,14 @@ def make_tools(folder: Path) -> Path:
 
 class NoAnswerError(Exception):
     """A console that ended, or that has not answered for long."""
+
+
+class StoppedError(Exception):
+    """All sandboxes are to end."""
+
+
+STOPPED = threading.Event()
+"""Once it is set, nobody waits for a console any more."""
 
 
 class Console:
@@ -78,7 +139,7 @@ class Console:
         environment = {**os.environ, "PATH": os.pathsep.join(places), "PYTHONUNBUFFERED": "1", "TERM": "dumb", **more}
         environment.pop("PYTHONPATH", None)
         self.process = subprocess.Popen(
-            [*NAMESPACES, "sh", "-ec", SET_UP, "sandbox", *command],
+            [*ENDING_WITH_US, *NAMESPACES, "sh", "-ec", SET_UP, "sandbox", *command],
             cwd=folder,
             env=environment,
             stdin=subprocess.PIPE,
@@ -107,6 +168,8 @@ class Console:
         assert self.process.stdout is not None
         said = b""
         for _ in range(round(patience_s / TICK_S)):
+            if STOPPED.is_set():
+                raise StoppedError
             if not select.select([self.process.stdout], [], [], TICK_S)[0]:
                 continue
             more = os.read(self.process.stdout.fileno(), 65536)

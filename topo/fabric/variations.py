@@ -61,15 +61,15 @@ def with_ina(
 ) -> Fabric:
     """INA on the switches in `names` only, or on a random `share` of all switches, which `seed` decides.
 
-    `names=()` switches INA off everywhere; without both arguments it is on everywhere. Raises `FabricError`.
+    With both, those in `names` are among the share, and are more than it if they are too many for it. `names=()`
+    alone switches INA off everywhere; without both arguments it is on everywhere. Raises `FabricError`.
     """
-    if names is not None and share is not None:
-        raise FabricError("INA by names and by share at once: give one of them")
     known = fabric.switch_by_name
-    if names is None:
-        chosen = set(random.Random(seed).sample(list(known), share_count(len(known), share)))
-    else:
-        chosen = set(names)
+    chosen = set(names or ())
+    if names is None or share is not None:
+        others = [name for name in known if name not in chosen]
+        drawn = max(0, share_count(len(known), share) - len(chosen))
+        chosen |= set(random.Random(seed).sample(others, min(drawn, len(others))))
     for name in sorted(chosen - set(known)):
         raise FabricError(str(unknown_name("switch", name, known)))
     return replace(fabric, switches=tuple(replace(s, ina=s.name in chosen) for s in fabric.switches))

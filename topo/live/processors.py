@@ -2,7 +2,7 @@
 
 The kernel hands a packet from a sender's system call to the switches on the same processor unless told otherwise, so
 that the sender would do the switches' work. So the endpoints have the first processor to themselves, and the
-switches share the others: `switch.fast.load.switch_cpu` gives each of them one. `topo.live.priority` says which
+switches share the others: `switch.fast.load.kernel.switch_cpu` gives each of them one. `topo.live.priority` says which
 thread goes first on a processor that other work wants, too.
 """
 

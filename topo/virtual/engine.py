@@ -23,6 +23,7 @@ from topo.virtual.hops import HOP, HOPS, Hops
 from topo.virtual.series import SAMPLE, SERIES, Series
 
 PS_PER_S = 10**12
+PS_PER_NS = 1000
 NO_LINK = 0xFFFFFFFF
 
 LINK = np.dtype(

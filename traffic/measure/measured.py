@@ -106,7 +106,12 @@ class Measured:
     def rows(self) -> Iterator[dict[str, object]]:
         """The rows of a table: one for each iteration, job and host."""
         for i in self.iterations:
-            common = {"job": i.job, "iteration": i.number, "communication_time_s": i.communication_time_s}
+            common = {
+                "job": i.job,
+                "iteration": i.number,
+                "started_s": i.started_s,
+                "communication_time_s": i.communication_time_s,
+            }
             for host, rate in i.sending_rate_bps.items():
                 yield common | {"host": host, "role": "worker", "bytes": i.sent_bytes[host], "rate_bps": rate}
             for host, ingress in i.ps_ingress_bytes.items():

@@ -8,14 +8,16 @@ import typer
 from rich.console import Console
 
 OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; without root")]
+OfSweeps = Annotated[bool, typer.Option("--sweeps", help="time the engine of studies instead; without root")]
 Quick = Annotated[bool, typer.Option("--quick", help="with --planners: a few seeds, in some minutes")]
 
 
-def bench(planners: OfPlanners = False, quick: Quick = False) -> None:
+def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick = False) -> None:
     """Measure the packets per second without loss of every installed switch target, and those of virtual time."""
     from experiments.bench.measure import lacking, run_bench, targets_here  # noqa: PLC0415
     from experiments.bench.planners import bench_planners  # noqa: PLC0415
     from experiments.bench.several_tasks import bench_several  # noqa: PLC0415
+    from experiments.bench.sweep_engine import bench_sweep, sweep_table  # noqa: PLC0415
     from experiments.bench.tables import rate_table, set_up_table  # noqa: PLC0415
     from experiments.bench.virtual_time import bench_virtual, datacentre, hops_table  # noqa: PLC0415
     from experiments.run.progress import working  # noqa: PLC0415
@@ -24,6 +26,9 @@ def bench(planners: OfPlanners = False, quick: Quick = False) -> None:
     if planners:
         console.print(bench_planners(console, quick=quick))
         console.print(bench_several(console, quick=quick))
+        return
+    if sweeps:
+        console.print(sweep_table(bench_sweep()))
         return
     for reason in lacking():
         console.print(reason, highlight=False, soft_wrap=True)

@@ -73,8 +73,7 @@ def emulate(
         DEFAULT_PLANNERS if names is None else names,
         run.switch,
         mode,
-        *(run.seed, run.results, fabric.factor),
-        captures=capture_places(problem.fabric, pcap),
+        *(run.seed, run.results, fabric.factor, capture_places(problem.fabric, pcap)),
         faults=run.fault_plan(problem),
         policies=run.policies,
         replan=replan,
@@ -82,6 +81,7 @@ def emulate(
         free=left_open(chosen, jobs),
         keep_going=run.keep_going,
         sampling=sampling_of(series),
+        headroom=run.headroom,
     )
     raise typer.Exit(exit_code(run_emulation(emulation, Console()).verdict))
 
@@ -121,5 +121,7 @@ def emulate_preset(
 
     refuse_beside_preset(preset, run, others)
     chosen = fabric.choice(run.seed)
-    asked = PresetRun(preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going)
+    asked = PresetRun(
+        preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going, run.headroom
+    )
     return exit_code(run_preset(asked, Console()))

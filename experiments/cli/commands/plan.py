@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from experiments.cli.options import FabricOptions, PlanMode, Seed, SizedJobsOptions, split_names
+from experiments.cli.options import FabricOptions, Headroom, PlanMode, Seed, SizedJobsOptions, split_names
 from experiments.run.scenario import build_problem
+from planner.core.method import AFTERWARDS
 from planner.registry import find_method
 
 Planner = Annotated[str, typer.Option(help="by name; several, comma between, are compared")]
@@ -23,6 +24,7 @@ def plan(
     job: SizedJobsOptions,
     planner: Planner = "aro",
     mode: PlanMode = "reliable",
+    headroom: Headroom = AFTERWARDS,
     seed: Seed = 0,
     output: Output = None,
 ) -> None:
@@ -33,7 +35,7 @@ def plan(
     names = split_names(planner) or (planner,)
     for name in names:
         find_method(name)
-    plans = {name: plan_to_run(problem, name, seed, mode) for name in names}
+    plans = {name: plan_to_run(problem, name, seed, mode, headroom) for name in names}
     if len(plans) == 1:
         print_plan(Console(), problem, *plans.values())
     else:

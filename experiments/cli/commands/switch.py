@@ -57,7 +57,10 @@ def compare(
     targets: Annotated[str, typer.Option(help="two of fast, interpreted, kernel and bmv2")] = "fast,bmv2",
     packets: Annotated[int, typer.Option(min=1, help="how many")] = 1000,
     commands: Annotated[
-        Path | None, typer.Option(help="a file of simple_switch_CLI's commands; without it, entries are random")
+        Path | None,
+        typer.Option(
+            help="a file of simple_switch_CLI's commands, or a s1-runtime.json; without it, entries are random"
+        ),
     ] = None,
     limit: Annotated[
         list[str] | None,
@@ -122,7 +125,9 @@ def ptf(
         list[str] | None, typer.Argument(help="arguments of PTF itself: names of tests, -t PARAMETERS")
     ] = None,
     program: Annotated[Path | None, typer.Option(help="a P4 program as BMv2 JSON, if no test loads one")] = None,
-    commands: Annotated[Path | None, typer.Option(help="a file of simple_switch_CLI's commands, for the start")] = None,
+    commands: Annotated[
+        Path | None, typer.Option(help="a file of simple_switch_CLI's commands, or a s1-runtime.json, for the start")
+    ] = None,
     ports: Annotated[int, typer.Option(min=1, help="how many, counted from 0")] = 8,
     cpu_port: Annotated[int | None, typer.Option(help="the port of packets from and to controllers")] = None,
     grpc: Annotated[str | None, typer.Option(help="ADDRESS:PORT of P4Runtime, for tests that use it")] = None,
@@ -143,7 +148,9 @@ def replay(
     program: Program,
     given: Annotated[list[str], typer.Option("--in", help="PORT:FILE.pcap, as often as there are ports")],
     output: Annotated[Path, typer.Option("--out", help="a new folder, for port0.pcap, port1.pcap, ...")],
-    commands: Annotated[Path | None, typer.Option(help="a file of simple_switch_CLI's commands")] = None,
+    commands: Annotated[
+        Path | None, typer.Option(help="a file of simple_switch_CLI's commands, or a s1-runtime.json")
+    ] = None,
     target: Target = "fast",
 ) -> None:
     """Give a switch the packets of pcap files, in the order of their times; keep what leaves each port."""

@@ -50,5 +50,6 @@ def train(
         policies=run.policies,
         free=Free(rates=not chosen.gives_rates),
         keep_going=run.keep_going,
+        headroom=run.headroom,
     )
     raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))

@@ -19,11 +19,11 @@ from experiments.papers.common import statements
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import Estimate, Series, means, ratio_of_means
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import categories
 from experiments.papers.common.own_planners import COMPARES_VARIANTS, leave_out
 from experiments.papers.common.panels import LINES, Panel, Values
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.value_tables import table_of
+from experiments.styles.method_styles import categories
 
 FAST = (EXACT, "ARO-SRO", "ARO-APP", "ARO-ACC")
 LITERAL = ("literal aro-qsr", "literal aro-sro", "literal aro-app", "literal aro-acc")

@@ -18,11 +18,11 @@ from rich.table import Table
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import Estimate
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import INK, MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
 from experiments.papers.common.panels import LINES, Panel
 from experiments.papers.common.sweep import Measured, Result, Trial, sweep
 from experiments.run.planning import plan_to_run
 from experiments.run.run import Run, run_plan
+from experiments.styles.method_styles import INK, MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
 from experiments.worlds.registry import find_world
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan

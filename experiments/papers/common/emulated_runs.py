@@ -13,6 +13,7 @@ from experiments.calibrate.rate_probe import fit, packets
 from experiments.emulate.defaults import rate_words
 from experiments.emulate.emulate import overall
 from experiments.papers.common.figure import Request
+from experiments.report.write import report_beside
 from experiments.run.dilation import as_described, slowed_options, slowed_problem
 from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.progress import bar
@@ -24,10 +25,11 @@ from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.registry import find_world, is_virtual
 from experiments.worlds.world import World
 from planner.core.evaluate import evaluate
-from planner.core.files import save_plan
+from planner.core.files import save_jobs, save_plan
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from topo.files.fabric_records import document_of
+from topo.files.fabrics import save_fabric
 from traffic.measure.fidelity import Excuses
 from traffic.runs.closed_loop import Interference, Progress, ReliableOptions
 
@@ -66,6 +68,7 @@ class EmulatedRuns:
         for reason in shortened(self.reasons):
             console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
         console.print(f"everything of these runs: {self.folder.path}", highlight=False)
+        report_beside(self.folder.path, console)
 
 
 def kind_of(switch: str) -> str:
@@ -95,7 +98,9 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
     with folder.completing(record), bar(console, f"{figure} on {world.name}") as progress:
         for number, run in enumerate(runs):
             emulate = run.emulate or measure
-            outcome = emulate(slowed(run, scale), world, folder, part_of(progress, number, len(runs)))
+            as_run = slowed(run, scale)
+            outcome = emulate(as_run, world, folder, part_of(progress, number, len(runs)))
+            keep(as_run, outcome, folder)
             outcome = replace(outcome, measured=as_described(outcome.measured, scale))
             outcomes.append(outcome)
             record.planners[run.name] |= outcome.as_json()
@@ -153,6 +158,13 @@ def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progres
         excuses=run.excuses,
     )
     return run_plan(asked, world, stage=lambda _: nullcontext(progress))
+
+
+def keep(run: EmulatedRun, outcome: Outcome, folder: RunFolder) -> None:
+    """Write what the run was given, and its series, at the rates that it had. Raises `OutputError`."""
+    save_fabric(run.problem.fabric, folder.path / run.name / "fabric.yml")
+    save_jobs(run.problem.jobs, folder.path / run.name / "jobs.yml")
+    outcome.write(folder, run.name)
 
 
 def new_record(runs: Sequence[EmulatedRun], world: World, scale: float) -> RunRecord:

@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation, Transform
 
 from experiments.papers.common.estimates import Estimate
-from experiments.papers.common.method_styles import Style
 from experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel
+from experiments.styles.method_styles import Style
 
 MOST_LETTERS = 56
 """The largest number of letters of all names that stand side by side under an axis; longer names stand aslant."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from experiments.papers.common.estimates import Series
-from experiments.papers.common.method_styles import Style, style_of
+from experiments.styles.method_styles import Style, style_of
 
 Place = str | float
 """A place on the x axis: a number, or the name of a group of bars."""

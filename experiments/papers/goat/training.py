@@ -17,12 +17,12 @@ from experiments.papers.common.drawing import save
 from experiments.papers.common.emulated_runs import name_in_world
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import paper_name
 from experiments.papers.common.panels import BARS, LINES, Panel, Printed, Values
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.value_tables import table_of
 from experiments.papers.goat.testbed import SCHEMES, compared
 from experiments.papers.goat.training_runs import SCALE, Epoch, EpochRun, measured
+from experiments.styles.method_styles import paper_name
 from traffic.measure.verdict import VALID
 
 SAMPLES = 128

@@ -12,9 +12,9 @@ from rich.table import Table
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel
 from experiments.papers.inart.setting import HIGH_BPS, LINK_BPS, LOW_BPS, MODELS, SWITCH_BPS
+from experiments.styles.method_styles import categories
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOptions
 from planner.methods.inart.relaxation import build, relax

@@ -14,12 +14,12 @@ from experiments.faults.fault_plan import FaultPlan
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel
 from experiments.papers.common.planned_measured import is_near
 from experiments.papers.inart.runs import in_iterations
 from experiments.papers.inart.setting import SETTINGS, drawn_problem
 from experiments.run.record import RunRecord
+from experiments.styles.method_styles import categories
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.background_entries import Flow

@@ -9,13 +9,13 @@ from rich.table import Table
 
 from experiments.papers.common import drawing
 from experiments.papers.common.figure import Request
-from experiments.papers.common.method_styles import categories
 from experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
 from experiments.papers.common.panels import BARS, Panel, Place
 from experiments.papers.common.sweep import Measured, Trial, sweep
 from experiments.papers.p4inc_aoi.claims import FIGURE_8, NAMES
 from experiments.papers.p4inc_aoi.schemes import READINGS, measure
 from experiments.papers.p4inc_aoi.setting import ARRIVALS, COMPARED, DEFAULTS, RESULTS
+from experiments.styles.method_styles import categories
 from traffic.measure.verdict import VALID
 
 SEEDS, QUICK_SEEDS, READING_SEEDS = 3, 1, 2

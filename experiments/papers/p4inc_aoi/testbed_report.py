@@ -9,11 +9,11 @@ from rich.table import Table
 
 from experiments.papers.common import statements
 from experiments.papers.common.estimates import exact
-from experiments.papers.common.method_styles import categories
 from experiments.papers.common.panels import BARS, Panel
 from experiments.papers.common.statements import Statement
 from experiments.run.report import VERDICT_STYLES
 from experiments.run.tables import NARROW
+from experiments.styles.method_styles import categories
 
 
 @dataclass(frozen=True)

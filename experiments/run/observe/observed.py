@@ -12,6 +12,7 @@ from planner.core.problem import Problem
 from topo.virtual.engine import PS_PER_S
 from traffic.measure.fragment_times import FRAGMENT_COLUMNS, FragmentTimes, fragment_times
 from traffic.measure.link_series import LINK_COLUMNS, LinkSeries
+from traffic.measure.slot_series import SlotSeries, slot_series
 
 TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
 """Units of times below so many seconds, and how many of the unit a second has."""
@@ -19,9 +20,13 @@ TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
 
 @dataclass(frozen=True)
 class Observed:
-    """Series of all links, and times of fragments: one of `every` was followed. `workers`: the hosts that work."""
+    """Series of all links and of slots, and times of fragments: one of `every` was followed.
+
+    `workers`: the hosts that work.
+    """
 
     links: LinkSeries
+    slots: SlotSeries
     fragments: FragmentTimes
     every: int
     workers: tuple[str, ...]
@@ -31,20 +36,23 @@ class Observed:
         return {"links_over_time": self.links.as_json(), "fragments": {"every": self.every} | self.fragments.as_json()}
 
     def write(self, folder: RunFolder, planner: str) -> None:
-        """Write the series of links and of workers, and the times of every followed fragment."""
+        """Write the series of links, workers and slots, and the times of every followed fragment."""
         folder.write_rows(f"{planner}/link_series.csv.gz", LINK_COLUMNS, self.links.rows())
         names = [f"{worker}_bps" for worker in self.workers]
         folder.write_rows(f"{planner}/worker_rates.csv", ("at_s", *names), self.links.worker_rows(self.workers))
+        folder.write_rows(f"{planner}/slot_series.csv", self.slots.columns, self.slots.rows())
         folder.write_rows(f"{planner}/fragments.csv.gz", FRAGMENT_COLUMNS, self.fragments.rows())
 
 
 def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Observed:
     """What was noted of a run of a plan, which ended at `ended_s` of the network's time."""
-    ended_ps = round(ended_s * PS_PER_S)
+    ended_ps, every = round(ended_s * PS_PER_S), noted.hops.following.every
+    links = LinkSeries(noted.links, noted.rates_bps, noted.series.until(ended_ps))
     return Observed(
-        LinkSeries(noted.links, noted.rates_bps, noted.series.until(ended_ps)),
+        links,
+        slot_series(noted.hops.found, noted.links, plan, links.starts_s, ended_ps, every),
         fragment_times(noted.hops.found, noted.links, plan, ended_ps),
-        noted.hops.following.every,
+        every,
         tuple(dict.fromkeys(worker for job in problem.jobs for worker in job.workers)),
     )
 

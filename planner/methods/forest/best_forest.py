@@ -54,7 +54,7 @@ class BestForest:
 def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
     """The best forest with at most `most` trees for each task. Raises `SolverError` where not even one is found."""
     deadline = monotonic() + options.time_limit_s
-    ground = Ground(problem.fabric, tasks_of(problem))
+    ground = Ground(problem.fabric, tasks_of(problem), options.with_results)
     columns = aro_trees(ground, problem, options)
     closed = [leaf_spine(ground.fabric, task) for task in ground.tasks]
     best = BestForest(ground, pack(ground, columns), counting_bound(closed))
@@ -64,11 +64,18 @@ def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
         columns += spread_out
     if best.gap <= max(options.gap, TIGHT):
         return best
-    net = network(ground.fabric, ground.tasks)
+    net = network(ground.fabric, ground.tasks, results=ground.results)
     best = replace(best, bound=min(best.bound, relax(ground, net)))
     if most == 1 or (most < inf and len(closed) == 1 and closed[0] is not None):
         return best  # one tree is ARO's; a few trees for one task are the closed form's
     return searched(best, net.fine, columns, most, options, deadline)
+
+
+def least_bound(problem: Problem) -> float:
+    """A rate in bit/s that no forest gives to all jobs, with results: what the worst served job has, by its weight."""
+    ground = Ground(problem.fabric, tasks_of(problem), results=True)
+    worth, jobs = ground.worth, len(ground.worth.jobs)
+    return relax(ground, network(ground.fabric, ground.tasks, results=True)) / (1 + worth.mu * jobs)
 
 
 def searched(

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
 from time import monotonic
 
 from planner.methods.aro.several.deal import deal
 from planner.methods.aro.several.reduced import Network
+from planner.methods.aro.several.results import result_parents
 from planner.methods.aro.several.routing import Question, cut_up
 from planner.methods.aro.several.several_tasks import worker_paths
 from planner.methods.forest.packing import Column, Ground
@@ -38,7 +40,7 @@ ANY_RATE = (0.0,)
 
 @dataclass(frozen=True)
 class Shape:
-    """A tree of a task as flows on the links of the reduced network."""
+    """A tree of a task as flows on the links of the reduced network, and as results where these count."""
 
     task: int
     flows: Counter[DirectedLink]
@@ -72,9 +74,10 @@ def shape_of(net: Network, column: Column) -> Shape:
     first = {member: node for node, members in net.twins.items() for member in members}
     flows: Counter[DirectedLink] = Counter()
     for resource, n in column.flows.items():
-        if isinstance(resource, tuple) and resource[0] not in net.fabric.host_names:
-            u, v = resource
-            flows[first.get(u, u), first.get(v, v)] += n
+        u, v = resource if isinstance(resource, tuple) else ("", "")
+        link = first.get(u, u), first.get(v, v)
+        if column.task in net.tasks_on.get(link, ()):
+            flows[link] += n
     return Shape(column.task, flows)
 
 
@@ -83,9 +86,12 @@ def trees_of(ground: Ground, net: Network, shape: Shape) -> Iterator[Column]:
     for k in range(max(net.size(node) for link in shape.flows for node in link)):
         turned = {z: (*members[k % len(members) :], *members[: k % len(members)]) for z, members in net.twins.items()}
         alone = replace(net.only([shape.task]), twins=turned)
-        dealt, _ = deal(alone, [Counter(shape.flows)], ANY_RATE, 0)  # which `cut_up` uses up
-        pieces = cut_up(net.fabric, alone.graphs[0], dealt[0])
-        yield ground.column(shape.task, list(worker_paths(alone, alone.graphs[0].task, pieces)))
+        graph = alone.graphs[0]
+        gradients = Counter({link: shape.flows[link] for link in graph.links if shape.flows[link]})
+        dealt, _ = deal(alone, [gradients], ANY_RATE, 0)  # which `cut_up` uses up
+        pieces = cut_up(net.fabric, graph, dealt[0])
+        results = result_parents(net.fabric, graph, chain(*pieces.values()), shape.flows) if net.results else None
+        yield ground.column(shape.task, list(worker_paths(alone, graph.task, pieces)), results)
 
 
 def generate(ground: Ground, net: Network, start: Generated, deadline: float, gap: float = 0.0) -> Generated:
@@ -149,9 +155,9 @@ def price(net: Network, task: int, prices: Prices, deadline: float) -> tuple[Sha
     question = Question.of(net.only([task]), ANY_RATE)
     question.make_whole()
     program, (columns,) = question.program, question.columns
-    program.maximise([(-prices.links.get(link, 0.0) - SHORTER, k) for link, k in columns.y.items()])
+    program.maximise([(-prices.links.get(link, 0.0) - SHORTER, k) for link, k in columns.flows.items()])
     solution = program.solve(deadline - monotonic())
     if not solution.found:
         return None, 0.0
-    flows = +Counter({link: round(solution.values[k]) for link, k in columns.y.items()})
+    flows = +Counter({link: round(solution.values[k]) for link, k in columns.flows.items()})
     return Shape(task, flows), -solution.bound

@@ -55,11 +55,11 @@ def whole_trees(
 ) -> list[Column]:
     """For each task that has a rate, one tree for each part of it. The list is empty where no routing is found."""
     wanted = [(task, rate * part) for task, rate in enumerate(rates_bps) if rate > 0 for part in split]
-    net = network(ground.fabric, [ground.tasks[task] for task, _ in wanted])
+    net = network(ground.fabric, [ground.tasks[task] for task, _ in wanted], results=ground.results)
     _, routing = Router(net).route(tuple(rate for _, rate in wanted), time_limit_s)
     if routing is None:
         return []
     return [
-        ground.column(task, list(worker_paths(net, ground.tasks[task], pieces)))
-        for (task, _), pieces in zip(wanted, routing.pieces, strict=True)
+        ground.column(task, list(worker_paths(net, ground.tasks[task], pieces)), results)
+        for (task, _), pieces, results in zip(wanted, routing.pieces, routing.results, strict=True)
     ]

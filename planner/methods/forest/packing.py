@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from math import inf
@@ -56,15 +56,16 @@ class Forest:
 
 @dataclass(frozen=True)
 class Ground:
-    """What a forest grows on: the fabric, and the tasks that share it."""
+    """What a forest grows on: the fabric, and the tasks that share it. With `results` links carry these too."""
 
     fabric: Fabric
     tasks: tuple[Task, ...]
+    results: bool = False
 
     @cached_property
     def worth(self) -> Worth:
         """The objective of all tasks' rates."""
-        return Worth(self.tasks, access_links(self.fabric, self.tasks))
+        return Worth(self.tasks, access_links(self.fabric, self.tasks, results=self.results))
 
     @cached_property
     def aggregate_at(self) -> frozenset[str]:
@@ -82,14 +83,17 @@ class Ground:
             return self.fabric.switch_by_name[resource].aggregation_rate_bps or inf
         return self.fabric.capacities_bps[resource]
 
-    def column(self, task: int, paths: Sequence[Path]) -> Column:
-        """The tree of one path for every worker of the task."""
-        return self.column_of(task, tree_from_paths(self.fabric, 1, paths, self.aggregate_at))
+    def column(self, task: int, paths: Sequence[Path], results: dict[str, str] | None = None) -> Column:
+        """The tree of one path for every worker of the task; `results` as a tree has them."""
+        tree = tree_from_paths(self.fabric, 1, paths, self.aggregate_at)
+        return self.column_of(task, replace(tree, results=results or {}))
 
     def column_of(self, task: int, tree: AggregationTree) -> Column:
         """A tree with its flows on links, and on switches with a limited rate."""
         summed = ((z, n) for z, n in aggregated_flows([tree]).items() if self.capacity_bps(z) < inf)
-        flows: list[tuple[Resource, int]] = [*flow_counts([tree]).items(), *summed]
+        flows: Counter[Resource] = Counter(dict([*flow_counts([tree]).items(), *summed]))
+        if self.results:
+            flows.update((above, node) for node, above in tree.result_parents.items())
         return Column(task, tree, dict(flows))
 
 

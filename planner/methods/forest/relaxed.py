@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from planner.methods.aro.several.reduced import Network, Reduced
+from planner.methods.aro.several.results import limit_copies
 from planner.methods.forest.packing import Ground
 from planner.solvers.columns import OPTIMAL, LinearProgram, Term
 from planner.trees.from_paths import MAX_CHILDREN
@@ -37,7 +38,10 @@ def relax(ground: Ground, net: Network) -> float:
 
 
 def add_trees(program: LinearProgram, net: Network, graph: Reduced, rate: int) -> dict[DirectedLink, int]:
-    """Add a task's flows y to the program; returns their columns by link. Workers' own links carry the rate."""
+    """Add a task's flows, and its results where the network has them, to the program; returns their columns by link.
+
+    Workers' own links carry the rate.
+    """
     most = most_flows(net, graph)
     y = {link: program.variable(0, inf) for link in graph.links}
     x = {inp: program.variable(0, inf) for inp in graph.entering}
@@ -54,7 +58,19 @@ def add_trees(program: LinearProgram, net: Network, graph: Reduced, rate: int) -
     for z in graph.common:
         received = [*total(y, graph.into.get(z, [])), (float(graph.starting[z]), rate)]
         program.equal([*received, *total(y, graph.out_of[z], -1)], 0)  # (9)
-    return y
+    return y | add_results(program, net, graph, y, rate) if net.results else y
+
+
+def add_results(
+    program: LinearProgram, net: Network, graph: Reduced, y: Mapping[DirectedLink, int], rate: int
+) -> dict[DirectedLink, int]:
+    """Add a task's results to the program, multiplied by its rate; returns their columns by link."""
+    z = {(v, u): program.variable(0, inf) for u, v in graph.links}
+    for (v, u), column in z.items():
+        program.at_most([(1, column), (-1, y[u, v])], 0)
+        program.at_most([(1, column), (-net.width((v, u)), rate)], 0)
+    limit_copies(program, net, graph, z, rate)
+    return z | {(v, u): rate for u, v in graph.both_roles}
 
 
 def total(y: Mapping[DirectedLink, int], links: Iterable[DirectedLink], sign: float = 1) -> list[Term]:

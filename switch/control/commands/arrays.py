@@ -6,7 +6,6 @@ from switch.control.commands.command import Command, CommandedSwitch
 from switch.control.commands.words import Words, parse_flag, parse_rate
 from switch.control.commands.words import parse_number as number
 from switch.control.short_names import whole_name
-from switch.entries import MeterRates
 from switch.program.calculations import CrcParameters
 
 
@@ -24,11 +23,7 @@ def meter_set_rates(switch: CommandedSwitch, words: Words) -> None:
 def meter_array_set_rates(switch: CommandedSwitch, words: Words) -> None:
     """`meter_array_set_rates`: of all cells; of a direct meter, of all entries, also of those to come."""
     name, *given = words
-    meter, rates = switch.meter(name), tuple(map(parse_rate, given))
-    if meter in switch.program.meters:
-        switch.control.set_meter_rates(meter, None, rates)
-    else:
-        switch.control.data_plane.set_rates(MeterRates(meter, None, rates))
+    switch.control.set_meter_rates(switch.meter(name), None, tuple(map(parse_rate, given)))
 
 
 def register_write(switch: CommandedSwitch, words: Words) -> None:

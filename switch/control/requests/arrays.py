@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from switch.control.data_plane import DataPlane, Rates
 from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.handles import index_of
 from switch.control.requests.held_tables import Held, HeldTable
 from switch.control.requests.request import locked
 from switch.control.requests.tables import TableControl
@@ -119,23 +120,41 @@ class ArrayControl(TableControl):
         if len(rates) != meter.rates:
             raise Refused(RefusalKind.BAD_RATES_LIST, f"meter '{name}' takes {meter.rates} rates, not {len(rates)}")
         check_rates(name, rates)
-        self.data_plane.set_rates(MeterRates(name, index, rates))
+        self.give_rates(name, index, rates)
 
     @locked
     def meter_rates(self, name: str, index: int) -> Rates:
         """The rates of one cell of a meter; none if they were never set."""
-        return self.data_plane.read_rates(self.meter(name, index).name, index)
+        self.meter(name, index)
+        table = self.metered_by(name)
+        return self.data_plane.read_rates(name, index) if table is None else table.rates.at(index)
 
     @locked
     def reset_meter_rates(self, name: str, index: int) -> None:
         """Let one cell of a meter give green to every packet."""
-        self.data_plane.set_rates(MeterRates(self.meter(name, index).name, index, ()))
+        self.meter(name, index)
+        self.give_rates(name, index, ())
+
+    def give_rates(self, name: str, index: int | None, rates: Rates) -> None:
+        """Let a cell of a meter, or all, have rates; the cells of a direct meter are for entries to come as well."""
+        table = self.metered_by(name)
+        if table is None or index is None:
+            self.data_plane.set_rates(MeterRates(name, index, rates))
+        elif index in table.entries:
+            self.data_plane.set_entry_rates(table.entries[index].entry, rates)
+        if table is not None:
+            table.rates.set(index, rates)
+
+    def metered_by(self, name: str) -> HeldTable | None:
+        """The table whose entries a direct meter measures; None for any other meter."""
+        return next((table for table in self.tables.values() if table.table.meter == name), None)
 
     def meter(self, name: str, index: int = 0) -> Meter:
-        """The meter of this name, if it has a cell at `index`; or a refusal."""
-        meter = self.program.meters.get(name)
+        """The meter of this name, direct or not, if it has a cell at `index`; or a refusal."""
+        meters = self.program.meters | self.program.direct_meters
+        meter = meters.get(name)
         if meter is None:
-            raise Refused(RefusalKind.INVALID_METER_NAME, unknown("meter", name, self.program.meters))
+            raise Refused(RefusalKind.INVALID_METER_NAME, unknown("meter", name, meters))
         if not 0 <= index < max(meter.size, 1):
             raise Refused(RefusalKind.INVALID_METER_INDEX, no_cell("meter", name, index, meter.size))
         return meter
@@ -166,17 +185,19 @@ class ArrayControl(TableControl):
     @locked
     def set_entry_meter(self, table: str, handle: int, rates: Rates) -> None:
         """Give an entry these rates and full buckets."""
-        held = self.metered(table, handle)
-        meter = self.program.direct_meters[self.table(table).table.meter or ""]
+        held, found = self.metered(table, handle), self.table(table)
+        meter = self.program.direct_meters[found.table.meter or ""]
         if len(rates) != meter.rates:
             raise Refused(RefusalKind.TABLE_ERROR, f"meter '{meter.name}' takes {meter.rates} rates, not {len(rates)}")
         check_rates(meter.name, rates, RefusalKind.TABLE_ERROR)
         self.data_plane.set_entry_rates(held.entry, rates)
+        found.rates.set(index_of(handle), rates)
 
     @locked
     def reset_entry_meter(self, table: str, handle: int) -> None:
         """Let an entry give green to every packet."""
         self.data_plane.set_entry_rates(self.metered(table, handle).entry, ())
+        self.table(table).rates.set(index_of(handle), ())
 
     def counted(self, name: str) -> HeldTable:
         """The table of this name, which must have a direct counter."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.control.data_plane import DataPlane
 from switch.control.refusals import RefusalKind, Refused
 from switch.control.requests.request import Control, locked
 from switch.program.calculations import CRC_CUSTOM, CrcParameters
@@ -9,6 +10,10 @@ from switch.program.calculations import CRC_CUSTOM, CrcParameters
 
 class CalculationControl(Control):
     """Requests for calculations with the algorithms `crc16_custom` and `crc32_custom`."""
+
+    def __init__(self, data_plane: DataPlane) -> None:
+        super().__init__(data_plane)
+        self.crcs: dict[str, CrcParameters] = {}
 
     @locked
     def set_crc(self, calculation: str, bits: int, parameters: CrcParameters) -> None:
@@ -21,3 +26,4 @@ class CalculationControl(Control):
             why = f"calculation '{calculation}' has the algorithm '{found.algorithm}', not crc{bits}_custom"
             raise Refused(RefusalKind.WRONG_TYPE_CALCULATION, why)
         self.data_plane.set_crc(calculation, parameters)
+        self.crcs[calculation] = parameters

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from switch.control.held import HeldDefault
 from switch.control.match_rules import Identity, by_priority, identity_of
 from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.direct_rates import DirectRates
 from switch.control.requests.handles import Handles, index_of, version_of, versioned
 from switch.entries import Entry, KeyPart, TableEntry
 from switch.program.pipelines import Table
@@ -37,11 +38,13 @@ class HeldTable:
         self.indices: dict[Identity, int] = {}
         self.default: HeldDefault | None = None
         self.overdue: set[int] = set()
+        self.rates = DirectRates()
         self.reset()
 
     def reset(self) -> None:
         """Hold what the program gives, and nothing else."""
         self.clear(reset_default=True)
+        self.rates = DirectRates()
         for const in self.table.entries or ():
             priority = const.priority if by_priority(self.table) else None
             call = const.call

@@ -6,17 +6,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from switch.control.data_plane import DataPlane
-from switch.control.entry_check import check_key, check_params
+from switch.control.data_plane import DataPlane, Rates
 from switch.control.held import HeldDefault, HeldEntry
 from switch.control.match_rules import by_priority
 from switch.control.refusals import RefusalKind, Refused
+from switch.control.requests.handles import index_of
 from switch.control.requests.held_tables import Held, HeldTable
 from switch.control.requests.profiles import Call, HeldProfile, ProfileControl
 from switch.control.requests.request import locked
+from switch.control.requests.table_checks import (
+    check_action,
+    check_call,
+    check_default_mutable,
+    check_mutable,
+    checked,
+)
 from switch.entries import DefaultAction, Entry, KeyPart, ProfileDefault, ProfileEntry, TableEntry
 from switch.program.pipelines import Table
-from topo.errors import InputError
 
 Key = tuple[KeyPart, ...]
 
@@ -65,7 +71,7 @@ class TableControl(ProfileControl):
         with self.admitting() as admitted:
             for entry in entries:
                 admitted.append(self.admit_direct(entry))
-            self.data_plane.add([table.at(handle).entry for table, handle in admitted])
+            self.add_to_data_plane(admitted)
         return [handle for _, handle in admitted]
 
     @locked
@@ -79,8 +85,20 @@ class TableControl(ProfileControl):
                     answers.append(admitted[-1][1])
                 except Refused as refused:
                     answers.append(refused)
-            self.data_plane.add([table.at(handle).entry for table, handle in admitted])
+            self.add_to_data_plane(admitted)
         return answers
+
+    def add_to_data_plane(self, admitted: Sequence[tuple[HeldTable, int]]) -> None:
+        """Let the data plane have entries that are held, by (table, handle), with the rates of their cells."""
+        self.data_plane.add([table.at(handle).entry for table, handle in admitted])
+        for table, handle in admitted:
+            if table.table.meter is not None:
+                self.bring_rates(table.at(handle).entry, table.rates.at(index_of(handle)))
+
+    def bring_rates(self, entry: Entry, rates: Rates) -> None:
+        """Let a new entry have the rates that its cell was given before."""
+        if self.data_plane.entry_rates(entry) != rates:
+            self.data_plane.set_entry_rates(entry, rates)
 
     @contextmanager
     def admitting(self) -> Iterator[list[tuple[HeldTable, int]]]:
@@ -122,7 +140,7 @@ class TableControl(ProfileControl):
         with self.admitting() as admitted:
             handle = admit(table, Held(entry, member=member, group=group))
             admitted.append((table, handle))
-            self.data_plane.add([table.at(handle).entry])
+            self.add_to_data_plane(admitted)
         profile.use(member, group, 1)
         return handle
 
@@ -340,52 +358,6 @@ def admit(table: HeldTable, held: Held) -> int:
 def own_priority(table: Table, priority: int | None) -> int | None:
     """The priority that an entry gets in a table: none where keys cannot overlap, else 0 if it names none."""
     return (priority or 0) if by_priority(table) else None
-
-
-def checked(table: Table, entry: Entry) -> None:
-    """Refuse an entry whose key does not fit the table."""
-    try:
-        check_key(table, entry)
-    except InputError as error:
-        raise Refused(RefusalKind.BAD_MATCH_KEY, str(error)) from error
-
-
-def check_action(table: Table, name: str) -> None:
-    """Refuse an action that the table does not have."""
-    if all(action.name != name for action in table.actions):
-        known = ", ".join(action.name for action in table.actions)
-        raise Refused(RefusalKind.INVALID_ACTION_NAME, f"table '{table.name}' has no action '{name}': it has {known}")
-
-
-def check_call(table: Table, name: str, params: tuple[int, ...], mutable: bool = False) -> None:
-    """Refuse an action that the table does not have, or parameters that do not fit it.
-
-    Unless `mutable`, refuse all for a table whose entries the program gives.
-    """
-    check_action(table, name)
-    if not mutable:
-        check_mutable(table)
-    try:
-        check_params(f"table '{table.name}'", table.action(name), params)
-    except InputError as error:
-        raise Refused(RefusalKind.BAD_ACTION_DATA, str(error)) from error
-
-
-def check_mutable(table: Table) -> None:
-    """Refuse to change the entries of a table that the program gives."""
-    if table.entries is not None:
-        why = f"the entries of table '{table.name}' are const in the program"
-        raise Refused(RefusalKind.IMMUTABLE_TABLE_ENTRIES, why)
-
-
-def check_default_mutable(table: Table, action: str | None = None) -> None:
-    """Refuse to change a default that is const in the program, or `action` where only parameters may change."""
-    if table.default_is_const:
-        why = f"the default action of table '{table.name}' is const in the program"
-        raise Refused(RefusalKind.DEFAULT_ENTRY_IS_CONST, why)
-    if action is not None and action != table.const_default_action(action):
-        why = f"table '{table.name}' has a const default action: only its parameters can change"
-        raise Refused(RefusalKind.DEFAULT_ACTION_IS_CONST, why)
 
 
 def check_choice(profile: HeldProfile, group: int) -> None:

@@ -20,6 +20,25 @@ static INLINE u64 crc32(const u8 *bytes, u32 length, u32 room) {
     return (u32)~crc_reflected(bytes, length, room, 0xedb88320, ~0u);
 }
 
+/* The lowest `bits` bits in the opposite order. */
+static INLINE u32 bits_reversed(u32 word, u32 bits) {
+    word = (word & 0x55555555) << 1 | (word >> 1 & 0x55555555);
+    word = (word & 0x33333333) << 2 | (word >> 2 & 0x33333333);
+    word = (word & 0x0f0f0f0f) << 4 | (word >> 4 & 0x0f0f0f0f);
+    return __builtin_bswap32(word) >> (32 - bits);
+}
+
+/* With parameters that the control plane has set: `given` is a `struct crc`, see crc_parameters.py. */
+#define CRC_CUSTOM(given, bytes, length, room, bits) \
+    (crc_custom(bytes, length, room, (given)->polynomial, (given)->first, (given)->flip_bytes, (given)->flip_result, \
+                bits) ^ (given)->last)
+static INLINE u64 crc_custom(const u8 *bytes, u32 length, u32 room, u32 polynomial, u32 crc, u32 flip_bytes,
+                             u32 flip_result, u32 bits) {
+    for (u32 i = 0; i < room && i < length; i++)
+        crc = crc_of_byte(crc ^ (flip_bytes ? bits_reversed(bytes[i], 8) : bytes[i]), polynomial);
+    return flip_result ? bits_reversed(crc, bits) : crc;
+}
+
 /* Unlike the others, with the highest bit of each byte first. */
 FUNCTION u32 crc_ccitt_of_byte(u32 crc, u32 byte) {
     crc ^= byte << 8;

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from switch.fast.compile.expressions import Expressions
-from switch.fast.compile.header_expressions import ParsedStacks, plain
-from switch.fast.compile.values import WORD, Value, truncated
+from switch.fast.compile.expressions.expressions import Expressions
+from switch.fast.compile.expressions.header_expressions import ParsedStacks, plain
+from switch.fast.compile.expressions.values import WORD, Value, truncated
 from switch.fast.layout.emitter import Emitter
 from switch.fast.layout.layout import ProgramLayout
 from switch.fast.layout.records import MemoryRecord

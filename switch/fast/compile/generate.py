@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from switch.fast.compile.actions import emit_action
-from switch.fast.compile.architecture import emit_architecture
-from switch.fast.compile.calculations import emit_calculations, hashed_bytes
+from switch.fast.compile.actions.actions import emit_action
+from switch.fast.compile.architecture.architecture import emit_architecture
+from switch.fast.compile.architecture.saved_state import declare_saved
 from switch.fast.compile.context import Context
-from switch.fast.compile.deparser import emit_deparser
-from switch.fast.compile.parser import ParserGenerator
-from switch.fast.compile.pipelines import emit_pipeline
+from switch.fast.compile.expressions.calculations import emit_calculations, hashed_bytes
+from switch.fast.compile.parser.deparser import emit_deparser
+from switch.fast.compile.parser.parser import ParserGenerator
+from switch.fast.compile.pipelines.pipelines import emit_pipeline
+from switch.fast.compile.pipelines.tables import declare_entries, declare_value_set, emit_membership, emit_search
 from switch.fast.compile.refusals import check, refusal
-from switch.fast.compile.saved_state import declare_saved
-from switch.fast.compile.tables import declare_entries, declare_value_set, emit_membership, emit_search
 from switch.fast.layout.entry_arrays import METER, METER_RATES
 from switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
 from switch.fast.layout.table_layout import GROUP_RECORD

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from switch.fast.layout.crc_parameters import crc_arrays
 from switch.fast.layout.digest_rings import ring_arrays
 from switch.fast.layout.emitter import Emitter, Identifiers
 from switch.fast.layout.entry_arrays import COUNTER, METER, default_array, entry_arrays, meter_array, table_arrays
@@ -263,6 +264,7 @@ class ProgramLayout:
         if self.changeable:
             parts.append((DEFAULTS, make_record(DEFAULTS, [(name, 8) for name in self.changeable]), 1))
         parts += [(default_array(name), entry_record(each), COPIES) for name, each in self.changeable.items()]
+        parts += crc_arrays(self.program)
         parts += [part for layout in self.tables.values() for part in entry_arrays(self.program, layout)]
         parts += [(front.record.name, front.record, 1 << front.bits) for front in self.fronts.values()]
         placed, offset = {}, 0

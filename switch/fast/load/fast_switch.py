@@ -8,8 +8,8 @@ from typing import Any
 
 from mininet.node import Switch as MininetSwitch
 
-from switch.fast.load.kernel_switch import Compiled, KernelSwitch, compile_program
-from switch.fast.load.shared_state import StatefulSwitch, SwitchState
+from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch, compile_program
+from switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
 from switch.handle import Handle, make_handle
 from switch.program.read import read_program
 from switch.running_switch import PROGRAM
@@ -64,7 +64,7 @@ class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
         return self.kernel.state
 
     def handle(self) -> Handle:
-        """The data by which `switch.fast.load.kernel_view` finds this switch from another process."""
+        """The data by which `switch.fast.load.kernel.kernel_view` finds this switch from another process."""
         return make_handle("fast", self._program, maps=self.kernel.map_ids(), cpu=self.kernel.cpu)
 
     def check(self) -> None:

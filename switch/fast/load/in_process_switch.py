@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import cast
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from switch.fast.compile.generate import GeneratedC, generate
 from switch.fast.layout.layout import RANDOM
 from switch.fast.load.build import LIBRARY
-from switch.fast.load.shared_state import StatefulSwitch, SwitchState
+from switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
+from switch.fast.tables.running_table import Clock
 from switch.program.program import Program
 from topo.c_library import build
 from topo.errors import RunError
@@ -109,17 +111,18 @@ class Pointers(ctypes.Structure):
 class InProcessSwitch(StatefulSwitch):
     """A switch that runs `program`, compiled, in this process. It has all port numbers.
 
-    Switches of one program share its code; only one of them may be at work at a time.
+    Switches of one program share its code; only one of them may be at work at a time. `clock` is that of whoever gives
+    packets to `take_packet`; `process` tells them the machine's time.
     """
 
-    def __init__(self, program: Program, name: str = "switch") -> None:
+    def __init__(self, program: Program, name: str = "switch", clock: Clock = time.monotonic_ns) -> None:
         self.name = name
         self.library = library_of(program)
         self.source = self.library.source
         layout = self.library.layout
         memory, tables = aligned_zeros(layout.memory_bytes), ProcessTables(self.library)
         self.pointers = Pointers(memory.ctypes.data, ctypes.addressof(tables.tables))
-        self.state = SwitchState(layout, memory, tables)
+        self.state = SwitchState(layout, memory, tables, clock=clock)
         if RANDOM in layout.arrays:
             layout.view(memory, RANDOM)["state"][0] = zlib.crc32(name.encode())
         self.out = np.zeros(OUT_BYTES, np.uint8)

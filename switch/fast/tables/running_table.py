@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 
 import numpy as np
@@ -43,14 +42,20 @@ class Numbers:
         heappush(self.freed, number)
 
 
+Clock = Callable[[], int]
+"""The time by which a switch's packets are told theirs, in nanoseconds since any moment."""
+
+
 class RunningTable:
     """A table that has a layout; `store` has its entries for packets, `held` the same by what identifies them.
 
     `counts` and `matched` have what is kept for each entry, by its number, where the table has it.
     """
 
-    def __init__(self, layout: ProgramLayout, table: TableLayout, store: Store | None, memory: Memory) -> None:
-        self.layout, self.table, self.store = table, table.table, store
+    def __init__(
+        self, layout: ProgramLayout, table: TableLayout, store: Store | None, memory: Memory, clock: Clock
+    ) -> None:
+        self.layout, self.table, self.store, self.clock = table, table.table, store, clock
         name = self.table.name
         arrays = {each: layout.view(memory, each) for each in layout.arrays}
         self.default = SetDefault(layout, name, memory) if name in layout.changeable else None
@@ -100,7 +105,7 @@ class RunningTable:
         if self.counts is not None:
             self.counts[numbers] = 0
         if self.matched is not None:
-            self.matched["ns"][numbers] = time.monotonic_ns()
+            self.matched["ns"][numbers] = self.clock()
         self.forget_rates(numbers)
         self.writable.add(list(rows.values()))
         self.held |= rows
@@ -163,7 +168,7 @@ class RunningTable:
         """Seconds since an entry last matched a packet, or was added; `InputError` where nobody notes it."""
         if self.matched is None:
             raise InputError(f"table '{self.table.name}' has no idle timeout")
-        return (time.monotonic_ns() - int(self.matched["ns"][self.at(entry).number])) / 1e9
+        return (self.clock() - int(self.matched["ns"][self.at(entry).number])) / 1e9
 
     def counts_of(self, entry: Entry) -> NDArray[np.void]:
         """Packets and bytes of an entry, to be read or written; `InputError` where nobody counts them."""

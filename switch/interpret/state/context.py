@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from switch.interpret.state.packet import PacketPlaces
+from switch.interpret.state.packets.packet import PacketPlaces
+from switch.interpret.state.packets.trace import Trace
 from switch.interpret.state.switch_state import State
-from switch.interpret.state.trace import Trace
 from switch.program.program import Program
 from switch.program.source import Source
 from topo.errors import UnsupportedError

@@ -13,8 +13,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
-DEPTH = 64
-"""Packets that a queue holds unless it is told otherwise."""
+from switch.program.v1model import QUEUE_DEPTH
 
 Packet = TypeVar("Packet")
 
@@ -27,7 +26,7 @@ class EgressQueues(Generic[Packet]):
 
     def __init__(self, clock: Callable[[], int], priorities: int = 1) -> None:
         self.clock, self.priorities = clock, priorities
-        self.default_depth, self.default_gap_us = DEPTH, 0.0
+        self.default_depth, self.default_gap_us = QUEUE_DEPTH, 0.0
         self.depths: dict[QueueName, int] = {}
         self.gaps_us: dict[QueueName, float] = {}
         self.next_us: dict[QueueName, float] = {}

@@ -21,7 +21,7 @@ from switch.entries import (
     ValueSetMember,
 )
 from switch.interpret.state.switch_state import Clock, State, write_cells
-from switch.interpret.state.table_state import Installed
+from switch.interpret.state.tables.table_state import Installed
 from switch.interpret.state.target import Target
 from switch.interpret.state.turnstile import Turnstile, atomic
 from switch.program.actions import ActionCall

@@ -11,8 +11,8 @@ from switch.control.entry_check import action_call, check_entries, default_call,
 from switch.entries import Entry, MirrorSession, MulticastGroup, SwitchEntries, TableEntry
 from switch.interpret.state.egress_queues import EgressQueues
 from switch.interpret.state.meters import MeterState
-from switch.interpret.state.packet import Packet
-from switch.interpret.state.table_state import Installed, TableState
+from switch.interpret.state.packets.packet import Packet
+from switch.interpret.state.tables.table_state import Installed, TableState
 from switch.interpret.state.target import Target
 from switch.program.actions import ActionCall
 from switch.program.calculations import CrcParameters

@@ -14,7 +14,7 @@ from switch.targets import TARGETS
 from topo.errors import InakitError, InputError
 
 if TYPE_CHECKING:
-    from switch.fast.load.kernel_switch import Compiled
+    from switch.fast.load.kernel.kernel_switch import Compiled
 
 VARIABLE = "INAKIT_SWITCH"
 QUEUE_DEPTHS = ("enq_qdepth", "deq_qdepth")
@@ -39,7 +39,7 @@ def choose(program: Program, options: Options) -> Choice:
     reason = only_interpreted(options) or depth_it_reads(program) or TARGETS["fast"].missing()
     if reason is not None and wanted == "auto":
         return Choice(None, reason)
-    from switch.fast.load.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
+    from switch.fast.load.kernel.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
 
     try:
         return Choice(compile_program(program), "it is as fast as it gets")

@@ -11,10 +11,10 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 
 from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.interpret.state.packet import PacketPlaces
+from switch.interpret.state.packets.packet import PacketPlaces
+from switch.interpret.state.packets.trace import TraceLines
 from switch.interpret.state.switch_state import Clock
 from switch.interpret.state.target import Target
-from switch.interpret.state.trace import TraceLines
 from switch.program.program import Program
 from switch.server.engines.engine import ToCpu
 from switch.server.journal import Journal

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from switch.control.data_plane import DataPlane
-from switch.fast.load.kernel_switch import Compiled, KernelSwitch
+from switch.fast.load.kernel.host_packets import HostPackets
+from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch
+from switch.fast.load.kernel.port_queues import PortQueues
 from switch.server.engines.engine import ToCpu
 from switch.server.ports.capture import Capture
 from switch.server.ports.cpu_interface import CpuInterface
 from switch.server.ports.packet_socket import Promiscuous
 from switch.server.ports.pcap_files import PcapFiles
-from topo.errors import InputError, RunError, UnsupportedError
+from topo.errors import InputError, RunError
 from topo.live.processors import switch_processors
 
 
@@ -27,15 +29,19 @@ class KernelEngine:
         self.switch = KernelSwitch(compiled, cpu=cpus[turn % len(cpus)])
         self.data_plane: DataPlane = self.switch.state
         self.promiscuous: dict[int, Promiscuous] = {}
+        self.host_packets, self.queues = HostPackets(), PortQueues(self.switch.state.program)
         self.capture = Capture(pcaps) if pcaps is not None else None
         self.cpu_port, self.cpu = cpu_port, None if cpu_port is None else CpuInterface(to_cpu)
         if self.cpu is not None and cpu_port is not None:
             self.switch.add_port(cpu_port, self.cpu.name)
+            self.queues.add(cpu_port, self.cpu.name)
 
     def attach(self, port: int, interface: str) -> None:
         """Make an interface the port of this number."""
         try:
             self.switch.add_port(port, interface)
+            self.host_packets.take_in(interface)
+            self.queues.add(port, interface)
             self.promiscuous[port] = Promiscuous(interface)
             if self.capture is not None:
                 self.capture.add(interface)
@@ -45,6 +51,8 @@ class KernelEngine:
     def detach(self, port: int) -> None:
         """Give a port's interface back to the host."""
         if port in self.switch.interfaces:
+            self.queues.remove(port)
+            self.host_packets.leave(self.switch.interfaces[port])
             self.switch.remove_port(port)
             self.promiscuous.pop(port).close()
 
@@ -58,29 +66,22 @@ class KernelEngine:
             raise RunError(f"a packet cannot come to port {port} but by its interface: only the CPU port takes some")
         self.cpu.inject(packet)
 
-    def set_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:
-        """Refuse: the kernel has no such queues."""
-        raise UnsupportedError(f"a rate of {packets_per_s} packets/s for {named(port, priority)}: {NO_QUEUES}")
+    def set_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:  # noqa: ARG002
+        """Give queues a rate; each port has one. `UnsupportedError` where it would not be as in simple_switch."""
+        self.queues.set_rate(packets_per_s, port)
 
-    def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:
-        """Refuse: the kernel has no such queues."""
-        raise UnsupportedError(f"a depth of {packets} packets for {named(port, priority)}: {NO_QUEUES}")
+    def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:  # noqa: ARG002
+        """Let queues hold so many packets."""
+        self.queues.set_depth(packets, port)
 
     def close(self) -> None:
         """Give all interfaces back, and remove the program from the kernel."""
         if self.capture is not None:
             self.capture.close()
+        self.queues.close()
+        self.host_packets.close()
         self.switch.close()
         for each in self.promiscuous.values():
             each.close()
         if self.cpu is not None:
             self.cpu.close()
-
-
-NO_QUEUES = "a program in the kernel has no queues in front of egress"
-
-
-def named(port: int | None, priority: int | None) -> str:
-    """The queues that a request names."""
-    of_port = "all ports" if port is None else f"port {port}"
-    return f"the queues of {of_port}" if priority is None else f"queue {priority} of {of_port}"

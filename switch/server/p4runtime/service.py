@@ -7,6 +7,7 @@ from functools import wraps
 from typing import NoReturn
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from switch.server.p4runtime.client_stream import ClientStream
 from switch.server.p4runtime.device import Device
@@ -59,12 +60,12 @@ class Service:
         """What a gRPC server takes."""
         unary, streamed = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
         calls = {
-            "Write": made(unary, self.write, v1.WriteRequest),
-            "Read": made(streamed, self.read, v1.ReadRequest),
-            "SetForwardingPipelineConfig": made(unary, self.set_config, v1.SetForwardingPipelineConfigRequest),
-            "GetForwardingPipelineConfig": made(unary, self.get_config, v1.GetForwardingPipelineConfigRequest),
-            "StreamChannel": made(grpc.stream_stream_rpc_method_handler, self.stream, v1.StreamMessageRequest),
-            "Capabilities": made(unary, self.capabilities, v1.CapabilitiesRequest),
+            "Write": made(unary, one(v1.WriteRequest, self.write)),
+            "Read": made(streamed, one(v1.ReadRequest, self.read)),
+            "SetForwardingPipelineConfig": made(unary, one(v1.SetForwardingPipelineConfigRequest, self.set_config)),
+            "GetForwardingPipelineConfig": made(unary, one(v1.GetForwardingPipelineConfigRequest, self.get_config)),
+            "StreamChannel": made(grpc.stream_stream_rpc_method_handler, each(v1.StreamMessageRequest, self.stream)),
+            "Capabilities": made(unary, one(v1.CapabilitiesRequest, self.capabilities)),
         }
         return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", calls)
 
@@ -113,9 +114,35 @@ class Service:
             abort(context, stream.fault)
 
 
-def made(kind: Callable[..., grpc.RpcMethodHandler], call: Callable[..., object], request: Message) -> object:
-    """The handler of one call."""
-    return kind(call, request_deserializer=request.FromString, response_serializer=serialized)
+def made(kind: Callable[..., grpc.RpcMethodHandler], call: Callable[..., object]) -> object:
+    """The handler of a call that takes bytes: gRPC never frees a call whose request it fails to parse itself."""
+    return kind(call, response_serializer=serialized)
+
+
+def one(kind: Message, call: Callable[..., object]) -> Callable[..., object]:
+    """A call that parses its request."""
+
+    def parsed(octets: bytes, context: grpc.ServicerContext) -> object:
+        try:
+            request = parse(kind, octets)
+        except Fault as fault:
+            abort(context, fault)
+        return call(request, context)
+
+    return parsed
+
+
+def each(kind: Message, call: Callable[..., object]) -> Callable[..., object]:
+    """A call that parses its requests."""
+    return lambda requests, context: call((parse(kind, octets) for octets in requests), context)
+
+
+def parse(kind: Message, octets: bytes) -> Message:
+    """The message of a class that a client sent; a fault, with gRPC's code for it, if the bytes are none."""
+    try:
+        return kind.FromString(octets)
+    except DecodeError as error:
+        raise Fault(Code.INTERNAL, f"the request is no {kind.DESCRIPTOR.full_name}: {error}") from error
 
 
 def serialized(message: Message) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from switch.control.commands.command import CommandedSwitch
-from switch.control.simple_switch_cli import run_commands
+from switch.control.entry_files.read_entries import fill_switch
 from switch.server.options import LogOptions, Options
 from switch.server.serve import running
 from switch.standalone.interfaces import HEAD, MAX_PACKET, open_wires
@@ -148,7 +148,7 @@ def start(config: dict[str, Any], options: PtfOptions, stack: ExitStack) -> None
         made = partial(MemorySwitch, ends={name: end for name, (end, _) in pairs.items()})
         served = stack.enter_context(running(served_options(options, names), made))
     if options.commands is not None:
-        run_commands(Path(options.commands), CommandedSwitch(served.control, served.queues))
+        fill_switch(Path(options.commands), CommandedSwitch(served.control, served.queues))
     config["port_map"] = {(0, port): name for port, name in names.items()}
     config["dataplane"] = {"portclass": partial(Port, ends)}
 

@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 
 import planner.own
-from experiments.papers.common import method_styles, own_planners
+from experiments.papers.common import own_planners
+from experiments.styles import method_styles
 from planner.registry import METHODS
 
 NAME = "racks-in-turn"

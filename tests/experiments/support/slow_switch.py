@@ -12,7 +12,7 @@ from typing import Any
 from switch.fast.compile.generate import generate
 from switch.fast.load.build import EBPF
 from switch.fast.load.fast_switch import FastSwitch
-from switch.fast.load.kernel_switch import Compiled, KernelSwitch
+from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch
 from switch.program.read import read_program
 from switch.running_switch import PROGRAM
 from switch.targets import TARGETS, Target, missing_for_fast

@@ -83,11 +83,37 @@ def random_problem(
     return Problem(fabric, tuple(chosen), FRAGMENT)
 
 
-def routings(fabric: Fabric, job: Job, server: str) -> list[Loads]:
-    """The loads of all routings of a task, without those that another routing undercuts everywhere."""
+def routings(fabric: Fabric, job: Job, server: str, *, results: bool = False) -> list[Loads]:
+    """The loads of all routings of a task, without those that another routing undercuts everywhere.
+
+    With `results` they count too, by every multicast tree against links of the gradients.
+    """
     choices = [up_down_paths(fabric, worker, server) for worker in job.workers]
-    found = {loads for paths in product(*choices) if (loads := loads_of(fabric, paths)) is not None}
+    found = set()
+    for paths in product(*choices):
+        loads = loads_of(fabric, paths)
+        if loads is not None:
+            found |= {loads} if not results else {loads | copies for copies in multicasts(paths)}
     return [loads for loads in found if not any(other != loads and undercuts(other, loads) for other in found)]
+
+
+def multicasts(paths: Sequence[Path]) -> set[Loads]:
+    """The copies of results on each link, for every choice of one link by which each node gets them."""
+    onward: dict[str, set[str]] = defaultdict(set)
+    for path in paths:
+        for node, following in pairwise(path):
+            onward[node].add(following)
+    found = set()
+    for above in product(*(sorted(following) for following in onward.values())):
+        parents = dict(zip(onward, above, strict=True))
+        copies = set()
+        for path in paths:
+            node = path[0]
+            while node != path[-1]:
+                copies.add(((parents[node], node), 1))
+                node = parents[node]
+        found.add(frozenset(copies))
+    return found
 
 
 def undercuts(one: Loads, other: Loads) -> bool:
@@ -151,10 +177,12 @@ def worth_of_plan(problem: Problem, plan: Plan) -> float:
     return worth(problem, [rates[job.number, server] for job in problem.jobs for server in job.servers])
 
 
-def best_value_bps(problem: Problem, *, two_way: bool = False, step_bps: float | None = None) -> float:
+def best_value_bps(
+    problem: Problem, *, two_way: bool = False, results: bool = False, step_bps: float | None = None
+) -> float:
     """The optimum of Eq. (3), or with one job of Eq. (2), over all combinations of routings."""
     fabric = problem.fabric
-    options = [routings(fabric, job, server) for job in problem.jobs for server in job.servers]
+    options = [routings(fabric, job, server, results=results) for job in problem.jobs for server in job.servers]
 
     def hope(combination: Sequence[Loads]) -> float:
         """The worth that tasks would have if they had to share nothing but workers' own links."""

@@ -17,7 +17,24 @@ from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program
 
 EXACT, CHOSEN, MEMBERS, GROUPS = (INGRESS + name for name in ("exact_match", "chosen", "members", "groups"))
+METERING = INGRESS + "metering"
 SEND, MARK = INGRESS + "send", INGRESS + "mark"
+
+
+def test_rates_of_a_direct_meters_cells_outlast_entries() -> None:
+    served, slow, fast = Served(), ((0.001, 1), (0.002, 2)), ((1.0, 9), (2.0, 9))
+    served.control.add_entry(entry("by_colour", (2,), 9))
+    first = served.control.add_entry(entry("metering", (7,), 2))
+    served.control.set_meter_rates(INGRESS + "speed", None, slow)
+    second = served.control.add_entry(entry("metering", (8,), 2))
+    assert [served.control.entry_meter(METERING, handle) for handle in (first, second)] == [slow, slow]
+    served.control.set_meter_rates(INGRESS + "speed", 1, fast)
+    served.control.delete_entry(METERING, second)
+    third = served.control.add_entry(entry("metering", (9,), 2))
+    assert served.control.entry_meter(METERING, third) == served.control.meter_rates(INGRESS + "speed", 1) == fast
+    assert [served.ports("metering", 7) for _ in range(4)] == [[2], [2], [9], [9]]
+    served.control.reset_state()
+    assert served.control.entry_meter(METERING, served.control.add_entry(entry("metering", (7,), 2))) == ()
 
 
 def test_a_handle_comes_back_with_another_version() -> None:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from switch.control.match_rules import Test, matches
-from switch.interpret.state.overlapping_entries import Order, OverlappingEntries
+from switch.interpret.state.tables.overlapping_entries import Order, OverlappingEntries
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from single_targets import PROGRAMS
 
+from switch.control.entry_files.runtime_json import HIGHEST_PRIORITY, read_runtime
 from switch.entries import DefaultAction, Lpm, MirrorSession, MulticastGroup, Range, TableEntry, Ternary
 from switch.networks.course_files import read_network
 from switch.networks.network_plan import LinkEnd, PlannedLink
-from switch.networks.runtime_json import HIGHEST_PRIORITY, read_runtime
 from switch.program.read import read_program
 from topo.errors import InputError
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from unittest.mock import patch
 
 import pytest
@@ -18,6 +20,8 @@ from switch.server.options import Options
 from switch.server.served_switch import ServedSwitch
 
 PACKETS, BYTES = 500, 1400
+RATE_PPS, DEPTH = 20, 3
+COMMANDED = SERVED.with_name("commanded.json")
 
 
 @contextmanager
@@ -61,6 +65,53 @@ def test_what_others_send_by_the_interface_of_a_port_has_come_to_it() -> None:
     with Wires((1, 2)) as wires, served(wires):
         send_by(wires.names[1], asking("exact_match", 7))
         assert len(wires.receive(2, 1)) == 1
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("engine", ["interpreted", "kernel"])
+def test_a_queue_has_a_rate_and_a_depth_in_packets(engine: str) -> None:
+    """Whatever their sizes; the first packet leaves at once, one more than the queue holds is lost."""
+    sizes = (60, 1400, 60, 1500, 600, 60, 1400, 60)
+    with Wires((1, 3)) as wires, commanded(engine, wires) as switch:
+        switch.queues.set_rate(RATE_PPS)
+        switch.queues.set_depth(DEPTH, port=3)
+        assert switch.ports.engine is not None
+        assert switch.ports.engine.what.startswith({"kernel": "compiled"}.get(engine, engine))
+        began = time.monotonic()
+        for size in sizes:
+            wires.send(1, asking("exact_match", 7).ljust(size, b"\0"))
+        times = [time.monotonic() - began for _ in iter(partial(wires.receive, 3, 1, 0.3), [])]
+        assert len(times) == 1 + DEPTH
+        assert times[-1] > DEPTH / RATE_PPS
+        switch.queues.set_rate(0)
+        wires.send(1, asking("exact_match", 7))
+        assert len(wires.receive(3, 1)) == 1
+
+
+@pytest.mark.root
+def test_a_rate_on_an_interface_that_has_one_already_is_the_interpreters() -> None:
+    with Wires((1, 3)) as wires:
+        shaping = ["tc", "qdisc", "add", "dev", wires.names[3], "root", "tbf", "rate", "2mbit"]
+        subprocess.run([*shaping, "burst", "5000", "limit", "1000000"], check=True)
+        with commanded("kernel", wires) as switch:
+            switch.queues.set_rate(RATE_PPS)
+            assert switch.ports.engine is not None
+            assert switch.ports.engine.what.startswith("interpreted")
+
+
+@contextmanager
+def commanded(engine: str, wires: Wires) -> Iterator[ServedSwitch]:
+    """A switch on these wires, whose egress does nothing; packets leave by port 3."""
+    with patch.dict("os.environ", {VARIABLE: engine}):
+        switch = ServedSwitch(Options())
+        try:
+            switch.load(COMMANDED.read_text())
+            switch.swap()
+            for port, interface in wires.names.items():
+                switch.ports.add(port, interface)
+            yield switch
+        finally:
+            switch.close()
 
 
 def send_by(interface: str, packet: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from unittest.mock import patch
@@ -13,7 +13,7 @@ import pytest
 from pyroute2 import IPRoute
 from scapy.utils import rdpcap
 from small_programs import PROGRAMS, packet
-from veth_wires import Wires, remove
+from veth_wires import Wires, raw_socket, remove
 
 from switch.control.refusals import Refused
 from switch.entries import TableEntry
@@ -56,6 +56,29 @@ def test_packets_pass_from_port_to_port(engine: str) -> None:
         wires.send(1, asking())
         assert len(wires.receive(2, 1)) == 1
         assert switch.control.read_counter("TestIngress.packets", 0) == (1, len(asking()))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_the_host_sends_by_a_port_comes_in_by_it(engine: str) -> None:
+    """As in simple_switch: to the switch it has arrived, and at the other end of the link it arrives as well."""
+    with Wires((1, 2)) as wires, served(engine, wires) as switch:
+        with closing(raw_socket(wires.names[1])) as host:
+            host.send(asking())
+            assert len(wires.receive(2, 1)) == 1
+        assert wires.receive(1, 1) == [asking()]
+        assert wires.receive(2, 1, patience_s=0.2) == []
+        assert switch.control.read_counter("TestIngress.packets", 0) == (1, len(asking()))
+
+
+def test_what_the_host_sends_where_the_kernel_has_no_links() -> None:
+    """There it is a filter of clsact, which goes with the port."""
+    none = patch("switch.fast.load.kernel.attach.linked", return_value=None)
+    with none, Wires((1, 2)) as wires, served("kernel", wires) as switch, closing(raw_socket(wires.names[1])) as host:
+        host.send(asking())
+        assert len(wires.receive(2, 1)) == 1
+        switch.ports.remove(1)
+        host.send(asking())
+        assert wires.receive(2, 1, patience_s=0.2) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)

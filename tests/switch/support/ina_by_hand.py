@@ -8,7 +8,7 @@ from pathlib import Path
 
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel_switch import KernelSwitch
+from switch.fast.load.kernel.kernel_switch import KernelSwitch
 from switch.program.program import Program
 from switch.program.read import read_program
 

@@ -158,6 +158,8 @@ class RandomRequests:
                 ("reset_counters", (name,)),
                 ("set_meter_rates", (name, index, self.random.choice((rates, rates[:1], rates[::-1])))),
                 ("set_meter_rates", (name, None, rates)),
+                ("set_meter_rates", (INGRESS + "speed", self.random.choice((None, index)), rates)),
+                ("meter_rates", (INGRESS + "speed", index)),
                 ("add_value", ("ServedParser.known", self.random.randrange(4))),
                 ("remove_value", ("ServedParser.known", self.random.randrange(4))),
             ]
@@ -170,6 +172,7 @@ class RandomRequests:
                 ("entry_counter", (table, handle)),
                 ("write_entry_counter", (table, handle, 5, 600)),
                 ("set_entry_meter", (table, handle, self.random.choice((rates, rates[:1])))),
+                ("entry_meter", (table, handle)),
             ]
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from small_programs import Packets
 
 from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel_switch import KernelSwitch
+from switch.fast.load.kernel.kernel_switch import KernelSwitch
 from switch.program.program import Program
 
 

@@ -14,7 +14,7 @@ from single_targets import EVERYWHERE, PROGRAMS
 from small_programs import packet
 
 from switch.entries import Lpm
-from switch.fast.load.shared_state import SwitchState
+from switch.fast.load.state.shared_state import SwitchState
 from switch.program.read import read_program
 from switch.standalone.devices import InProcessDevice, open_device
 from switch.standalone.either_switch import EitherSwitch

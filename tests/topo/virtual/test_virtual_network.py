@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,11 @@ from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.fabric import Fabric, Host, Link, Switch
+from topo.virtual.engine import PS_PER_NS
 from topo.virtual.network import VirtualNetwork
 
 pytestmark = pytest.mark.compiler
+TIMES = Path(__file__).parents[2] / "switch" / "programs" / "times.json"
 
 FRAME = np.dtype((np.void, 100))
 """800 ns at 1 Gbit/s, 400 ns at 2 Gbit/s."""
@@ -35,3 +39,17 @@ def test_a_packet_takes_the_time_of_its_links_and_of_its_switch(name: str, laten
         engine.run(10_000_000)
         (arrived,) = engine.take()
         assert (arrived["at"], arrived["node"]) == ((850 + latency_ns + 400) * 1000, network.number_of["h2"])
+
+
+def test_a_program_is_told_the_time_of_the_engine() -> None:
+    """Not that of the machine, so that two runs are the same."""
+    fabric = Fabric("pair", (Host("h1"),), (Switch("s1", 1, ((1,),)),), (Link("h1", "s1", 0, 1, 1e9, 1e9, 7e-6),))
+    running = InProcessSwitch(read_program(TIMES), clock=lambda: 0)
+    network = VirtualNetwork(fabric, {"s1": running}, FRAME, queue_packets=2)
+    with network.engine as engine:
+        engine.run(10**6 * PS_PER_NS)
+        engine.send(np.array([network.link_of["h1", "s1"]], np.uint32), np.array([100], np.uint32), np.zeros(1, FRAME))
+        engine.run(2 * 10**6 * PS_PER_NS)
+        (arrived,) = engine.take()
+        came, left = (int.from_bytes(arrived["frame"].tobytes()[at : at + 6]) for at in (14, 20))
+        assert (came, left) == (1007, 1007), "1 ms, 800 ns to send, 7 us on the way: whole microseconds"

@@ -47,6 +47,7 @@ def test_every_second_is_told_and_this_process_is_not_among_the_others() -> None
     assert "own-run" not in {each.name for second in observer.seconds for each in second.others}
 
 
+@pytest.mark.alone
 def test_others_are_told_by_name_number_and_priority() -> None:
     with hogs(2, nice=19), Observer(period_s=0.3) as observer:
         time.sleep(0.5)

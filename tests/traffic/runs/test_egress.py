@@ -42,7 +42,8 @@ def test_rate_of_streams_side_by_side() -> None:
 
 def test_link_rows() -> None:
     samples = [LinkSample(1.0, {"a": 100}), LinkSample(3.0, {"a": 350})]
-    assert list(link_rows(samples)) == [{"at_s": 3.0, "interface": "a", "bytes": 250, "rate_bps": 1000.0}]
+    row = {"at_s": 3.0, "interface": "a", "bytes": 250, "rate_bps": 1000.0, "sender": "h1", "receiver": "s1"}
+    assert list(link_rows(samples, {"a": ("h1", "s1")})) == [row]
 
 
 def test_means_are_over_iterations_and_never_over_jobs() -> None:

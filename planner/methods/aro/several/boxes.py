@@ -48,7 +48,10 @@ class Incumbent:
 
 @dataclass
 class Search:
-    """The state of the search: incumbent, open boxes by their bound, and rates known to be possible or impossible."""
+    """The state of the search: incumbent, open boxes by their bound, and rates known to be possible or impossible.
+
+    `ceiling` is a worth that nothing exceeds, where one is known beforehand.
+    """
 
     router: Router
     worth: Worth
@@ -57,6 +60,7 @@ class Search:
     incumbent: Incumbent
     open: list[tuple[float, int, Box]] = field(default_factory=list)
     bound: float = 0.0
+    ceiling: float = inf
     possible: list[Rates] = field(default_factory=list)
     impossible: list[Rates] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
@@ -68,14 +72,17 @@ class Search:
 
     def run(self, high: Rates) -> None:
         """Search all rates up to `high`. Afterwards nothing is worth more than `bound`."""
+        if self.ceiling <= self.enough:
+            self.bound = self.ceiling
+            return
         box = Box((0.0,) * len(high), high)
         for share in EASY:
             self.ask(tuple(share * rate for rate in high), EASY_S, exact=False)
         self.descend(box)
         self.push(box)
-        while self.open and -self.open[0][0] > self.enough and monotonic() < self.deadline:
+        while self.open and min(self.ceiling, -self.open[0][0]) > self.enough and monotonic() < self.deadline:
             self.process(heapq.heappop(self.open)[2])
-        self.bound = max([self.bound, self.incumbent.value, *(-item[0] for item in self.open)])
+        self.bound = min(self.ceiling, max([self.bound, self.incumbent.value, *(-item[0] for item in self.open)]))
 
     @property
     def enough(self) -> float:
@@ -193,7 +200,7 @@ class Search:
         """
         for z in {self.net.class_of[node] for node in nodes}:
             self.parts[z] = 2 * self.parts.get(z, 1)
-        self.router.net = network(self.net.fabric, self.worth.tasks, self.parts)
+        self.router.net = network(self.net.fabric, self.worth.tasks, self.parts, results=self.net.results)
 
     @property
     def patience(self) -> float:

@@ -70,7 +70,7 @@ class Cell:
         """The links that carry more than they can, with the flows of each task on them."""
         found = []
         for link, tasks in self.net.tasks_on.items():
-            flows = Counter({i: round(values[self.columns[i].y[link]]) for i in tasks})
+            flows = Counter({i: round(values[self.columns[i].flows[link]]) for i in tasks})
             load = sum(rates[i] * n for i, n in flows.items())
             if load > self.capacity(link) * (1 + TOLERANCE):
                 found.append((link, +flows))
@@ -82,7 +82,7 @@ class Cell:
         excess = sum(n * self.box.high[i] for i, n in flows.items()) / self.unit - capacity
         terms: list[Term] = []
         for i, n in flows.items():
-            y = self.columns[i].y[link]
+            y = self.columns[i].flows[link]
             at_least = self.program.variable(0, 1, integral=True)
             self.program.at_most([(1, y), (-(self.program.upper[y] - n + 1), at_least)], n - 1)
             terms += [(n, self.r[i]), (excess, at_least)]

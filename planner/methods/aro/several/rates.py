@@ -219,5 +219,6 @@ class Levels:
 def levels(net: Network) -> Levels:
     """The levels of all tasks of the network."""
     b = net.fabric.capacities_bps
-    capacities = tuple(tuple({b[link] for link in graph.links}) for graph in net.graphs)
+    links = [[*graph.links, *((v, u) for u, v in graph.links if net.results)] for graph in net.graphs]
+    capacities = tuple(tuple({b[link] for link in own}) for own in links)
     return Levels(capacities, tuple(len(graph.task.job.workers) for graph in net.graphs))

@@ -25,6 +25,7 @@ class Reduced:
 
     `links` are all that flows may use; `starting[z]` counts the workers' flows that begin in common switch z;
     `entering[inp]` lists the links into an INP, and `local[inp]` counts the workers that send to it directly.
+    `both_roles` are the links of those workers that are PSs of other tasks, where results meet gradients.
     """
 
     task: Task
@@ -32,6 +33,7 @@ class Reduced:
     starting: Counter[str]
     local: Counter[Inp]
     entering: dict[Inp, tuple[DirectedLink, ...]]
+    both_roles: tuple[DirectedLink, ...] = ()
 
     @cached_property
     def into(self) -> dict[str, list[DirectedLink]]:
@@ -73,7 +75,8 @@ class Network:
 
     `twins[z]` are the members that node z stands for, all of the class `class_of[z]`; `access` says which tasks share a
     worker's own link, and the least capacity of such links. `detailed` is the same network where switches that sum have
-    no twins, None where none has any.
+    no twins, None where none has any. With `results` links also carry the results that come back, and then no switch of
+    `detailed` has twins.
     """
 
     fabric: Fabric
@@ -82,10 +85,11 @@ class Network:
     class_of: dict[str, str]
     access: dict[tuple[int, ...], float]
     detailed: Network | None = None
+    results: bool = False
 
     @property
     def fine(self) -> Network:
-        """The network where switches that sum have no twins."""
+        """The network where switches that sum have no twins; with results, no switches."""
         return self.detailed or self
 
     @cached_property
@@ -95,6 +99,8 @@ class Network:
         for i, graph in enumerate(self.graphs):
             for link in graph.links:
                 found[link].append(i)
+            for u, v in (*graph.links, *graph.both_roles) if self.results else ():
+                found[v, u].append(i)
         return dict(found)
 
     def only(self, tasks: Sequence[int]) -> Network:
@@ -115,8 +121,11 @@ class Network:
         return self.twins.get(node, (node,))
 
 
-def network(fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | None = None) -> Network:
-    """The graphs of the tasks. A class of twins is one node, or `parts[its name]` nodes.
+def network(
+    fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | None = None, *, results: bool = False
+) -> Network:
+    """The graphs of the tasks. A class of twins is one node, or `parts[its name]` nodes. With `results` they are to be
+    routed as well.
 
     Raises `InputError` when a worker cannot reach its PS.
     """
@@ -128,15 +137,16 @@ def network(fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | No
         for part in cut(members, 1 if parts is None else parts.get(z, 1))
     }
     class_of = {member: z for z, members in classes.items() for member in members}
-    access = access_links(fabric, tasks)
+    access = access_links(fabric, tasks, results=results)
     links = [task_links(fabric, task) for task in tasks]
+    servers = {task.server for task in tasks}
 
     def joined(twins: Mapping[str, tuple[str, ...]], detailed: Network | None = None) -> Network:
         first = {member: node for node, members in twins.items() for member in members}
-        graphs = tuple(reduce_task(fabric, task, own, first) for task, own in zip(tasks, links, strict=True))
-        return Network(fabric, graphs, twins, class_of, access, detailed)
+        graphs = tuple(reduce_task(fabric, task, own, first, servers) for task, own in zip(tasks, links, strict=True))
+        return Network(fabric, graphs, twins, class_of, access, detailed, results)
 
-    alone = apart(twins, fabric.ina_names)
+    alone = apart(twins, fabric.switch_by_name if results else fabric.ina_names)
     return joined(twins, joined(alone) if len(alone) > len(twins) else None)
 
 
@@ -194,8 +204,13 @@ def task_links(fabric: Fabric, task: Task) -> list[DirectedLink]:
     return [(u, v) for u, v in unfolded.links(tors) if not {u, v} & task.without]
 
 
-def reduce_task(fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: Mapping[str, str]) -> Reduced:
-    """The task's graph of its `own` links, where `first[switch]` replaces a switch that is not alone."""
+def reduce_task(
+    fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: Mapping[str, str], servers: Collection[str]
+) -> Reduced:
+    """The task's graph of its `own` links, where `first[switch]` replaces a switch that is not alone.
+
+    `servers` are the PSs of all tasks.
+    """
     tors = [fabric.tor_of(worker) for worker in task.job.workers]
     links = {(first.get(u, u), first.get(v, v)): (u, v) for u, v in own}
     sums = fabric.ina_names
@@ -208,18 +223,26 @@ def reduce_task(fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: 
         if tor in sums:
             local[tor, fabric.ingress_pipeline(tor, worker)] += 1
     inps = {inp: tuple(entering[inp]) for inp in dict.fromkeys((*local, *entering))}
-    return Reduced(task, tuple(links), Counter(tor for tor in tors if tor not in sums), local, inps)
+    both_roles = tuple((worker, tor) for worker, tor in zip(task.job.workers, tors, strict=True) if worker in servers)
+    return Reduced(task, tuple(links), Counter(tor for tor in tors if tor not in sums), local, inps, both_roles)
 
 
-def access_links(fabric: Fabric, tasks: Sequence[Task]) -> dict[tuple[int, ...], float]:
-    """By the tasks that a worker sends for, the least capacity in bit/s of the links of such workers."""
-    sending: dict[str, list[int]] = defaultdict(list)
+def access_links(fabric: Fabric, tasks: Sequence[Task], *, results: bool = False) -> dict[tuple[int, ...], float]:
+    """By tasks that a host sends for, the least capacity in bit/s of the links of such hosts.
+
+    A worker sends a flow of each of its tasks. With `results` it also receives one of each, and a PS sends one.
+    """
+    sharing: dict[DirectedLink, list[int]] = defaultdict(list)
     for i, task in enumerate(tasks):
         for worker in task.job.workers:
-            sending[worker].append(i)
+            sharing[worker, fabric.tor_of(worker)].append(i)
+            if results:
+                sharing[fabric.tor_of(worker), worker].append(i)
+        if results:
+            sharing[task.server, fabric.tor_of(task.server)].append(i)
     found: dict[tuple[int, ...], float] = {}
-    for worker, together in sending.items():
-        capacity = fabric.capacities_bps[worker, fabric.tor_of(worker)]
+    for link, together in sharing.items():
+        capacity = fabric.capacities_bps[link]
         found[tuple(together)] = min(capacity, found.get(tuple(together), capacity))
     return found
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, pairwise
 from math import floor, inf
 from time import monotonic
 
 from planner.methods.aro.several.deal import Flows, deal
 from planner.methods.aro.several.rates import Rates
 from planner.methods.aro.several.reduced import Network, Reduced, grouped
+from planner.methods.aro.several.results import ONE, result_columns, result_parents
 from planner.solvers.columns import INFEASIBLE, LinearProgram, Solution
 from planner.trees.from_paths import MAX_CHILDREN, Inp, sums_of
 from planner.trees.unfolding import DirectedLink, Path
@@ -30,10 +32,16 @@ DEALING_TIME_S = 2.0
 
 @dataclass(frozen=True)
 class Columns:
-    """The variables of one task: y by link; x by INP, the number of sums that leave it."""
+    """The variables of one task: y by link; x by INP, the number of its sums; z by link, the copies of results."""
 
     y: dict[DirectedLink, int]
     x: dict[Inp, int]
+    z: dict[DirectedLink, int] = field(default_factory=dict)
+
+    @cached_property
+    def flows(self) -> dict[DirectedLink, int]:
+        """y and z: all that loads links."""
+        return self.y | self.z
 
 
 @dataclass(frozen=True)
@@ -41,20 +49,25 @@ class Routing:
     """`pieces[i][start]`: what leaves a start of task i, as paths to the next INP or the PS.
 
     A start is an INP, with a path for each of its sums, or a common switch with workers, with a path for each worker.
-    The classes of twins in `overloaded` could not be dealt out at the rates that were asked for.
+    `results[i][node]` is the node that sends it the results of task i; it is empty where results are not routed. The
+    classes of twins in `overloaded` could not be dealt out at the rates that were asked for.
     """
 
     pieces: tuple[dict[Inp | str, list[Path]], ...]
+    results: tuple[dict[str, str], ...]
     overloaded: tuple[str, ...] = ()
 
     def loads(self) -> Iterator[tuple[DirectedLink, Counter[int]]]:
-        """Every link's flows, by task."""
+        """Every link's flows of gradients and results, by task."""
         found: dict[DirectedLink, Counter[int]] = defaultdict(Counter)
         for i, pieces in enumerate(self.pieces):
             for paths in pieces.values():
                 for path in paths:
                     for link in pairwise(path):
                         found[link][i] += 1
+        for i, above in enumerate(self.results):
+            for node, sender in above.items():
+                found[sender, node][i] += 1
         return iter(found.items())
 
 
@@ -185,14 +198,14 @@ class Question:
         self.program.maximise((1, k) for column in self.columns for k in column.x.values())
 
     def is_whole(self, solution: Solution) -> bool:
-        """Whether all y of the solution are whole numbers."""
-        counts = (solution.values[k] for column in self.columns for k in column.y.values())
+        """Whether all y and z of the solution are whole numbers."""
+        counts = (solution.values[k] for column in self.columns for k in column.flows.values())
         return all(abs(count - round(count)) < WHOLE for count in counts)
 
     def make_whole(self) -> None:
-        """Demand that all y and x are whole numbers."""
+        """Demand that all y, z and x are whole numbers."""
         for column in self.columns:
-            for k in (*column.y.values(), *column.x.values()):
+            for k in (*column.flows.values(), *column.x.values()):
                 self.program.integral[k] = True
 
     def solve(self, deadline: float, seed: int) -> Solution:
@@ -222,7 +235,9 @@ def task_columns(program: LinearProgram, net: Network, i: int, rate: float) -> C
     for z in graph.common:
         out = [(-1.0, y[link]) for link in graph.out_of[z]]
         program.equal([(1.0, y[link]) for link in graph.into.get(z, ())] + out, -graph.starting[z])  # (5), (9)
-    return Columns(y, x)
+    if not net.results:
+        return Columns(y, x)
+    return Columns(y, x, result_columns(program, net, graph, y, {(v, u): most_copies(net, (v, u), rate) for u, v in y}))
 
 
 def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, into: str | None = None) -> int:
@@ -237,6 +252,12 @@ def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, in
     return min(begun, width * whole(net.fabric.capacities_bps[link], rate))
 
 
+def most_copies(net: Network, link: DirectedLink, rate: float) -> int:
+    """The most copies of one task's results on a link: one for each link that it stands for, where the rate fits."""
+    fits = rate == 0 or whole(net.fabric.capacities_bps[link], rate) > 0
+    return net.width(link) if fits else 0
+
+
 def whole(capacity: float, rate: float) -> int:
     """How many flows of a rate fit a capacity."""
     return floor(capacity / rate * (1 + ROUNDING))
@@ -248,7 +269,7 @@ def share_capacity(program: LinearProgram, net: Network, columns: Sequence[Colum
     Flows are whole, so that the row may also be divided by a rate and rounded down.
     """
     for link, tasks in net.tasks_on.items():
-        counts = [(rates[i], columns[i].y[link]) for i in tasks if rates[i] > 0]
+        counts = [(rates[i], columns[i].flows[link]) for i in tasks if rates[i] > 0]
         if len(counts) < 2:
             continue
         capacity, width, least = net.fabric.capacities_bps[link], net.width(link), min(counts)[0]
@@ -264,7 +285,28 @@ def extract(net: Network, columns: Sequence[Columns], values: Sequence[float], r
     flows = [+Counter({link: round(values[k]) for link, k in column.y.items()}) for column in columns]
     dealt, overloaded = deal(net, flows, rates, DEALING_TIME_S)
     pieces = tuple(cut_up(net.fabric, graph, y) for graph, y in zip(net.graphs, dealt, strict=True))
-    return Routing(pieces, overloaded)
+    return Routing(pieces, results_of(net, pieces, columns, values), overloaded)
+
+
+def results_of(
+    net: Network, pieces: Sequence[dict[Inp | str, list[Path]]], columns: Sequence[Columns], values: Sequence[float]
+) -> tuple[dict[str, str], ...]:
+    """By task, the way of results over the links that have a copy in the solution; nothing where they are ignored."""
+    if not net.results:
+        return tuple({} for _ in pieces)
+    return tuple(
+        result_parents(
+            net.fabric, graph, chain(*own.values()), {link for link, k in column.z.items() if values[k] > ONE}
+        )
+        for graph, own, column in zip(net.graphs, pieces, columns, strict=True)
+    )
+
+
+def with_results(net: Network, routing: Routing) -> Routing:
+    """The routing with results that come back by the first way that there is."""
+    pieces = zip(net.graphs, routing.pieces, strict=True)
+    ways = (result_parents(net.fabric, graph, chain(*own.values()), ()) for graph, own in pieces)
+    return replace(routing, results=tuple(ways), overloaded=())
 
 
 def cut_up(fabric: Fabric, graph: Reduced, y: Flows) -> dict[Inp | str, list[Path]]:

@@ -17,7 +17,7 @@ from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from planner.methods.aro.several.boxes import Search, with_best_rates
 from planner.methods.aro.several.rates import Worth
 from planner.methods.aro.several.reduced import Network, network
-from planner.methods.aro.several.routing import Router, Routing
+from planner.methods.aro.several.routing import Router, Routing, with_results
 from planner.methods.aro.single.search import Least, Steps, least_t
 from planner.methods.aro.task import Task, tasks_of
 from planner.solvers.columns import INFEASIBLE
@@ -41,7 +41,7 @@ def several(problem: Problem, options: Options) -> Plan:
     Raises `InputError` for a worker that cannot reach its PS, `SolverError` if no routes are found in time.
     """
     started = monotonic()
-    search = searched(problem.fabric, tasks_of(problem), options.for_solver, started)
+    search = searched(problem.fabric, tasks_of(problem), options.for_solver, started, results=options.with_results)
     found = search.incumbent
     gap = max(0.0, search.bound / found.value - 1)
     status, gap = (OPTIMAL, 0.0) if gap <= PROVEN_GAP else (FEASIBLE, gap)
@@ -57,20 +57,43 @@ def several(problem: Problem, options: Options) -> Plan:
         method="aro",
         outcome=SolverOutcome(status, monotonic() - started, gap, "highs"),
         window=options.window,
+        results={task.key: above for task, above in zip(tasks, found.routing.results, strict=True)},
     )
 
 
-def searched(fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float) -> Search:
-    """The finished search for the best rates of all tasks."""
-    net = network(fabric, tasks)
-    worth = Worth(tasks, net.access)
+def searched(
+    fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float, *, results: bool = False
+) -> Search:
+    """The finished search for the best rates of all tasks; with `results`, which come back at the same rates.
+
+    The best rates of gradients alone come first. They bound those with results, their routing is one to begin with, and
+    most often there is another one where results cost nothing.
+    """
     deadline = started + options.time_limit_s
+    net = network(fabric, tasks)
     alone = [fastest(net.only([i]), deadline, options.seed) for i in range(len(tasks))]
-    together = Routing(tuple(least.solution.pieces[0] for least in alone))
-    router = Router(net, options.seed)
-    search = Search(router, worth, deadline, options.gap, with_best_rates(net, worth, together))
-    search.run(tuple(1 / least.bound for least in alone))
-    return search
+    high = tuple(1 / least.bound for least in alone)
+    together = Routing(tuple(least.solution.pieces[0] for least in alone), tuple({} for _ in alone))
+    first_deadline = started + options.time_limit_s / 2 if results else deadline
+    search = search_from(net, tasks, together, first_deadline, options)
+    search.run(high)
+    if not results:
+        return search
+    both = network(fabric, tasks, results=True)
+    again = search_from(both, tasks, with_results(both, search.incumbent.routing), deadline, options)
+    again.ceiling = search.bound
+    if again.ceiling > again.enough:
+        again.ask(search.incumbent.rates, again.patience)
+    again.run(high)
+    return again
+
+
+def search_from(
+    net: Network, tasks: tuple[Task, ...], routing: Routing, deadline: float, options: SolverOptions
+) -> Search:
+    """A search that begins with a known routing."""
+    worth = Worth(tasks, net.access)
+    return Search(Router(net, options.seed), worth, deadline, options.gap, with_best_rates(net, worth, routing))
 
 
 def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:

@@ -67,8 +67,7 @@ def bring(control: ControlPlane, table: TableSchema, handle: int, message: Messa
     """Give a new entry what its message brings with it."""
     if message.HasField("counter_data"):
         write_counts(control, table, handle, message.counter_data)
-    if message.HasField("meter_config"):
-        control.set_entry_meter(table.name, handle, rates_of(message.meter_config, expect_meter(table)))
+    bring_rates(control, table, handle, message)
     if message.idle_timeout_ns:
         control.set_timeout(table.name, handle, milliseconds(message.idle_timeout_ns))
 
@@ -77,12 +76,17 @@ def bring_anew(control: ControlPlane, table: TableSchema, handle: int, message: 
     """Give an entry what a MODIFY brings with it; a meter that is left out is reset, a counter stays."""
     if message.HasField("counter_data"):
         write_counts(control, table, handle, message.counter_data)
+    bring_rates(control, table, handle, message)
+    if message.idle_timeout_ns != (before.idle_timeout_ns if before else 0):
+        control.set_timeout(table.name, handle, milliseconds(message.idle_timeout_ns))
+
+
+def bring_rates(control: ControlPlane, table: TableSchema, handle: int, message: Message) -> None:
+    """Give an entry the rates of its message; none, if it has none, whatever its meter's cell had before."""
     if message.HasField("meter_config"):
         control.set_entry_meter(table.name, handle, rates_of(message.meter_config, expect_meter(table)))
     elif table.meter is not None:
         control.reset_entry_meter(table.name, handle)
-    if message.idle_timeout_ns != (before.idle_timeout_ns if before else 0):
-        control.set_timeout(table.name, handle, milliseconds(message.idle_timeout_ns))
 
 
 def write_counts(control: ControlPlane, table: TableSchema, handle: int, data: Message) -> None:

@@ -43,9 +43,25 @@ def description(module: str) -> bytes:
 def classes(*files: str) -> Message:
     """The classes of the messages that files of one package describe, as attributes."""
     found = [message for file in files for message in POOL.FindFileByName(file).message_types_by_name.values()]
-    return SimpleNamespace(**{message.name: message_factory.GetMessageClass(message) for message in found})
+    return SimpleNamespace(**{message.name: kept_class(message) for message in found})
 
 
+def kept_class(described: Message) -> Message:
+    """The class of a message; it stays for good, as do those of the messages inside it.
+
+    protobuf's C extension finds a class that is made at run time by a pointer that does not hold it. Such a class is
+    garbage while there is no message of it, and one that a thread finds while the collector takes it apart in another
+    ends the process: seen with 6.33 and 7.36. Classes of generated modules are held by these.
+    """
+    found = message_factory.GetMessageClass(described)
+    KEPT.append(found)
+    for inner in described.nested_types:
+        kept_class(inner)
+    return found
+
+
+KEPT: list[Message] = []
+"""All classes that were made."""
 POOL = descriptor_pool.Default()
 for _file in FILES:
     POOL.AddSerializedFile(description(_file))

@@ -24,11 +24,12 @@ Send = Callable[[Message], None]
 
 @dataclass(eq=False)
 class Client:
-    """One open stream. Its role is None until it has sent its first arbitration update."""
+    """One stream. Its role is None until it has sent its first arbitration update; `left` once it has ended."""
 
     send: Send
     role: str | None = None
     election_id: int | None = None
+    left: bool = False
 
 
 @dataclass(eq=False)
@@ -55,7 +56,9 @@ class Arbitration:
         self.roles: dict[str, Role] = {"": Role("", None)}
 
     def update(self, client: Client, message: Message) -> None:
-        """Take a client's arbitration update; a fault ends its stream."""
+        """Take a client's arbitration update, unless its stream has ended; a fault ends it."""
+        if client.left:
+            return
         name = role_name(message)
         self.check(client, name, message)
         scope = read_scope(message)
@@ -101,6 +104,7 @@ class Arbitration:
 
     def leave(self, client: Client) -> None:
         """Forget a client whose stream has ended."""
+        client.left = True
         role = self.roles.get(client.role or "")
         if role is None or client not in role.clients:
             return

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
 
-from experiments.papers.common import drawing, method_styles, own_planners
+from experiments.papers.common import drawing, own_planners
 from experiments.papers.common.estimates import exact
-from experiments.papers.common.method_styles import BUILT_IN_COLORS, METHODS, OWN_COLORS, Style, own_style, style_of
 from experiments.papers.common.panels import LINES, Panel
 from experiments.papers.inart.setting import compared as inart_compared
+from experiments.styles import method_styles
+from experiments.styles.method_styles import BUILT_IN_COLORS, METHODS, OWN_COLORS, Style, own_style, style_of, styles_of
 from topo.errors import InputError
 
 # How kinds of colour blindness change linear RGB: Machado, Oliveira and Fernandes (2009), severity 1.
@@ -149,3 +150,14 @@ def test_a_figure_says_whom_it_leaves_out_and_why(monkeypatch: pytest.MonkeyPatc
     own_planners.leave_out(console, own_planners.COMPARES_SCHEDULERS)
     assert "not in this figure: racks-in-turn (it compares schedulers" in console.file.getvalue()  # type: ignore[attr-defined]
     assert isinstance(style_of("ARO"), Style)
+
+
+def test_methods_of_several_papers_have_a_colour_each_in_one_figure() -> None:
+    together = styles_of(["ARO", "forest", "ATP", "InArt", "no such method"])
+    assert together["ARO"] == style_of("ARO") and together["ATP"] == style_of("ATP")
+    assert len({style.color for style in together.values()}) == len(together)
+
+
+def test_a_figure_with_more_names_than_colours_is_drawn_all_the_same() -> None:
+    names = [f"phase {number}" for number in range(9)]
+    assert list(styles_of(names)) == names

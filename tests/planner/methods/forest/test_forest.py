@@ -22,6 +22,7 @@ from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.methods.forest.method import ForestOptions
 from planner.registry import METHODS
+from planner.trees.headroom import as_run
 from topo.errors import InputError
 from topo.fabric.clos import Cable, fat_tree, wire
 from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
@@ -43,12 +44,12 @@ def problem_of(shape: str, seed: int) -> Problem:
     return random_problem(seed, jobs, servers, workers, bases)
 
 
-def planned(problem: Problem, trees: int) -> Plan:
+def planned(problem: Problem, trees: int, headroom: str = "afterwards") -> Plan:
     """The plan of a forest, which `Method.plan` has checked."""
-    return METHODS["forest"].plan(problem, ForestOptions(trees=trees))
+    return METHODS["forest"].plan(problem, ForestOptions(trees=trees, headroom=headroom))
 
 
-def best_packing(problem: Problem) -> float:
+def best_packing(problem: Problem, *, results: bool = False) -> float:
     """The best worth, Eq. (3) or (2), of a packing of all trees that all tasks can have."""
     model = pulp.LpProblem("packing", pulp.LpMaximize)
     throughputs: list[Any] = []
@@ -56,7 +57,7 @@ def best_packing(problem: Problem) -> float:
     for job in problem.jobs:
         rates = []
         for server in job.servers:
-            for k, loads in enumerate(routings(problem.fabric, job, server)):
+            for k, loads in enumerate(routings(problem.fabric, job, server, results=results)):
                 rates.append(model.add_variable(f"r_{job.number}_{server}_{k}", 0))
                 for resource, count in loads:
                     used.setdefault(resource, []).append(count * rates[-1])
@@ -78,6 +79,16 @@ def test_any_number_of_trees_reaches_the_best_packing_of_all(shape: str, seed: i
     plan = planned(problem, 0)
     assert plan.outcome.status == "optimal"
     assert worth_of_plan(problem, plan) == pytest.approx(best_packing(problem), rel=EXACT)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(6))
+def test_with_results_any_number_of_trees_reaches_the_best_packing_too(shape: str, seed: int) -> None:
+    problem = problem_of(shape, seed)
+    plan = planned(problem, 0, headroom="planned")
+    assert plan.outcome.status == "optimal"
+    assert worth_of_plan(problem, plan) == pytest.approx(best_packing(problem, results=True), rel=EXACT)
+    assert as_run(problem, plan).factor == 1
 
 
 @settings(FEW, max_examples=6)

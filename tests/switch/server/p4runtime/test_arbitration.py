@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 from p4runtime_client import DEVICE, SET, Client, Refusal, exact, pipeline, update
 
 from switch.server.p4runtime.protocol.faults import Code
-from switch.server.p4runtime.protocol.messages import packed, v1
+from switch.server.p4runtime.protocol.messages import Message, packed, v1
+from switch.server.p4runtime.stream import arbitration
 from switch.server.p4runtime.stream.role_scope import RoleConfig
 
 pytest_plugins = ["p4runtime_fixtures"]
@@ -152,3 +154,13 @@ def test_a_role_config_of_another_form_ends_the_stream(clients: list[Client]) ->
     stream = clients[0].stream()
     stream.arbitrate(1, role="odd", role_config=packed(v1.Uint128(low=1)))
     assert stream.ended() == "INVALID_ARGUMENT"
+
+
+def test_a_stream_that_ends_before_its_update_is_taken_is_no_client() -> None:
+    told: list[Message] = []
+    roles, gone = arbitration.Arbitration(DEVICE, nullcontext()), arbitration.Client(told.append)
+    roles.leave(gone)
+    roles.update(gone, v1.MasterArbitrationUpdate(device_id=DEVICE, election_id=v1.Uint128(low=1)))
+    assert roles.primaries() == []
+    assert roles.clients("") == []
+    assert told == []

@@ -1,0 +1,63 @@
+"""What the engine of sweeps adds: the time of many short trials beside the time that they need themselves."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import joblib
+from rich.console import Console
+from rich.table import Table
+
+from experiments.sweeps.engines import Loky
+from experiments.sweeps.kept import Kept
+from experiments.sweeps.one_trial import Given, Row, Trial, key_of
+from experiments.sweeps.run_trials import run_trials
+
+TRIALS, TRIAL_S = 1000, 0.010
+
+
+@dataclass(frozen=True)
+class Added:
+    """A sweep of `trials` trials of `trial_s` seconds each took `took_s` seconds on `processors` processes."""
+
+    trials: int
+    trial_s: float
+    took_s: float
+    processors: int
+
+    @property
+    def share(self) -> float:
+        """What the engine added, as a share of the time that the trials need by themselves on all processors."""
+        return self.took_s * self.processors / (self.trials * self.trial_s) - 1
+
+
+def computing(given: Given) -> Row:
+    """Compute for so many seconds of this processor."""
+    ends_s = time.process_time() + given["seconds"]
+    while time.process_time() < ends_s:
+        pass
+    return {"process": os.getpid()}
+
+
+def bench_sweep(trials: int = TRIALS, trial_s: float = TRIAL_S) -> Added:
+    """Run many short trials on all processors, the processes' start included, and keep their results on the disk."""
+    wanted = [Trial(key_of(number=number), computing, {"seconds": trial_s}) for number in range(trials)]
+    engine = Loky(joblib.cpu_count())
+    with TemporaryDirectory() as folder:
+        started_s = time.perf_counter()
+        run_trials(wanted, Kept(Path(folder)), engine, Console(quiet=True), "short trials")
+        return Added(trials, trial_s, time.perf_counter() - started_s, engine.width)
+
+
+def sweep_table(added: Added) -> Table:
+    """One row: the trials, how long they took, and what the engine added."""
+    table = Table(title="Engine of studies and figures")
+    for heading in ("trials", "each (ms)", "processes", "took (s)", "added by the engine"):
+        table.add_column(heading, justify="right")
+    cells = (str(added.trials), f"{1e3 * added.trial_s:g}", str(added.processors), f"{added.took_s:.2f}")
+    table.add_row(*cells, f"{added.share:.1%}")
+    return table

@@ -1,0 +1,51 @@
+"""`inakit grade`: points for a submission of a lab, and for what failed the packets that show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topo.errors import writing
+
+STDOUT = Path("-")
+MISSED = 1
+
+LabFolder = Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")]
+Handed = Annotated[Path, typer.Argument(help="what a student hands in: a folder, or a file")]
+LabSeed = Annotated[str, typer.Option(help="what the tests are drawn from: any text; keep yours from students")]
+Target = Annotated[
+    str,
+    typer.Option(help="what runs P4: sandbox; or, for programs that you trust, fast, virtual, kernel, bmv2"),
+]
+
+
+def grade(
+    lab: LabFolder,
+    submission: Handed,
+    seed: LabSeed = "0",
+    target: Target = "sandbox",
+    json: Annotated[Path | None, typer.Option(help="write all as JSON to this file (-: the terminal)")] = None,
+    gradescope: Annotated[Path | None, typer.Option(help="write Gradescope's results.json")] = None,
+    classroom: Annotated[Path | None, typer.Option(help="write what GitHub Classroom's reporter takes")] = None,
+    junit: Annotated[Path | None, typer.Option(help="write JUnit's XML")] = None,
+) -> None:
+    """Grade a submission of a lab: points for each item, and why some are missing (exit code 1 unless all are there).
+
+    What students hand in runs in a sandbox, without root and without a network; the same seed gives the same result.
+    """
+    from experiments.labs.grading.grade import Request  # noqa: PLC0415
+    from experiments.labs.grading.grade import grade as graded  # noqa: PLC0415
+    from experiments.labs.registry import find_lab  # noqa: PLC0415
+    from experiments.labs.report.formats import FORMATS  # noqa: PLC0415
+
+    found = graded(Request(find_lab(lab), lab, submission, seed, target))
+    wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
+    for name, path in wanted.items():
+        if path is not None and path != STDOUT:
+            with writing(path):
+                path.write_text(FORMATS[name](found))
+    shown = next((name for name, path in wanted.items() if path == STDOUT), "text")
+    print(FORMATS[shown](found), end="")
+    raise typer.Exit(0 if found.points == found.most else MISSED)

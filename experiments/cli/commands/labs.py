@@ -1,0 +1,81 @@
+"""`inakit labs`: the course for teachers: what students get, a class graded, wrong solutions and their grades."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="The course: what students get, grading a class, checking the grader.", no_args_is_help=True)
+
+MISSED = 1
+LabName = Annotated[str, typer.Argument(help="a lab, such as 2-sum")]
+
+
+@app.command(name="list")
+def list_labs() -> None:
+    """The labs, what students write, hours and points."""
+    from experiments.labs.registry import LABS  # noqa: PLC0415
+
+    for lab in LABS.values():
+        points = sum(item.points for item in lab.items)
+        print(f"{lab.name:10} {lab.title:40} {lab.hours:>8} hours  {points} points  {', '.join(lab.files)}")
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="a new folder, for what students get")],
+    labs: Annotated[list[str] | None, typer.Option("--lab", help="only this lab (several times: these)")] = None,
+) -> None:
+    """Write what students get: tasks, figures, skeletons and the tests that they see; no solutions."""
+    from experiments.labs.export import export_labs  # noqa: PLC0415
+
+    for path in export_labs(folder, labs or ()):
+        print(f"wrote {path}")
+
+
+@app.command(name="class")
+def grade_class(
+    lab: Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")],
+    folder: Annotated[Path, typer.Argument(help="a folder with a submission, a folder or file, for each student")],
+    seed: Annotated[str, typer.Option(help="what the tests are drawn from: any text")] = "0",
+    per_student: Annotated[bool, typer.Option("--per-student", help="other tests for each student")] = False,
+    table: Annotated[Path, typer.Option(help="one line for each student")] = Path("grades.csv"),
+    reports: Annotated[Path | None, typer.Option(help="a folder for each student's report, as text and JSON")] = None,
+    jobs: Annotated[int, typer.Option(min=0, help="how many at a time; 0: one for each processor")] = 0,
+) -> None:
+    """Grade a whole class, several at a time, into one table."""
+    from experiments.labs.registry import find_lab  # noqa: PLC0415
+    from experiments.labs.report.classes import ClassRequest, grade_class  # noqa: PLC0415
+
+    for line in grade_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
+        print(line, flush=True)
+
+
+@app.command(name="compile")
+def compile_lab(lab: LabName) -> None:
+    """Compile a lab's solutions and wrong solutions, for machines without p4c."""
+    from experiments.labs.registry import TEACHER, lab_named  # noqa: PLC0415
+    from experiments.labs.teacher.trial import compile_all  # noqa: PLC0415
+
+    print(f"{compile_all(TEACHER / lab_named(lab).name)} programs")
+
+
+@app.command()
+def mutants(lab: LabName, seed: Annotated[str, typer.Option(help="what the tests are drawn from")] = "0") -> None:
+    """Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code 1 if not)."""
+    from experiments.labs.registry import COURSE, TEACHER, lab_named  # noqa: PLC0415
+    from experiments.labs.teacher.trial import try_mutants, try_solutions  # noqa: PLC0415
+
+    failed = 0
+    known = lab_named(lab)
+    for trials in (try_solutions(known, COURSE, TEACHER, seed), try_mutants(known, COURSE, TEACHER, seed)):
+        for trial in trials:
+            failed += not trial.as_expected
+            lost = ", ".join(trial.lost) or "-"
+            print(
+                f"{'ok ' if trial.as_expected else 'BAD'} {trial.name:40} loses {lost:12} {trial.cause[:100]}",
+                flush=True,
+            )
+    raise typer.Exit(MISSED if failed else 0)

@@ -1,0 +1,98 @@
+"""The packets of the labs: built of numbers, and described in words."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+TYPE_IPV4, TYPE_AGG = 0x0800, 0x88B5
+GRADIENT, RESULT = 1, 2
+KINDS = {GRADIENT: "gradient", RESULT: "result"}
+VALUES = 8
+MODULUS = 1 << 32
+
+ETHERNET = struct.Struct("!6s6sH")
+IPV4 = struct.Struct("!BBHHHBBH4s4s")
+AGG = struct.Struct("!BBBBHI")
+ELEMENTS = struct.Struct(f"!{VALUES}I")
+SENDER, RECEIVER = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
+
+Values = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Agg:
+    """A packet of an aggregation: a gradient or a result, with 8 values of 32 bits."""
+
+    kind: int
+    worker: int
+    slot: int
+    round: int
+    values: Values
+    job: int = 0
+    version: int = 0
+
+    def packed(self) -> bytes:
+        """The packet, from its Ethernet header on."""
+        head = AGG.pack(self.kind, self.worker, self.job, self.version, self.slot, self.round)
+        return ETHERNET.pack(RECEIVER, SENDER, TYPE_AGG) + head + ELEMENTS.pack(*self.values)
+
+    def result(self, values: Values) -> Agg:
+        """The result that this gradient completes."""
+        return replace(self, kind=RESULT, values=values)
+
+    def __str__(self) -> str:
+        kind = KINDS.get(self.kind, f"kind {self.kind}")
+        job = f" job {self.job}" if self.job else ""
+        version = f" version {self.version}" if self.version else ""
+        values = " ".join(f"{value:08x}" for value in self.values)
+        return f"{kind} worker {self.worker}{job} slot {self.slot}{version} round {self.round} values {values}"
+
+
+def agg_in(packet: bytes) -> Agg | None:
+    """The packet of an aggregation in these bytes, if it is one."""
+    size = ETHERNET.size + AGG.size + ELEMENTS.size
+    if len(packet) < size or ETHERNET.unpack_from(packet)[2] != TYPE_AGG:
+        return None
+    kind, worker, job, version, slot, number = AGG.unpack_from(packet, ETHERNET.size)
+    return Agg(kind, worker, slot, number, ELEMENTS.unpack_from(packet, ETHERNET.size + AGG.size), job, version)
+
+
+def ipv4(source: int, destination: int, ttl: int = 64, payload: bytes = b"", ethernet: bytes = b"") -> bytes:
+    """An IPv4 packet with a right checksum. `ethernet`: the addresses in front, else the labs' own."""
+    addresses = source.to_bytes(4, "big"), destination.to_bytes(4, "big")
+    without = IPV4.pack(0x45, 0, IPV4.size + len(payload), 0, 0, ttl, 253, 0, *addresses)
+    head = without[:10] + checksum(without).to_bytes(2, "big") + without[12:]
+    return (ethernet or RECEIVER + SENDER) + TYPE_IPV4.to_bytes(2, "big") + head + payload
+
+
+def checksum(header: bytes) -> int:
+    """The Internet checksum of a header of an even number of bytes; 0 for one whose checksum is right."""
+    total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def summed(gradients: Sequence[Values]) -> Values:
+    """The sum of gradients, element by element, modulo 2^32."""
+    return tuple(sum(elements) % MODULUS for elements in zip(*gradients, strict=True))
+
+
+def address(number: int) -> str:
+    """An IPv4 address as people write it."""
+    return ".".join(map(str, number.to_bytes(4, "big")))
+
+
+def described(packet: bytes) -> str:
+    """A packet in words, or in hexadecimal digits if it is none of the labs'."""
+    found = agg_in(packet)
+    if found is not None:
+        return str(found)
+    if len(packet) >= ETHERNET.size + IPV4.size and packet[12:14] == TYPE_IPV4.to_bytes(2, "big"):
+        fields = IPV4.unpack_from(packet, ETHERNET.size)
+        to, source = packet[:6].hex(":"), packet[6:12].hex(":")
+        addresses = f"{address(int.from_bytes(fields[8], 'big'))} to {address(int.from_bytes(fields[9], 'big'))}"
+        return f"IPv4 {addresses} ttl {fields[5]} checksum {fields[7]:04x}, Ethernet {source} to {to}"
+    return f"{len(packet)} bytes {packet[:40].hex()}{'...' if len(packet) > 40 else ''}"

@@ -1,0 +1,71 @@
+"""What a student hands in: a folder or a file. Only regular files of the expected names are read, and only so much."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from topo.errors import InputError
+
+MOST_BYTES = 4 << 20
+MOST_FILES = 24
+SUFFIXES = (".p4", ".json", ".py", ".csv", ".yml", ".md")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The texts of a submission by the names of their files."""
+
+    path: Path
+    texts: dict[str, str]
+
+    def text(self, name: str) -> str:
+        """The text of a file; `InputError` names those that are there instead."""
+        if name not in self.texts:
+            there = ", ".join(sorted(self.texts)) or "nothing"
+            raise InputError(f"the submission has no '{name}'; it has {there}")
+        return self.texts[name]
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The P4 sources."""
+        return {name: text for name, text in self.texts.items() if name.endswith(".p4")}
+
+
+def read_submission(path: Path) -> Submission:
+    """Read a submission; `InputError` for one that is not there, is empty, or holds what is no regular file."""
+    if path.is_symlink() or not path.exists():
+        raise InputError(f"{path}: no such file or folder; expected what a student hands in")
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    chosen = [each for each in files if each.suffix in SUFFIXES]
+    if len(chosen) > MOST_FILES:
+        raise InputError(
+            f"the submission has {len(chosen)} files of P4, JSON and Python: at most {MOST_FILES} are read"
+        )
+    texts = {each.name: read_file(each) for each in chosen}
+    if not any(text.strip() for text in texts.values()):
+        there = ", ".join(each.name for each in files[:8])
+        empty = "its files are empty" if texts else f"it has {there or 'no files'}"
+        raise InputError(f"the submission is empty: {empty}, where P4 (.p4), compiled P4 (.json) or Python is expected")
+    return Submission(path, texts)
+
+
+def read_file(path: Path) -> str:
+    """The text of a regular file of a bounded size. Symbolic links are not followed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise InputError(f"{path.name} cannot be read, and symbolic links are not followed: {error.strerror}") from None
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(f"{path.name} is no regular file")
+        if found.st_size > MOST_BYTES:
+            raise InputError(f"{path.name} has {found.st_size} bytes: at most {MOST_BYTES} are read")
+        data = file.read(MOST_BYTES)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{path.name} is no text in UTF-8") from None

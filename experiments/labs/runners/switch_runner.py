@@ -1,0 +1,121 @@
+"""A switch that answers questions: it interprets a program that nobody trusts, inside a sandbox.
+
+A question is a list whose first item says what is asked. An answer is `["ok", value]`, or the kind of an error and its
+message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from experiments.labs.runners.entry_format import entries_from, with_whole_names
+from experiments.labs.sandbox.frames import receive, send
+from switch.control.short_names import whole_name
+from switch.interpret.interpreted_switch import InterpretedSwitch, Packets
+from switch.program.program import Program
+from switch.program.read import parse_program
+from topo.errors import InakitError, InputError, RunError, UnsupportedError
+
+Registers = tuple[tuple[str, tuple[int, ...]], ...]
+
+KINDS: dict[type[InakitError], str] = {UnsupportedError: "refused", InputError: "input", RunError: "run"}
+
+
+class SwitchRunner:
+    """One program, and the switch that runs it now. Its clock stands still, so that it does the same twice."""
+
+    def __init__(self) -> None:
+        self.program: Program | None = None
+        self.switch: InterpretedSwitch | None = None
+        self.contents: list[Registers] = []
+        self.numbers: dict[Registers, int] = {}
+
+    def load(self, text: str, name: str) -> None:
+        """Read a program."""
+        self.program = parse_program(text.encode(), name)
+        self.fresh()
+
+    def fresh(self) -> None:
+        """Start the switch anew, without entries."""
+        assert self.program is not None
+        self.switch = InterpretedSwitch(self.program, clock=lambda: 0)
+
+    def install(self, entries: Any) -> None:
+        """Add entries."""
+        self.running.install(with_whole_names(self.running.program, entries_from(entries)))
+
+    def inject(self, port: int, packet: str) -> list[list[Any]]:
+        """What leaves for a packet."""
+        return written(self.running.inject(port, bytes.fromhex(packet)))
+
+    def trace(self, port: int, packet: str) -> list[Any]:
+        """What leaves for a packet, and the lines of its trace."""
+        traced = self.running.trace(port, bytes.fromhex(packet))
+        return [written(traced.sent), list(traced.lines[-MOST_LINES:])]
+
+    def counter(self, name: str) -> list[list[int]]:
+        """Packets and bytes of all cells of a counter."""
+        counters = self.running.program.counters
+        packets, octets = self.running.read_counter(whole_name("counter", name, counters))
+        return [[int(each) for each in packets], [int(each) for each in octets]]
+
+    def state(self) -> int:
+        """The number of what all registers hold; new contents get the next one."""
+        found = tuple((name, tuple(cells)) for name, cells in self.running.state.registers.items())
+        if found not in self.numbers:
+            self.numbers[found] = len(self.contents)
+            self.contents.append(found)
+        return self.numbers[found]
+
+    def step(self, number: int, port: int, packet: str) -> list[Any]:
+        """What a packet makes of a state: the next one, and what leaves."""
+        for name, cells in self.contents[number]:
+            self.running.state.registers[name][:] = cells
+        sent = self.inject(port, packet)
+        return [self.state(), sent]
+
+    @property
+    def running(self) -> InterpretedSwitch:
+        """The switch."""
+        assert self.switch is not None
+        return self.switch
+
+
+MOST_LINES = 2000
+MEMORY = ["memory", "the program needs more memory than it may use"]
+
+
+def written(packets: Packets) -> list[list[Any]]:
+    """Packets as JSON."""
+    return [[port, packet.hex()] for port, packet in packets]
+
+
+def answer_to(runner: SwitchRunner, question: list[Any]) -> list[Any]:
+    """The answer to a question."""
+    calls: dict[str, Callable[..., Any]] = {
+        each.__name__: each
+        for each in (
+            runner.load, runner.fresh, runner.install, runner.inject, runner.trace, runner.counter,
+            runner.state, runner.step
+        )
+    }  # fmt: skip
+    try:
+        return ["ok", calls[question[0]](*question[1:])]
+    except InakitError as error:
+        if isinstance(error.__cause__, MemoryError):
+            return MEMORY
+        return [next((kind for of, kind in KINDS.items() if isinstance(error, of)), "run"), str(error)]
+    except MemoryError:
+        return MEMORY
+
+
+def main(questions: int, answers: int) -> None:
+    """Answer questions until there are no more."""
+    runner = SwitchRunner()
+    while True:
+        try:
+            question = receive(questions)
+        except EOFError:
+            return
+        send(answers, answer_to(runner, question))

@@ -1,0 +1,230 @@
+"""The document of a report: all that its page shows, as plain data.
+
+Nodes and directed links are told by their numbers: a fabric's `nodes` are numbered from 0, and link n of `links` is
+the directed links 2n (from `a` to `b`) and 2n + 1 (from `b` to `a`). Lists by directed link have one element for each,
+None where nothing is known. Rates are bit/s, sizes bytes, times seconds from the start of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+DOCUMENT_VERSION = 1
+"""Goes up when the page's scripts could not show an older document."""
+
+ByLink = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """A host or a switch, and where it is drawn; `tier` is 0 for hosts. `slots` are those of each pipeline."""
+
+    name: str
+    tier: int
+    x: float
+    y: float
+    width: float
+    ina: bool = False
+    pipelines: int = 0
+    slots: int | None = None
+
+
+@dataclass(frozen=True)
+class LinkView:
+    """A link between two nodes, by their numbers. `bend`: how high it is drawn over the nodes between its ends."""
+
+    a: int
+    b: int
+    capacity_ab_bps: float
+    capacity_ba_bps: float
+    delay_s: float
+    optical: bool
+    bend: float
+
+
+@dataclass(frozen=True)
+class FabricView:
+    """A fabric with the positions of its nodes; y grows upwards."""
+
+    name: str
+    nodes: Sequence[NodeView]
+    links: Sequence[LinkView]
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job; `workers` and `servers` are numbers of nodes."""
+
+    number: int
+    workers: Sequence[int]
+    servers: Sequence[int]
+    gradient_bytes: int
+    iterations: int
+    arrival_s: float
+    model: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a job, or of all jobs where `job` is None, planned and measured."""
+
+    name: str
+    job: int | None
+    planned: float | None
+    measured: float | None
+
+
+@dataclass(frozen=True)
+class AggregatorView:
+    """An aggregator of a tree: where it sums, of how many senders, in which slots."""
+
+    node: int
+    pipeline: int
+    senders: int
+    first_slot: int
+    slots: int
+
+
+@dataclass(frozen=True)
+class TreeView:
+    """An aggregation tree. `links` and `result_links` are numbers of directed links."""
+
+    job: int
+    number: int
+    root: int
+    rate_bps: float
+    share: float
+    policy: str
+    links: Sequence[int]
+    result_links: Sequence[int]
+    aggregators: Sequence[AggregatorView]
+
+
+@dataclass(frozen=True)
+class LoadsView:
+    """What directed links were to carry and carried. Rates are means while the jobs that use a link send."""
+
+    planned_bps: ByLink = ()
+    measured_bps: ByLink = ()
+    planned_bytes: ByLink = ()
+    measured_bytes: ByLink = ()
+    drops: ByLink = ()
+
+
+@dataclass(frozen=True)
+class SwitchView:
+    """What a switch counted. `planned_ratio`, `measured_ratio`: gradient packets received for each one sent."""
+
+    node: int
+    planned_ratio: float | None
+    measured_ratio: float | None
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class IterationView:
+    """An iteration of a job; `rates_bps` are those of its workers, by the number of the node."""
+
+    job: int
+    number: int
+    started_s: float | None
+    time_s: float
+    rates_bps: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EventView:
+    """A fault that happened; `lasting_s` is None where it lasted until the end of the run or has no duration."""
+
+    text: str
+    nodes: Sequence[str]
+    at_s: float | None
+    lasting_s: float | None
+
+
+@dataclass(frozen=True)
+class CircuitView:
+    """A circuit that existed from `from_s` until `until_s`, and carried nothing before `lit_s`."""
+
+    name: str
+    nodes: Sequence[str]
+    from_s: float
+    lit_s: float
+    until_s: float
+
+
+@dataclass(frozen=True)
+class SeriesView:
+    """Series in intervals that begin at `starts_s`; the last one ends at `end_s`.
+
+    Of a link, by the text of its number: `used`, thousandths of its capacity; `waiting` and `most_waiting`, tenths of
+    packets in its queue, mean and most. Of a switch, by the text of its number: `held`, tenths of fragments.
+    """
+
+    starts_s: Sequence[float] = ()
+    end_s: float = 0.0
+    used: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    waiting: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    most_waiting: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    held: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PlannerView:
+    """What one planner's plan was, and what came of it. `notes`: lines about faults, collisions and strangers."""
+
+    name: str
+    color: str
+    fabric: int
+    verdict: str
+    reasons: Sequence[str]
+    exact: bool | None
+    jobs: Sequence[JobView]
+    figures: Sequence[Figure]
+    trees: Sequence[TreeView]
+    loads: LoadsView
+    switches: Sequence[SwitchView]
+    series: SeriesView
+    iterations: Sequence[IterationView]
+    events: Sequence[EventView]
+    circuits: Sequence[CircuitView]
+    notes: Sequence[str]
+    fragments: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run: its verdict, what it was run with, and its planners."""
+
+    folder: str
+    title: str
+    verdict: str
+    meaning: str
+    reasons: Sequence[str]
+    world: str
+    mode: str
+    seed: int
+    scale: float
+    command: str
+    started: str
+    finished: str | None
+    versions: Mapping[str, str | None]
+    machine: Mapping[str, Any]
+    configuration: Mapping[str, Any]
+    fabrics: Sequence[FabricView]
+    planners: Sequence[PlannerView]
+
+
+@dataclass(frozen=True)
+class Document:
+    """One report: of a run, of several that are compared, or of a study, which then has no runs."""
+
+    title: str
+    made_by: str
+    runs: Sequence[RunView] = ()
+    study: Mapping[str, Any] | None = None
+    version: int = DOCUMENT_VERSION

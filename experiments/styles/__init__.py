@@ -1,0 +1,1 @@
+"""Names, colours and markers that plots and pages share."""

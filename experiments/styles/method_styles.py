@@ -1,0 +1,152 @@
+"""Names, colours, markers, dashes and hatches of all methods: every plot of the papers takes them from here.
+
+Every two colours can be told apart with full colour vision, with the three kinds of colour-blindness and in greyscale,
+as tests measure. Variants of one method share its colour and differ in marker and dash. Planners of `planner/own/` have
+colours, markers and a hatch that no built-in method has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+
+from planner.registry import OWN
+from topo.errors import InputError, unknown_name
+
+RED, NAVY, SKY, MINT, MUSTARD, PLUM, INK = "#B61100", "#2C23A3", "#19ABF3", "#2CE0A2", "#D0B200", "#8D0A6C", "#302D11"
+BUILT_IN_COLORS = (RED, SKY, NAVY, MINT, MUSTARD, PLUM, INK)
+OWN_COLORS = ("#FF2BD1", "#A200FF", "#BD635D")
+OWN_MARKERS = ("*", "p", "H", "<")
+"""With three colours and four markers, twelve planners of one's own differ in one or the other."""
+
+SOLID, DASHED, DOTTED = "-", "--", ":"
+OWN_DASH = (0, (4, 2, 1, 2))
+Dash = str | tuple[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a method is drawn, in matplotlib's words: `dash` is for its lines, `hatch` for its bars."""
+
+    color: str
+    marker: str = "o"
+    dash: Dash = SOLID
+    hatch: str = ""
+
+
+METHODS: Mapping[str, Style] = {
+    "ARO": Style(RED, "o"),
+    "ARO-ACC": Style(MUSTARD, "s"),
+    "ARO-SRO": Style(PLUM, "P"),
+    "ARO-APP": Style(INK, "X"),
+    "aro-unaware": Style(PLUM, "P"),
+    "RANDOM": Style(NAVY, "^"),
+    "GRID": Style(SKY, "D"),
+    "AggTree": Style(MINT, "v"),
+    "forest": Style(INK, "X"),
+    "forest-any": Style(PLUM, "X"),
+    "panama": Style(MUSTARD, "P"),
+    "ATRO": Style(INK, "P"),
+    "PARING": Style(MINT, "s"),
+    "PARING, one aggregator": Style(MUSTARD, "^"),
+    "SPAR": Style(SKY, "D"),
+    "GOAT": Style(PLUM, "o"),
+    "ESA": Style(NAVY, "s"),
+    "ATP": Style(MINT, "^"),
+    "Geryon": Style(INK, "v"),
+    "shadow-copy": Style(MUSTARD, "D"),
+    "InArt": Style(RED, "o"),
+    "InArt, one tree per PS": Style(PLUM, "P"),
+    "LP-InArt": Style(SKY, "X"),
+    "R-InArt": Style(PLUM, "P"),
+    "InArt, the figure's plan": Style(RED, "o"),
+    "InArt, R-InArt's plan": Style(PLUM, "P"),
+    "ATP, ToRs sum 9 Mbit/s": Style(NAVY, "v"),
+    "LBMM": Style(MUSTARD, "D"),
+    "inart-forest": Style(RED, "o"),
+    "noINC-FCFS": Style(INK, "v"),
+    "INC-FCFS": Style(NAVY, "^"),
+    "noINC-TW": Style(MUSTARD, "s"),
+    "INC-TW": Style(RED, "o"),
+    "pack": Style(MINT, "D"),
+    "INC-TW-NoRecon": Style(PLUM, "P"),
+    "milp": Style(SKY, "X"),
+    "SOAR": Style(SKY, "s"),
+    "SHARP": Style(INK, "D"),
+    "INARouting": Style(MINT, "P"),
+    "INARouting-Opt": Style(MINT, "X"),
+    "no aggregation": Style(INK, ",", DASHED),
+}
+"""Styles by the names that the papers' figures have. `style_of` finds the names of planners, in lower case, as well."""
+
+VARIANTS = {
+    "on the path": 0, "leaf-spine": 0, "by the nearest": 1, "fat-tree": 1, "Eq. (4)": 1, "capped": 1, "balanced": 1,
+}  # fmt: skip
+"""What may follow a method's name and ", ". Variants with 1 have another marker and dash than the method."""
+SECOND_MARKER = {
+    "o": "h", "s": "d", "^": ">", "D": "X", "v": "1", "P": "+", "X": "x", "*": "4", "p": "3", "H": "2", "<": "|",
+}  # fmt: skip
+
+PAPER_NAMES = {name.lower(): name for name in METHODS}
+
+
+CATEGORIES = tuple(Style(color, marker) for color, marker in zip(BUILT_IN_COLORS, "os^DvPX", strict=True))
+"""Styles for names that are no methods."""
+
+
+def style_of(name: str) -> Style:
+    """The style of a method, of a variant such as "ESA, on the path", or of a planner of one's own.
+
+    Raises `InputError` for a name that is none of them.
+    """
+    exact = METHODS.get(name) or METHODS.get(PAPER_NAMES.get(name, ""))
+    if exact:
+        return exact
+    if name in OWN:
+        return own_style(list(OWN).index(name))
+    method, _, variant = name.rpartition(", ")
+    if variant not in VARIANTS:
+        raise unknown_name("method's style (experiments/styles/method_styles.py)", name, [*METHODS, *OWN])
+    style = style_of(method)
+    return replace(style, marker=SECOND_MARKER[style.marker], dash=DOTTED) if VARIANTS[variant] else style
+
+
+def styles_of(names: Sequence[str]) -> dict[str, Style]:
+    """The style of each method. A name that has none, and a method whose colour another has, take colours left over."""
+    known = {name: style for name in names if (style := known_style(name))}
+    spare = cycle([style for style in CATEGORIES if style.color not in colors(known)] or CATEGORIES)
+    found: dict[str, Style] = {}
+    for name in names:
+        clear = name in known and (", " in name or known[name].color not in colors(found))
+        found[name] = known[name] if clear else next(spare)
+    return found
+
+
+def known_style(name: str) -> Style | None:
+    """The style of a method, of a variant, or of a planner of one's own; None for another name."""
+    try:
+        return style_of(name)
+    except InputError:
+        return None
+
+
+def colors(styles: Mapping[str, Style]) -> set[str]:
+    """The colours of all styles."""
+    return {style.color for style in styles.values()}
+
+
+def paper_name(method: str) -> str:
+    """A method as the papers' figures call it: "GOAT" for the planner `goat`; other names stay as they are."""
+    return PAPER_NAMES.get(method, method)
+
+
+def own_style(place: int) -> Style:
+    """The style of a planner of `planner/own/`, of which there is a row; `place` counts from 0."""
+    color, marker = OWN_COLORS[place % len(OWN_COLORS)], OWN_MARKERS[place % len(OWN_MARKERS)]
+    return Style(color, marker, OWN_DASH, "//")
+
+
+def categories(names: Iterable[str]) -> dict[str, Style]:
+    """Styles for names that are no methods (models, readings, phases of a run), by their order; seven differ."""
+    return dict(zip(names, cycle(CATEGORIES), strict=False))

@@ -1,0 +1,16 @@
+/* At tc's egress of a port: what this host itself sends by the port's interface comes in by the port as well, as in
+ * simple_switch. It goes on as it is, too. What a switch sends has come in by an interface before. */
+#pragma once
+
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+
+static long (*bpf_clone_redirect)(struct __sk_buff *skb, unsigned int ifindex, unsigned long long flags) =
+    (void *)BPF_FUNC_clone_redirect;
+
+__attribute__((section("tc"), used)) int from_host(struct __sk_buff *packet) {
+    if (!packet->ingress_ifindex)
+        bpf_clone_redirect(packet, packet->ifindex, BPF_F_INGRESS);
+    return TC_ACT_UNSPEC;
+}
+char license_text[] __attribute__((section("license"), used)) = "Dual BSD/GPL";

@@ -1,0 +1,248 @@
+"""Actions to C: one function each. The handler of each primitive stands in the table `PRIMITIVES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from switch.fast.compile.actions import headers
+from switch.fast.compile.actions.copies import clone, recirculate, resubmit, truncate
+from switch.fast.compile.actions.digests import digest
+from switch.fast.compile.actions.externs import claim, field_of, log_message, random_number, unsigned_number
+from switch.fast.compile.context import Context, located
+from switch.fast.compile.expressions import calculations
+from switch.fast.compile.expressions.values import WORD, Value, constant, truncated, unsigned_word
+from switch.fast.compile.pipelines.tables import colour
+from switch.fast.layout.field_usage import may_change, written_by
+from switch.program.actions import Action, Argument, Primitive
+from switch.program.calculations import Calculation
+from switch.program.expressions import ElementField, Expression, HeaderReference
+from switch.program.externs import Counter, Meter, Register
+from switch.program.headers import Field
+from switch.program.v1model import DROP_PORT, STANDARD_METADATA
+from topo.errors import UnsupportedError
+
+Handler = Callable[..., None]
+Index = tuple[Expression, int]
+Run = tuple[Index | None, list[Primitive]]
+
+REGISTER_FIRST = {"register_read": 1, "register_write": 0}
+"""The position of the register among a primitive's arguments; its index follows it."""
+
+SHARED_TEST = 2
+"""From so many registers at one index on, the index is tested once for all of them."""
+
+
+def emit_action(context: Context, action: Action) -> None:
+    """Write the function `action_<number>`, which takes the parameters of a table entry."""
+    context.out.comment(f"action {action.name}")
+    record = context.layout.parameters[action.number]
+    given = f"const struct {record.name} *given" if action.parameters else "void"
+    context.parameters = record
+    with context.out.block(f"static INLINE void action_{action.number}({given})"):
+        for run in runs_of_one_index(action.primitives):
+            emit_run(context, run)
+        context.touch(written_by(action.primitives))
+    context.parameters = None
+
+
+def index_of(primitive: Primitive) -> Index | None:
+    """The index that a statement on a register uses, and the register's size."""
+    if primitive.name not in REGISTER_FIRST:
+        return None
+    register, index = primitive.arguments[REGISTER_FIRST[primitive.name] :][:2]
+    assert isinstance(register, Register)
+    assert isinstance(index, Expression), "an index that was not checked"
+    return index, register.size
+
+
+def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
+    """The statements in order, cut into runs in which all registers are used at one unchanging index."""
+    index: Index | None = None
+    run: list[Primitive] = []
+    for primitive in primitives:
+        own = index_of(primitive)
+        if (own is not None and own != index) or (index and may_change(run, index[0])):
+            yield index, run
+            index, run = own, []
+        run.append(primitive)
+    yield index, run
+
+
+def emit_run(context: Context, run: Run) -> None:
+    """Write a run of statements, with one test of the index for all of them."""
+    index, primitives = run
+    others = [primitive for primitive in primitives if index_of(primitive) is None]
+    if index is None or len(primitives) - len(others) < SHARED_TEST:
+        emit_primitives(context, primitives)
+        return
+    with context.out.block(""):
+        with tested_index(context, *index):
+            context.tested = index
+            emit_primitives(context, primitives)
+            context.tested = None
+        with context.out.block("else"):
+            emit_primitives(context, others)
+
+
+def emit_primitives(context: Context, primitives: Iterable[Primitive]) -> None:
+    """Write statements one after the other."""
+    for primitive in primitives:
+        emit_primitive(context, primitive)
+
+
+def emit_primitive(context: Context, primitive: Primitive) -> None:
+    """Write one statement, under the line of P4 that it comes from; `UnsupportedError` for unknown ones."""
+    if primitive.source is not None:
+        context.out.comment(primitive.source)
+    with located(primitive.source):
+        if primitive.name not in PRIMITIVES:
+            raise UnsupportedError(f"primitive '{primitive.name}'")
+        PRIMITIVES[primitive.name](context, *primitive.arguments)
+
+
+# {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
+def assign(context: Context, target: Argument, value: Expression) -> None:
+    """Write a value to a field, cut to the field's bits."""
+    for field in headers.each_case(context, targets_of(context, target)):
+        context.assign(field, context.value(value, field.bits))
+
+
+def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]]:
+    """The fields that `target` can be, each with the C condition under which it is that one ("" for a single one)."""
+    if not isinstance(target, ElementField):
+        yield "", field_of(target)
+        return
+    for condition, header in headers.header_cases(context, target.header):
+        fields = context.program.headers[header].fields
+        if target.index >= len(fields):
+            raise UnsupportedError("writing to the validity of a header")
+        yield condition, fields[target.index]
+
+
+# {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
+def mark_to_drop(context: Context, standard: Argument) -> None:
+    """Set `egress_spec` to the drop port and `mcast_grp` to none."""
+    if standard != HeaderReference(STANDARD_METADATA):
+        raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
+    context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
+    context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
+
+
+# {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}
+def count(context: Context, counter: Counter, index: Expression) -> None:
+    """Add the packet to one element of a counter; do nothing beyond the last one."""
+    with bounded_index(context, index, counter.size):
+        element = context.layout.counter(counter, "index")
+        context.out.line(f"{element}.packets += 1;")
+        context.out.line(f"{element}.bytes += state.length;")
+
+
+# {"op": "execute_meter", "parameters": [{"type": "meter_array", ...}, {"type": "field", ...}, {"type": "field", ...}]}
+def execute_meter(context: Context, meter: Meter, index: Expression, target: Argument) -> None:
+    """Write the packet's colour, by one cell of a meter, to a field; do nothing beyond the last cell."""
+    with bounded_index(context, index, meter.size):
+        context.assign(field_of(target), colour(context, meter, "index"))
+
+
+# {"op": "register_read", "parameters": [{"type": "field", ...}, {"type": "register_array", ...}, {"type": "field"}]}
+def register_read(context: Context, target: Argument, register: Register, index: Expression) -> None:
+    """Write one element of a register to a field; do nothing beyond the last one."""
+    with bounded_index(context, index, register.size):
+        element = context.layout.register(register, "index")
+        context.assign(field_of(target), unsigned_word(element, register.bits))
+
+
+# {"op": "register_write", "parameters": [{"type": "register_array", ...}, {"type": "field", ...}, {"type": "field"}]}
+def register_write(context: Context, register: Register, index: Expression, value: Expression) -> None:
+    """Write a value to one element of a register; do nothing beyond the last one."""
+    with bounded_index(context, index, register.size):
+        element = context.layout.register(register, "index")
+        context.out.line(f"{element} = {truncated(context.value(value), register.bits)};")
+
+
+@contextmanager
+def bounded_index(context: Context, index: Expression, size: int) -> Iterator[None]:
+    """What is written inside runs only if `index` is below `size`; otherwise BMv2 skips the statement too."""
+    if context.tested == (index, size):
+        yield
+        return
+    with context.out.block(""), tested_index(context, index, size):
+        yield
+
+
+@contextmanager
+def tested_index(context: Context, index: Expression, size: int) -> Iterator[None]:
+    """Write the declaration of `index`, and its test around what is written inside.
+
+    The kernel's verifier has to see the test that clang would leave out, or take elsewhere, where it knows better than
+    the verifier what the index can be. So clang is told nothing about an index that is no constant, before and behind
+    the test.
+    """
+    value = index_value(context, index)
+    context.out.line(f"u64 index = {value.text};")
+    if value.low == value.high:
+        with context.out.block(f"if (index < {size})"):
+            yield
+        return
+    context.out.line("UNKNOWN(index);")
+    with context.out.block(f"if (index < {size})"):
+        context.out.line(f"BELOW(index, {size});")
+        yield
+
+
+def index_value(context: Context, index: Expression) -> Value:
+    """An index in C; `UnsupportedError` if it may not fit 32 bits."""
+    value = context.value(index)
+    if value.low < 0 or value.high >= 1 << 32:
+        raise UnsupportedError("an index that may not fit 32 bits")
+    return value
+
+
+# {"op": "exit", "parameters": []}
+def leave(context: Context) -> None:
+    """Write only a comment: the action goes on to its end, and `emit_jump` leaves the pipeline after it."""
+    context.out.comment("exit")
+
+
+# {"op": "modify_field_with_hash_based_offset", "parameters": [field, base, {"type": "calculation", ...}, size]}
+def hash_field(
+    context: Context, target: Argument, base: Expression, calculation: Calculation, size: Expression
+) -> None:
+    """Set the field to base + hash % size; a size of 0 counts as 1."""
+    field = field_of(target)
+    low, high = (unsigned_number(context, each, "a hash with a base or size") for each in (base, size))
+    with context.out.block(""):
+        context.out.line(f"u64 size = {high.text};")
+        text = f"({calculations.call(context, calculation)} % (size ? size : 1) + {low.text})"
+        context.assign(field, unsigned_word(text, WORD))
+
+
+PRIMITIVES: dict[str, Handler] = {
+    "add_header": headers.add_header,
+    "assert": claim,
+    "assign": assign,
+    "assign_VL": headers.assign_variable,
+    "assign_header": headers.assign_header,
+    "assign_header_stack": headers.assign_stack,
+    "assign_union": headers.assign_union,
+    "assume": claim,
+    "clone_egress_pkt_to_egress": clone,
+    "clone_ingress_pkt_to_egress": clone,
+    "count": count,
+    "execute_meter": execute_meter,
+    "exit": leave,
+    "generate_digest": digest,
+    "log_msg": log_message,
+    "mark_to_drop": mark_to_drop,
+    "modify_field_rng_uniform": random_number,
+    "modify_field_with_hash_based_offset": hash_field,
+    "pop": headers.pop,
+    "push": headers.push,
+    "recirculate": recirculate,
+    "register_read": register_read,
+    "register_write": register_write,
+    "remove_header": headers.remove_header,
+    "resubmit": resubmit,
+    "truncate": truncate,
+}

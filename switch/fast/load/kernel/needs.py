@@ -1,0 +1,88 @@
+"""What a compiled program needs of the kernel, and which of it this kernel lacks, by name.
+
+Helpers and map types are read from the program itself; the kernel is asked for each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from switch.fast.load.kernel.kernel_probes import (
+    ARRAY,
+    HASH,
+    has_batches,
+    has_helper,
+    has_map_type,
+    has_mapped_memory,
+    has_program_type,
+    has_steering,
+    is_recent,
+)
+from switch.fast.load.kernel.object_contents import helpers_of, map_types_of
+
+HELPERS = {
+    1: ("bpf_map_lookup_elem", "3.19"),
+    5: ("bpf_ktime_get_ns", "4.1"),
+    7: ("bpf_get_prandom_u32", "4.1"),
+    9: ("bpf_skb_store_bytes", "4.1"),
+    13: ("bpf_clone_redirect", "4.2"),
+    19: ("bpf_skb_vlan_pop", "4.3"),
+    23: ("bpf_redirect", "4.4"),
+    26: ("bpf_skb_load_bytes", "4.5"),
+    38: ("bpf_skb_change_tail", "4.9"),
+    39: ("bpf_skb_pull_data", "4.9"),
+    43: ("bpf_skb_change_head", "4.10"),
+}
+"""The helpers that kernel.h declares, by their number in the kernel, and the Linux that brought each."""
+
+MAP_TYPES = {HASH: ("hash maps", "3.19"), ARRAY: ("array maps", "3.19")}
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something that the kernel must have, and the Linux that brought it."""
+
+    what: str
+    since: str
+    is_there: Callable[[], bool]
+
+    def __str__(self) -> str:
+        return f"{self.what} (Linux {self.since})"
+
+
+def needs_of(handle: ctypes.c_void_p) -> list[Need]:
+    """Everything that the object opened as `handle` needs of the kernel."""
+    helpers, maps = sorted(set(helpers_of(handle))), sorted(set(map_types_of(handle)))
+    return [
+        Need("programs of tc (CONFIG_NET_CLS_BPF, CONFIG_BPF_SYSCALL)", "4.1", has_program_type),
+        *(helper_need(each) for each in helpers),
+        *(Need(MAP_TYPES[each][0], MAP_TYPES[each][1], partial(has_map_type, each)) for each in maps),
+        Need("memory-mapped maps", "5.5", has_mapped_memory),
+        Need("batched updates of maps", "5.6", has_batches),
+        Need("global functions, bounded loops and instruction set v3", "5.6", is_recent),
+        Need("receive packet steering (CONFIG_RPS)", "2.6.35", has_steering),
+    ]
+
+
+def helper_need(number: int) -> Need:
+    """The need for the helper of this number."""
+    name, since = HELPERS[number]
+    return Need(f"helper {name}", since, partial(has_helper, number))
+
+
+def lacking(needs: Iterable[Need]) -> list[Need]:
+    """The needs that this kernel does not meet."""
+    return [need for need in needs if not need.is_there()]
+
+
+def explanation(missing: Iterable[Need]) -> str:
+    """The message for a kernel that lacks these."""
+    named = ", ".join(str(need) for need in missing)
+    return (
+        f"this kernel (Linux {platform.release()}) has no {named}, which target 'fast' needs: "
+        "use a kernel that has it, or run on BMv2 (SWITCH=bmv2)"
+    )

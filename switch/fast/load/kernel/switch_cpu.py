@@ -1,0 +1,68 @@
+"""The one CPU of each switch: which it is, and how all that arrives at the switch's ports is steered to it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from topo.errors import MachineError
+from topo.live.processors import steer_packets, steering_file, switch_processors
+
+turns = itertools.count()
+
+
+def next_cpu() -> int:
+    """The processor of the next switch: those of `switch_processors` in turn."""
+    cpus = switch_processors()
+    return cpus[next(turns) % len(cpus)]
+
+
+@dataclass(frozen=True)
+class Steering:
+    """What arrives at an interface is steered to a CPU; `before` is what the kernel said of it until then."""
+
+    file: Path
+    before: str
+
+    def undo(self) -> None:
+        """Let the interface be steered as before, if it is still there."""
+        with suppress(OSError):
+            self.file.write_text(self.before)
+
+
+def steer(interface: str, cpu: int) -> Steering:
+    """Let `cpu` process whatever arrives at an interface, whichever CPU sent it."""
+    file = steering_file(interface)
+    try:
+        steering = Steering(file, file.read_text())
+        steer_packets(interface, cpu)
+    except OSError as error:
+        raise MachineError(
+            f"{file}: {error.strerror}; target 'fast' needs receive packet steering to keep a "
+            "switch on one CPU: use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
+        ) from error
+    return steering
+
+
+@contextmanager
+def on_cpu(cpu: int) -> Iterator[None]:
+    """Let the calling thread run on `cpu` only.
+
+    The kernel processes each packet there from beginning to end before the thread goes on: in the thread's own time no
+    packet is in the switch.
+    """
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except OSError as error:
+        raise MachineError(
+            f"processor {cpu} of the switch is closed to this process: give it one of {allowed}"
+        ) from error
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)

@@ -1,0 +1,199 @@
+"""Actions as functions of a packet, with a handler for each primitive that works on the packet's fields and fate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from switch.interpret.actions.externs import EXTERNS
+from switch.interpret.actions.headers import WHOLE_HEADERS
+from switch.interpret.expressions.expressions import value_of
+from switch.interpret.expressions.fields import cut_to, store
+from switch.interpret.state.context import Context
+from switch.interpret.state.packets.packet import Packet, Run
+from switch.program.actions import Action, Argument, Primitive
+from switch.program.expressions import Constant, Expression, HeaderReference
+from switch.program.externs import Extern
+from switch.program.headers import Field
+from topo.errors import RunError
+
+Handler = Callable[..., Run]
+LOW_16 = (1 << 16) - 1
+SESSIONS = (1 << 15) - 1
+
+
+def action_of(context: Context, action: Action) -> Run:
+    """The function that runs an action whose parameters are already in their places of the packet."""
+    steps = [statement(context, primitive) for primitive in action.primitives]
+    if len(steps) == 1:
+        return steps[0]
+
+    def run(packet: Packet) -> None:
+        for step in steps:
+            step(packet)
+
+    return run
+
+
+def statement(context: Context, primitive: Primitive) -> Run:
+    """The function of one statement; `UnsupportedError` for a primitive that is in no table."""
+    with context.located(primitive.source):
+        handler = HANDLERS.get(primitive.name)
+        if handler is None or any(isinstance(each, Extern) for each in primitive.arguments):
+            raise context.refusal(f"primitive '{primitive.name}'")
+        return context.trace.statement(primitive, handler(context, *primitive.arguments))
+
+
+# {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
+def assign(context: Context, target: Argument, source: Expression) -> Run:
+    """Write a value to a field."""
+    if isinstance(target, Field):
+        return assign_field(context, target, source)
+    write, value = store(context, target), value_of(context, source)
+    return lambda packet: write(packet, value(packet))
+
+
+def assign_field(context: Context, field: Field, source: Expression) -> Run:
+    """Write a value to a field whose place is known now, which most are."""
+    place, ones, cut = context.places.field(field), (1 << field.bits) - 1, cut_to(field)
+    value = value_of(context, source)
+    fixed = cut(source.value) if isinstance(source, Constant) else 0
+
+    def run_fixed(packet: Packet) -> None:
+        packet[place] = fixed
+
+    def run(packet: Packet) -> None:
+        packet[place] = value(packet) & ones
+
+    def run_signed(packet: Packet) -> None:
+        packet[place] = cut(value(packet))
+
+    if isinstance(source, Constant):
+        return run_fixed
+    return run_signed if field.signed else run
+
+
+# {"op": "assign_VL", "parameters": [{"type": "field", ...}, {"type": "field", ...}]}
+def assign_variable(context: Context, target: Field, source: Field) -> Run:
+    """Copy a field of variable length, with its length."""
+    to, to_length = context.places.field(target), context.places.length(target.header)
+    of, of_length = context.places.field(source), context.places.length(source.header)
+    if to_length is None or of_length is None:
+        raise context.refusal(f"assignment between '{target}' and '{source}'")
+
+    def run(packet: Packet) -> None:
+        packet[to], packet[to_length] = packet[of], packet[of_length]
+
+    return run
+
+
+# {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
+def mark_to_drop(context: Context, standard: HeaderReference) -> Run:
+    """Set `egress_spec` to the drop port and `mcast_grp` to none.
+
+    The metadata that is named may be a copy: then it counts only when it is copied back.
+    """
+    spec = context.places.field(context.program.field(standard.header, "egress_spec"))
+    group = context.places.field(context.program.field(standard.header, "mcast_grp"))
+    drop_port = context.state.target.drop_port
+
+    def run(packet: Packet) -> None:
+        packet[spec], packet[group] = drop_port, 0
+
+    return run
+
+
+# {"op": "exit", "parameters": []}
+def leave(_context: Context) -> Run:
+    """Leave the pipeline after this action."""
+
+    def run(packet: Packet) -> None:
+        packet.exited = True
+
+    return run
+
+
+# {"op": "assert", "parameters": [{"type": "expression", ...}]}
+def claim(context: Context, condition: Expression) -> Run:
+    """End the switch, as BMv2 ends, where a claim does not hold."""
+    holds, source = value_of(context, condition), context.source
+
+    def run(packet: Packet) -> None:
+        if not holds(packet):
+            raise RunError(f"an assertion of '{context.program.name}' does not hold ({source}): BMv2 ends here")
+
+    return run
+
+
+# {"op": "truncate", "parameters": [{"type": "hexstr", "value": "0x00000040"}]}
+def truncate(context: Context, length: Expression) -> Run:
+    """Let at most so many bytes of the packet leave; of several limits the lowest counts."""
+    most = value_of(context, length)
+
+    def run(packet: Packet) -> None:
+        limit = most(packet)
+        packet.truncated = limit if packet.truncated is None else min(limit, packet.truncated)
+
+    return run
+
+
+# {"op": "clone_ingress_pkt_to_egress", "parameters": [{"type": "hexstr", "value": "0x5"}, {"type": "hexstr", ...}]}
+def clone(context: Context, session: Expression, fields: Expression) -> Run:
+    """Ask for a clone to a mirror session, which keeps a list of fields."""
+    number, kept = value_of(context, session), value_of(context, fields)
+
+    def run(packet: Packet) -> None:
+        packet.session, packet.session_list = number(packet) & SESSIONS, kept(packet) & LOW_16
+
+    return run
+
+
+# {"op": "resubmit", "parameters": [{"type": "hexstr", "value": "0x1"}]}
+def resubmit(context: Context, fields: Expression) -> Run:
+    """Ask that the packet as it came in is parsed again, and keeps a list of fields."""
+    kept = value_of(context, fields)
+
+    def run(packet: Packet) -> None:
+        packet.resubmit = kept(packet) & LOW_16
+
+    return run
+
+
+# {"op": "recirculate", "parameters": [{"type": "hexstr", "value": "0x1"}]}
+def recirculate(context: Context, fields: Expression) -> Run:
+    """Ask that the packet as it leaves is parsed again, and keeps a list of fields."""
+    kept = value_of(context, fields)
+
+    def run(packet: Packet) -> None:
+        packet.recirculate = kept(packet) & LOW_16
+
+    return run
+
+
+# {"op": "generate_digest", "parameters": [{"type": "hexstr", "value": "0x1"}, {"type": "hexstr", "value": "0x1"}]}
+def digest(context: Context, _receiver: Expression, fields: Expression) -> Run:
+    """Ask that a list of fields is reported."""
+    number = value_of(context, fields)
+
+    def run(packet: Packet) -> None:
+        packet.digest = number(packet) & LOW_16
+
+    return run
+
+
+PRIMITIVES: dict[str, Handler] = {
+    "assert": claim,
+    "assign": assign,
+    "assign_VL": assign_variable,
+    "assume": claim,
+    "clone_egress_pkt_to_egress": clone,
+    "clone_ingress_pkt_to_egress": clone,
+    "exit": leave,
+    "generate_digest": digest,
+    "mark_to_drop": mark_to_drop,
+    "recirculate": recirculate,
+    "resubmit": resubmit,
+    "truncate": truncate,
+}
+
+HANDLERS = PRIMITIVES | WHOLE_HEADERS | EXTERNS
+"""All primitives: those of this file, on whole headers, and on the switch's state."""

@@ -1,0 +1,69 @@
+"""Operators on numbers as functions of a packet. Numbers are Python's integers: of any width, and never rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from switch.interpret.state.packets.packet import Packet, Value
+
+WIDEST_SHIFT = 1 << 16
+"""A wider shift to the left changes nothing: p4c keeps at most 2048 bits of a shifted number."""
+
+
+def shift_left(left: Value, right: Value) -> Value:
+    """`<<`, up to `WIDEST_SHIFT` bits."""
+    return lambda packet: left(packet) << min(right(packet), WIDEST_SHIFT)
+
+
+def two_complement(operand: Value, width: Value) -> Value:
+    """`two_comp_mod`: the low `width` bits as a signed number."""
+
+    def cast(packet: Packet) -> int:
+        half = 1 << width(packet) - 1
+        return ((operand(packet) + half) & (2 * half - 1)) - half
+
+    return cast
+
+
+def saturate_unsigned(operand: Value, width: Value) -> Value:
+    """`usat_cast`: the nearest unsigned number of `width` bits."""
+    return lambda packet: min(max(operand(packet), 0), (1 << width(packet)) - 1)
+
+
+def saturate_signed(operand: Value, width: Value) -> Value:
+    """`sat_cast`: the nearest signed number of `width` bits."""
+
+    def cast(packet: Packet) -> int:
+        half = 1 << width(packet) - 1
+        return min(max(operand(packet), -half), half - 1)
+
+    return cast
+
+
+# {"op": "+", "left": ..., "right": ...}; operands in the order condition, left, right.
+OPERATORS: dict[str, Callable[..., Value]] = {
+    "+": lambda left, right: lambda packet: left(packet) + right(packet),
+    "-": lambda left, right: lambda packet: left(packet) - right(packet),
+    "*": lambda left, right: lambda packet: left(packet) * right(packet),
+    "&": lambda left, right: lambda packet: left(packet) & right(packet),
+    "|": lambda left, right: lambda packet: left(packet) | right(packet),
+    "^": lambda left, right: lambda packet: left(packet) ^ right(packet),
+    "~": lambda operand: lambda packet: ~operand(packet),
+    "<<": shift_left,
+    ">>": lambda left, right: lambda packet: left(packet) >> right(packet),
+    "==": lambda left, right: lambda packet: left(packet) == right(packet),
+    "!=": lambda left, right: lambda packet: left(packet) != right(packet),
+    "<": lambda left, right: lambda packet: left(packet) < right(packet),
+    "<=": lambda left, right: lambda packet: left(packet) <= right(packet),
+    ">": lambda left, right: lambda packet: left(packet) > right(packet),
+    ">=": lambda left, right: lambda packet: left(packet) >= right(packet),
+    "and": lambda left, right: lambda packet: left(packet) and right(packet),
+    "or": lambda left, right: lambda packet: left(packet) or right(packet),
+    "not": lambda operand: lambda packet: not operand(packet),
+    "?": lambda condition, left, right: lambda packet: left(packet) if condition(packet) else right(packet),
+    "two_comp_mod": two_complement,
+    "usat_cast": saturate_unsigned,
+    "sat_cast": saturate_signed,
+    "d2b": lambda operand: lambda packet: operand(packet) != 0,
+    "b2d": lambda operand: lambda packet: int(operand(packet)),
+}

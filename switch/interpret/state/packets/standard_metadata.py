@@ -1,0 +1,44 @@
+"""Where in a packet the metadata fields stand that the switch itself reads and writes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from switch.interpret.state.packets.packet import Packet, PacketPlaces
+
+
+class MetadataSlot(NamedTuple):
+    """The place of a metadata field that the switch itself uses, and as many ones as it has bits."""
+
+    place: int
+    ones: int
+
+    def write(self, packet: Packet, value: int) -> None:
+        """Write a number, cut to the field's bits."""
+        packet[self.place] = value & self.ones
+
+
+class Standard:
+    """The metadata fields that the switch itself uses; one that the program lacks has a place of its own."""
+
+    def __init__(self, places: PacketPlaces) -> None:
+        def slot(name: str) -> MetadataSlot:
+            return MetadataSlot(*places.intrinsic(name))
+
+        self.ingress_port = slot("standard_metadata.ingress_port")
+        self.egress_spec = slot("standard_metadata.egress_spec")
+        self.egress_port = slot("standard_metadata.egress_port")
+        self.instance_type = slot("standard_metadata.instance_type")
+        self.packet_length = slot("standard_metadata.packet_length")
+        self.parser_error = slot("standard_metadata.parser_error")
+        self.checksum_error = slot("standard_metadata.checksum_error")
+        self.group = slot("intrinsic_metadata.mcast_grp")
+        self.replica = slot("intrinsic_metadata.egress_rid")
+        self.priority = slot("intrinsic_metadata.priority")
+        self.received_us = slot("intrinsic_metadata.ingress_global_timestamp")
+        self.egress_us = slot("intrinsic_metadata.egress_global_timestamp")
+        self.queued_us = slot("queueing_metadata.enq_timestamp")
+        self.queued_depth = slot("queueing_metadata.enq_qdepth")
+        self.left_depth = slot("queueing_metadata.deq_qdepth")
+        self.queue = slot("queueing_metadata.qid")
+        self.waited_us = slot("queueing_metadata.deq_timedelta")

@@ -1,0 +1,83 @@
+"""Gradients planned together with the results that come back: against enumeration, and on two pods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from aro_cases import LEAF_SPINES, best_value_bps, random_problem, worth_of_plan
+from tolerance import assert_within
+
+from experiments.run.run import Run, run_plan
+from experiments.worlds.registry import find_world
+from planner.core.evaluate import evaluate
+from planner.core.files import load_jobs
+from planner.core.method import Options
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.registry import METHODS, find_method
+from planner.trees.headroom import as_run
+from topo.errors import InputError
+from topo.files.fabrics import load_fabric
+from traffic.wire.frames import FRAGMENT
+
+CASES = Path(__file__).resolve().parents[3] / "experiments" / "cases"
+EXACT = 1e-6
+
+SHAPES = {"1x1": (1, 1, 5), "1x2": (1, 2, 4), "1x3": (1, 3, 3), "2x1": (2, 1, 4), "2x2": (2, 2, 3), "3x1": (3, 1, 2)}
+
+
+def two_pods() -> Problem:
+    """Jobs 1 and 2 send to the second pod, job 3 to the first, over links of 5 Mbit/s."""
+    return Problem(load_fabric(CASES / "two-pods.yml"), load_jobs(CASES / "two-pods-jobs.yml"), FRAGMENT)
+
+
+def planned(problem: Problem, planner: str = "aro", headroom: str = "planned") -> Plan:
+    return find_method(planner).plan(problem, Options(headroom=headroom))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(8))
+def test_the_rate_in_both_directions_is_the_best_that_enumeration_finds(shape: str, seed: int) -> None:
+    problem = random_problem(seed, *SHAPES[shape], bases=LEAF_SPINES[:3])
+    plan = planned(problem)
+    assert plan.outcome.status == "optimal"
+    assert worth_of_plan(problem, plan) == pytest.approx(best_value_bps(problem, results=True), rel=EXACT)
+    assert as_run(problem, plan).factor == 1
+
+
+def test_leaf1_1_bounds_the_two_pods_at_half_a_link_and_the_plan_reaches_it() -> None:
+    """All three jobs have workers under leaf1_1, which has two uplinks: two trees share one of 5 Mbit/s."""
+    plan = planned(two_pods())
+    assert plan.outcome.status == "optimal"
+    assert sorted(shard.rate_bps for shard in plan.shards) == pytest.approx([2.5e6, 2.5e6, 5e6])
+    assert as_run(two_pods(), planned(two_pods(), headroom="afterwards")).factor == pytest.approx(0.5)
+
+
+def test_several_trees_reach_two_thirds_of_a_link_there() -> None:
+    """Three jobs divide two uplinks of leaf1_1 evenly: 10 / 3 Mbit/s."""
+    plan = planned(two_pods(), "forest")
+    assert plan.outcome.status == "optimal"
+    assert evaluate(two_pods(), plan).sending_rate_bps == pytest.approx(10e6 / 3)
+
+
+def test_the_two_pods_run_at_the_planned_rate_in_virtual_time() -> None:
+    problem = two_pods()
+    outcome = run_plan(Run(problem, planned(problem)), find_world("virtual"))
+    assert (outcome.verdict, outcome.measured.exact) == ("VALID", True)
+    assert_within(outcome.measured.sending_rate_bps, 2.5e6, 0.03, "sending rate", "bit/s")
+
+
+@pytest.mark.parametrize("planner", METHODS)
+def test_every_planner_leaves_room_in_its_trees(planner: str) -> None:
+    problem = two_pods()
+    plan = planned(problem, planner)
+    afterwards = as_run(problem, planned(problem, planner, headroom="afterwards")).plan
+    assert as_run(problem, plan).factor == 1
+    least = [evaluate(problem, each).sending_rate_bps for each in (afterwards, plan)]
+    assert least[1] >= least[0] * (1 - EXACT)
+
+
+def test_an_unknown_headroom_is_named() -> None:
+    with pytest.raises(InputError, match="unknown headroom 'planed': did you mean 'planned'"):
+        Options(headroom="planed")
