@@ -19,7 +19,12 @@ from traffic.measure.monitor import Monitor
 
 
 def bandwidth_figures(problem: Problem, measured: Measured, monitor: Monitor) -> dict[str, Any]:
-    """The figures as `run.json` has them: of every job that was run, and bytes of the whole run by tier of links."""
+    """The figures as `run.json` has them: of every job that was run, and bytes of the whole run by tier of links.
+
+    A replay has none: no sums come back in it.
+    """
+    if measured.mode != "reliable":
+        return {}
     tiers = bytes_by_tier(problem.fabric, monitor)
     jobs = {}
     for job in problem.jobs:

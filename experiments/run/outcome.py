@@ -125,13 +125,9 @@ def watch(
     excuses = beside_collisions(monitor, problem, plan, excuses)
     reasons = judge(monitor, measured, plan, excuses=excuses).reasons
     off = () if excuses is not None and excuses.rates else off_plan(prediction, measured, plan)
-    return Outcome(
-        measured,
-        monitor,
-        (*measured.wrong, *reasons, *off),
-        pairs=paired(prediction, measured),
-        bandwidth=bandwidth_figures(problem, measured, monitor) if measured.mode == "reliable" else {},
-    )
+    bandwidth = bandwidth_figures(problem, measured, monitor)
+    every = (*measured.wrong, *reasons, *off)
+    return Outcome(measured, monitor, every, pairs=paired(prediction, measured), bandwidth=bandwidth)
 
 
 def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: Excuses | None) -> Excuses | None:
