@@ -46,7 +46,7 @@ METHODS: Mapping[str, Style] = {
     "AggTree": Style(MINT, "v"),
     "forest": Style(INK, "X"),
     "forest-any": Style(PLUM, "X"),
-    "panama": Style(MUSTARD, "P"),
+    "panama": Style(NAVY, "P"),
     "ATRO": Style(INK, "P"),
     "PARING": Style(MINT, "s"),
     "PARING, one aggregator": Style(MUSTARD, "^"),

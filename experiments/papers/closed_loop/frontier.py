@@ -38,7 +38,7 @@ WITH_SUMS, WITHOUT = "sums in switches", "sums in hosts"
 BOUNDS = {WITH_SUMS: least_bound, WITHOUT: host_bound_bps}
 ABSENT = ("aro-unaware", *VARIANTS)
 """Other forms of `aro`, the published models among them: no better, and slow on large fabrics."""
-PICTURED = ("aro", "forest", "forest-any", "panama", "aggtree", "atp", "grid", "lbmm")
+PICTURED = ("aro", "forest", "forest-any", "panama", "aggtree", "grid", "lbmm")
 """The planners in the picture; the table has all."""
 QUICK = ("fat-tree 4", "fat-tree 4, 4 jobs", "leaf-spine 4:1, 4 jobs", "rails 2x2x8")
 

@@ -24,7 +24,7 @@ from traffic.wire.frames import FRAGMENT
 CASES = Path(__file__).resolve().parents[3] / "experiments" / "cases"
 EXACT = 1e-6
 
-SHAPES = {"1x1": (1, 1, 5), "1x2": (1, 2, 4), "1x3": (1, 3, 3), "2x1": (2, 1, 4), "2x2": (2, 2, 3), "3x1": (3, 1, 2)}
+SHAPES = {"1x1": (1, 1, 5), "1x2": (1, 2, 4), "1x3": (1, 3, 3), "2x1": (2, 1, 4), "2x2": (2, 2, 2), "3x1": (3, 1, 2)}
 
 
 def two_pods() -> Problem:
