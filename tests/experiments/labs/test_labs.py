@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from experiments.labs.compiler import p4c
 from experiments.labs.course.bench import Bench
 from experiments.labs.course.switch_lab import SwitchLab
 from experiments.labs.course.targets import open_switch
@@ -29,6 +28,7 @@ from experiments.labs.teacher.mutants import Mutant, read_mutants
 from experiments.labs.teacher.trial import Trial, grade_texts, solution_folders, try_mutant
 from switch.testing.ptf.launch import run_ptf
 from switch.testing.ptf.platform import PtfOptions
+from topo.errors import MachineError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
@@ -155,10 +155,10 @@ def test_a_syntax_error_has_its_line(tmp_path: Path) -> None:
 def test_without_p4c_the_json_beside_is_graded_or_the_way_to_get_it_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(p4c.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
     text = solution("2-sum")["sum.p4"]
     (tmp_path / "sum.p4").write_text(text)
-    with pytest.raises(p4c.MachineError, match=r"p4c is not installed.*docker pull p4lang/p4c"):
+    with pytest.raises(MachineError, match=r"p4c is not installed.*docker pull p4lang/p4c"):
         grade(Request(LABS["2-sum"], COURSE / "2-sum", tmp_path))
     (tmp_path / "sum.json").write_text(program_in(archive("2-sum"), text, "sum.p4"))
     found = grade(Request(LABS["2-sum"], COURSE / "2-sum", tmp_path))
