@@ -92,6 +92,13 @@ FIGURES: dict[str, dict[str, Figure]] = {
             simulated=True,
         ),
     },
+    "collectives": {
+        "crossover": Figure(
+            "INA against ring, halving-doubling, trees, sharded PSs: where it begins to win",
+            module("collectives.crossover"),
+            simulated=True,
+        ),
+    },
     "goat": {
         "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat.training", "run", "fig4")),
         "fig5": Figure("training throughput over the workers", module("goat.training", "run", "fig5")),

@@ -35,6 +35,8 @@ WHOLE_RUN = (
     *("aggregated_bytes", "overhead_bytes", "retransmissions"),
 )
 """The figures of all jobs together that a planner's row has."""
+SERIES = ("link_series.csv.gz", "links.csv", "slot_series.csv")
+"""The files with series: of links in virtual time and in real time, and of slots."""
 UNFINISHED = "The run has not ended: what it had measured by then is shown."
 MEANINGS = {
     VALID: "The emulation kept up and every sum is exact: the measured figures are results.",
@@ -66,7 +68,7 @@ def run_view(folder: ReadFolder) -> RunView:
     """What a run's folder says of it. Raises `InputError`."""
     try:
         return viewed(folder)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{folder.path} is not as this inakit writes it ({type(error).__name__}: {error}): "
             "make the report with the inakit that made the run"
@@ -113,8 +115,8 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
     fabric = fabrics.index(drawn)
     drawn = fabrics[fabric]
     iterations = iterations_of(folder.table(name, "iterations.csv"), drawn.number_of)
-    tables = [folder.table(name, each) for each in ("link_series.csv.gz", "links.csv", "slot_series.csv")]
-    series = series_of(*tables, drawn, len(folder.planners))
+    virtual, real, slots = (folder.table(name, each) for each in SERIES)
+    series = series_of(virtual, real, slots, drawn, len(folder.planners))
     end_s = max([series.end_s, *((each.started_s or 0.0) + each.time_s for each in iterations)])
     totals = carried(folder.table(name, "link_totals.csv"), drawn)
     return PlannerView(

@@ -54,7 +54,8 @@ def loads_view(
         rates = prediction.loads_with_results_bps if RESULTS_RETURN.get(mode, True) else prediction.link_loads_bps
         planned_bps = by_number(drawn, rates)
         planned_bytes, users = planned_volume(drawn, problem, plan, mode)
-    times = {jobs: busy_s(iterations, jobs) for jobs in {frozenset(each) for each in users.values()} | {frozenset()}}
+    together = {frozenset[int]()}.union(map(frozenset, users.values()))
+    times = {jobs: busy_s(iterations, jobs) for jobs in together}
     measured = {
         number: 8 * sent / seconds
         for number, sent in found.sent_bytes.items()

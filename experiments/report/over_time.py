@@ -42,12 +42,12 @@ def events_of(faults: Mapping[str, Any] | None) -> Iterator[EventView]:
     """The faults that happened, from a planner's part of `run.json`."""
     if faults is None:
         return
-    told = {f"{each['kind']} {'-'.join(each['nodes'])}": each for each in faults.get("moments", ())}
-    for moment in told and faults["moments"]:
-        nodes = moment["nodes"]
-        yield EventView(f"{moment['kind']} {'-'.join(nodes)}", nodes, moment["at_s"], moment["lasting_s"])
+    told: list[str] = []
+    for moment in faults.get("moments", ()):
+        told.append(f"{moment['kind']} {'-'.join(moment['nodes'])}")
+        yield EventView(told[-1], moment["nodes"], moment["at_s"], moment["lasting_s"])
     for text in faults["events"]:
-        if not any(text.startswith(name) for name in told):
+        if not text.startswith(tuple(told)):
             yield EventView(text, (), None, None)
 
 
@@ -157,4 +157,5 @@ def joined_row(row: FloatArray, step: int, factor: float, how: Any) -> list[int]
     if step > 1:
         padded = np.pad(row, (0, -len(row) % step), mode="edge")
         row = how(padded.reshape(-1, step), axis=1)
-    return np.rint(row * factor).astype(int).tolist()
+    whole: list[int] = np.rint(row * factor).astype(int).tolist()
+    return whole

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from experiments.inspect.capture import Counts
+from experiments.run.bandwidths import bandwidth_figures
 from experiments.run.observe.observed import Observed
 from experiments.run.pace import Pace
 from experiments.run.record import RunFolder
@@ -36,6 +37,7 @@ class Outcome:
     the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
     figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
     `circuits`: which circuits existed when, as `run.json` has it, of a run that changed them.
+    `bandwidth`: what `experiments.run.bandwidths` says of the run.
     """
 
     measured: Measured
@@ -47,6 +49,7 @@ class Outcome:
     pairs: tuple[Pair, ...] = ()
     observed: Observed | None = None
     circuits: Mapping[str, Any] | None = None
+    bandwidth: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -65,6 +68,7 @@ class Outcome:
             "setup_s": self.setup_s,
             "collisions": collisions(self.monitor),
             "measured": measured_figures(self.measured, self.monitor),
+            "bandwidth": self.bandwidth,
             "verdict": self.verdict,
             "reasons": list(self.reasons),
             "switches": dict(switch_figures(self.monitor)),
@@ -121,7 +125,13 @@ def watch(
     excuses = beside_collisions(monitor, problem, plan, excuses)
     reasons = judge(monitor, measured, plan, excuses=excuses).reasons
     off = () if excuses is not None and excuses.rates else off_plan(prediction, measured, plan)
-    return Outcome(measured, monitor, (*measured.wrong, *reasons, *off), pairs=paired(prediction, measured))
+    return Outcome(
+        measured,
+        monitor,
+        (*measured.wrong, *reasons, *off),
+        pairs=paired(prediction, measured),
+        bandwidth=bandwidth_figures(problem, measured, monitor) if measured.mode == "reliable" else {},
+    )
 
 
 def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: Excuses | None) -> Excuses | None:

@@ -83,7 +83,7 @@ def rows_in(file: Path) -> list[Row]:
         listed = parquet.read_table(file).to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file} is cut short or no table of a study: `inakit study run` writes it anew") from error
-    rows = [{keys.get(column, column): value for column, value in row.items()} for row in listed]
+    rows: list[Row] = [{keys.get(column, column): value for column, value in row.items()} for row in listed]
     if rows and not {"verdict", "error", "planner", *KEYS} <= rows[0].keys():
         raise InputError(f"{file} is of another version of inakit: `inakit study run` writes it anew")
     return rows

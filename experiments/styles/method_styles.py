@@ -72,6 +72,10 @@ METHODS: Mapping[str, Style] = {
     "pack": Style(MINT, "D"),
     "INC-TW-NoRecon": Style(PLUM, "P"),
     "milp": Style(SKY, "X"),
+    "SOAR": Style(SKY, "s"),
+    "SHARP": Style(INK, "D"),
+    "INARouting": Style(MINT, "P"),
+    "INARouting-Opt": Style(MINT, "X"),
     "no aggregation": Style(INK, ",", DASHED),
 }
 """Styles by the names that the papers' figures have. `style_of` finds the names of planners, in lower case, as well."""

@@ -9,6 +9,8 @@ from functools import cached_property
 from itertools import pairwise
 
 import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
 
 from planner.placement.queue import QueuedJob
 from planner.trees.static import static_path
@@ -60,6 +62,25 @@ class Cluster:
                     blocks |= {tor: above for tor in racks if tor in joined}
         return next(iter(blocks.values()))
 
+    @cached_property
+    def places(self) -> dict[tuple[str, str], int]:
+        """The place of every directed link in arrays."""
+        return {link: place for place, link in enumerate(self.fabric.capacities_bps)}
+
+    @cached_property
+    def uplinks(self) -> dict[str, NDArray[np.int64]]:
+        """By switch, the places of its links to other switches."""
+        neighbors, switches = self.fabric.neighbors, self.fabric.switch_by_name
+        return {
+            name: np.array([self.places[name, peer] for peer in neighbors[name] if peer in switches], np.int64)
+            for name in switches
+        }
+
+    @cached_property
+    def capacities_bps(self) -> NDArray[np.float64]:
+        """The capacity of every link by its place, in bit/s."""
+        return np.array(list(self.fabric.capacities_bps.values()))
+
     def free_hosts(self, block: Block) -> list[str]:
         """The free hosts of a block."""
         return [host for host in block.hosts if host in self.free]
@@ -88,17 +109,31 @@ class Cluster:
         parents = {root: server}
         for tor in entering:
             parents |= dict(pairwise(self.route(tor, root, turn)))
-        return JobTree(tuple(workers), server, dict(entering), parents)
+        return JobTree(tuple(workers), server, dict(entering), parents, self.fabric.ina_names)
 
 
 @dataclass(frozen=True)
 class JobTree:
-    """A tree towards a PS: how many workers enter at each ToR, and every switch's next hop."""
+    """A tree towards a PS: how many workers enter at each ToR, every switch's next hop, and which switches can sum."""
 
     workers: tuple[str, ...]
     server: str
     entering: dict[str, int]
     parents: dict[str, str]
+    ina_names: frozenset[str]
+
+    @cached_property
+    def summing(self) -> list[str]:
+        """The INA switches that flows meet at when every such switch sums."""
+        flows = Counter(self.entering)
+        found = []
+        for node in self.order:
+            leaving = flows[node]
+            if leaving > 1 and node in self.ina_names:
+                found.append(node)
+                leaving = 1
+            flows[self.parents[node]] += leaving
+        return found
 
     @cached_property
     def order(self) -> list[str]:

@@ -22,14 +22,14 @@ from math import inf
 
 import numpy as np
 
-from planner.placement.cluster import Block, Cluster, JobTree
+from planner.placement.cluster import Block, Cluster
 from planner.placement.queue import QueuedJob
 from planner.placement.steady_state import Running
 from planner.solvers.min_plus import Numbers, min_plus
 from topo.errors import unknown_name
 
-Busy = Mapping[tuple[str, str], float]
-"""The part of a link's capacity that jobs use."""
+Busy = Numbers
+"""The part of every link's capacity that jobs use, by its place in `Cluster.places`."""
 Place = Callable[[Cluster, QueuedJob, Busy], list[str]]
 """The free hosts that a job gets, of which there are enough."""
 
@@ -72,9 +72,8 @@ def place_netpack(cluster: Cluster, job: QueuedJob, busy: Busy) -> list[str]:
 
 def busiest_uplink(cluster: Cluster, rack: Block, busy: Busy) -> float:
     """The busy part of the busiest uplink of a rack; 0 without uplinks."""
-    tor = cluster.fabric.tor_of(rack.hosts[0])
-    uplinks = (busy.get((tor, peer), 0.0) for peer in cluster.fabric.neighbors[tor] if peer not in rack.hosts)
-    return max(uplinks, default=0.0)
+    uplinks = cluster.uplinks[cluster.fabric.tor_of(rack.hosts[0])]
+    return float(busy[uplinks].max(initial=0.0))
 
 
 def place_mina(cluster: Cluster, job: QueuedJob, _: Busy) -> list[str]:
@@ -134,35 +133,21 @@ def divided(tables: Sequence[Numbers], number: int) -> list[int]:
     return shares[::-1]
 
 
-def grant(cluster: Cluster, running: Sequence[Running], quota: int) -> None:
+def grant(running: Sequence[Running], quota: int) -> None:
     """Give INA to running jobs where every switch that would sum serves fewer than `quota` others, largest jobs first.
 
     A job that has it keeps it.
     """
-    serving = Counter(switch for job in running if job.ina for switch in job.summing)
+    serving = Counter(switch for job in running if job.ina for switch in job.tree.summing)
     for job in sorted(running, key=lambda job: -len(job.tree.workers)):
         if job.ina:
             continue
         for turn in range(TREES):
-            tree = cluster.tree(job.tree.workers, job.tree.server, turn)
-            wanted = summing_switches(cluster, tree)
-            if all(serving[switch] < quota for switch in wanted):
+            tree = job.tree_of(turn)
+            if all(serving[switch] < quota for switch in tree.summing):
                 job.tree, job.ina = tree, True
-                serving.update(wanted)
+                serving.update(tree.summing)
                 break
-
-
-def summing_switches(cluster: Cluster, tree: JobTree) -> list[str]:
-    """The INA switches of a tree that flows meet at when every such switch sums."""
-    flows = Counter(tree.entering)
-    found = []
-    for node in tree.order:
-        leaving = flows[node]
-        if leaving > 1 and node in cluster.fabric.ina_names:
-            found.append(node)
-            leaving = 1
-        flows[tree.parents[node]] += leaving
-    return found
 
 
 POLICIES: Mapping[str, Policy] = {

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from planner.core.problem import FragmentFormat
 from planner.placement.cluster import Cluster, check_queue
-from planner.placement.policies import Busy, Policy, grant, summing_switches
+from planner.placement.policies import Policy, grant
 from planner.placement.queue import PlacedJob, QueuedJob
 from planner.placement.steady_state import Running, settle
 from topo.errors import InputError
@@ -53,7 +55,7 @@ class Simulation:
         self.cluster, self.policy, self.fragment, self.options = cluster, policy, fragment, options
         self.running: list[Running] = []
         self.done: list[PlacedJob] = []
-        self.busy: Busy = {}
+        self.busy = np.zeros(len(cluster.places))
         self.now = 0.0
 
     def run(self, queue: Sequence[QueuedJob]) -> list[PlacedJob]:
@@ -95,14 +97,14 @@ class Simulation:
         hosts = tuple(self.policy.place(self.cluster, job, self.busy))
         self.cluster.take(hosts)
         tree = self.cluster.tree(hosts[: job.workers], hosts[job.workers], job.number)
-        self.running.append(Running(job, hosts, tree, self.now, float(job.iterations), ina=self.policy.statistical))
+        self.running.append(
+            Running(self.cluster, job, hosts, tree, self.now, float(job.iterations), self.policy.statistical)
+        )
 
     def settle(self) -> None:
         """Give INA, and set all rates."""
         if not self.policy.statistical:
-            grant(self.cluster, self.running, self.options.quota)
-        for job in self.running:
-            job.summing = summing_switches(self.cluster, job.tree) if job.ina else []
+            grant(self.running, self.options.quota)
         if self.running:
             fragment, round_trip_s = self.fragment, self.options.round_trip_s
             self.busy = settle(self.cluster, self.running, fragment, self.policy.statistical, round_trip_s)

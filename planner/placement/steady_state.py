@@ -19,14 +19,23 @@ from planner.core.problem import FragmentFormat
 from planner.placement.cluster import Cluster, JobTree
 from planner.placement.queue import QueuedJob
 
-ROUNDS = 3
+ROUNDS = 2
 """How often rates and the summed parts of jobs are computed from one another."""
+
+
+@dataclass(frozen=True, eq=False)
+class Usage:
+    """The flows of a job on links, by the links' places in `Cluster.places`; both of the shape (links used,)."""
+
+    links: NDArray[np.int64]
+    flows: NDArray[np.float64]
 
 
 @dataclass(eq=False)
 class Running:
     """A job that runs: its tree, whether it has INA, the iterations that are left, and its rate in bit/s."""
 
+    cluster: Cluster
     job: QueuedJob
     hosts: tuple[str, ...]
     tree: JobTree
@@ -35,50 +44,57 @@ class Running:
     ina: bool = False
     ina_s: float = 0.0
     rate_bps: float = 0.0
-    summing: list[str] = field(default_factory=list)
+    trees: dict[int, JobTree] = field(default_factory=dict)
+    usages: dict[tuple[int, float], Usage] = field(default_factory=dict)
 
     def iteration_s(self, bits: float) -> float:
         """The seconds of an iteration that computes, and then sends so many bits."""
         return self.job.compute_s + bits / self.rate_bps
 
+    def tree_of(self, turn: int) -> JobTree:
+        """The job's static tree of that number."""
+        if turn not in self.trees:
+            self.trees[turn] = self.cluster.tree(self.tree.workers, self.tree.server, turn)
+        return self.trees[turn]
 
-Usage = dict[tuple[str, str], float]
-"""The flows of a job on every link that it uses."""
+    def usage(self, summed: float) -> Usage:
+        """What the job uses when the part `summed` of its fragments is summed where flows meet."""
+        key = id(self.tree), summed
+        if key not in self.usages:
+            self.usages[key] = usage_of(self.cluster, self.tree, summed)
+        return self.usages[key]
 
 
-def usage(cluster: Cluster, job: Running, summed: float) -> Usage:
-    """The flows of a job on every link, when the part `summed` of its fragments is summed where flows meet."""
-    tree = job.tree
+def usage_of(cluster: Cluster, tree: JobTree, summed: float) -> Usage:
+    """The flows of a tree on every link, when the part `summed` of its fragments is summed where flows meet."""
     flows: defaultdict[str, float] = defaultdict(float, tree.entering)
-    found: Usage = {(worker, cluster.fabric.tor_of(worker)): 1.0 for worker in tree.workers}
+    found = {(worker, cluster.fabric.tor_of(worker)): 1.0 for worker in tree.workers}
     for node in tree.order:
         leaving = flows[node]
         if leaving > 1 and node in cluster.fabric.ina_names:
             leaving = summed + (1 - summed) * leaving
         found[node, tree.parents[node]] = leaving
         flows[tree.parents[node]] += leaving
-    return found
+    return Usage(np.array([cluster.places[link] for link in found]), np.array(list(found.values())))
 
 
 def settle(
     cluster: Cluster, running: Sequence[Running], fragment: FragmentFormat, statistical: bool, round_trip_s: float
-) -> dict[tuple[str, str], float]:
-    """Set the rates of all running jobs; the part of each link's capacity that they use."""
-    summed = np.array([1.0 if job.ina else 0.0 for job in running])
-    rates = np.zeros(len(running))
-    usages: list[Usage] = []
-    for _ in range(ROUNDS if statistical else 1):
-        usages = [usage(cluster, job, part) for job, part in zip(running, summed, strict=True)]
-        rates = max_min(usages, cluster)
-        if statistical:
-            summed = summed_parts(cluster, running, rates, fragment, round_trip_s)
-    for job, rate in zip(running, rates.tolist(), strict=True):
+) -> NDArray[np.float64]:
+    """Set the rates of all running jobs; the part of each link's capacity that they use, of the shape (links,)."""
+    summed = [1.0 if job.ina else 0.0 for job in running]
+    rates = max_min([job.usage(part) for job, part in zip(running, summed, strict=True)], cluster)
+    for _ in range(ROUNDS if statistical else 0):
+        before, summed = summed, summed_parts(cluster, running, rates, fragment, round_trip_s)
+        if summed == before:
+            break
+        rates = max_min([job.usage(part) for job, part in zip(running, summed, strict=True)], cluster)
+    load = np.zeros(len(cluster.places))
+    for job, part, rate in zip(running, summed, rates.tolist(), strict=True):
         job.rate_bps = rate
-    busy: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for used, rate in zip(usages, rates.tolist(), strict=True):
-        for link, flows in used.items():
-            busy[link] += flows * rate / cluster.fabric.capacities_bps[link]
-    return dict(busy)
+        used = job.usage(part)
+        load[used.links] += used.flows * rate
+    return load / cluster.capacities_bps
 
 
 def summed_parts(
@@ -87,25 +103,25 @@ def summed_parts(
     rates: NDArray[np.float64],
     fragment: FragmentFormat,
     round_trip_s: float,
-) -> NDArray[np.float64]:
-    """The part of each job's fragments that finds a slot at every switch that sums it, of the shape (jobs,)."""
+) -> list[float]:
+    """The part of each job's fragments that finds a slot at every switch that sums it."""
     wanted: defaultdict[str, float] = defaultdict(float)
     for job, rate in zip(running, rates.tolist(), strict=True):
-        for switch in job.summing:
+        for switch in job.tree.summing:
             wanted[switch] += rate
     switches = cluster.fabric.switch_by_name
     bits = 8 * fragment.wire_bytes
     parts = {s: min(1.0, switches[s].aggregator_slots * bits / round_trip_s / rate) for s, rate in wanted.items()}
-    return np.array([min((parts[s] for s in job.summing), default=1.0) for job in running])
+    return [min((parts[s] for s in job.tree.summing), default=1.0) for job in running]
 
 
 def max_min(usages: Sequence[Usage], cluster: Cluster) -> NDArray[np.float64]:
     """The max-min fair rates in bit/s, of the shape (jobs,): all grow together until a link of theirs is full."""
-    links = {link: place for place, link in enumerate(dict.fromkeys(link for used in usages for link in used))}
-    left = np.array([cluster.fabric.capacities_bps[link] for link in links])
-    owner = np.repeat(np.arange(len(usages)), [len(used) for used in usages])
-    column = np.array([links[link] for used in usages for link in used])
-    flows = np.array([count for used in usages for count in used.values()], np.float64)
+    owner = np.repeat(np.arange(len(usages)), [len(used.links) for used in usages])
+    column = np.concatenate([used.links for used in usages])
+    flows = np.concatenate([used.flows for used in usages])
+    links, column = np.unique(column, return_inverse=True)
+    left = cluster.capacities_bps[links]
     rates, growing = np.zeros(len(usages)), np.ones(len(usages), np.bool_)
     while growing.any():
         active = growing[owner]

@@ -17,7 +17,7 @@ from switch.server.shim import make_shim
 
 BMV2, SHIM = "bmv2", "shim"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-START_S, CHECK_S = 240.0, 240.0
+START_S, CHECK_S = 600.0, 600.0
 
 
 @dataclass(frozen=True)

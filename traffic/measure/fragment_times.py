@@ -87,13 +87,23 @@ def figures(part_ps: IntArray) -> dict[str, float]:
     }
 
 
+NO_FRAGMENTS = np.zeros(0, np.int64)
+NO_TIMES = FragmentTimes(
+    *(NO_FRAGMENTS, NO_FRAGMENTS, NO_FRAGMENTS, NO_FRAGMENTS), np.zeros((0, len(PARTS)), np.int64), (), 0
+)
+"""The times of no fragments."""
+
+
 def fragment_times(
     hops: NDArray[np.void], links: Sequence[tuple[str, str]], plan: Plan, until_ps: int
 ) -> FragmentTimes:
     """The times of the fragments of a plan whose packets took these `hops` (`topo.virtual.hops`) until `until_ps`.
 
-    The bytes that are noted of each packet are its INA header. `links` has the two ends of every link.
+    The bytes that are noted of each packet are its INA header. `links` has the two ends of every link. There are no
+    times for a plan without trees: chunks of collectives are summed by hosts, and have no results that come back.
     """
+    if not plan.shards:
+        return NO_TIMES
     followed = FollowedFragments(hops, links, plan, until_ps)
     last = followed.last_results()
     first_hop, result = followed.way_of(last)

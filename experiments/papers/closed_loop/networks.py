@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from experiments.papers.aro.setting import MJMT, SJMT, SJST
+from experiments.papers.aro.setting import MJMT, SJMT, SJST, AroSetting
 from planner.core.problem import Job, Problem
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
@@ -71,6 +71,11 @@ def sized(problem: Problem) -> Problem:
     )
 
 
+def sized_setting(setting: AroSetting) -> Callable[[int], Problem]:
+    """By seed, the problem of a setting of ARO's, with gradients of `FRAGMENTS` fragments."""
+    return lambda seed: sized(setting.problem(seed))
+
+
 RANDOM = "random"
 OWN: dict[str, Callable[[int], Problem]] = {
     "fat-tree 4, 3 jobs": equal_jobs(fat_tree(4), 3, 4),
@@ -81,7 +86,7 @@ OWN: dict[str, Callable[[int], Problem]] = {
 }
 """Fabrics of the kit with several jobs on hosts that are drawn."""
 OF_ARO: dict[str, Callable[[int], Problem]] = {
-    f"ARO {setting.label}": lambda seed, setting=setting: sized(setting.problem(seed))
+    f"ARO {setting.label}": sized_setting(setting)
     for setting in (
         *(replace(SJMT, tasks=tasks) for tasks in (2, 3, 4)),
         *(replace(MJMT, jobs=jobs) for jobs in (1, 2, 3, 4)),
@@ -108,13 +113,13 @@ FRONTIER: dict[str, Callable[[], Problem]] = {
     "fat-tree 4, 4 jobs": lambda: jobs_on(fat_tree(4), 4),
     "fat-tree 8": lambda: jobs_on(fat_tree(8), 1),
     "fat-tree 8, 4 jobs": lambda: jobs_on(fat_tree(8), 4),
-    "fat-tree 16": lambda: jobs_on(fat_tree(16), 1),
     "leaf-spine 1:1, 4 jobs": lambda: jobs_on(leaf_spine(4, 4, 8, oversubscription=1), 4),
     "leaf-spine 2:1, 4 jobs": lambda: jobs_on(leaf_spine(4, 4, 8, oversubscription=2), 4),
     "leaf-spine 4:1, 4 jobs": lambda: jobs_on(leaf_spine(4, 4, 8, oversubscription=4), 4),
-    "ARO's default": lambda: long(SJST.problem(0)),
-    "ARO's, 1 job, 4 PSs": lambda: long(replace(SJMT, tasks=4).problem(0)),
     "rails 2x2x8": lambda: jobs_on(rail_pods(2, 2), 1),
     "rails 2x2x8, 4 jobs": lambda: jobs_on(rail_pods(2, 2), 4),
+    "ARO's default": lambda: long(SJST.problem(0)),
+    "ARO's, 1 job, 4 PSs": lambda: long(replace(SJMT, tasks=4).problem(0)),
+    "fat-tree 16": lambda: jobs_on(fat_tree(16), 1),
 }
 """The fabrics of the frontier's table."""

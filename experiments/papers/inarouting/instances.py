@@ -16,7 +16,7 @@ from rich.table import Table
 from experiments.papers.common.drawing import save
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, Panel
+from experiments.papers.common.panels import BARS, Panel, Printed
 from experiments.papers.common.statements import Statement, is_above, table_of
 from experiments.papers.inarouting.setting import INSTANCES, PUBLISHED_GBPS, instance
 from experiments.styles.method_styles import categories
@@ -102,7 +102,10 @@ def claims(name: str, ways: Mapping[str, Solved]) -> list[Statement]:
 
 
 def panel(found: Mapping[str, Mapping[str, Solved]]) -> Panel:
-    """Bars of the max-min totals of each way, by instance."""
+    """Bars of the max-min totals of each way, by instance, with the published ones."""
     series = {way: [exact(found[name][way].max_min_gbps) for name in found] for way in (ROUNDED, REROUTED, PROGRAM)}
-    styles = categories(series)
-    return Panel(BARS, list(found), series, "", "total rate (Gbit/s)", styles=styles)
+    paper: Printed = {
+        REROUTED: {name: PUBLISHED_GBPS[name]["INARouting-Relax"] for name in found},
+        PROGRAM: {name: PUBLISHED_GBPS[name]["INARouting-Opt"] for name in found},
+    }
+    return Panel(BARS, list(found), series, "", "total rate (Gbit/s)", paper=paper, styles=categories(series))

@@ -78,7 +78,7 @@ function drawMoments(svg, planner, x, height) {
 
 /** The line at the chosen time; pointing chooses it while a button is down. */
 function drawCursor(svg, planner, x, height) {
-  add(svg, "line", {class: "cursor", y1: CHART_MARGIN.top, y2: height - CHART_MARGIN.bottom}).datum(x);
+  add(svg, "line", {class: "cursor", y1: CHART_MARGIN.top, y2: height - CHART_MARGIN.bottom}).datum({x});
   moveCursors(planner);
   svg.on("click", function () {
     const seconds = x.invert(d3.mouse(this)[0]);
@@ -92,7 +92,7 @@ function moveCursors(planner) {
   const at = state.at === null ? null : planner.series.starts_s[state.at];
   d3.selectAll(".cursor").style("display", at === null ? "none" : null);
   if (at === null) return;
-  d3.selectAll(".cursor").each(function (x) { d3.select(this).attr("x1", x(at)).attr("x2", x(at)); });
+  d3.selectAll(".cursor").each(function ({x}) { d3.select(this).attr("x1", x(at)).attr("x2", x(at)); });
 }
 
 /** Mean and most of some values, in words. */

@@ -20,8 +20,8 @@ function detailsPanel(parent, run) {
 
 /** What to do, and the jobs, as long as nothing is chosen. */
 function nothingChosen(panel, planner) {
-  add(panel, "h3", {}, "Point at a link, a switch or a host");
-  add(panel, "p", {}, "Its figures, counters and series are shown here. A click keeps them; so does Enter.");
+  add(panel, "h3", {class: "hint"}, "Point at a link, a switch or a host");
+  add(panel, "p", {class: "hint"}, "Its figures, counters and series are shown here. A click keeps them; so does Enter.");
   jobButtons(panel, planner.jobs);
   if (planner.fragments && planner.fragments.followed) fragmentTable(panel, planner.fragments);
 }

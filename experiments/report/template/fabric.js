@@ -352,10 +352,12 @@ class FabricDrawing {
       const text = state.show === "deviation" ? deviationText(facts.off) : +(rate / size).toPrecision(3);
       const wide = String(text).length * 5.2;
       const toHost = this.fabric.nodes[facts.to].tier === 0;
-      const aside = a[1] > b[1] ? 1 : -1;
+      const long = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
+      const [right, down] = [-(b[1] - a[1]) / long, (b[0] - a[0]) / long];
+      const aside = Math.abs(right) * (wide / 2 + 2) + Math.abs(down) * 6 + 2;
       for (const t of toHost ? [0.72, 0.62, 0.84, 0.38] : [0.28, 0.38, 0.16, 0.62, 0.72]) {
-        const x = a[0] + t * (b[0] - a[0]) + aside * (wide / 2 + 3);
-        const y = a[1] + t * (b[1] - a[1]);
+        const x = a[0] + t * (b[0] - a[0]) + right * aside;
+        const y = a[1] + t * (b[1] - a[1]) + down * aside;
         const room = [x - wide / 2 - 1, y - 5, x + wide / 2 + 1, y + 5];
         if (room[0] < 0 || room[2] > this.width || !free(room) || this.crossed(x, y, wide, facts.number)) continue;
         taken.push(room);

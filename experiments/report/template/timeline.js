@@ -89,7 +89,7 @@ function drawTimeline(holder, planner) {
   const axis = d3.axisBottom(x).ticks(Math.round(width / 110)).tickSize(-(height - 40)).tickFormat((at) => axisTime(at, x));
   add(svg, "g", {class: "axis grid", transform: `translate(0,${height - 28})`}).call(axis);
   shown.forEach((row, place) => drawRow(svg, row, 10 + place * ROW_PX, x));
-  add(svg, "line", {class: "cursor", y1: 4, y2: height - 28}).datum(x);
+  add(svg, "line", {class: "cursor", y1: 4, y2: height - 28}).datum({x});
   moveCursors(planner);
   svg.on("click", function () {
     const place = d3.bisectRight(planner.series.starts_s, x.invert(d3.mouse(this)[0])) - 1;

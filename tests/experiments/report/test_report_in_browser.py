@@ -203,7 +203,8 @@ def test_jobs_are_chosen_and_markup_in_names_stays_text(browser: Browser, tmp_pa
     assert "job 2" in browser.texts("#summary td")
     browser.find(".controls select").send_keys("job 1")
     browser.wait("state.job === 1")
-    assert shown_runs.MARKUP in browser.find(".details").text
+    assert "(vgg16)" in browser.find(".details").text
+    assert shown_runs.MARKUP in browser.find("#about code").text
     assert not browser.all("img")
     assert browser.all("path.faded")
     nothing_wrong(browser)

@@ -61,7 +61,7 @@ def faulty(results: Path) -> Path:
 
 
 def two_jobs(results: Path) -> Path:
-    """Two jobs; somebody has put markup into the record as the name of a model."""
+    """Two jobs, started by a command that has markup in it."""
     problem = fat_tree(workers=6)
     (job,) = problem.jobs
     jobs = (
@@ -69,9 +69,10 @@ def two_jobs(results: Path) -> Path:
         replace(job, number=2, workers=job.workers[3:]),
     )
     run(Emulation(replace(problem, jobs=jobs), ("aro", "forest"), "virtual", results=results), QUIET)
-    record = results / "latest" / "run.json"
-    record.write_text(record.read_text().replace('"vgg16"', json.dumps(MARKUP)))
-    return write_report(record.parent.resolve()).parent
+    file = results / "latest" / "run.json"
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps(record | {"command": ["inakit", "emulate", "--topo", MARKUP]}))
+    return write_report(file.parent.resolve()).parent
 
 
 def scheduled(results: Path) -> Path:
@@ -87,7 +88,7 @@ def scheduled(results: Path) -> Path:
 
 def planned_only(results: Path, k: int) -> Path:
     """A run that was ended right after its plans were made, on a fat-tree of any size."""
-    emulation = Emulation(fat_tree(k, workers=64), ("atp",), "virtual", results=results)
+    emulation = Emulation(fat_tree(k), ("atp",), "virtual", results=results)
     plans = make_plans(emulation, QUIET)
     folder = RunFolder(results, emulation.problem.fabric.name)
     folder.write_record(new_record(emulation, plans, find_world("virtual")))

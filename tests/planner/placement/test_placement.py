@@ -6,6 +6,7 @@ import time
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,7 +56,7 @@ def test_mina_leaves_the_fewest_fragments(taken: set[int], workers: int) -> None
     job = queued(1, workers)
     if job.hosts > len(cluster.free):
         return
-    found = place_mina(cluster, job, {})
+    found = place_mina(cluster, job, np.zeros(0))
     assert len(set(found)) == job.hosts
     assert set(found) <= cluster.free
     best = min(score(cluster.free, set(some), cluster.blocks) for some in combinations(sorted(cluster.free), job.hosts))
@@ -64,10 +65,12 @@ def test_mina_leaves_the_fewest_fragments(taken: set[int], workers: int) -> None
 
 def test_netpack_takes_few_racks_and_those_whose_uplinks_are_quiet() -> None:
     cluster = Cluster(leaf_spine(4, 1, 4))
-    found = place_netpack(cluster, queued(1, 7), {("leaf1", "spine1"): 0.9, ("leaf3", "spine1"): 0.5})
+    busy = np.zeros(len(cluster.places))
+    busy[cluster.places["leaf1", "spine1"]], busy[cluster.places["leaf3", "spine1"]] = 0.9, 0.5
+    found = place_netpack(cluster, queued(1, 7), busy)
     assert {cluster.fabric.tor_of(host) for host in found} == {"leaf2", "leaf4"}
     cluster.take(["h5", "h6", "h13"])
-    found = place_netpack(cluster, queued(2, 1), {})
+    found = place_netpack(cluster, queued(2, 1), np.zeros(len(cluster.places)))
     assert set(found) == {"h7", "h8"}, "the rack with as few free hosts as the job needs"
 
 

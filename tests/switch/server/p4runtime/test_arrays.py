@@ -121,6 +121,15 @@ def test_entries_have_meters_that_a_modification_without_them_resets(client: Cli
     assert not client.read(direct_meter_entry=v1.DirectMeterEntry())[0].HasField("config")
 
 
+def test_a_new_entry_has_no_meter_of_the_one_before(client: Client) -> None:
+    request = client.entry("metering", meter_config=v1.MeterConfig())
+    entry = client.entry("metering", exact(1), call=client.action("metered_send", 1), meter_config=CONFIG)
+    client.insert(table_entry=entry)
+    client.delete(table_entry=entry)
+    client.insert(table_entry=client.entry("metering", exact(2), call=client.action("metered_send", 1)))
+    assert not client.read(table_entry=request)[0].HasField("meter_config")
+
+
 def test_a_value_set_is_written_as_a_whole(server: tuple[ServedSwitch, str], client: Client) -> None:
     schema = client.info.value_sets[0]
 
