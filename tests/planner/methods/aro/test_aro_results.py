@@ -70,10 +70,11 @@ def test_the_two_pods_run_at_the_planned_rate_in_virtual_time() -> None:
 
 @pytest.mark.parametrize("planner", METHODS)
 def test_every_planner_leaves_room_in_its_trees(planner: str) -> None:
+    """A collective has no trees and no results."""
     problem = two_pods()
     plan = planned(problem, planner)
     afterwards = as_run(problem, planned(problem, planner, headroom="afterwards")).plan
-    assert as_run(problem, plan).factor == 1
+    assert plan.collectives or as_run(problem, plan).factor == 1
     least = [evaluate(problem, each).sending_rate_bps for each in (afterwards, plan)]
     assert least[1] >= least[0] * (1 - EXACT)
 
