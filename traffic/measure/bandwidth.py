@@ -23,13 +23,16 @@ def bus_bandwidth_bps(gradient_bytes: int, seconds: float, workers: int) -> floa
 
 
 def bytes_by_tier(fabric: Fabric, monitor: Monitor) -> dict[int, int]:
-    """Bytes that links carried during a run, both ways, by the higher tier of their ends: 1 for the links of hosts."""
+    """Bytes that links carried during a run, both ways, by tier: 1 for links of hosts, one more for each level.
+
+    Circuits go through an interconnect that is no switch of the fabric; they are a level above the switches they join.
+    """
     found: defaultdict[int, int] = defaultdict(int)
     for switch, ports in monitor.watched.ports.items():
         for port, interface in ports.items():
             peer = monitor.watched.peers[switch][port]
             before, after = (seen.interfaces[interface] for seen in (monitor.before, monitor.after))
-            tier = max(fabric.tiers[switch], fabric.tiers[peer])
+            tier = 1 + min(fabric.tiers[switch], fabric.tiers.get(peer, fabric.tiers[switch]))
             found[tier] += after.sent_bytes - before.sent_bytes
             if peer in fabric.host_names:
                 found[tier] += after.received_bytes - before.received_bytes

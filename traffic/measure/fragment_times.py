@@ -94,19 +94,6 @@ NO_TIMES = FragmentTimes(
 """The times of no fragments."""
 
 
-def fragment_times(
-    hops: NDArray[np.void], links: Sequence[tuple[str, str]], plan: Plan, until_ps: int
-) -> FragmentTimes:
-    """The times of the fragments of a plan whose packets took these `hops` (`topo.virtual.hops`) until `until_ps`.
-
-    The bytes that are noted of each packet are its INA header. `links` has the two ends of every link. There are no
-    times for a plan without trees: chunks of collectives are summed by hosts, and have no results that come back.
-    """
-    if not plan.shards:
-        return NO_TIMES
-    return times_of(FollowedFragments(hops, links, plan, until_ps), links)
-
-
 def times_of(followed: FollowedFragments, links: Sequence[tuple[str, str]]) -> FragmentTimes:
     """The times of fragments that were followed. `links` has the two ends of every link."""
     hops = followed.hops
@@ -129,7 +116,9 @@ def times_of(followed: FollowedFragments, links: Sequence[tuple[str, str]]) -> F
 
 
 class FollowedFragments:
-    """Hops as arrays (hops,), and the fragments that they belong to.
+    """Hops (`topo.virtual.hops`) as arrays (hops,), and the fragments of a plan with trees that they belong to.
+
+    The bytes that are noted of each packet are its INA header.
 
     `fragment`: the number of each hop's fragment, -1 for a packet of no tree of the plan. `above`: the hop whose
     arrival made a node send this packet of the same fragment and kind; -1 where none did. `turned`: the same for a

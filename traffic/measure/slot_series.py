@@ -55,6 +55,11 @@ def slot_series(
     return SlotSeries(switches, starts_s, held)
 
 
+def no_slots(starts_s: FloatArray) -> SlotSeries:
+    """The series of a run in which no switch aggregates."""
+    return SlotSeries((), starts_s, np.zeros((0, len(starts_s))))
+
+
 def aggregating(followed: FollowedFragments, names: Sequence[str]) -> BoolArray:
     """Which nodes aggregate in which trees, (trees, nodes)."""
     number = {name: place for place, name in enumerate(names)}
