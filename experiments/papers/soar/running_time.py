@@ -1,4 +1,4 @@
-"""The time of SOAR's dynamic program over the size of the tree, for several k (its Figure 9)."""
+"""The time of SOAR's dynamic program over the size of the tree, for several k."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def level(tree: ReductionTree, k: int) -> tuple[int, ...]:
 
 
 STRATEGIES: Mapping[str, Choose] = {"SOAR": best_switches, "Level": level, "Top": top, "Max": most_loaded}
-"""The paper's, by the names of its figures."""
+"""SOAR and the rules of thumb that it is compared with, by name."""
 
 
 def normalised(tree: ReductionTree, strategy: str, k: int) -> float:
