@@ -25,9 +25,9 @@ from traffic.endpoints.streams import StreamLayout
 from traffic.faults.background import background_traffic
 from traffic.faults.endpoint_faults import FaultyPorts, with_shares
 from traffic.faults.hostile import hostile_traffic
+from traffic.measure.counters.snapshots import difference
 from traffic.measure.fidelity import Excuses, dropped_by_queues
 from traffic.measure.monitor import Monitor
-from traffic.measure.snapshots import difference
 from traffic.runs.closed_loop import ClosedLoop
 from traffic.sockets.ports import Ports, RepeatedFrames
 from traffic.wire.packet_format import Event as PacketEvent

@@ -16,13 +16,13 @@ from planner.core.evaluate import Prediction, evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
+from traffic.measure.counters.link_load import link_rows
+from traffic.measure.counters.snapshots import difference
 from traffic.measure.fidelity import Excuses, judge, turned_away
-from traffic.measure.link_load import link_rows
 from traffic.measure.link_totals import ends_of_interfaces, link_totals
 from traffic.measure.measured import Measured
 from traffic.measure.monitor import Monitor
 from traffic.measure.off_plan import off_plan
-from traffic.measure.snapshots import difference
 from traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
 from traffic.measure.verdict import Verdict
 from traffic.wire.frames import FRAGMENT

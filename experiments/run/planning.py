@@ -10,7 +10,7 @@ from rich.table import Table
 
 from experiments.run.tables import NamedTable
 from planner.core.check import check
-from planner.core.collective_trees import trees_of
+from planner.core.collectives.collective_trees import trees_of
 from planner.core.evaluate import Prediction, evaluate
 from planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
 from planner.core.method import AFTERWARDS, Options

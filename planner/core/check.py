@@ -38,7 +38,7 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from math import isclose, isfinite
 
-from planner.core.check_collectives import busiest_step, check_collective
+from planner.core.collectives.check_collectives import busiest_step, check_collective
 from planner.core.plan import MOST_BITS, AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.policies import policy_of
 from planner.core.problem import Problem

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.core.collective import Collective
+from planner.core.collectives.collective import Collective
 from traffic.collectives.layout import CollectiveLayout
 from traffic.sockets.batches import before, ragged
 from traffic.sockets.ports import BoolArray, IntArray

@@ -13,8 +13,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from planner.core.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
-from planner.core.collective_trees import label_of, tree_number, trees_of
+from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
+from planner.core.collectives.collective_trees import label_of, tree_number, trees_of
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from traffic.endpoints.streams import (

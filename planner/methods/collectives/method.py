@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 
-from planner.core.collective import Collective, Connection
-from planner.core.collective_load import acknowledging_share
+from planner.core.collectives.collective import Collective, Connection
+from planner.core.collectives.collective_load import acknowledging_share
 from planner.core.evaluate import evaluate
 from planner.core.method import Options
 from planner.core.plan import Plan

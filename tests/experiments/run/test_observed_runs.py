@@ -29,7 +29,7 @@ from planner.registry import METHODS
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric, Host, Link, Switch
 from topo.virtual.engine import PS_PER_S
-from traffic.measure.fragment_times import PARTS
+from traffic.measure.series.fragment_times import PARTS
 from traffic.runs.closed_loop import ReliableOptions
 from traffic.wire.frames import FRAGMENT
 

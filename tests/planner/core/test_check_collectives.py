@@ -9,7 +9,7 @@ import pytest
 from planner_cases import first_is_server
 
 from planner.core.check import check
-from planner.core.collective import Collective, Connection, Transfer
+from planner.core.collectives.collective import Collective, Connection, Transfer
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.registry import METHODS

@@ -8,7 +8,7 @@ import pytest
 from entries_model import GRADIENT, NOTICE, Network, Packet
 from planner_cases import first_is_server, job
 
-from planner.core.collective_trees import trees_of
+from planner.core.collectives.collective_trees import trees_of
 from planner.core.problem import Problem
 from planner.install.plan_entries import entries
 from planner.methods.collectives.planners import COLLECTIVES

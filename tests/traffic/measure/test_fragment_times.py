@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.solving import SolverOutcome
 from topo.virtual.hops import HOP, LOST_PS, NO_HOP
-from traffic.measure.fragment_times import PARTS, FollowedFragments, FragmentTimes, times_of
+from traffic.measure.series.fragment_times import PARTS, FollowedFragments, FragmentTimes, times_of
 from traffic.wire.frames import BARE_FRAME
 from traffic.wire.packet_format import Kind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traffic.measure.slot_series import time_since
+from traffic.measure.series.slot_series import time_since
 
 pytestmark = pytest.mark.compiler
 

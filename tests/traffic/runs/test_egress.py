@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from traffic.measure.link_load import LinkSample, link_rows
+from traffic.measure.counters.link_load import LinkSample, link_rows
 from traffic.measure.measured import Iteration, Measured, rate_bps
 from traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
 from traffic.runs.egress import Series, sending

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from planner.core.collective import Collective, Connection
+from planner.core.collectives.collective import Collective, Connection
 from planner.core.plan import ROOT_LABEL, AggregationTree, Branch
 
 

@@ -1,7 +1,6 @@
 """The seconds of a run: how long the run waited for a processor in each, what was free, and what others took.
 
-These are pure functions of two moments (`traffic.measure.proc_files`). Only the standard library is imported, as
-there.
+These are pure functions of two moments (`proc_files`). Only the standard library is imported, as there.
 """
 
 from __future__ import annotations
@@ -10,7 +9,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from topo.live.priority import SOFTIRQ
-from traffic.measure.proc_files import ENDPOINTS, ENDPOINTS_NAME, Moment, Process, Thread, descendants, is_softirq
+from traffic.measure.processors.proc_files import (
+    ENDPOINTS,
+    ENDPOINTS_NAME,
+    Moment,
+    Process,
+    Thread,
+    descendants,
+    is_softirq,
+)
 
 SCHEDSTAT, PRESSURE, IDLE = "schedstat", "pressure", "idle"
 """What tells that a run waited: each thread's own account, that of the whole machine, or only that little was idle."""

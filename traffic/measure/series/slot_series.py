@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topo.virtual.engine import PS_PER_S
-from traffic.measure.fragment_times import NEVER, FollowedFragments
+from traffic.measure.series.fragment_times import NEVER, FollowedFragments
 from traffic.sockets.ports import BoolArray, FloatArray, IntArray
 from traffic.wire.packet_format import Kind
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from topo.errors import RunError
-from traffic.measure.queue_drops import QueueReader
+from traffic.measure.counters.queue_drops import QueueReader
 
 
 @dataclass(frozen=True)

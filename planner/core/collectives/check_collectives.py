@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from math import fsum, isfinite
 
-from planner.core.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Transfer
+from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Transfer
 from planner.core.problem import Job, Problem
 from topo.errors import PlanError
 from topo.fabric.fabric import Fabric

@@ -1,8 +1,8 @@
 """What the kernel says at one moment of who used and who waited for the processors: threads, processes, quotas.
 
 Only the standard library is imported: a process of its own reads this during a run
-(`traffic.measure.processor_observer`). Every source but /proc/stat and /proc/<pid>/stat is optional, and None where the
-kernel does not offer it.
+(`processor_observer`). Every source but /proc/stat and /proc/<pid>/stat is optional, and None where the kernel does not
+offer it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.install.program import EVENTS, LOST, RECEIVED, REJECTED, REPLICATED, SENT
-from traffic.measure.kernel_counters import InterfaceCounters, interfaces, queue_drops
+from traffic.measure.counters.kernel_counters import InterfaceCounters, interfaces, queue_drops
 from traffic.sockets.backlog import backlog_drops
 from traffic.sockets.ports import HostPort
 from traffic.wire.packet_format import Event

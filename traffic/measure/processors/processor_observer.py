@@ -19,8 +19,8 @@ from typing import Any, Self
 
 from topo.errors import RunError
 from topo.live.processors import endpoint_processor, switch_processors
-from traffic.measure.proc_files import Sources
-from traffic.measure.processor_seconds import Consumer, Second, second
+from traffic.measure.processors.proc_files import Sources
+from traffic.measure.processors.processor_seconds import Consumer, Second, second
 
 PERIOD_S = 1.0
 SHORTEST_S = 0.5
@@ -39,7 +39,7 @@ class Observer:
         numbers = map(str, (os.getpid(), threading.get_native_id(), endpoint_processor(), self.period_s))
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-m", __name__, *numbers],
-            cwd=Path(__file__).resolve().parents[2],
+            cwd=Path(__file__).resolve().parents[3],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         assert self.process.stdout is not None

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
+from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
 from planner.core.problem import FragmentFormat
 
 DirectedLink = tuple[str, str]

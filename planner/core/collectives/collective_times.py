@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.collective import Collective, Connection, Transfer
-from planner.core.collective_load import rank_rates_bps
+from planner.core.collectives.collective import Collective, Connection, Transfer
+from planner.core.collectives.collective_load import rank_rates_bps
 from planner.core.problem import FragmentFormat, Problem
 from topo.fabric.fabric import Fabric
 
