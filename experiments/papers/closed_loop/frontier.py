@@ -71,7 +71,7 @@ def run(console: Console, request: Request) -> str:
     rows = [row_of(found, network, methods) for network in networks]
     console.print(table(rows))
     pictured = {name: [exact(row.per_cent.get(name, 0.0)) for row in rows] for name in PICTURED}
-    save(request.results / "frontier", Panel(BARS, networks, pictured, "", "rate (% of the higher bound)"))
+    save(request.results / "frontier-planners", Panel(BARS, networks, pictured, "", "rate (% of the higher bound)"))
     write_rows(request.results / "frontier-table.csv", rows, (*BOUNDS, *methods))
     reached = [row for row in rows if row.best >= 100 * (1 - NEAR)]
     console.print(f"a planner is within {NEAR:.0%} of the bound on {len(reached)} of {len(rows)} fabrics")
