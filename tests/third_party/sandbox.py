@@ -56,6 +56,12 @@ sys.exit(subprocess.call([{compiler!r}, *words]))
 """
 """The compiler for BMv2, where it is older than the suffix .txtpb."""
 
+IN_HOST = r"""#!/bin/sh
+host=$1; shift
+exec mnexec -a $(pgrep -f "mininet:$host\$" | head -1) "$@"
+"""
+"""p4-utils' `mx HOST COMMAND...`: a command in a host of the network."""
+
 PASS_ON = '#!/bin/sh\nexec env "$@"\n'
 """`sudo` where everything is root's already."""
 
@@ -88,7 +94,7 @@ def make_tools(folder: Path) -> Path:
     """Put the commands that scripts of others expect into `folder`, with those that lists use, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     compiler = COMPILER.format(python=sys.executable, compiler=shutil.which("p4c-bm2-ss"))
-    tools = {"p4c": P4C.format(python=sys.executable), "p4c-bm2-ss": compiler, "sudo": PASS_ON}
+    tools = {"p4c": P4C.format(python=sys.executable), "p4c-bm2-ss": compiler, "sudo": PASS_ON, "mx": IN_HOST}
     for name, text in {**tools, "await": AWAIT, "settle": SETTLE, "sniffed": SNIFFED}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
