@@ -6,12 +6,13 @@ from functools import partial
 from typing import Any
 
 from planner.core.method import Method, Options
-from planner.methods import atp, ecmp, grid, lbmm, paring, sharp, spar
+from planner.methods import atp, ecmp, grid, lbmm, panama, paring, sharp, spar
 from planner.methods.aro import method as aro
 from planner.methods.aro import variants as aro_literal
 from planner.methods.collectives.planners import COLLECTIVES
 from planner.methods.forest import method as forest
 from planner.methods.goat import method as goat
+from planner.methods.inarouting import method as inarouting
 from planner.methods.inart import method as inart
 from planner.methods.inart import several_trees as inart_forest
 from planner.methods.p4inc_aoi.method import Scheduler, packed, slot_by_slot, without_reconfiguration
@@ -26,6 +27,9 @@ METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
     "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
     "forest": Method("several trees per task, each with a share of the gradient", forest.ForestOptions, forest.plan),
+    "forest-any": Method(
+        "any number of trees per task: the best of any plan of trees, proven", Options, forest.plan_any
+    ),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "geryon": Method("atp's routes without aggregation (Geryon)", Options, atp.plan_geryon),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
@@ -40,9 +44,14 @@ METHODS: dict[str, Method[Any]] = {
     "goat": Method("sub-models, each summed by switches with memory for it (GOAT)", goat.GoatOptions, goat.plan),
     "grid": Method("an aggregator for each worker by linear program, summed once (GRID)", grid.GridOptions, grid.plan),
     "grid-capped": Method("grid whose switches leave to the PS what is too much", grid.GridOptions, grid.plan_capped),
+    "panama": Method(
+        "several trees per job by the least loaded links, evenly used (PANAMA)", panama.PanamaOptions, panama.plan
+    ),
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
     "soar": Method("the best k switches of a static tree, by dynamic program (SOAR)", soar.SoarOptions, soar.plan),
+    "inarouting": Method("routes of all jobs together, rounded and re-routed (INARouting)", Options, inarouting.plan),
+    "inarouting-opt": Method("the same by integer program (INARouting-Opt)", Options, inarouting.plan_optimum),
     "sharp": Method("one static tree of the fabric, its root in a switch (SHARP)", Options, sharp.plan),
     "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
     **COLLECTIVES,

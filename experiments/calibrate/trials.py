@@ -26,7 +26,7 @@ from topo.fabric.optical_links import patch_panel
 from topo.fabric.variations import with_scale
 from topo.live.processors import endpoint_processor
 from traffic.measure.contention import processor_causes
-from traffic.measure.kernel_counters import CpuTime, processor_times
+from traffic.measure.counters.kernel_counters import CpuTime, processor_times
 from traffic.measure.verdict import OVERLOADED, Limits
 
 RUN_S = 2.5

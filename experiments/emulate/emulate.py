@@ -20,6 +20,7 @@ from experiments.emulate.defaults import (
 )
 from experiments.faults.fault_plan import FaultPlan, check_mode
 from experiments.inspect.capture import Place, warn_of_losses
+from experiments.report.write import report_beside
 from experiments.run.observe.picture import draw_series
 from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
@@ -137,9 +138,15 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
                 warn_of_losses(console, name, outcome.captured)
             folder.write_record(record)
         record.finish(*overall(record.planners))
+    conclude(record, folder, console)
+    return record
+
+
+def conclude(record: RunRecord, folder: RunFolder, console: Console) -> None:
+    """Print the report of a run that has ended, write its page, and print where all of it is."""
     print_report(console, record.as_json())
     console.print(f"everything of this run: {folder.path}", highlight=False)
-    return record
+    report_beside(folder.path, console)
 
 
 def runs_of(emulation: Emulation, plans: Mapping[str, Plan], folder: RunFolder) -> dict[str, Run]:

@@ -13,7 +13,7 @@ from traffic.faults.endpoint_faults import Stragglers
 from traffic.faults.hostile import Attack
 
 if TYPE_CHECKING:
-    from traffic.runs.closed_loop import Loop
+    from traffic.runs.closed_loop import ClosedLoop
 
 Link = tuple[str, str]
 """One direction of a link: from a node to a neighbour."""
@@ -30,7 +30,7 @@ class Moment:
     iteration: int = 0
     job: int = 0
 
-    def has_come(self, loop: Loop, now: float) -> bool:
+    def has_come(self, loop: ClosedLoop, now: float) -> bool:
         """Whether the moment has come at the time `now` of a run's clock, in seconds."""
         if self.seconds is None:
             return (self.job, self.iteration) in loop.begun

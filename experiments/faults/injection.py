@@ -20,14 +20,15 @@ from planner.install.background_entries import Flow, background_routes, flow_lin
 from planner.install.fault_entries import doubled_by_hosts, with_faults
 from switch.entries import Entries, SwitchEntries
 from topo.errors import RunError
-from traffic.endpoints.streams import StreamLayout, lay_out
+from traffic.collectives.layout import lay_out_plan
+from traffic.endpoints.streams import StreamLayout
 from traffic.faults.background import background_traffic
 from traffic.faults.endpoint_faults import FaultyPorts, with_shares
 from traffic.faults.hostile import hostile_traffic
+from traffic.measure.counters.snapshots import difference
 from traffic.measure.fidelity import Excuses, dropped_by_queues
 from traffic.measure.monitor import Monitor
-from traffic.measure.snapshots import difference
-from traffic.runs.closed_loop import Loop
+from traffic.runs.closed_loop import ClosedLoop
 from traffic.sockets.ports import Ports, RepeatedFrames
 from traffic.wire.packet_format import Event as PacketEvent
 
@@ -83,7 +84,7 @@ class Injection:
         """What background flows and hostile hosts send."""
         hosts = self.scene.network.hosts
         yield from background_traffic(hosts, self.faults.background)
-        layout = lay_out(self.scene.problem, self.scene.plan, hosts)
+        layout = lay_out_plan(self.scene.problem, self.scene.plan, hosts)
         yield from hostile_traffic(hosts, layout, self.faults.hostile, self.faults.seed)
 
     def __exit__(
@@ -105,7 +106,7 @@ class Injection:
         self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], doubled, self.faults.seed)
         return layout, self.ports
 
-    def act(self, loop: Loop, now: float) -> None:
+    def act(self, loop: ClosedLoop, now: float) -> None:
         """Apply every fault event whose time has come."""
         self.check()
         for event in [event for event in self.pending if event.at.has_come(loop, now)]:
@@ -129,12 +130,12 @@ class Injection:
 
     # -- what the events do
 
-    def take_down(self, event: Event, _loop: Loop, _now: float) -> None:
+    def take_down(self, event: Event, _loop: ClosedLoop, _now: float) -> None:
         """Take a link down, at an end that is a switch."""
         near, far = event.nodes if event.nodes[0] in self.scene.network.switches else event.nodes[::-1]
         self.without_links(near, [far], event.lasting_s, lambda: None)
 
-    def restart(self, event: Event, loop: Loop, now: float) -> None:
+    def restart(self, event: Event, loop: ClosedLoop, now: float) -> None:
         """Restart a switch, which loses its registers, or a parameter server, which loses its sums."""
         name, lasting_s = event.nodes[0], event.lasting_s or 0.0
         if name in self.scene.network.switches:
@@ -144,7 +145,7 @@ class Injection:
             self.ports.silence(name, now + lasting_s)
             loop.servers.restart(self.ports.index[name])
 
-    def pause(self, event: Event, _loop: Loop, now: float) -> None:
+    def pause(self, event: Event, _loop: ClosedLoop, now: float) -> None:
         """Let a host neither send nor hear anything, for a time or for good."""
         self.ports.silence(event.nodes[0], now + (inf if event.lasting_s is None else event.lasting_s))
 
@@ -236,7 +237,7 @@ class Injection:
         }
 
 
-ACTIONS: Mapping[str, Callable[[Injection, Event, Loop, float], None]] = {
+ACTIONS: Mapping[str, Callable[[Injection, Event, ClosedLoop, float], None]] = {
     "down": Injection.take_down,
     "restart": Injection.restart,
     "pause": Injection.pause,

@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Self
 
 from topo.live.running import PortFacts, RunningNetwork
-from traffic.measure.kernel_counters import CpuTime, InterfaceCounters, interfaces, processor_times
-from traffic.measure.queue_drops import QueueReader
+from traffic.measure.counters.kernel_counters import CpuTime, InterfaceCounters, interfaces, processor_times
+from traffic.measure.counters.queue_drops import QueueReader
 from traffic.sockets.backlog import backlog_drops
 
 

@@ -76,6 +76,29 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig5": Figure("rates over the number of aggregators", module("atro.topologies", "fig5"), simulated=True),
         "emulated": Figure("the network for 32 workers: planned, measured", module("atro.emulated")),
     },
+    "closed-loop": {
+        "random": Figure(
+            "30 random fabrics: what plans gain that know of results", module("closed_loop.gain", "random_fabrics")
+        ),
+        "own": Figure(
+            "the kit's fabrics: what plans gain that know of results", module("closed_loop.gain", "own_fabrics")
+        ),
+        "aro": Figure("the settings of ARO's Figures 9 and 10: the same", module("closed_loop.gain", "of_aro")),
+    },
+    "frontier": {
+        "planners": Figure(
+            "every planner and a bound of any method, on the kit's fabrics",
+            module("closed_loop.frontier"),
+            simulated=True,
+        ),
+    },
+    "collectives": {
+        "crossover": Figure(
+            "INA against ring, halving-doubling, trees, sharded PSs: where it begins to win",
+            module("collectives.crossover"),
+            simulated=True,
+        ),
+    },
     "goat": {
         "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat.training", "run", "fig4")),
         "fig5": Figure("training throughput over the workers", module("goat.training", "run", "fig5")),
@@ -94,6 +117,13 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig13": Figure("overhead over the spread of rates", module("goat.simulation", "run", "fig13"), simulated=True),
         "fig13-emulated": Figure(
             "communication overhead over the spread of worker rates: ATP, ESA, GOAT", module("goat.asynchrony")
+        ),
+    },
+    "inarouting": {
+        "instances": Figure(
+            "the two published instances: rounding, re-routing, integer program",
+            module("inarouting.instances"),
+            simulated=True,
         ),
     },
     "inart": {
@@ -143,6 +173,12 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "locality": Figure(
             "traffic between units: jobs inside one, jobs over two, no INC", module("p4inc_aoi.locality")
         ),
+    },
+    "soar": {
+        "utilisation": Figure(
+            "how long links are busy over k: SOAR, Top, Max, Level", module("soar.utilisation"), simulated=True
+        ),
+        "time": Figure("the dynamic program's time over the tree's size", module("soar.running_time"), simulated=True),
     },
 }
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from experiments.inspect.capture import Counts
+from experiments.run.bandwidths import bandwidth_figures
 from experiments.run.observe.observed import Observed
 from experiments.run.pace import Pace
 from experiments.run.record import RunFolder
@@ -15,13 +16,13 @@ from planner.core.evaluate import Prediction, evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
+from traffic.measure.counters.link_load import link_rows
+from traffic.measure.counters.snapshots import difference
 from traffic.measure.fidelity import Excuses, judge, turned_away
-from traffic.measure.link_load import link_rows
-from traffic.measure.link_totals import link_totals
+from traffic.measure.link_totals import ends_of_interfaces, link_totals
 from traffic.measure.measured import Measured
 from traffic.measure.monitor import Monitor
 from traffic.measure.off_plan import off_plan
-from traffic.measure.snapshots import difference
 from traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
 from traffic.measure.verdict import Verdict
 from traffic.wire.frames import FRAGMENT
@@ -36,6 +37,7 @@ class Outcome:
     the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
     figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
     `circuits`: which circuits existed when, as `run.json` has it, of a run that changed them.
+    `bandwidth`: what `experiments.run.bandwidths` says of the run.
     """
 
     measured: Measured
@@ -47,6 +49,7 @@ class Outcome:
     pairs: tuple[Pair, ...] = ()
     observed: Observed | None = None
     circuits: Mapping[str, Any] | None = None
+    bandwidth: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -65,6 +68,7 @@ class Outcome:
             "setup_s": self.setup_s,
             "collisions": collisions(self.monitor),
             "measured": measured_figures(self.measured, self.monitor),
+            "bandwidth": self.bandwidth,
             "verdict": self.verdict,
             "reasons": list(self.reasons),
             "switches": dict(switch_figures(self.monitor)),
@@ -86,8 +90,9 @@ class Outcome:
         """
         write_table(folder, f"{planner}/jobs.csv", [pair.row() for pair in self.pairs])
         write_table(folder, f"{planner}/iterations.csv", list(self.measured.rows()))
+        ends = ends_of_interfaces(self.monitor.watched)
         write_table(folder, f"{planner}/link_totals.csv", [asdict(total) for total in link_totals(self.monitor)])
-        write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links)))
+        write_table(folder, f"{planner}/links.csv", list(link_rows(self.monitor.links, ends)))
         switches = [{"switch": name} | figures for name, figures in switch_figures(self.monitor)]
         write_table(folder, f"{planner}/switches.csv", switches)
         if self.observed is not None:
@@ -120,7 +125,9 @@ def watch(
     excuses = beside_collisions(monitor, problem, plan, excuses)
     reasons = judge(monitor, measured, plan, excuses=excuses).reasons
     off = () if excuses is not None and excuses.rates else off_plan(prediction, measured, plan)
-    return Outcome(measured, monitor, (*measured.wrong, *reasons, *off), pairs=paired(prediction, measured))
+    bandwidth = bandwidth_figures(problem, measured, monitor)
+    every = (*measured.wrong, *reasons, *off)
+    return Outcome(measured, monitor, every, pairs=paired(prediction, measured), bandwidth=bandwidth)
 
 
 def beside_collisions(monitor: Monitor, problem: Problem, plan: Plan, excuses: Excuses | None) -> Excuses | None:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from experiments.run.tables import NamedTable
 from planner.core.check import check
+from planner.core.collectives.collective_trees import trees_of
 from planner.core.evaluate import Prediction, evaluate
 from planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
 from planner.core.method import AFTERWARDS, Options
@@ -50,7 +51,10 @@ def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
     """Print a plan's trees, its busiest links, and the predicted figures of each job."""
     plan, prediction = run.plan, evaluate(problem, run.plan)
     console.print(f"{plan.method} on {problem.fabric.name}: {describe(plan.outcome)}", highlight=False)
-    console.print(trees_table(plan))
+    if plan.shards:
+        console.print(trees_table(plan))
+    if plan.collectives:
+        console.print(collectives_table(plan))
     console.print(links_table(problem, prediction, with_results=RESULTS_RETURN[run.mode]))
     for number, job in prediction.jobs.items():
         name = f"job {number}: " if len(prediction.jobs) > 1 else ""
@@ -114,6 +118,17 @@ def trees_table(plan: Plan) -> Table:
     return table
 
 
+def collectives_table(plan: Plan) -> Table:
+    """A row per collective: its ranks in their order, and what it consists of."""
+    table = Table("job", "ranks", "steps", "chunks", "connections", "rate of each (Mbit/s)")
+    for each in plan.collectives:
+        rates = sorted(connection.rate_bps / 1e6 for connection in each.connections)
+        shown = f"{rates[0]:.3f}" + (f" to {rates[-1]:.3f}" if rates[-1] > rates[0] * (1 + 1e-6) else "")
+        counts = (len(each.steps), each.chunks, len(each.connections))
+        table.add_row(str(each.job), ", ".join(each.ranks), *map(str, counts), shown)
+    return table
+
+
 def sender_name(tree: AggregationTree, label: int) -> str:
     """The host or the switch that a label stands for."""
     return tree.workers[label] if label in tree.workers else tree.aggregator_of[label].switch
@@ -153,8 +168,9 @@ def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, outp
     if problem is None or plan is None:
         draw(fabric, paths)
     else:
-        trees = [tree for shard in plan.shards for tree in shard.trees]
-        owners = [shard.job for shard in plan.shards for _ in shard.trees]
+        sent = [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
+        trees = [*(tree for shard in plan.shards for tree in shard.trees), *(tree for _, tree in sent)]
+        owners = [*(shard.job for shard in plan.shards for _ in shard.trees), *(job for job, _ in sent)]
         loads = evaluate(problem, plan).link_loads_bps
         draw(fabric, paths, loads=loads, trees=trees, roles=roles(problem), owners=owners, jobs=jobs_of(problem))
     save_fabric(fabric, output.with_suffix(".yml"))

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from experiments.run.bandwidths import bandwidth_tables
 from experiments.run.observe.tables import observed_tables
 from experiments.run.tables import NARROW, NamedTable
 from traffic.measure.comparison import TOTAL
@@ -26,7 +27,7 @@ VERDICT_STYLES: dict[str, str] = {VALID: "green", OVERLOADED: "bold red"}
 
 def print_report(console: Console, record: Mapping[str, Any]) -> None:
     """Print the tables of a completed `run.json`, then the verdict and its reasons."""
-    for table in (planners_report(record), *observed_tables(record)):
+    for table in (planners_report(record), *bandwidth_tables(record), *observed_tables(record)):
         console.print(table)
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
     if fabric_scale(record) != 1:

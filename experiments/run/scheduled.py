@@ -35,7 +35,8 @@ from traffic.endpoints.streams import StreamLayout, in_flight
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.fidelity import Excuses
 from traffic.measure.measured import Measured
-from traffic.runs.closed_loop import JobState, Loop, Progress, ReliableOptions
+from traffic.runs.closed_loop import ClosedLoop, Progress, ReliableOptions
+from traffic.runs.loop import JobState
 from traffic.sockets.ports import Ports
 from traffic.wire.frames import FRAGMENT
 
@@ -149,7 +150,7 @@ class Conductor:
         most = np.array([in_flight(tree, rate) for tree, rate in zip(trees, rate_fps, strict=True)])
         return replace(layout, streams=replace(layout.streams, rate_fps=rate_fps, in_flight=most)), ports
 
-    def act(self, loop: Loop, now: float) -> None:
+    def act(self, loop: ClosedLoop, now: float) -> None:
         """Begin the next slot when its time has come, unless a job or the last slot's reconfiguration is late."""
         self.raise_failures()
         if self.slot < 0:
@@ -174,7 +175,7 @@ class Conductor:
         """Whether entries or circuits are being changed."""
         return self._change is not None and not self._change.done()
 
-    def awaited(self, loop: Loop) -> bool:
+    def awaited(self, loop: ClosedLoop) -> bool:
         """Whether a job is late: it should have ended by the end of this slot, and has not ended its last iteration."""
         due = (number for number, (_, last) in self.course.schedule.spans.items() if last <= self.slot)
         return any((self.index[number], self.iterations(number) - 1) not in loop.iterations for number in due)
@@ -183,7 +184,7 @@ class Conductor:
         """How many iterations a job has."""
         return self.course.problem.jobs[self.index[number]].iterations
 
-    def begin(self, loop: Loop, slot: Slot) -> None:
+    def begin(self, loop: ClosedLoop, slot: Slot) -> None:
         """Begin a slot: set its rates at once, and the units' entries and its circuits beside the run."""
         wanted = self.wanted = self.circuits.interconnect.between(pairs_of(slot), self.wanted)
         rates, entered = self.course.label_rates(slot), Event()

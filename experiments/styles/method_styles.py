@@ -45,6 +45,8 @@ METHODS: Mapping[str, Style] = {
     "GRID": Style(SKY, "D"),
     "AggTree": Style(MINT, "v"),
     "forest": Style(INK, "X"),
+    "forest-any": Style(PLUM, "X"),
+    "panama": Style(NAVY, "P"),
     "ATRO": Style(INK, "P"),
     "PARING": Style(MINT, "s"),
     "PARING, one aggregator": Style(MUSTARD, "^"),
@@ -70,6 +72,10 @@ METHODS: Mapping[str, Style] = {
     "pack": Style(MINT, "D"),
     "INC-TW-NoRecon": Style(PLUM, "P"),
     "milp": Style(SKY, "X"),
+    "SOAR": Style(SKY, "s"),
+    "SHARP": Style(INK, "D"),
+    "INARouting": Style(MINT, "P"),
+    "INARouting-Opt": Style(MINT, "X"),
     "no aggregation": Style(INK, ",", DASHED),
 }
 """Styles by the names that the papers' figures have. `style_of` finds the names of planners, in lower case, as well."""

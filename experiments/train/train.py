@@ -15,6 +15,7 @@ from rich.console import Console
 from experiments.emulate.emulate import (
     Emulation,
     check,
+    conclude,
     ended_early,
     measure,
     new_record,
@@ -26,7 +27,6 @@ from experiments.run.outcome import Outcome
 from experiments.run.pace import TooSlowError
 from experiments.run.progress import working
 from experiments.run.record import RunFolder, RunRecord
-from experiments.run.report import print_report
 from experiments.train.training_curves import Curve, curve_of
 from experiments.train.training_report import training_table, write_curves
 from planner.core.problem import Problem
@@ -146,8 +146,7 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
         write_curves(folder, curves)
         record.finish(*overall(record.planners))
     console.print(training_table(task, curves, record.planners))
-    print_report(console, record.as_json())
-    console.print(f"everything of this run: {folder.path}", highlight=False)
+    conclude(record, folder, console)
     return record
 
 

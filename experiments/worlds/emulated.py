@@ -20,8 +20,8 @@ from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from topo.live.network import Network, check_machine, missing_for_networks
 from traffic.faults.repetition import repeating
+from traffic.measure.counters.snapshots import Watched
 from traffic.measure.monitor import Monitor
-from traffic.measure.snapshots import Watched
 from traffic.runs.closed_loop import on_sockets
 from traffic.runs.replayer import Replayer, with_tcpreplay
 from traffic.sockets.ports import HostPort, RepeatedFrames, host_ports

@@ -37,7 +37,7 @@ from topo.virtual.engine import PS_PER_NS, PS_PER_S, Engine
 from topo.virtual.hops import Following, Hops
 from topo.virtual.network import VirtualNetwork
 from topo.virtual.series import Series
-from traffic.measure.kernel_counters import InterfaceCounters
+from traffic.measure.counters.kernel_counters import InterfaceCounters
 from traffic.measure.monitor import Monitor
 from traffic.runs.replayer import Replayer
 from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets, RepeatedFrames

@@ -9,10 +9,10 @@ from typing import Protocol, Self
 
 from switch.fast.load.in_process_switch import InProcessSwitch
 from topo.fabric.fabric import Link
-from traffic.measure.kernel_counters import InterfaceCounters
+from traffic.measure.counters.kernel_counters import InterfaceCounters
+from traffic.measure.counters.snapshots import Snapshot, Watched, switch_counters
 from traffic.measure.monitor import Monitor
-from traffic.measure.processor_seconds import Second
-from traffic.measure.snapshots import Snapshot, Watched, switch_counters
+from traffic.measure.processors.processor_seconds import Second
 from traffic.measure.verdict import Cause, Limits
 from traffic.sockets.ports import HostPort
 

@@ -38,12 +38,11 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from math import isclose, isfinite
 
-from planner.core.check_collectives import busiest_step, check_collective
+from planner.core.collectives.check_collectives import busiest_step, check_collective
 from planner.core.plan import MOST_BITS, AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
 from topo.errors import PlanError
-from topo.fabric.fabric import Fabric
 
 TOLERANCE = 1e-9
 MOST_LABELS = 65535
@@ -61,7 +60,7 @@ def check(problem: Problem, plan: Plan) -> None:
     for collective in plan.collectives:
         check_collective(problem, collective)
     check_overlap(plan)
-    check_capacity(problem.fabric, plan)
+    check_capacity(problem, plan)
 
 
 def broken(rule: str, where: str, why: str) -> PlanError:
@@ -78,7 +77,9 @@ def check_jobs(problem: Problem, plan: Plan) -> None:
         raise broken("job", f"job {number}", why)
     for number, count in collective.items():
         if count > 1 or number in sharded:
-            raise broken("job", f"job {number}", f"{count} collectives, and {'some' if number in sharded else 'no'} shards")
+            raise broken(
+                "job", f"job {number}", f"{count} collectives, and {'some' if number in sharded else 'no'} shards"
+            )
     for number in sorted(sharded):
         shards = [shard for shard in plan.shards if shard.job == number]
         total = sum(shard.share for shard in shards)
@@ -325,8 +326,9 @@ def check_overlap(plan: Plan) -> None:
                 raise broken("overlap", f"switch {switch}, pipeline {pipeline}", f"{first} and {second} share slots")
 
 
-def check_capacity(fabric: Fabric, plan: Plan) -> None:
+def check_capacity(problem: Problem, plan: Plan) -> None:
     """Check that gradients load no link, and no switch's aggregators, beyond their capacity in bit/s."""
+    fabric = problem.fabric
     links: Counter[tuple[str, str]] = Counter()
     switches: dict[str, float] = defaultdict(float)
     loads: dict[tuple[str, str], float] = defaultdict(float)
@@ -338,7 +340,7 @@ def check_capacity(fabric: Fabric, plan: Plan) -> None:
         for aggregator in tree.aggregators:
             switches[aggregator.switch] += rate * len(aggregator.children)
     for collective in plan.collectives:
-        for link, (count, load) in busiest_step(collective).items():
+        for link, (count, load) in busiest_step(problem, collective).items():
             loads[link] += load
             links[link] += count
     for link, load in loads.items():

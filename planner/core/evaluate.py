@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, inf
 
-from planner.core.collective_load import acknowledgement_loads_bps, chunk_loads_bps
-from planner.core.collective_times import Foreseen, foresee
+from planner.core.collectives.collective_load import acknowledgement_loads_bps, chunk_loads_bps
+from planner.core.collectives.collective_times import Foreseen, foresee
 from planner.core.fragment_ranges import fragment_ranges
 from planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from planner.core.problem import Problem
@@ -75,8 +75,8 @@ class Prediction:
 
     @property
     def sending_rate_bps(self) -> float:
-        """The bottleneck sending rate among all workers."""
-        return min(self.worker_rates_bps.values())
+        """The sending rate of the slowest job, which is the bottleneck sending rate among all workers of trees."""
+        return min(job.sending_rate_bps for job in self.jobs.values())
 
     @property
     def sent_bytes(self) -> int:

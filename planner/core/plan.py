@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from planner.core.collective import Collective
+from planner.core.collectives.collective import Collective
 from planner.core.policies import DEFAULT_POLICY, policy_of
 from planner.core.solving import SolverOutcome
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from planner.core.check import check
-from planner.core.collective_trees import trees_of
+from planner.core.collectives.collective_trees import trees_of
 from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
 from planner.core.policies import SlotPolicy, policy_of
 from planner.core.problem import Problem

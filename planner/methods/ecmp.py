@@ -21,7 +21,7 @@ from topo.fabric.fabric import Fabric
 Loads = Counter[DirectedLink]
 """The flows that have chosen a link. The PS's own link is not counted, since no flow can avoid it."""
 
-Weigh = Callable[[Loads, Path], int]
+Weigh = Callable[[Loads, Path], float]
 """How bad a path is, given the loads and the part of the path that a flow decides on."""
 
 Route = Callable[[Fabric, Job, str, random.Random], Iterable[Path]]
@@ -83,14 +83,17 @@ def through_one_aggregator(fabric: Fabric, job: Job, server: str, draw: random.R
     return [draw.choice([path for path in paths if chosen in path] or paths) for paths in options.values()]
 
 
-def greedy_paths(fabric: Fabric, job: Job, server: str, draw: random.Random, weigh: Weigh) -> list[Path]:
+def greedy_paths(
+    fabric: Fabric, job: Job, server: str, draw: random.Random, weigh: Weigh, before: Loads | None = None
+) -> list[Path]:
     """A path for each worker, one after another in random order: the best one left, or one of the best.
 
-    A flow that enters an INP where flows of its task are already summed has no choice from there on.
+    A flow that enters an INP where flows of its task are already summed has no choice from there on. `before` are the
+    flows of other tasks that links carry already; by default a task looks at itself alone.
     """
     summing = fabric.ina_names
     options = shortest_paths(fabric, job, server)
-    loads: Loads = Counter()
+    loads: Loads = Counter(before or ())
     rest: dict[Inp, Path] = {}
     chosen: dict[str, Path] = {}
     for worker in draw.sample(job.workers, len(job.workers)):

@@ -64,17 +64,13 @@ def plan_from_paths(
     Every PS of a job gets a shard with one tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and
     a job's gradient is split in proportion; a PS whose rate is 0, or missing, gets no shard and needs no paths. Rates
     that the links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate,
-    and gradients are split equally. Only the switches in `aggregate_at` sum. `results[job number, PS]` are the way of
-    results (`AggregationTree.results`), where it is planned. Raises `InputError` for a path that is
+    and gradients are split equally. Only the switches in `aggregate_at` sum. `results` are, by task, those of a tree.
+    Raises `InputError` for a path that is
     missing, and for a job that has no rate.
     """
     given = equal_rates(problem) if rates_bps is None else rates_bps
     tasks = tasks_with_rate(problem, given)
-    ways = results or {}
-    made = [
-        replace(task_tree(problem.fabric, job, server, paths, aggregate_at), results=ways.get((job.number, server), {}))
-        for job, server in tasks
-    ]
+    made = [with_results(task_tree(problem.fabric, *task, paths, aggregate_at), task, results or {}) for task in tasks]
     trees = assign_slots(problem.fabric, made, window)
     rates = [given[job.number, server] for job, server in tasks]
     factor = sending_rate_bps(problem.fabric, zip(trees, rates, strict=True))
@@ -85,6 +81,13 @@ def plan_from_paths(
         for (job, _), tree, rate in zip(tasks, trees, rates, strict=True)
     )
     return Plan(method, problem.fabric.name, shards, outcome)
+
+
+def with_results(
+    tree: AggregationTree, task: tuple[Job, str], results: Mapping[tuple[int, str], dict[str, str]]
+) -> AggregationTree:
+    """The task's tree with the way of its results, where `results` has one."""
+    return replace(tree, results=results.get((task[0].number, task[1]), {}))
 
 
 def tasks_with_rate(problem: Problem, rates: Mapping[tuple[int, str], float]) -> list[tuple[Job, str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 from topo.errors import InputError
@@ -27,6 +28,11 @@ class Unfolded:
 
     root: str
     next_hops: dict[str, tuple[str, ...]]
+
+    @cached_property
+    def rank(self) -> dict[str, int]:
+        """The place of every node in an order in which each stands behind its next hops."""
+        return {node: place for place, node in enumerate(self.next_hops)}
 
     def links(self, sources: Iterable[str]) -> tuple[DirectedLink, ...]:
         """The directed links that paths from `sources` to the root can use."""

@@ -25,7 +25,7 @@ def examples(tmp_path: Path) -> Path:
     blocks = re.findall(r"^```\w+\n(?:# |<!-- )(\S+?)(?: -->)?\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     for name, text in blocks:
         (tmp_path / name).write_text(text)
-    assert [name for name, _ in blocks] == ["fabric.yml", "map.graphml", "jobs.yml", "faults.yml"]
+    assert [name for name, _ in blocks] == ["fabric.yml", "map.graphml", "jobs.yml", "queue.yml", "faults.yml"]
     return tmp_path
 
 

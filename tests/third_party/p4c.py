@@ -26,12 +26,14 @@ def v1model_programs(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def compile_p4(program: Path, result: Path) -> Compiled:
-    """Compile `program` to the file `result`, unless it is there."""
+def compile_p4(program: Path, result: Path, folder: Path | None = None) -> Compiled:
+    """Compile `program` to the file `result`, unless it is there. It may include files from anywhere in `folder`."""
     if result.exists():
         return Compiled(result)
     result.parent.mkdir(parents=True, exist_ok=True)
-    command = ["p4c-bm2-ss", "--std", "p4-16", "-I", str(program.parent), "-o", str(result), str(program)]
+    above = [each for each in program.parents if folder in (None, each, *each.parents)]
+    included = [word for each in above[: None if folder else 1] for word in ("-I", str(each))]
+    command = ["p4c-bm2-ss", "--std", "p4-16", *included, "-o", str(result), str(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_TO_COMPILE, check=False)
     if result.exists():
         return Compiled(result)

@@ -151,7 +151,7 @@ def kind_of(refusals: Sequence[str]) -> str:
 def rows_of(program: Path, folder: Path, build: Path, given: Given) -> Iterator[Row]:
     """All comparisons of one program."""
     name = str(program.relative_to(folder.parent).with_suffix(""))
-    compiled = compile_p4(program, build / f"{name.replace('/', '~')}.json")
+    compiled = compile_p4(program, build / f"{name.replace('/', '~')}.json", folder)
     if compiled.json is None:
         yield Row(name, "", NOWHERE, NOT_COMPILED, detail=compiled.error)
         return

@@ -62,6 +62,26 @@ exec mnexec -a $(pgrep -f "mininet:$host\$" | head -1) "$@"
 """
 """p4-utils' `mx HOST COMMAND...`: a command in a host of the network."""
 
+STRATUM = """#!{python}
+import os, re, sys
+given = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
+chassis = open(given["chassis_config_file"]).read()
+ports = re.findall(r'singleton_ports \\{{\\s*id: (\\d+)\\s*name: "(.*?)"', chassis)
+port = int(given["external_stratum_urls"].rpartition(":")[2])
+switch = ["simple_switch_grpc", "--no-p4", "--device-id", given["device_id"]]
+switch += ["--thrift-port", str(port - 40000), "--notifications-addr", f"ipc:///tmp/{{port}}.ipc"]
+for number, interface in ports:
+    switch += ["-i", number + "@" + interface]
+switch += ["--", "--cpu-port", given["cpu_port"], "--grpc-server-addr", given["external_stratum_urls"]]
+files = dict(cacert="ca_cert_file", cert="server_cert_file", key="server_key_file")
+if "server_cert_file" in given:
+    switch += ["--grpc-server-ssl", "--grpc-server-with-client-auth"]
+    for option, name in files.items():
+        switch += ["--grpc-server-" + option, given[name]]
+os.execvp(switch[0], switch)
+"""
+"""`stratum_bmv2` with the P4Runtime of simple_switch_grpc in place of Stratum's, and nothing of gNMI."""
+
 PASS_ON = '#!/bin/sh\nexec env "$@"\n'
 """`sudo` where everything is root's already."""
 
@@ -94,7 +114,8 @@ def make_tools(folder: Path) -> Path:
     """Put the commands that scripts of others expect into `folder`, with those that lists use, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     compiler = COMPILER.format(python=sys.executable, compiler=shutil.which("p4c-bm2-ss"))
-    tools = {"p4c": P4C.format(python=sys.executable), "p4c-bm2-ss": compiler, "sudo": PASS_ON, "mx": IN_HOST}
+    driver, stratum = (text.format(python=sys.executable) for text in (P4C, STRATUM))
+    tools = {"p4c": driver, "p4c-bm2-ss": compiler, "stratum_bmv2": stratum, "sudo": PASS_ON, "mx": IN_HOST}
     for name, text in {**tools, "await": AWAIT, "settle": SETTLE, "sniffed": SNIFFED}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)

@@ -13,6 +13,7 @@ from typing import Any
 from topo.errors import unknown_name
 from topo.fabric.clos import DEFAULT_CAPACITY_BPS, Cable, fat_tree, leaf_spine, require_positive, wire
 from topo.fabric.fabric import Fabric
+from topo.fabric.rails import rail_pods
 from topo.fabric.variations import (
     with_aggregators,
     with_capacities,
@@ -34,6 +35,7 @@ __all__ = [
     "leaf_spine",
     "named_fabric",
     "pipelines_trap",
+    "rail_pods",
     "units",
     "with_aggregators",
     "with_capacities",
@@ -194,6 +196,7 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
     "aro-figure3a": aro_figure3a,
     "pipelines": pipelines_trap,
     "units": units,
+    "rails": rail_pods,
 }
 
 

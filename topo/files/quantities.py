@@ -60,3 +60,11 @@ def rate_text(rate_bps: float) -> str | float:
 def duration(value: object) -> float:
     """0.05 and '50ms' alike, in seconds; a bare number may be negative. Raises `ValueError`."""
     return quantity(value, TIME_UNITS)
+
+
+def parse_duration(text: str) -> float:
+    """'50ms' of a command line as 0.05 s. Raises `InputError`."""
+    try:
+        return duration(text)
+    except ValueError:
+        raise InputError(f"'{text}': expected a time, such as 2s or 50us") from None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.core.collective import Collective
+from planner.core.collectives.collective import Collective
 from traffic.collectives.layout import CollectiveLayout
 from traffic.sockets.batches import before, ragged
 from traffic.sockets.ports import BoolArray, IntArray
@@ -72,44 +72,68 @@ class Values(NamedTuple):
     final: BoolArray
 
 
+class JobRows(NamedTuple):
+    """The columns of `Dataflow` for one job: first those by row of a stream, then those by value row."""
+
+    rows: IntArray
+    source: IntArray
+    target: IntArray
+    step: IntArray
+    terms: IntArray
+    own: BoolArray
+    following: IntArray
+    final: BoolArray
+    rank: IntArray
+    fragment: IntArray
+
+
 def dataflow(layout: CollectiveLayout) -> Dataflow:
     """The dataflow of all jobs of a layout."""
-    rows = int(layout.streams.count.sum())
-    source, target, step = (np.full(rows, NONE, np.int64) for _ in range(3))
-    columns: list[tuple[IntArray, ...]] = []
-    results, begun = [], 0
+    source, target, step = (np.full(int(layout.streams.count.sum()), NONE, np.int64) for _ in range(3))
+    jobs: list[JobRows] = []
+    results: list[IntArray] = []
+    begun = 0
     for job_index, collective in enumerate(layout.collectives):
-        starts = np.array([part.start for part in collective.chunk_fragments(layout.totals[job_index])])
-        sizes = np.array([len(part) for part in collective.chunk_fragments(layout.totals[job_index])])
-        sent = sent_by(layout, job_index, collective, sizes)
-        values, of_sent, of_arrival = values_of(collective, sent, sizes)
-        first = begun + before(values.size)
-        places, own_rows = ragged(sent.first_row, sent.size)
-        source[own_rows] = first[of_sent][places] + own_rows - sent.first_row[places]
-        came = of_arrival[places]
-        target[own_rows] = np.where(came >= 0, first[came] + own_rows - sent.first_row[places], NONE)
-        step[own_rows] = sent.step[places]
-        value, row = ragged(first, values.size)
-        rank, chunk = np.divmod(values.place, collective.chunks)
-        next_first = np.where(values.following >= 0, first[values.following] - first, 0)
-        fragment = starts[chunk][value] + row - first[value]
-        columns.append(
-            (
-                values.terms[value], values.own[value],
-                np.where(values.following[value] >= 0, row + next_first[value], NONE),
-                values.final[value], np.full(len(row), job_index), rank[value], fragment,
-            )
-        )  # fmt: skip
-        last = values.final[value]
+        job = job_rows(layout, job_index, begun)
+        source[job.rows], target[job.rows], step[job.rows] = job.source, job.target, job.step
         table = np.full((len(collective.ranks), layout.totals[job_index]), NONE, np.int64)
-        table[rank[value][last], fragment[last]] = row[last]
+        table[job.rank[job.final], job.fragment[job.final]] = begun + np.flatnonzero(job.final)
         results.append(table)
-        begun += len(row)
-    terms, own, following, final, job, rank, fragment = (np.concatenate(each) for each in zip(*columns, strict=True))
-    return Dataflow(source, target, step, terms, own, following, final, job, rank, fragment, tuple(results))
+        jobs.append(job)
+        begun += len(job.terms)
+    numbers = np.repeat(np.arange(len(jobs)), [len(job.terms) for job in jobs])
+    terms, own, following, final, rank, fragment = (np.concatenate(each) for each in list(zip(*jobs, strict=True))[4:])
+    return Dataflow(source, target, step, terms, own, following, final, numbers, rank, fragment, tuple(results))
 
 
-def sent_by(layout: CollectiveLayout, job_index: int, collective: Collective, sizes: IntArray) -> Sent:
+def job_rows(layout: CollectiveLayout, job_index: int, begun: int) -> JobRows:
+    """The columns of a job, whose value rows are counted from `begun` on."""
+    collective = layout.collectives[job_index]
+    parts = collective.chunk_fragments(layout.totals[job_index])
+    starts, sizes = np.array([part.start for part in parts]), np.array([len(part) for part in parts])
+    sent = sent_by(layout, job_index, sizes)
+    values, of_sent, of_arrival = values_of(collective, sent, sizes)
+    first = begun + before(values.size)
+    place, rows = ragged(sent.first_row, sent.size)
+    within, came = rows - sent.first_row[place], of_arrival[place]
+    value, row = ragged(first, values.size)
+    rank, chunk = np.divmod(values.place, collective.chunks)
+    follows = values.following[value]
+    return JobRows(
+        rows=rows,
+        source=first[of_sent][place] + within,
+        target=np.where(came >= 0, first[came] + within, NONE),
+        step=sent.step[place],
+        terms=values.terms[value],
+        own=values.own[value],
+        following=np.where(follows >= 0, first[follows] + row - first[value], NONE),
+        final=values.final[value],
+        rank=rank[value],
+        fragment=starts[chunk][value] + row - first[value],
+    )
+
+
+def sent_by(layout: CollectiveLayout, job_index: int, sizes: IntArray) -> Sent:
     """What the streams of a job send; chunks without fragments are left out."""
     streams = layout.streams_of(job_index).tolist()
     table = np.array(
@@ -154,7 +178,5 @@ def values_of(collective: Collective, sent: Sent, sizes: IntArray) -> tuple[Valu
     following[np.flatnonzero(continues) - 1] = np.flatnonzero(continues)
     terms = np.bincount(segment[counts], minlength=len(code)) + continues
     begins = np.concatenate(([True], place[1:] != place[:-1]))
-    values = Values(
-        code, place, sizes[place % chunks], terms, begins & (placed < 0), following, np.isin(code, last)
-    )
+    values = Values(code, place, sizes[place % chunks], terms, begins & (placed < 0), following, np.isin(code, last))
     return values, np.searchsorted(code, held * most + known), of_arrival

@@ -13,8 +13,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from planner.core.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
-from planner.core.collective_trees import label_of, tree_number, trees_of
+from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
+from planner.core.collectives.collective_trees import label_of, tree_number, trees_of
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from traffic.endpoints.streams import (
@@ -35,7 +35,7 @@ LEAST_IN_FLIGHT = 4 * ACKNOWLEDGED_AT_ONCE
 
 
 IN_FLIGHT_SHARE = 0.5
-"""A connection may have this part of what a stream to a PS may have: connections of several steps may meet on a link."""
+"""A connection may have this part of what a stream to a PS may: connections of several steps may meet on a link."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class CollectiveLayout(StreamLayout):
         return [self.problem.fragment.count(job.gradient_bytes) for job in self.problem.jobs]
 
 
-def lay_out_plan(
-    problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None
-) -> StreamLayout:
+def lay_out_plan(problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None) -> StreamLayout:
     """The arrays of a plan, of trees or of collectives. Raises `PlanError` as `lay_out` does."""
-    return lay_out_collectives(problem, plan, hosts, bounds) if plan.collectives else lay_out(problem, plan, hosts, bounds)
+    return (
+        lay_out_collectives(problem, plan, hosts, bounds) if plan.collectives else lay_out(problem, plan, hosts, bounds)
+    )
 
 
 def lay_out_collectives(
@@ -75,7 +75,9 @@ def lay_out_collectives(
     index = {host.name: number for number, host in enumerate(ports)}
     by_job = {collective.job: collective for collective in plan.collectives}
     collectives = tuple(by_job[job.number] for job in problem.jobs)
-    senders = [sender for job_index in range(len(problem.jobs)) for sender in senders_of(problem, job_index, collectives)]
+    senders = [
+        sender for job_index in range(len(problem.jobs)) for sender in senders_of(problem, job_index, collectives)
+    ]
     parts = sorted(tree_parts(problem, collectives, senders), key=lambda p: int(tree_key(p.job.number, p.tree.number)))
     trees = {(part.job_index, part.tree.number): number for number, part in enumerate(parts)}
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.core.problem import Job
-from traffic.collectives.dataflow import Dataflow, dataflow
+from traffic.collectives.dataflow import dataflow
 from traffic.collectives.layout import CollectiveLayout
 from traffic.endpoints.gradient import INT32, Gradients
 from traffic.endpoints.streams import TreePart
@@ -88,15 +88,13 @@ class CollectiveMemory:
         known: BoolArray = self.missing[self.flow.source[rows]] == 0
         return known
 
-    def take(
-        self, rows: IntArray, words: NDArray[np.int32], part: IntArray, wide: BoolArray, now: float
-    ) -> BoolArray:
+    def take(self, rows: IntArray, words: NDArray[np.int32], part: IntArray, wide: BoolArray, now: float) -> BoolArray:
         """Take in what has come for rows of streams, and return which packets are new; all are (packets,).
 
         Where a value is `wide`, its low and high words (`part` 0 and 1) come in two packets.
         """
         bits = np.where(wide, 1 << part, WHOLE).astype(np.uint8)
-        fresh = first_of_each(2 * rows + np.where(wide, part, 0)) & (self.came[rows] & bits == 0)
+        fresh: BoolArray = first_of_each(2 * rows + np.where(wide, part, 0)) & (self.came[rows] & bits == 0)
         rows, words, part, wide, bits = rows[fresh], words[fresh], part[fresh], wide[fresh], bits[fresh]
         np.bitwise_or.at(self.came, rows, bits)
         target = self.flow.target[rows]
@@ -137,7 +135,8 @@ class CollectiveMemory:
 
     def sums(self, job_index: int, rank: int) -> NDArray[np.int64]:
         """The sums that a rank of a job ends with, (fragments, values)."""
-        return self.values[self.flow.results[job_index][rank]].astype(np.int64)
+        sums: NDArray[np.int64] = self.values[self.flow.results[job_index][rank]].astype(np.int64)
+        return sums
 
     def result(self, job: Job, worker: int) -> NDArray[np.int64]:
         """The summed gradient that a worker, counted from 0 within its job, holds: (values,)."""

@@ -21,7 +21,7 @@ class RankPace:
         self.options = options
         self.rate_fps = host_rates_fps(layout, flow)
         hosts = len(layout.hosts)
-        self.credit, self.late_s = np.zeros(hosts), np.zeros(hosts)
+        self.credit, self.late_s = np.ones(hosts), np.zeros(hosts)
         self.ready = np.zeros(hosts, np.bool_)
         self.refilled_at = np.nan
 

@@ -7,11 +7,9 @@ together, and a gap at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from planner.core.collective import ACKNOWLEDGED_AT_ONCE
+from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE
 from planner.core.plan import ROOT_LABEL
 from traffic.collectives.layout import CollectiveLayout
 from traffic.collectives.memory import CollectiveMemory

@@ -1,12 +1,13 @@
 """The sending ends of all connections: they send what their rank has, in the order of steps, until it is acknowledged.
 
-What is sent when, and when again, follows the same rules as for workers (`traffic.endpoints.worker`): windows, paces and
-timeouts of streams. A fragment waits besides until all its terms have come.
+What is sent when, and when again, follows the rules of workers (`traffic.endpoints.worker`): windows, paces, timeouts
+A fragment waits besides until all its terms have come.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from traffic.collectives.layout import CollectiveLayout
 from traffic.collectives.memory import CollectiveMemory
@@ -22,7 +23,7 @@ from traffic.endpoints.worker_counts import WorkerCounts
 from traffic.endpoints.worker_memory import WHOLE
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import before, is_prefix, ragged
-from traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets
+from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import pick
 from traffic.wire.packet_format import Flag
 
@@ -203,7 +204,7 @@ class Senders:
         if stream.size:
             self.take(stream, base, block, bitmap, now)
 
-    def take(self, stream: IntArray, base: IntArray, block: IntArray, bitmap: IntArray, now: float) -> None:
+    def take(self, stream: IntArray, base: IntArray, block: IntArray, bitmap: NDArray[np.uint64], now: float) -> None:
         """Note that all fragments before `base` have come, and those of the bitmap's bits, from `block` on."""
         progress, parts = self.progress, self.memory.parts
         most = progress.base.copy()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
+from numpy.typing import NDArray
 
 from traffic.endpoints.round_trips import RoundTrips
 from traffic.endpoints.sendings import Sendings
 from traffic.endpoints.stream_progress import StreamProgress
 from traffic.endpoints.streams import StreamLayout, spread
 from traffic.endpoints.window import Windows, backoffs, crowds, fair_shares, rules_of
-from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
+from traffic.endpoints.worker_memory import WHOLE
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import before
 from traffic.sockets.ports import BoolArray, FloatArray, IntArray
@@ -20,6 +23,12 @@ one more result than the one before it, as long as that is no more than this par
 TIMEOUTS_BY_AGGREGATORS = 3
 """After this many first timeouts a fragment goes directly to the PS: an aggregator may have forgotten its part."""
 NONE = np.empty(0, np.int64)
+
+
+class Acknowledged(Protocol):
+    """What is known of sent fragments: by row, which parts of their results have come (`WHOLE`: all)."""
+
+    parts: NDArray[np.uint8]
 
 
 class Retransmission:
@@ -36,7 +45,7 @@ class Retransmission:
         layout: StreamLayout,
         options: WorkerOptions,
         *,
-        memory: WorkerMemory,
+        memory: Acknowledged,
         progress: StreamProgress,
         sendings: Sendings,
         round_trips: RoundTrips,

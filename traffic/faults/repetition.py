@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 
 from topo.live.namespaces import network_namespace
-from traffic.measure.kernel_counters import interfaces
+from traffic.measure.counters.kernel_counters import interfaces
 from traffic.sockets.packet_sockets import open_sink
 from traffic.sockets.ports import HostPort, RepeatedFrames
 from traffic.sockets.tcpreplay import check_tcpreplay, end, repeat_without_end

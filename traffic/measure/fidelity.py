@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from planner.core.plan import Plan
 from traffic.measure.contention import blame, processor_causes
+from traffic.measure.counters.snapshots import Snapshot, Watched, difference
 from traffic.measure.measured import Measured
 from traffic.measure.monitor import Monitor
-from traffic.measure.snapshots import Snapshot, Watched, difference
 from traffic.measure.verdict import Invariant, Judgement, Limits, causes
 from traffic.wire.packet_format import TERMINAL, Event
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from traffic.measure.counters.snapshots import Watched
 from traffic.measure.monitor import Monitor
 
 DirectedLink = tuple[str, str]
@@ -12,7 +13,7 @@ DirectedLink = tuple[str, str]
 
 @dataclass(frozen=True)
 class LinkTotal:
-    """What `sender` sent to `receiver`. `drops`: by the queue before the link; None where that queue is a host's."""
+    """What `sender` sent to `receiver`. `drops`: by the queue before the link; None where that is a host's queue."""
 
     sender: str
     receiver: str
@@ -33,6 +34,14 @@ def link_totals(monitor: Monitor) -> Iterator[LinkTotal]:
             if peer not in watched.ports:
                 received = now.received_packets - then.received_packets
                 yield LinkTotal(peer, switch, now.received_bytes - then.received_bytes, received)
+
+
+def ends_of_interfaces(watched: Watched) -> dict[str, DirectedLink]:
+    """The two nodes of every interface by its name: the one that sends there, and the one that it sends to."""
+    ends = {name: (s, watched.peers[s][port]) for s, ports in watched.ports.items() for port, name in ports.items()}
+    tors = {peer: switch for switch, peer in ends.values() if peer not in watched.ports}
+    names = {f"{host.name}:{host.interface}": host.name for host in watched.hosts}
+    return ends | {name: (host, tors[host]) for name, host in names.items() if host in tors}
 
 
 def link_bytes(monitor: Monitor) -> dict[DirectedLink, int]:

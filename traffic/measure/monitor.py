@@ -11,10 +11,10 @@ from typing import Self
 
 from topo.live.priority import ahead_of_others
 from traffic.measure.contention import clear_overload
-from traffic.measure.link_load import LinkSample
-from traffic.measure.processor_observer import Observer
-from traffic.measure.processor_seconds import Second
-from traffic.measure.snapshots import Snapshot, Watched
+from traffic.measure.counters.link_load import LinkSample
+from traffic.measure.counters.snapshots import Snapshot, Watched
+from traffic.measure.processors.processor_observer import Observer
+from traffic.measure.processors.processor_seconds import Second
 from traffic.measure.verdict import Cause, Limits
 
 

@@ -7,7 +7,7 @@ results of the last one and have computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -213,6 +213,7 @@ class ClosedLoop:
             self.servers.receive(packets.where(gradient), now)
         if not gradient.all():
             self.workers.receive(packets.where(~gradient), now)
+        if len(packets):
             self.workers.turn()
         self.send(now)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
+from topo.errors import PlanError
 from topo.live.signals import raise_if_lost
 from traffic.endpoints.gradient import Gradients, RandomGradients
 from traffic.endpoints.packet_heads import gradient_heads, set_sequence
@@ -61,6 +62,8 @@ def run_replay(
     `replaying` opens the hosts' ports and sends the pcaps, by default with tcpreplay. Raises `MachineError` without
     tcpreplay, `RunError` where it fails.
     """
+    if plan.collectives:
+        raise PlanError(f"planner '{plan.method}' in mode replay: ranks wait for each other's chunks; choose reliable")
     layout = lay_out(problem, plan, hosts)
     with ExitStack() as stack:
         replayer = stack.enter_context(replaying(layout.hosts))

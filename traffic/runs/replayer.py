@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from topo.live.priority import ahead_of_others
-from traffic.measure.kernel_counters import interfaces
+from traffic.measure.counters.kernel_counters import interfaces
 from traffic.sockets.packet_sockets import SocketPorts
 from traffic.sockets.ports import HostPort, Ports
 from traffic.sockets.tcpreplay import Senders as TcpreplaySenders

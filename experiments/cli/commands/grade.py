@@ -17,7 +17,7 @@ Handed = Annotated[Path, typer.Argument(help="what a student hands in: a folder,
 LabSeed = Annotated[str, typer.Option(help="what the tests are drawn from: any text; keep yours from students")]
 Target = Annotated[
     str,
-    typer.Option(help="what runs P4: sandbox; or, for programs that you trust, fast, interpreted, kernel, bmv2"),
+    typer.Option(help="what runs P4: sandbox; or, for programs that you trust, fast, virtual, kernel, bmv2"),
 ]
 
 
@@ -35,9 +35,9 @@ def grade(
 
     What students hand in runs in a sandbox, without root and without a network; the same seed gives the same result.
     """
-    from experiments.labs.course.registry import find_lab  # noqa: PLC0415
     from experiments.labs.grading.grade import Request  # noqa: PLC0415
     from experiments.labs.grading.grade import grade as graded  # noqa: PLC0415
+    from experiments.labs.registry import find_lab  # noqa: PLC0415
     from experiments.labs.report.formats import FORMATS  # noqa: PLC0415
 
     found = graded(Request(find_lab(lab), lab, submission, seed, target))

@@ -1,4 +1,4 @@
-"""`inakit labs`: the course for teachers: what students get, a whole class graded, the wrong solutions and their grades."""
+"""`inakit labs`: the course for teachers: what students get, a class graded, wrong solutions and their grades."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LabName = Annotated[str, typer.Argument(help="a lab, such as 2-sum")]
 @app.command(name="list")
 def list_labs() -> None:
     """The labs, what students write, hours and points."""
-    from experiments.labs.course.registry import LABS  # noqa: PLC0415
+    from experiments.labs.registry import LABS  # noqa: PLC0415
 
     for lab in LABS.values():
         points = sum(item.points for item in lab.items)
@@ -29,7 +29,7 @@ def export(
     labs: Annotated[list[str] | None, typer.Option("--lab", help="only this lab (several times: these)")] = None,
 ) -> None:
     """Write what students get: tasks, figures, skeletons and the tests that they see; no solutions."""
-    from experiments.labs.course.export import export_labs  # noqa: PLC0415
+    from experiments.labs.export import export_labs  # noqa: PLC0415
 
     for path in export_labs(folder, labs or ()):
         print(f"wrote {path}")
@@ -46,8 +46,8 @@ def grade_class(
     jobs: Annotated[int, typer.Option(min=0, help="how many at a time; 0: one for each processor")] = 0,
 ) -> None:
     """Grade a whole class, several at a time, into one table."""
-    from experiments.labs.course.registry import find_lab  # noqa: PLC0415
-    from experiments.labs.grading.classes import ClassRequest, grade_class  # noqa: PLC0415
+    from experiments.labs.registry import find_lab  # noqa: PLC0415
+    from experiments.labs.report.classes import ClassRequest, grade_class  # noqa: PLC0415
 
     for line in grade_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
         print(line, flush=True)
@@ -56,7 +56,7 @@ def grade_class(
 @app.command(name="compile")
 def compile_lab(lab: LabName) -> None:
     """Compile a lab's solutions and wrong solutions, for machines without p4c."""
-    from experiments.labs.course.registry import TEACHER, lab_named  # noqa: PLC0415
+    from experiments.labs.registry import TEACHER, lab_named  # noqa: PLC0415
     from experiments.labs.teacher.trial import compile_all  # noqa: PLC0415
 
     print(f"{compile_all(TEACHER / lab_named(lab).name)} programs")
@@ -65,7 +65,7 @@ def compile_lab(lab: LabName) -> None:
 @app.command()
 def mutants(lab: LabName, seed: Annotated[str, typer.Option(help="what the tests are drawn from")] = "0") -> None:
     """Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code 1 if not)."""
-    from experiments.labs.course.registry import COURSE, TEACHER, lab_named  # noqa: PLC0415
+    from experiments.labs.registry import COURSE, TEACHER, lab_named  # noqa: PLC0415
     from experiments.labs.teacher.trial import try_mutants, try_solutions  # noqa: PLC0415
 
     failed = 0
@@ -74,5 +74,8 @@ def mutants(lab: LabName, seed: Annotated[str, typer.Option(help="what the tests
         for trial in trials:
             failed += not trial.as_expected
             lost = ", ".join(trial.lost) or "-"
-            print(f"{'ok ' if trial.as_expected else 'BAD'} {trial.name:40} loses {lost:12} {trial.cause[:100]}", flush=True)
+            print(
+                f"{'ok ' if trial.as_expected else 'BAD'} {trial.name:40} loses {lost:12} {trial.cause[:100]}",
+                flush=True,
+            )
     raise typer.Exit(MISSED if failed else 0)

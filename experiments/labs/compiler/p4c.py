@@ -15,13 +15,14 @@ from pathlib import Path
 
 from experiments.labs.sandbox.commands import run_confined
 from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import LIBRARIES, Ended, printable
+from experiments.labs.sandbox.process import LIBRARIES, EndedError, printable
 from topo.errors import InputError, MachineError
 
 IMAGE = "p4lang/p4c"
 OPTIONS = ("--std", "p4-16")
 MOST_JSON = 16 * MIB
 MOST_LINES = 12
+COMPILE_S = 10
 ALLOWED = re.compile(r'^\s*#\s*include\s*(<(core|v1model)\.p4>|"(?P<own>[\w.-]+)")\s*(//.*)?$')
 DIRECTIVE = re.compile(r"^\s*(#|%:|\?\?=)\s*(include|import|embed|pragma\s+GCC)")
 GET_IT = {
@@ -157,12 +158,12 @@ def run_installed(compiler: Compiler, folder: Path, main: str) -> tuple[int, str
     includes = (str(binary.parent / "p4include"), str(binary.parents[1] / "share" / "p4c"))
     readable = (*LIBRARIES, "/usr", "/bin", "/etc/alternatives", str(binary), *includes, "/proc/stat")
     limits = Limits(
-        cpu_s=10, wall_s=30.0, memory_bytes=1024 * MIB, written_bytes=MOST_JSON, open_files=256,
+        cpu_s=COMPILE_S, wall_s=3.0 * COMPILE_S, memory_bytes=1024 * MIB, written_bytes=MOST_JSON, open_files=256,
         readable=readable, writable=(str(folder),), programs=True,
     )  # fmt: skip
     try:
         return run_confined([str(binary), *OPTIONS, "-o", "out.json", main], limits, folder)
-    except Ended as ended:
+    except EndedError as ended:
         raise InputError(f"{main} does not compile: p4c was given up, {ended}") from None
 
 

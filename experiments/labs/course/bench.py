@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Protocol
 
-from experiments.labs.grading.finding import Exchange, Packets, Wrong
+from experiments.labs.grading.finding import Exchange, Packets, WrongError
 from switch.entries import SwitchEntries
 from switch.interpret.interpreted_switch import Traced
 
@@ -59,13 +59,13 @@ class Bench:
         self.exchanges.append(Exchange(port, packet, tuple(got)))
         return got
 
-    def wrong(self, cause: str, expected: Sequence[tuple[int, bytes]] | str = (), field: str = "port") -> Wrong:
+    def wrong(self, cause: str, expected: Sequence[tuple[int, bytes]] | str = (), field: str = "port") -> WrongError:
         """What to raise when the last packet shows that something is wrong."""
         wanted = (expected,) if isinstance(expected, str) else tuple(expected)
-        return Wrong(cause, tuple(self.exchanges), wanted, field)
+        return WrongError(cause, tuple(self.exchanges), wanted, field)
 
     def same(self, got: Packets, expected: Packets, cause: str, field: str = "port") -> None:
-        """Raise `Wrong` unless the same packets left, in any order of ports."""
+        """Raise `WrongError` unless the same packets left, in any order of ports."""
         if sorted(got) != sorted(expected):
             raise self.wrong(cause, expected, field)
 
@@ -76,8 +76,3 @@ class Bench:
     def drawn_ports(self, count: int) -> list[int]:
         """Different ports, none of them 0."""
         return self.random.sample(range(1, 64), count)
-
-
-def random_of(seed: str, lab: str, item: str) -> Random:
-    """What the tests of an item are drawn from: the same on every machine."""
-    return Random(f"{seed}/{lab}/{item}")

@@ -69,7 +69,7 @@ def ipv4(source: int, destination: int, ttl: int = 64, payload: bytes = b"", eth
 
 def checksum(header: bytes) -> int:
     """The Internet checksum of a header of an even number of bytes; 0 for one whose checksum is right."""
-    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

@@ -58,15 +58,13 @@ def aggregates(packets: Packets) -> Left:
     return [(port, found) for port, packet in packets if (found := agg_in(packet)) is not None]
 
 
-def drawn_round(
-    bench: Bench, order: Iterable[int] = range(WORKERS), slot: int = 0, number: int = 0
-) -> list[Agg]:
+def drawn_round(bench: Bench, order: Iterable[int] = range(WORKERS), slot: int = 0, number: int = 0) -> list[Agg]:
     """A gradient of each worker, in this order."""
     return [Agg(GRADIENT, worker, slot, number, bench.drawn_values()) for worker in order]
 
 
 def alone(bench: Bench, gradients: list[Agg], ports: list[int]) -> list[Left]:
-    """What leaves for each of these gradients when nothing else happens; `Wrong` if nothing is summed at all."""
+    """What leaves for each of these gradients when nothing else happens; `WrongError` if nothing is summed at all."""
     job = Job(bench, ports)
     left = [job.send(gradient) for gradient in gradients]
     sent = {gradient.values for gradient in gradients}
@@ -76,7 +74,7 @@ def alone(bench: Bench, gradients: list[Agg], ports: list[int]) -> list[Left]:
 
 
 def judge_same(job: Job, left: Left, usual: Left, sent: list[Agg], what: str, others: Named) -> None:
-    """Raise `Wrong` unless what leaves is what also leaves when nothing else happens."""
+    """Raise `WrongError` unless what leaves is what also leaves when nothing else happens."""
     if left == usual:
         return
     expected = [(port, packet.packed()) for port, packet in usual]
@@ -187,7 +185,7 @@ def total(gradients: Iterable[Agg]) -> Values:
 
 
 def judge_sum(job: Job, got: Values, sent: list[Agg]) -> None:
-    """Raise `Wrong` unless these values are the sum of what was sent."""
+    """Raise `WrongError` unless these values are the sum of what was sent."""
     why, right = explain_sum(got, named(sent)), total(sent)
     if why:
         first = next(n for n, (one, other) in enumerate(zip(got, right, strict=True)) if one != other)
@@ -223,7 +221,7 @@ def check_everyone(bench: Bench) -> None:
 
 
 def judge_result(job: Job, gradient: Agg, left: Left) -> None:
-    """Raise `Wrong` unless these packets are a result, with the slot and round of its gradients, for each worker."""
+    """Raise `WrongError` unless these are a result, with the slot and round of its gradients, for each worker."""
     expected = job.expected(gradient, left[0][1].values)
     ports = sorted(port for port, _ in left)
     if ports != sorted(job.ports):
@@ -259,7 +257,9 @@ def check_slots(bench: Bench) -> None:
     job = Job(bench, ports)
     for worker in range(WORKERS):
         for slot in slots:
-            others = {f"the gradient of worker {worker} for slot {n}": rounds[n][worker].values for n in slots if n != slot}
+            others = {
+                f"the gradient of worker {worker} for slot {n}": rounds[n][worker].values for n in slots if n != slot
+            }
             left, what = job.send(rounds[slot][worker]), f"slots {', '.join(map(str, slots))} are in use at once"
             judge_same(job, left, usual[slot][worker], rounds[slot], what, others)
 
@@ -269,7 +269,8 @@ def check_rounds(bench: Bench) -> None:
     ports, slot = bench.drawn_ports(WORKERS), bench.random.randrange(SLOTS)
     rounds = [drawn_round(bench, slot=slot, number=number) for number in range(4)]
     usual = [alone(bench, gradients, ports) for gradients in rounds]
-    job, before = Job(bench, ports), {}
+    before: Named = {}
+    job = Job(bench, ports)
     for number, gradients in enumerate(rounds):
         for gradient, left in zip(gradients, usual[number], strict=True):
             what = f"in round {number} of slot {slot}"

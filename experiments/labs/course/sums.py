@@ -60,5 +60,7 @@ def times_of(
 def said(times: Mapping[str, int], wanted: Mapping[str, Values]) -> list[str]:
     """What is unusual about how often gradients are in a sum."""
     return [
-        f"{name} {TIMES.get(count, 'is in it')}" for name, count in times.items() if count != (1 if name in wanted else 0)
+        f"{name} {TIMES.get(count, 'is in it')}"
+        for name, count in times.items()
+        if count != (1 if name in wanted else 0)
     ]

@@ -10,13 +10,13 @@ from random import Random
 from experiments.labs.course.bench import Bench, GradedSwitch
 from experiments.labs.course.packets import described
 from experiments.labs.course.targets import open_switch
-from experiments.labs.grading.finding import Exchange, Finding, Wrong
+from experiments.labs.grading.finding import Exchange, Finding, WrongError
 from experiments.labs.grading.item import Item
 from experiments.labs.grading.program import compiled_program
 from experiments.labs.grading.submission import Submission
 from experiments.labs.grading.trace_excerpt import excerpt
-from experiments.labs.sandbox.process import Ended
-from experiments.labs.sandbox.switches import SandboxedSwitch
+from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
+from experiments.labs.sandbox.process import EndedError
 from topo.errors import InakitError
 
 MOST_SENT = 8
@@ -63,7 +63,10 @@ class OpenedProgram:
         self.last = Bench(self.switch, random)
         return self.last
 
-    def finding(self, wrong: Wrong) -> Finding:
+    def after(self, item: Item, *, passed: bool) -> None:
+        """Nothing: items are independent."""
+
+    def finding(self, wrong: WrongError) -> Finding:
         """The packets that show what is wrong, and the trace of the last of them."""
         if not wrong.exchanges:
             return Finding(wrong.cause)
@@ -73,7 +76,7 @@ class OpenedProgram:
             wrong.cause, sent(wrong.exchanges), expected or ("nothing",), got or ("nothing",), self.trace(wrong)
         )
 
-    def trace(self, wrong: Wrong) -> tuple[str, ...]:
+    def trace(self, wrong: WrongError) -> tuple[str, ...]:
         """The trace of the last packet: all packets are sent again, to a switch started anew."""
         if not isinstance(self.switch, SandboxedSwitch) or self.last is None:
             return ()
@@ -84,7 +87,7 @@ class OpenedProgram:
             for exchange in before:
                 self.switch.inject(exchange.port, exchange.packet)
             return excerpt(self.switch.trace(last.port, last.packet).lines, wrong.field)
-        except (InakitError, Ended):
+        except (InakitError, EndedError):
             return ()
 
 

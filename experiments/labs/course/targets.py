@@ -8,21 +8,22 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from experiments.labs.course.bench import GradedSwitch
+from experiments.labs.course.virtual_switch import VirtualSwitch
 from experiments.labs.grading.finding import Packets
 from experiments.labs.runners.entry_format import with_whole_names
-from experiments.labs.sandbox.switches import SandboxedSwitch
+from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
 from switch.control.short_names import whole_name
 from switch.entries import SwitchEntries
 from switch.program.read import read_program
 from switch.standalone.devices import Device, open_device
 
-SANDBOX = "sandbox"
+SANDBOX, VIRTUAL = "sandbox", "virtual"
 PORTS = range(1, 128)
 
 
 @contextmanager
 def open_switch(target: str, text: str, name: str) -> Iterator[GradedSwitch]:
-    """A switch that runs the BMv2 JSON `text`: in a sandbox, or on a target of `switch.standalone`."""
+    """A switch that runs the BMv2 JSON `text`: in a sandbox, in virtual time, or on a target of `switch.standalone`."""
     if target == SANDBOX:
         sandboxed = SandboxedSwitch(text, name)
         try:
@@ -33,11 +34,11 @@ def open_switch(target: str, text: str, name: str) -> Iterator[GradedSwitch]:
     with tempfile.TemporaryDirectory(prefix="inakit-lab-") as folder:
         path = Path(folder, f"{name}.json")
         path.write_text(text)
-        device = DeviceSwitch(target, path)
+        device = VirtualSwitch(path) if target == VIRTUAL else DeviceSwitch(target, path)
         try:
             yield device
         finally:
-            device.stack.close()
+            device.close()
 
 
 class DeviceSwitch:
@@ -65,6 +66,10 @@ class DeviceSwitch:
         """(packets, bytes) of every cell of a counter."""
         packets, octets = self.running.read_counter(whole_name("counter", name, self.program.counters))
         return [(int(count), int(size)) for count, size in zip(packets, octets, strict=True)]
+
+    def close(self) -> None:
+        """End the switch."""
+        self.stack.close()
 
     @property
     def running(self) -> Device:

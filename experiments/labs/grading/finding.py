@@ -32,7 +32,7 @@ class Finding:
     task: tuple[str, ...] = ()
 
 
-class Wrong(Exception):
+class WrongError(Exception):
     """A submission does not do what an item asks for.
 
     `exchanges` lead to it; `expected` is what should have left for the last of them. `field` names what is wrong in

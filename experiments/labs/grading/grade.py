@@ -6,30 +6,33 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any, Protocol
 
-from experiments.labs.course.bench import random_of
-from experiments.labs.grading.finding import Finding, Wrong
+from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Grade, Graded, Item
 from experiments.labs.grading.submission import Submission, read_submission
 from experiments.labs.grading.task import task_lines
-from experiments.labs.sandbox.process import Ended
-from topo.errors import InakitError, InputError, MachineError
+from experiments.labs.sandbox.process import EndedError
+from topo.errors import InakitError, MachineError
 
 MOST_ENDS = 2
 """After the submission has been ended so often, it is not tried again."""
-HINT = "; keep the skeleton's tables and actions (p4c leaves a table out that the program never applies)"
 
 
 class Graders(Protocol):
     """What opens a submission of one lab for grading."""
 
-    def bench(self, item: Item, random: Any) -> Any:
+    def bench(self, item: Item, random: Random) -> Any:
         """What an item's check is given."""
         ...
 
-    def finding(self, wrong: Wrong) -> Finding:
+    def finding(self, wrong: WrongError) -> Finding:
         """What shows that something is wrong."""
+        ...
+
+    def after(self, item: Item, *, passed: bool) -> None:
+        """Hear whether an item has its points, before the next one is graded."""
         ...
 
     @property
@@ -92,9 +95,9 @@ def grade(request: Request) -> Grade:
             return Grade(lab.name, request.seed, graded, notes=opened.notes)
     except MachineError:
         raise
-    except (InakitError, Ended) as error:
+    except (InakitError, EndedError) as error:
         none = tuple(Graded(item, 0) for item in lab.items)
-        kind = "the program" if isinstance(error, Ended) else ""
+        kind = "the program" if isinstance(error, EndedError) else ""
         return Grade(lab.name, request.seed, none, problem=f"{kind} {error}".strip())
 
 
@@ -102,19 +105,24 @@ def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
     """Grade each item on its own."""
     ended = 0
     for item in request.lab.items:
-        task = task_lines(request.folder, item.step)
+        finding: Finding | None = None
         if ended >= MOST_ENDS:
-            yield Graded(item, 0, Finding(f"not tried: the submission has been ended {ended} times before", task=task))
-            continue
-        try:
-            item.check(opened.bench(item, random_of(request.seed, request.lab.name, item.name)))
-            yield Graded(item, item.points)
-        except Wrong as wrong:
-            yield Graded(item, 0, replace(opened.finding(wrong), task=task))
-        except Ended as why:
-            ended += 1
-            yield Graded(item, 0, Finding(f"the submission did not live through this: {why}", task=task))
-        except InputError as error:
-            yield Graded(item, 0, Finding(f"the program does not take the task's entries: {error}{HINT}", task=task))
-        except InakitError as error:
-            yield Graded(item, 0, Finding(str(error), task=task))
+            finding = Finding(f"not tried: the submission has been ended {ended} times before")
+        else:
+            try:
+                item.check(opened.bench(item, random_of(request.seed, request.lab.name, item.name)))
+            except WrongError as wrong:
+                finding = opened.finding(wrong)
+            except EndedError as why:
+                ended += 1
+                finding = Finding(f"the submission did not live through this: {why}")
+            except InakitError as error:
+                finding = Finding(str(error))
+        opened.after(item, passed=finding is None)
+        task = task_lines(request.folder, item.step)
+        yield Graded(item, item.points) if finding is None else Graded(item, 0, replace(finding, task=task))
+
+
+def random_of(seed: str, lab: str, item: str) -> Random:
+    """What the tests of an item are drawn from: the same on every machine."""
+    return Random(f"{seed}/{lab}/{item}")

@@ -13,7 +13,7 @@ from experiments.labs.grading.finding import Finding
 class Item:
     """Something that a submission has to do, its points, and the step of the lab's README that asks for it.
 
-    `check` takes the lab's bench, and raises `Wrong` if the submission does not do it.
+    `check` takes the lab's bench, and raises `WrongError` if the submission does not do it.
     """
 
     name: str

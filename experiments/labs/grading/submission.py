@@ -41,7 +41,9 @@ def read_submission(path: Path) -> Submission:
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     chosen = [each for each in files if each.suffix in SUFFIXES]
     if len(chosen) > MOST_FILES:
-        raise InputError(f"the submission has {len(chosen)} files of P4, JSON and Python: at most {MOST_FILES} are read")
+        raise InputError(
+            f"the submission has {len(chosen)} files of P4, JSON and Python: at most {MOST_FILES} are read"
+        )
     texts = {each.name: read_file(each) for each in chosen}
     if not any(text.strip() for text in texts.values()):
         there = ", ".join(each.name for each in files[:8])

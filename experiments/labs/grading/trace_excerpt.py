@@ -46,4 +46,5 @@ def deciding(lines: Sequence[str], field: str) -> int | None:
     words = {"port": DECIDES, "drop": DROPS}.get(field, (f"{field} = ",))
     found = [number for number, line in enumerate(lines) if any(word in line for word in words)]
     statements = [number for number in found if lines[number].startswith("Primitive")]
-    return (statements or found or [None])[-1]
+    chosen = statements or found
+    return chosen[-1] if chosen else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from switch.control.entry_files.program_names import ProgramNames
 from switch.control.short_names import whole_name
 from switch.entries import KeyPart, Lpm, MulticastGroup, Range, RegisterPreset, SwitchEntries, TableEntry, Ternary
 from switch.program.program import Program
-from switch.stf.names import ProgramNames
 
 MATCHES: dict[str, type[Lpm] | type[Ternary] | type[Range]] = {"lpm": Lpm, "ternary": Ternary, "range": Range}
 
@@ -16,7 +16,9 @@ MATCHES: dict[str, type[Lpm] | type[Ternary] | type[Range]] = {"lpm": Lpm, "tern
 def entries_to(entries: SwitchEntries) -> dict[str, Any]:
     """Entries of tables, multicast groups and register values as JSON."""
     return {
-        "tables": [[e.table, [part_to(p) for p in e.key], e.action, list(e.params), e.priority] for e in entries.tables],
+        "tables": [
+            [e.table, [part_to(p) for p in e.key], e.action, list(e.params), e.priority] for e in entries.tables
+        ],
         "groups": [[group.group, list(group.ports)] for group in entries.groups],
         "registers": [[each.register, each.index, each.value] for each in entries.registers],
     }

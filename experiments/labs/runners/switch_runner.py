@@ -17,6 +17,8 @@ from switch.program.program import Program
 from switch.program.read import parse_program
 from topo.errors import InakitError, InputError, RunError, UnsupportedError
 
+Registers = tuple[tuple[str, tuple[int, ...]], ...]
+
 KINDS: dict[type[InakitError], str] = {UnsupportedError: "refused", InputError: "input", RunError: "run"}
 
 
@@ -26,6 +28,8 @@ class SwitchRunner:
     def __init__(self) -> None:
         self.program: Program | None = None
         self.switch: InterpretedSwitch | None = None
+        self.contents: list[Registers] = []
+        self.numbers: dict[Registers, int] = {}
 
     def load(self, text: str, name: str) -> None:
         """Read a program."""
@@ -56,6 +60,21 @@ class SwitchRunner:
         packets, octets = self.running.read_counter(whole_name("counter", name, counters))
         return [[int(each) for each in packets], [int(each) for each in octets]]
 
+    def state(self) -> int:
+        """The number of what all registers hold; new contents get the next one."""
+        found = tuple((name, tuple(cells)) for name, cells in self.running.state.registers.items())
+        if found not in self.numbers:
+            self.numbers[found] = len(self.contents)
+            self.contents.append(found)
+        return self.numbers[found]
+
+    def step(self, number: int, port: int, packet: str) -> list[Any]:
+        """What a packet makes of a state: the next one, and what leaves."""
+        for name, cells in self.contents[number]:
+            self.running.state.registers[name][:] = cells
+        sent = self.inject(port, packet)
+        return [self.state(), sent]
+
     @property
     def running(self) -> InterpretedSwitch:
         """The switch."""
@@ -64,6 +83,7 @@ class SwitchRunner:
 
 
 MOST_LINES = 2000
+MEMORY = ["memory", "the program needs more memory than it may use"]
 
 
 def written(packets: Packets) -> list[list[Any]]:
@@ -76,15 +96,18 @@ def answer_to(runner: SwitchRunner, question: list[Any]) -> list[Any]:
     calls: dict[str, Callable[..., Any]] = {
         each.__name__: each
         for each in (
-            runner.load, runner.fresh, runner.install, runner.inject, runner.trace, runner.counter
+            runner.load, runner.fresh, runner.install, runner.inject, runner.trace, runner.counter,
+            runner.state, runner.step
         )
     }  # fmt: skip
     try:
         return ["ok", calls[question[0]](*question[1:])]
     except InakitError as error:
+        if isinstance(error.__cause__, MemoryError):
+            return MEMORY
         return [next((kind for of, kind in KINDS.items() if isinstance(error, of)), "run"), str(error)]
     except MemoryError:
-        return ["memory", "the program needs more memory than it may use"]
+        return MEMORY
 
 
 def main(questions: int, answers: int) -> None:

@@ -13,14 +13,14 @@ from pathlib import Path
 
 from experiments.labs.sandbox.limits import MIB, Limits
 from experiments.labs.sandbox.patience import Patience
-from experiments.labs.sandbox.process import ENVIRONMENT, Ended, launcher
+from experiments.labs.sandbox.process import ENVIRONMENT, EndedError, launcher
 
 MOST_SAID = 64 << 10
 WAIT_S = 0.01
 
 
 def run_confined(command: Sequence[str], limits: Limits, folder: Path) -> tuple[int, str]:
-    """Run a command in a folder within limits; its exit code and what it printed. Raises `Ended`."""
+    """Run a command in a folder within limits; its exit code and what it printed. Raises `EndedError`."""
     document = json.dumps({"limits": limits.to_json(), "command": list(command)})
     environment = ENVIRONMENT | {"TMPDIR": str(folder), "HOME": str(folder)}
     with tempfile.TemporaryFile() as said:
@@ -38,18 +38,18 @@ def run_confined(command: Sequence[str], limits: Limits, folder: Path) -> tuple[
 
 
 def wait(process: subprocess.Popen[bytes], limits: Limits) -> int:
-    """The exit code of a process; raises `Ended` when it takes too long, or a signal ends it."""
+    """The exit code of a process; raises `EndedError` when it takes too long, or a signal ends it."""
     assert process.stdout is not None
     patience, ended = Patience(limits.wall_s), False
     while not ended:
         if not patience.until_readable(process.stdout.fileno()):
-            raise Ended(f"after {limits.wall_s:g} s")
+            raise EndedError(f"after {limits.wall_s:g} s")
         ended = not os.read(process.stdout.fileno(), 4096)
     code = wait_for_end(process, patience)
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
-        raise Ended(f"after {limits.cpu_s} s of processor time")
+        raise EndedError(f"after {limits.cpu_s} s of processor time")
     if code < 0:
-        raise Ended(f"by signal {-code}: within {limits.memory_bytes // MIB} MiB it did not come to an end")
+        raise EndedError(f"by signal {-code}: within {limits.memory_bytes // MIB} MiB it did not come to an end")
     return code
 
 
@@ -68,7 +68,7 @@ def wait_for_end(process: subprocess.Popen[bytes], patience: Patience) -> int:
     """The exit code of a process that has closed what it writes to."""
     while (code := process.poll()) is None:
         if patience.left <= 0:
-            raise Ended("after it had closed its output")
+            raise EndedError("after it had closed its output")
         time.sleep(WAIT_S)
         patience.left -= WAIT_S
     return code

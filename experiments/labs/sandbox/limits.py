@@ -35,8 +35,10 @@ class Limits:
 
 def limits_from(document: dict[str, Any]) -> Limits:
     """The limits that `to_json` wrote."""
-    values = {each.name: document[each.name] for each in fields(Limits)}
-    return Limits(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    values: dict[str, Any] = {each.name: document[each.name] for each in fields(Limits)}
+    for name in ("readable", "writable"):
+        values[name] = tuple(values[name])
+    return Limits(**values)
 
 
 def set_limits(limits: Limits) -> None:

@@ -1,6 +1,6 @@
 """A process whose code nobody trusts: it is asked by frames of JSON, and has to answer within its limits.
 
-What it answers is data, which whoever asked judges. However it ends, `Ended` says why in words that a student reads.
+What it answers is data, which whoever asked judges. However it ends, `EndedError` says why, in words for students.
 """
 
 from __future__ import annotations
@@ -24,10 +24,16 @@ ROOT = Path(__file__).parents[3]
 START_S = 20.0
 MOST_SAID = 2000
 LAUNCH = "import sys; sys.path.insert(0, sys.argv.pop(1)); from experiments.labs.sandbox.launch import main; main()"
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
-class Ended(Exception):
+class EndedError(Exception):
     """A sandboxed process that has ended, or was ended; the message says why."""
 
 
@@ -39,7 +45,7 @@ class Sandboxed:
 
     def __init__(self, module: str, limits: Limits, *, site: bool = False) -> None:
         self.limits = limits
-        self.said = tempfile.TemporaryFile()
+        self.said = tempfile.TemporaryFile()  # noqa: SIM115, it is closed with the process
         document = json.dumps({"limits": limits.to_json(), "module": module})
         self.process = subprocess.Popen(
             launcher(document, site=site),
@@ -67,50 +73,57 @@ class Sandboxed:
         self.close()
 
     def ask(self, question: Any) -> Any:
-        """The answer to a question; raises `Ended`. A process that gives none in time is ended."""
+        """The answer to a question; raises `EndedError`. A process that gives none in time is ended."""
         patience = Patience(self.limits.wall_s)
         try:
             self.write(packed(question), patience)
             return self.read(patience)
         except BrokenPipeError:
-            raise Ended(self.why()) from None
+            raise EndedError(self.why()) from None
 
     def write(self, data: bytes, patience: Patience) -> None:
-        """Write all of `data`; raises `Ended` when the process does not read it in time."""
+        """Write all of `data`; raises `EndedError` when the process does not read it in time."""
         left = memoryview(data)
         while left:
             if not patience.until_writable(self.questions):
-                raise Ended(self.too_slow())
+                raise EndedError(self.too_slow())
             left = left[os.write(self.questions, left) :]
 
     def read(self, patience: Patience) -> Any:
-        """The next frame; raises `Ended` for what is none."""
+        """The next frame; raises `EndedError` for what is none."""
         (size,) = LENGTH.unpack(self.exactly(LENGTH.size, patience))
         if size > MOST_BYTES:
             self.kill()
-            raise Ended(f"its answer has {size} bytes, more than {MOST_BYTES}")
+            raise EndedError(f"its answer has {size} bytes, more than {MOST_BYTES}")
         try:
             return json.loads(self.exactly(size, patience))
         except (ValueError, RecursionError):
             self.kill()
-            raise Ended("its answer is not in the format of answers: something else has written to the pipe") from None
+            raise EndedError(
+                "its answer is not in the format of answers: something else has written to the pipe"
+            ) from None
 
     def exactly(self, size: int, patience: Patience) -> bytes:
         """So many bytes of the answer."""
         data = bytearray()
         while len(data) < size:
             if not patience.until_readable(self.answers):
-                raise Ended(self.too_slow())
+                raise EndedError(self.too_slow())
             part = os.read(self.answers, size - len(data))
             if not part:
-                raise Ended(self.why())
+                raise EndedError(self.why())
             data += part
         return bytes(data)
 
     def too_slow(self) -> str:
         """End the process, and say that it took too long."""
         self.kill()
-        return f"it gave no answer within {self.limits.wall_s:g} s, and was ended"
+        return self.out_of_time
+
+    @property
+    def out_of_time(self) -> str:
+        """What is said of a process that computes or waits too long, the same whichever limit came first."""
+        return f"it took longer than the {self.limits.cpu_s} s that it has, and was ended"
 
     def why(self) -> str:
         """Why the process ended, in words."""
@@ -120,7 +133,7 @@ class Sandboxed:
             self.kill()
             return "it closed the pipe to the grader, and was ended"
         if code in (-signal.SIGXCPU, -signal.SIGKILL):
-            return f"it used more than {self.limits.cpu_s} s of processor time, and was ended"
+            return self.out_of_time
         said = self.last_words()
         if "MemoryError" in said or code == -signal.SIGSEGV:
             return f"it needed more than {self.limits.memory_bytes // MIB} MiB of memory, and was ended"

@@ -1,12 +1,12 @@
-"""Wrong solutions: each the right one with some texts replaced, and the only item that it loses.
+"""WrongError solutions: each the right one with some texts replaced, and the only item that it loses.
 
-    version: 1
-    of: sum.p4
-    mutants:
-      - name: bitmap not cleared
-        item: rounds
-        says: in round 1
-        replace: {"bitmaps.write(meta.slot, 0);": ""}
+version: 1
+of: sum.p4
+mutants:
+  - name: bitmap not cleared
+    item: rounds
+    says: in round 1
+    replace: {"bitmaps.write(meta.slot, 0);": ""}
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from experiments.labs.grading.grade import Lab, Request, grade
 from experiments.labs.grading.item import Grade
 from experiments.labs.teacher.archive import key_of, program_in, read_archive, write_archive
 from experiments.labs.teacher.mutants import SOLUTIONS, Mutant, read_mutants
+from topo.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,17 @@ def compile_all(folder: Path) -> int:
     """Compile what has changed, and keep it; how many programs there are. Needs p4c."""
     main = next((folder / SOLUTIONS).glob("*.p4")).name
     texts, known = p4_texts(folder), read_archive(folder)
-    programs = {key_of(text): known.get(key_of(text)) or compile_p4({main: text}, main) for text in texts.values()}
+    programs = {key_of(text): known.get(key_of(text)) or compiled(name, text, main) for name, text in texts.items()}
     write_archive(folder, programs)
     return len(programs)
+
+
+def compiled(name: str, text: str, main: str) -> str:
+    """The compiled form of a program; `InputError` names the mutant that does not compile."""
+    try:
+        return compile_p4({main: text}, main)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def solution_folders(folder: Path) -> list[Path]:

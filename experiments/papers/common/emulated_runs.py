@@ -13,6 +13,7 @@ from experiments.calibrate.rate_probe import fit, packets
 from experiments.emulate.defaults import rate_words
 from experiments.emulate.emulate import overall
 from experiments.papers.common.figure import Request
+from experiments.report.write import report_beside
 from experiments.run.dilation import as_described, slowed_options, slowed_problem
 from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.progress import bar
@@ -67,6 +68,7 @@ class EmulatedRuns:
         for reason in shortened(self.reasons):
             console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
         console.print(f"everything of these runs: {self.folder.path}", highlight=False)
+        report_beside(self.folder.path, console)
 
 
 def kind_of(switch: str) -> str:

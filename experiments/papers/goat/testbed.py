@@ -16,7 +16,7 @@ from planner.trees.under_policy import with_policy
 from traffic.endpoints.streams import StreamLayout
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.faults.endpoint_faults import with_shares
-from traffic.runs.closed_loop import Loop, ReliableOptions
+from traffic.runs.closed_loop import ClosedLoop, ReliableOptions
 from traffic.sockets.ports import Ports
 from traffic.wire.frames import FRAGMENT
 
@@ -112,5 +112,5 @@ class Paces:
         own = -(-self.window * streams.count // total)
         return replace(layout, streams=replace(streams, in_flight=np.minimum(own, limits))), ports
 
-    def act(self, loop: Loop, now: float) -> None:
+    def act(self, loop: ClosedLoop, now: float) -> None:
         """Do nothing while the run goes on."""

@@ -10,9 +10,9 @@ from experiments.worlds.observation import Noted
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from topo.virtual.engine import PS_PER_S
-from traffic.measure.fragment_times import FRAGMENT_COLUMNS, FragmentTimes, fragment_times
-from traffic.measure.link_series import LINK_COLUMNS, LinkSeries
-from traffic.measure.slot_series import SlotSeries, slot_series
+from traffic.measure.series.fragment_times import FRAGMENT_COLUMNS, NO_TIMES, FollowedFragments, FragmentTimes, times_of
+from traffic.measure.series.link_series import LINK_COLUMNS, LinkSeries
+from traffic.measure.series.slot_series import SlotSeries, no_slots, slot_series
 
 TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
 """Units of times below so many seconds, and how many of the unit a second has."""
@@ -48,13 +48,13 @@ def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Obse
     """What was noted of a run of a plan, which ended at `ended_s` of the network's time."""
     ended_ps, every = round(ended_s * PS_PER_S), noted.hops.following.every
     links = LinkSeries(noted.links, noted.rates_bps, noted.series.until(ended_ps))
-    return Observed(
-        links,
-        slot_series(noted.hops.found, noted.links, plan, links.starts_s, ended_ps, every),
-        fragment_times(noted.hops.found, noted.links, plan, ended_ps),
-        every,
-        tuple(dict.fromkeys(worker for job in problem.jobs for worker in job.workers)),
-    )
+    slots, fragments = no_slots(links.starts_s), NO_TIMES
+    if plan.shards:  # fragments of collectives are summed by hosts: they wait in no switch, and no result comes back
+        followed = FollowedFragments(noted.hops.found, noted.links, plan, ended_ps)
+        slots = slot_series(followed, noted.links, links.starts_s, ended_ps, every)
+        fragments = times_of(followed, noted.links)
+    workers = dict.fromkeys(worker for job in problem.jobs for worker in job.workers)
+    return Observed(links, slots, fragments, every, tuple(workers))
 
 
 def time_unit(longest_s: float) -> tuple[str, float]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from experiments.run.observe.observed import Observed, time_unit
 from topo.errors import writing
 from topo.picture.draw import COMMON, INK, TREE_COLORS
-from traffic.measure.link_series import LinkSeries
+from traffic.measure.series.link_series import LinkSeries
 from traffic.sockets.ports import FloatArray
 
 DRAWN = len(TREE_COLORS) // 2

@@ -21,8 +21,9 @@ def observed_tables(record: Mapping[str, Any]) -> Iterator[NamedTable]:
     observed = {name: entry for name, entry in record["planners"].items() if "fragments" in entry}
     if observed:
         yield NamedTable(links_table(observed))
-    if any(entry["fragments"]["followed"] for entry in observed.values()):
-        yield NamedTable(fragments_table(observed))
+    with_trees = {name: entry for name, entry in observed.items() if entry["fragments"]["followed"]}
+    if with_trees:
+        yield NamedTable(fragments_table(with_trees))
 
 
 def links_table(observed: Mapping[str, Any]) -> Table:

@@ -13,7 +13,7 @@ GRADIENT, RESULT = 1, 2
 
 def aggregation(kind, worker, slot, number, values):
     """A packet of an aggregation."""
-    ethernet = bytes.fromhex("020000000002" "020000000001" "88b5")
+    ethernet = bytes.fromhex("02000000000202000000000188b5")
     return ethernet + struct.pack("!BBBBHI8I", kind, worker, 0, 0, slot, number, *values)
 
 
@@ -29,7 +29,7 @@ def switch(p4_switch):
 
 def test_other_traffic_passes(switch):
     switch.table("ipv4_lpm").add({"hdr.ipv4.dst": "10.0.1.0/24"}, "forward", port=6)
-    packet = bytes(12) + bytes.fromhex("0800" "45000014" "00000000" "40fd0000" "0a000201" "0a000109")
+    packet = bytes(12) + bytes.fromhex("0800450000140000000040fd00000a0002010a000109")
     switch.send(1, packet)
     switch.expect(6, packet)
     switch.expect_nothing_else()

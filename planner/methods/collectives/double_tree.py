@@ -10,7 +10,6 @@ log n.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 from planner.methods.collectives.scheme import Builder, Group, Scheme
 

@@ -8,40 +8,33 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 
-from planner.core.collective import Collective, Connection
-from planner.core.collective_load import acknowledging_share
+from planner.core.collectives.collective import Collective, Connection
+from planner.core.collectives.collective_load import acknowledging_share
 from planner.core.evaluate import evaluate
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
-from planner.methods.collectives.rank_order import ORDERS, racks_of
-from planner.methods.collectives.routes import ROUTES, Ends, Paths
+from planner.methods.collectives.rank_order import Order, by_rack, racks_of
+from planner.methods.collectives.routes import Ends, Paths, Routes, even
 from planner.methods.collectives.scheme import Group, Make, Scheme
 from planner.trees.unfolding import DirectedLink
-from topo.errors import InputError, unknown_name
+from topo.errors import InputError
 
 
 @dataclass(frozen=True)
-class CollectiveOptions(Options):
-    """`order`: which worker has which rank, of `ORDERS`. `routes`: how paths are chosen, of `ROUTES`."""
+class Ways:
+    """How workers get their ranks, and connections their paths."""
 
-    order: str = "rack"
-    routes: str = "even"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.order not in ORDERS:
-            raise unknown_name("order of ranks", self.order, ORDERS)
-        if self.routes not in ROUTES:
-            raise unknown_name("choice of routes", self.routes, ROUTES)
+    order: Order = by_rack
+    routes: Routes = even
 
 
-def plan_scheme(make: Make, name: str, problem: Problem, options: CollectiveOptions) -> Plan:
+def plan_scheme(make: Make, name: str, ways: Ways, problem: Problem, seed: int) -> Plan:
     """The plan in which every job uses the scheme that `make` makes for it."""
     begun = monotonic()
     paths = Paths(problem.fabric)
-    routed = [routed_collective(make, problem, job, options, paths) for job in problem.jobs]
+    routed = [routed_collective(make, ways, problem, job, paths, seed) for job in problem.jobs]
     rated = with_shared_rates(problem, routed)
     return Plan(name, problem.fabric.name, (), SolverOutcome("heuristic", monotonic() - begun), tuple(rated))
 
@@ -63,11 +56,11 @@ class Routed:
         return {way for c in self.collective.connections for a, b in c.links for way in ((a, b), (b, a))}
 
 
-def routed_collective(make: Make, problem: Problem, job: Job, options: CollectiveOptions, paths: Paths) -> Routed:
+def routed_collective(make: Make, ways: Ways, problem: Problem, job: Job, paths: Paths, seed: int) -> Routed:
     """A job's collective with paths. Raises `InputError` for a job with one worker."""
     if len(job.workers) < 2:
         raise InputError(f"job {job.number} has one worker: a collective needs at least two")
-    ranks = ORDERS[options.order](problem.fabric, job, options.seed)
+    ranks = ways.order(problem.fabric, job, seed)
     group = Group(len(ranks), racks_of(problem.fabric, ranks), problem.fragment.count(job.gradient_bytes))
     scheme = make(group)
     bare = without_paths(job, ranks, scheme)
@@ -76,7 +69,7 @@ def routed_collective(make: Make, problem: Problem, job: Job, options: Collectiv
     for number, members in enumerate(together):
         for ends in (bare.connections[member] for member, _ in members):
             sets[ranks[ends.source], ranks[ends.destination]].append(number)
-    found = ROUTES[options.routes](paths, sets, options.seed)
+    found = ways.routes(paths, sets, seed)
     connections = (replace(c, path=found[ranks[c.source], ranks[c.destination]]) for c in bare.connections)
     return Routed(replace(bare, connections=tuple(connections)), together)
 
@@ -121,15 +114,9 @@ def with_rates(routed: Routed, parts_bps: Mapping[DirectedLink, float], share: f
     return replace(collective, connections=tuple(rated))
 
 
-def plan_quickest(
-    makes: Sequence[Make], name: str, fixed: Mapping[str, str], problem: Problem, options: CollectiveOptions
-) -> Plan:
-    """Of the plans of several schemes the one whose slowest job takes the least time.
-
-    `fixed`: options that go before those given.
-    """
-    options = replace(options, **fixed)
-    plans = [plan_scheme(make, name, problem, options) for make in makes]
+def plan_quickest(makes: Sequence[Make], name: str, ways: Ways, problem: Problem, options: Options) -> Plan:
+    """Of the plans of several schemes the one whose slowest job takes the least time."""
+    plans = [plan_scheme(make, name, ways, problem, options.seed) for make in makes]
     if len(plans) == 1:
         return plans[0]
     return min(plans, key=lambda plan: evaluate(problem, plan).communication_time_s)

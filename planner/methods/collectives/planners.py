@@ -7,27 +7,29 @@ from __future__ import annotations
 
 from functools import partial
 
-from planner.core.method import Method
+from planner.core.method import Method, Options
 from planner.methods.collectives.double_tree import double_tree
 from planner.methods.collectives.halving_doubling import halving_doubling, recursive_doubling
 from planner.methods.collectives.hierarchical import hierarchical
-from planner.methods.collectives.method import CollectiveOptions, plan_quickest
+from planner.methods.collectives.method import Ways, plan_quickest
 from planner.methods.collectives.ps_sharded import ps_sharded
+from planner.methods.collectives.rank_order import drawn
 from planner.methods.collectives.ring import ring
+from planner.methods.collectives.routes import hashed
 from planner.methods.collectives.scheme import Make
 
 
-def planner(name: str, summary: str, *makes: Make, **fixed: str) -> Method[CollectiveOptions]:
-    """The planner of the quickest of some schemes, with options that are always the same."""
-    return Method(summary, CollectiveOptions, partial(plan_quickest, makes, name, fixed))
+def planner(name: str, summary: str, *makes: Make, ways: Ways | None = None) -> Method[Options]:
+    """The planner of the quickest of some schemes."""
+    return Method(summary, Options, partial(plan_quickest, makes, name, ways or Ways()))
 
 
 HALVING = halving_doubling, recursive_doubling
 
 COLLECTIVES = {
     "ring": planner("ring", "end hosts only: a ring through all racks (Patarasuk and Yuan; NCCL)", ring),
-    "ring-ecmp": planner("ring-ecmp", "ring with paths by ECMP's hash", ring, routes="ecmp"),
-    "ring-random": planner("ring-random", "ring of random order, with ECMP", ring, order="random", routes="ecmp"),
+    "ring-ecmp": planner("ring-ecmp", "ring with paths by ECMP's hash", ring, ways=Ways(routes=hashed)),
+    "ring-random": planner("ring-random", "ring of random order, with ECMP", ring, ways=Ways(drawn, hashed)),
     "halving-doubling": planner(
         "halving-doubling", "end hosts only: exchange of halves, or of all if that is short (Thakur et al.)", *HALVING
     ),

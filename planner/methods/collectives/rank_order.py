@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from planner.core.problem import Job
@@ -35,9 +35,6 @@ def by_rack(fabric: Fabric, job: Job, seed: int) -> list[str]:
 def peers_above(fabric: Fabric, switch: str) -> list[str]:
     """The switches above a switch to which it has a link."""
     return [peer for peer in fabric.neighbors[switch] if fabric.tiers[peer] > fabric.tiers[switch]]
-
-
-ORDERS: Mapping[str, Order] = {"rack": by_rack, "random": drawn}
 
 
 def racks_of(fabric: Fabric, ranks: Sequence[str]) -> tuple[tuple[int, ...], ...]:

@@ -93,6 +93,3 @@ class Loads:
         links = list(pairwise(path))
         shares = [(self.counts[each, link] + 1) / self.capacities_bps[link] for each in sets for link in links]
         return max(shares), sum(shares)
-
-
-ROUTES: Mapping[str, Routes] = {"even": even, "ecmp": hashed}

@@ -71,6 +71,13 @@ def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
     return searched(best, net.fine, columns, most, options, deadline)
 
 
+def least_bound(problem: Problem) -> float:
+    """A rate in bit/s that no forest gives to all jobs, with results: what the worst served job has, by its weight."""
+    ground = Ground(problem.fabric, tasks_of(problem), results=True)
+    worth, jobs = ground.worth, len(ground.worth.jobs)
+    return relax(ground, network(ground.fabric, ground.tasks, results=True)) / (1 + worth.mu * jobs)
+
+
 def searched(
     best: BestForest, net: Network, columns: Sequence[Column], most: float, options: Options, deadline: float
 ) -> BestForest:

@@ -8,11 +8,12 @@ smaller window. With few slots, rates beyond window x fragment / round-trip time
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import inf
 from time import monotonic
 
-from planner.core.method import Options
+from planner.core.closed_loop import in_closed_loop
+from planner.core.method import AFTERWARDS, Options
 from planner.core.plan import Plan, Shard
 from planner.core.problem import Problem
 from planner.core.slots import assign_slots
@@ -38,7 +39,25 @@ class ForestOptions(Options):
 
 
 def plan(problem: Problem, options: ForestOptions) -> Plan:
-    """The plan whose tasks' rates are worth most; a task's rate is the sum of its trees'."""
+    """The plan whose tasks' rates are worth most; a task's rate is the sum of its trees'.
+
+    Where the best plan for gradients alone loses nothing to results, it is the best with them.
+    """
+    if not options.with_results:
+        return packed(problem, options)
+    alone = packed(problem, replace(options, headroom=AFTERWARDS, time_limit_s=options.time_limit_s / 2))
+    lossless = in_closed_loop(problem, alone) is alone
+    return alone if lossless else packed(problem, replace(options, time_limit_s=options.time_limit_s / 2))
+
+
+def plan_any(problem: Problem, options: Options) -> Plan:
+    """The plan of any number of trees for each task."""
+    known = {field.name: getattr(options, field.name) for field in fields(Options)}
+    return replace(plan(problem, ForestOptions(**known, trees=0)), method="forest-any")
+
+
+def packed(problem: Problem, options: ForestOptions) -> Plan:
+    """The plan of the best forest for gradients alone, or for gradients and results."""
     started = monotonic()
     best = best_forest(problem, options.trees or inf, options)
     return plan_of(best.ground, best.forest, best.outcome(started), options.window)

@@ -22,6 +22,7 @@ from math import inf
 import numpy as np
 
 from planner.methods.soar.reduction_tree import DESTINATION, Indices, Numbers, ReductionTree
+from planner.solvers.min_plus import min_plus
 from topo.errors import InputError
 
 ROUNDING = 1e-12
@@ -118,14 +119,6 @@ def added(sums: Numbers, rows: Indices, below: Numbers, k: int) -> Numbers:
     wider = padded(sums, width)
     wider[rows] = min_plus(wider[rows], below)
     return wider
-
-
-def min_plus(sums: Numbers, below: Numbers) -> Numbers:
-    """For every i, the least of sums(i - j) + below(j) over j, along the last axis, which keeps its length."""
-    found = sums + below[..., :1]
-    for j in range(1, min(below.shape[-1], sums.shape[-1])):
-        np.minimum(found[..., j:], sums[..., : sums.shape[-1] - j] + below[..., j : j + 1], out=found[..., j:])
-    return found
 
 
 def padded(table: Numbers, width: int) -> Numbers:

@@ -59,7 +59,7 @@ def whole_bytes(field: Field) -> tuple[int, int]:
 
 def load(field: Field, header_offset: int) -> str:
     """The C expression of a field of a header that begins `header_offset` bytes behind `data`."""
-    return " | ".join(map(load_piece, pieces(field, header_offset)))
+    return " | ".join(map(load_piece, pieces(field, header_offset))) or "0"
 
 
 def load_piece(piece: FieldPiece) -> str:

@@ -165,7 +165,8 @@ class Device:
         """The pipeline that requests are for, or a fault."""
         found = self.pipeline
         if found is None:
-            raise Fault(Code.FAILED_PRECONDITION, "no pipeline config is set: SetForwardingPipelineConfig is first")
+            message = "no forwarding pipeline config is set: SetForwardingPipelineConfig is first"
+            raise Fault(Code.FAILED_PRECONDITION, message)
         return found
 
     # requests

@@ -7,7 +7,7 @@ from dataclasses import replace
 from experiments.inspect.rates import Rates, Sample, rates
 from experiments.inspect.screen import screen, widths_of, widths_within
 from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts
-from traffic.measure.kernel_counters import CpuTime, InterfaceCounters
+from traffic.measure.counters.kernel_counters import CpuTime, InterfaceCounters
 
 NETWORK = RunningNetwork(
     id="ab3d",

@@ -16,8 +16,8 @@ from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.trees.under_policy import with_policy
+from traffic.measure.counters.snapshots import SwitchCounters
 from traffic.measure.fidelity import Excuses
-from traffic.measure.snapshots import SwitchCounters
 from traffic.wire.packet_format import Event
 
 PROBLEM: Problem = build_problem(FabricChoice("aro-figure3a"), JobChoice())

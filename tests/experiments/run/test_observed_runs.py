@@ -29,7 +29,7 @@ from planner.registry import METHODS
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric, Host, Link, Switch
 from topo.virtual.engine import PS_PER_S
-from traffic.measure.fragment_times import PARTS
+from traffic.measure.series.fragment_times import PARTS
 from traffic.runs.closed_loop import ReliableOptions
 from traffic.wire.frames import FRAGMENT
 
@@ -241,6 +241,19 @@ def test_the_command_writes_tables_files_and_a_picture(tmp_path: Path) -> None:
     assert {float(row["rate_bps"]) for row in full} == {20e6}
     assert (folder / "aro/worker_rates.csv").read_text().startswith("at_s,w0_bps,w1_bps,")
     assert (folder / "aro/series.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_collective_has_links_over_time_and_a_report_but_no_fragments_in_slots(tmp_path: Path) -> None:
+    answer = inakit(
+        "emulate", "--topo", "leafspine:leaves=2,spines=1,hosts_per_leaf=2", "--planners", "ring",
+        "--switch", "virtual", "--iterations", "1", "--gradient-bytes", "7680", "--series", "1ms", at=tmp_path,
+    )  # fmt: skip
+    assert answer.code == 0, answer
+    (folder,) = tmp_path.glob("results/2*")
+    entry = json.loads((folder / "run.json").read_text())["planners"]["ring"]
+    assert entry["links_over_time"]["interval_s"] == 1e-3
+    assert entry["fragments"]["followed"] == 0
+    assert (folder / "report.html").read_text().startswith("<!doctype html>")
 
 
 def test_without_series_there_are_none(tmp_path: Path) -> None:

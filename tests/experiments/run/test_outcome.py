@@ -15,10 +15,10 @@ from planner.core.problem import Problem
 from planner.registry import find_method
 from planner.trees.headroom import as_run
 from topo.files.fabrics import load_fabric
+from traffic.measure.counters.snapshots import Watched
 from traffic.measure.fidelity import Excuses
 from traffic.measure.measured import Iteration, Measured
 from traffic.measure.monitor import Monitor
-from traffic.measure.snapshots import Watched
 from traffic.measure.verdict import Verdict
 from traffic.wire.frames import FRAGMENT
 

@@ -7,13 +7,26 @@ from random import Random
 
 from experiments.papers.aro import sample as aro_sample
 from experiments.papers.atro import topologies as atro
+from experiments.papers.closed_loop import frontier
+from experiments.papers.collectives import crossover
 from experiments.papers.common.sweep import Measured, Trial, Value, name_of
 from experiments.papers.goat import simulation as goat_simulation
 from experiments.papers.inart import simulated as inart_figures
 from experiments.papers.p4inc_aoi import readings, simulated_testbed, table1
 from experiments.papers.p4inc_aoi import simulation as aoi_simulation
 
-SWEEPING = (aro_sample, atro, goat_simulation, inart_figures, aoi_simulation, readings, simulated_testbed, table1)
+SWEEPING = (
+    aro_sample,
+    atro,
+    frontier,
+    crossover,
+    goat_simulation,
+    inart_figures,
+    aoi_simulation,
+    readings,
+    simulated_testbed,
+    table1,
+)
 """The modules of figures that sweep: in each of them `sweep` has to be replaced."""
 
 

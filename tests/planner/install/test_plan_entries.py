@@ -21,6 +21,7 @@ from planner.core.solving import SolverOutcome
 from planner.install import program
 from planner.install.plan_entries import entries
 from planner.install.program import SLOTS_PER_PIPELINE
+from planner.methods.collectives.planners import COLLECTIVES
 from planner.registry import METHODS
 from switch.entries import Entries, SwitchEntries
 from topo.errors import PlanError
@@ -53,6 +54,7 @@ TASKS = [
     pytest.param(name, method, id=f"{name}, {method}")
     for name, problem in PROBLEMS.items()
     for method in METHODS
+    if method not in COLLECTIVES
     if method != "sharp"  # its roots are switches, see `in_network_plan`
     if not method.startswith("aro") or (len(problem.jobs) == 1 and len(problem.jobs[0].servers) == 1)
     if not method.startswith(("aro", "forest")) or name != CROWDED

@@ -16,6 +16,7 @@ from model_programs import MODEL
 from served_program import SERVED, answer_of, asking, entry
 from veth_wires import Wires
 
+from switch.fast.load.kernel.port_queues import PortQueues, tc
 from switch.program.read import program_of, read_program
 from switch.server.engines.choice import VARIABLE, choose, short_packets_of
 from switch.server.options import Options
@@ -84,19 +85,21 @@ def test_what_others_send_by_the_interface_of_a_port_has_come_to_it() -> None:
 @pytest.mark.root
 @pytest.mark.parametrize("engine", ["interpreted", "kernel"])
 def test_a_queue_has_a_rate_and_a_depth_in_packets(engine: str) -> None:
-    """Whatever their sizes; the first packet leaves at once, one more than the queue holds is lost."""
+    """Whatever the sizes of packets: those that the queue does not hold are lost."""
     sizes = (60, 1400, 60, 1500, 600, 60, 1400, 60)
     with Wires((1, 3)) as wires, commanded(engine, wires) as switch:
         switch.queues.set_rate(RATE_PPS)
         switch.queues.set_depth(DEPTH, port=3)
         assert switch.ports.engine is not None
         assert switch.ports.engine.what.startswith({"kernel": "compiled"}.get(engine, engine))
+        wires.send(1, asking("exact_match", 7))
+        assert len(wires.receive(3, 1)) == 1
         began = time.monotonic()
         for size in sizes:
             wires.send(1, asking("exact_match", 7).ljust(size, b"\0"))
-        times = [time.monotonic() - began for _ in iter(partial(wires.receive, 3, 1, 0.3), [])]
-        assert len(times) == 1 + DEPTH
-        assert times[-1] > DEPTH / RATE_PPS
+        times = [time.monotonic() - began for _ in iter(partial(wires.receive, 3, 1, 0.5), [])]
+        assert len(times) == DEPTH
+        assert times[-1] > (DEPTH - 1) / RATE_PPS
         switch.queues.set_rate(0)
         wires.send(1, asking("exact_match", 7))
         assert len(wires.receive(3, 1)) == 1
@@ -111,6 +114,19 @@ def test_a_rate_on_an_interface_that_has_one_already_is_the_interpreters() -> No
             switch.queues.set_rate(RATE_PPS)
             assert switch.ports.engine is not None
             assert switch.ports.engine.what.startswith("interpreted")
+
+
+@pytest.mark.root
+def test_the_queue_of_a_switch_that_was_killed_is_taken_over() -> None:
+    with Wires((1, 3)) as wires:
+        killed = PortQueues(read_program(COMMANDED))
+        killed.add(3, wires.names[3])
+        killed.set_rate(1, None)
+        with commanded("kernel", wires) as switch:
+            switch.queues.set_rate(RATE_PPS)
+            assert switch.ports.engine is not None
+            assert switch.ports.engine.what.startswith("compiled")
+        assert "tbf" not in tc("qdisc", "show", "dev", wires.names[3])
 
 
 @contextmanager

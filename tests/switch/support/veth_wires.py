@@ -49,7 +49,7 @@ class Wires:
         """Let a packet arrive at a port."""
         self.sockets[port].send(packet)
 
-    def receive(self, port: int, count: int, patience_s: float = 2.0) -> list[bytes]:
+    def receive(self, port: int, count: int, patience_s: float = 10.0) -> list[bytes]:
         """Up to `count` packets that left by a port; those that are there already, if `count` is 0."""
         receiver = self.sockets[port]
         packets: list[bytes] = []

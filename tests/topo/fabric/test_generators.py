@@ -17,6 +17,7 @@ from topo.fabric.generators import (
     leaf_spine,
     named_fabric,
     pipelines_trap,
+    rail_pods,
     with_aggregators,
     with_capacities,
     with_capacity,
@@ -134,6 +135,13 @@ def test_pipelines_trap_splits_one_spine() -> None:
     assert len(set(arrivals["spine1"])) == 3
     assert len(set(arrivals["spine2"])) == 1
     assert not fabric.switch_by_name["leaf1"].ina
+
+
+def test_rails_join_the_same_nic_of_every_server_of_a_pod() -> None:
+    fabric = rail_pods(pods=2, servers=3, gpus=8)
+    assert len(fabric.hosts) == 2 * 3 * 8
+    assert set(fabric.neighbors["rail2_5"]) == {*(f"nvswitch2_{i}" for i in (1, 2, 3)), "spine1", "spine2", "spine3"}
+    assert fabric.capacities_bps["h1", "nvswitch1_1"] == 9 * fabric.capacities_bps["nvswitch1_1", "rail1_1"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from traffic.measure.contention import BEHIND_S, CLEAR_SECONDS, RECENT_SECONDS, blame, clear_overload, processor_causes
-from traffic.measure.processor_seconds import UNSEEN, Consumer, Second
+from traffic.measure.processors.processor_seconds import UNSEEN, Consumer, Second
 from traffic.measure.verdict import Cause, Invariant, Limits
 
 LIMITS = Limits()

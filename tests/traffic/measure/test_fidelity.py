@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from traffic_cases import one_job
 
+from traffic.measure.counters.kernel_counters import InterfaceCounters
+from traffic.measure.counters.snapshots import Snapshot, SwitchCounters, Watched
 from traffic.measure.fidelity import Excuses, dropped_by_queues, judge, turned_away
-from traffic.measure.kernel_counters import InterfaceCounters
 from traffic.measure.measured import Iteration, Measured
-from traffic.measure.processor_seconds import Consumer, Second
-from traffic.measure.snapshots import Snapshot, SwitchCounters, Watched
+from traffic.measure.processors.processor_seconds import Consumer, Second
 from traffic.measure.verdict import Invariant, Judgement, Limits
 from traffic.sockets.ports import HostPort
 from traffic.wire.packet_format import Event

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.solving import SolverOutcome
 from topo.virtual.hops import HOP, LOST_PS, NO_HOP
-from traffic.measure.fragment_times import PARTS, FragmentTimes, fragment_times
+from traffic.measure.series.fragment_times import PARTS, FollowedFragments, FragmentTimes, times_of
 from traffic.wire.frames import BARE_FRAME
 from traffic.wire.packet_format import Kind
 
@@ -49,7 +49,7 @@ def times(*hops: Hop, lost: tuple[int, ...] = ()) -> FragmentTimes:
         ina = record["noted"]
         ina["kind"], ina["job"], ina["tree"], ina["seq"] = kind, 1, 1, seq
     records["arrives"][list(lost)] = LOST_PS
-    return fragment_times(records, LINKS, PLAN, until_ps=10_000)
+    return times_of(FollowedFragments(records, LINKS, PLAN, until_ps=10_000), LINKS)
 
 
 def parts(found: FragmentTimes, row: int = 0) -> dict[str, int]:

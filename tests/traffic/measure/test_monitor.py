@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from topo.live.priority import Priority
+from traffic.measure.counters.snapshots import Watched
 from traffic.measure.monitor import Monitor
-from traffic.measure.snapshots import Watched
 from traffic.measure.verdict import Invariant
 
 NOTHING = Watched(hosts=())

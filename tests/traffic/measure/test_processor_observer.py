@@ -14,8 +14,8 @@ from hogs import NAME, hogs
 
 from topo.errors import RunError
 from traffic.measure.contention import processor_causes
-from traffic.measure.processor_observer import Observer, from_json
-from traffic.measure.processor_seconds import Consumer
+from traffic.measure.processors.processor_observer import Observer, from_json
+from traffic.measure.processors.processor_seconds import Consumer
 from traffic.measure.verdict import Limits
 
 

@@ -15,8 +15,8 @@ from mininet.node import Switch as MininetSwitch
 from topo.fabric.generators import leaf_spine
 from topo.live.namespaces import network_namespace
 from topo.live.network import Network
-from traffic.measure.kernel_counters import queue_drops
-from traffic.measure.queue_drops import QueueReader
+from traffic.measure.counters.kernel_counters import queue_drops
+from traffic.measure.counters.queue_drops import QueueReader
 
 FRAME = b"\xff" * 12 + b"\x88\xb5" + bytes(312)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from traffic.measure.link_load import LinkSample, link_rows
+from traffic.measure.counters.link_load import LinkSample, link_rows
 from traffic.measure.measured import Iteration, Measured, rate_bps
 from traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
 from traffic.runs.egress import Series, sending
@@ -42,7 +42,8 @@ def test_rate_of_streams_side_by_side() -> None:
 
 def test_link_rows() -> None:
     samples = [LinkSample(1.0, {"a": 100}), LinkSample(3.0, {"a": 350})]
-    assert list(link_rows(samples)) == [{"at_s": 3.0, "interface": "a", "bytes": 250, "rate_bps": 1000.0}]
+    row = {"at_s": 3.0, "interface": "a", "bytes": 250, "rate_bps": 1000.0, "sender": "h1", "receiver": "s1"}
+    assert list(link_rows(samples, {"a": ("h1", "s1")})) == [row]
 
 
 def test_means_are_over_iterations_and_never_over_jobs() -> None:

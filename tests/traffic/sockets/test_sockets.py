@@ -16,7 +16,7 @@ from planner.core.problem import Job, Problem
 from topo.errors import MachineError, RunError
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.kernel_counters import interfaces, queue_drops
+from traffic.measure.counters.kernel_counters import interfaces, queue_drops
 from traffic.measure.measured import Measured
 from traffic.runs.closed_loop import ReliableOptions, run_reliable
 from traffic.runs.replay import run_replay

@@ -18,6 +18,8 @@ from topo.errors import UnsupportedError
 
 UNIT_BYTES = 16_000
 """More than any packet has that is not a large segment."""
+HANDLE = "1aa7:"
+"""By this a queue is known that a switch has left which was killed."""
 SIZE_TABLE = ("stab", "mtu", "16384", "tsize", "512", "mpu", str(UNIT_BYTES), "linklayer", "ethernet")
 NO_QUEUES = "a program in the kernel has no queues in front of egress"
 
@@ -76,7 +78,7 @@ class PortQueues:
             raise UnsupportedError(f"a rate for {named(port)}: '{interface}' has a shaper of its own")
         bucket = ("rate", f"{rate * UNIT_BYTES * 8}bit", "burst", f"{UNIT_BYTES}b", "limit", f"{depth * UNIT_BYTES}b")
         self.shaped.add(interface)
-        tc("qdisc", "replace", "dev", interface, "root", *SIZE_TABLE, "tbf", *bucket)
+        tc("qdisc", "replace", "dev", interface, "root", "handle", HANDLE, *SIZE_TABLE, "tbf", *bucket)
 
     def release(self, interface: str) -> None:
         """Let an interface send whatever comes; do nothing if it does, or if it is gone."""
@@ -91,8 +93,9 @@ class PortQueues:
 
 
 def is_free(interface: str) -> bool:
-    """Whether an interface has only the queue that the kernel gave it."""
-    return " 0: root" in tc("qdisc", "show", "dev", interface, "root")
+    """Whether an interface has only the queue that the kernel gave it, or one of a switch that was killed."""
+    shown = tc("qdisc", "show", "dev", interface, "root")
+    return " 0: root" in shown or f"tbf {HANDLE}" in shown
 
 
 def tc(*words: str) -> str:

@@ -22,6 +22,7 @@ from experiments.papers.common import drawing, panel_kinds, points
 from experiments.papers.common.figure import Request
 from experiments.papers.common.panels import Panel
 from experiments.papers.figures import FIGURES
+from experiments.papers.inarouting import instances
 from experiments.papers.inart import relaxation_time as inart_lp
 from experiments.papers.inart.setting import SETTINGS, drawn_problem
 
@@ -33,6 +34,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
     """Make up the results of sweeps, and keep every drawn figure with its panels."""
     for module in SWEEPING:
         monkeypatch.setattr(module, "sweep", made_up_sweep)
+    monkeypatch.setattr(instances, "INSTANCES", instances.INSTANCES[:1])
     monkeypatch.setattr(inart_lp, "large_problem", lambda *_: drawn_problem(SETTINGS["homogeneous"], 6, 0))
     found: list[tuple[Canvas, list[Panel]]] = []
     make: Callable[[list[Panel]], Canvas] = drawing.figure

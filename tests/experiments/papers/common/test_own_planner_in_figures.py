@@ -17,6 +17,7 @@ from rich.console import Console
 from experiments.papers.aro.schemes import measure
 from experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting
 from experiments.papers.atro import topologies as atro
+from experiments.papers.closed_loop import frontier
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Trial
 from experiments.papers.figures import FIGURES
@@ -38,6 +39,11 @@ LEFT_OUT += [
     "p4inc-aoi readings",
     *(f"p4inc-aoi fig{number}" for number in (6, 7, 8, 9, 10, 11, 12)),
 ]
+
+
+NO_PLANNERS = {"inart lp", "soar utilisation", "soar time", "inarouting instances", "collectives crossover"}
+"""Figures of models, of instances that are given, and of collectives: no planner of a user's could take part."""
+IN_ITS_TABLE = "frontier planners"
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +79,14 @@ def test_every_simulated_figure_that_compares_is_one_or_the_other() -> None:
     simulated = {
         f"{paper} {name}" for paper, own in FIGURES.items() for name, figure in own.items() if figure.simulated
     }
-    assert simulated == {*TAKES_PART, *LEFT_OUT, "inart lp"}
+    assert simulated == {*TAKES_PART, *LEFT_OUT, *NO_PLANNERS, IN_ITS_TABLE}
+
+
+def test_it_is_a_column_of_the_frontier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frontier, "sweep", made_up_sweep)
+    FIGURES["frontier"]["planners"].run(Console(file=StringIO()), Request(tmp_path, quick=True))
+    (row, *_) = csv.DictReader((tmp_path / "frontier-table.csv").open())
+    assert float(row[NAME]) > 0
 
 
 def test_it_is_run_in_emulated_figures() -> None:

@@ -36,8 +36,8 @@ def prepared(switch: InProcessSwitch | InterpretedSwitch | KernelSwitch) -> Cont
 
 def random_crc(draw: Random, bits: int) -> CrcParameters:
     """Any parameters of a check of so many bits."""
-    numbers = (draw.getrandbits(bits) for _ in range(3))
-    return CrcParameters(*numbers, reflect_data=draw.random() < 0.5, reflect_result=draw.random() < 0.5)
+    polynomial, first, last = (draw.getrandbits(bits) for _ in range(3))
+    return CrcParameters(polynomial, first, last, reflect_data=draw.random() < 0.5, reflect_result=draw.random() < 0.5)
 
 
 def random_packet(draw: Random) -> tuple[int, bytes]:

@@ -255,3 +255,9 @@ def test_registers_share_the_test_of_an_index_while_it_cannot_change(between: Pr
     index = Field("h", "index", 8, False, 0)
     write = Primitive("register_write", (Register("r", 8, 8), index, Constant(1)), None)
     assert len(list(runs_of_one_index([write, between, write]))) == runs + 1  # the first is empty
+
+
+def test_fields_without_bits_are_nothing() -> None:
+    switch = switch_of("zero_width")
+    ((port, left),) = switch.inject(1, packet(switch.state.program, a=0xABC, b=4))
+    assert (port, left[14:].hex()) == (1, "abc5")

@@ -32,7 +32,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("name", PROGRAM_NAMES)
+@pytest.mark.parametrize("name", [*PROGRAM_NAMES, "zero_width"])
 def test_small_programs_do_the_same_in_the_kernel(name: str) -> None:
     program = read_program(PROGRAMS / f"{name}.json")
     model, switch = InProcessSwitch(program), KernelSwitch(compile_program(program))

@@ -42,6 +42,7 @@ def test_without_a_pipeline_nothing_is_written_or_read(fresh: Client) -> None:
     with pytest.raises(Refusal) as raised:
         fresh.get()
     assert raised.value.code == "FAILED_PRECONDITION"
+    assert raised.value.message.startswith("no forwarding pipeline config")  # finsy goes by these words
     with pytest.raises(Refusal) as raised:
         fresh.insert(table_entry=v1.TableEntry(table_id=1))
     assert raised.value.code == "FAILED_PRECONDITION"

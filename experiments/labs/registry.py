@@ -1,0 +1,43 @@
+"""The labs of the course by the names of their folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.labs.course import forward
+from experiments.labs.course import sum as sum_lab
+from experiments.labs.course.switch_lab import SwitchLab
+from experiments.labs.grading.grade import Lab
+from experiments.labs.loss.lab import LossLab
+from topo.errors import InputError, unknown_name
+
+IN_ORDER: tuple[Lab, ...] = (
+    SwitchLab("1-forward", "A router: the tools", "3 to 5", "forward", forward.ITEMS),
+    SwitchLab("2-sum", "One switch sums", "4 to 6", "sum", sum_lab.ITEMS),
+    LossLab(),
+)
+LABS = {lab.name: lab for lab in IN_ORDER}
+COURSE = Path(__file__).parents[2] / "labs"
+"""The folder of the labs in the kit's repository."""
+TEACHER = COURSE / "teacher"
+"""What students do not get: solutions, and wrong solutions."""
+
+
+def find_lab(folder: Path) -> Lab:
+    """The lab of a folder, by its name; `InputError` for another name."""
+    return lab_named(folder.resolve().name)
+
+
+def lab_named(name: str) -> Lab:
+    """The lab of this name; `InputError` for another name."""
+    if name not in LABS:
+        raise unknown_name("lab", name, LABS)
+    return LABS[name]
+
+
+def lab_folder(name: str) -> Path:
+    """The folder of a lab in the repository; `InputError` where the kit is installed without it."""
+    folder = COURSE / name
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; labs are in the kit's repository, not in its package")
+    return folder

@@ -1,0 +1,128 @@
+"""The frontier: how near every planner of the registry comes to what any method could reach, on the kit's fabrics.
+
+A rate is a job's gradient over its communication time in a closed loop, and of several jobs the least.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.papers.closed_loop.bounds import host_bound_bps
+from experiments.papers.closed_loop.networks import FRONTIER
+from experiments.papers.common.drawing import save
+from experiments.papers.common.estimates import exact
+from experiments.papers.common.figure import Request
+from experiments.papers.common.panels import BARS, Panel
+from experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from experiments.papers.common.value_tables import number
+from planner.core.evaluate import evaluate
+from planner.core.method import PLANNED, Options
+from planner.core.problem import Problem
+from planner.methods.aro.variants import VARIANTS
+from planner.methods.forest.best_forest import least_bound
+from planner.registry import METHODS
+from planner.trees.headroom import as_run
+from topo.errors import InputError, PlanError, SolverError, writing
+from traffic.measure.verdict import VALID, Verdict
+
+TIME_LIMIT_S = 60.0
+NEAR = 0.05
+"""A planner is at the frontier if it is within this part of the bound."""
+WITH_SUMS, WITHOUT = "sums in switches", "sums in hosts"
+BOUNDS = {WITH_SUMS: least_bound, WITHOUT: host_bound_bps}
+ABSENT = ("aro-unaware", *VARIANTS)
+"""Other forms of `aro`, the published models among them: no better, and slow on large fabrics."""
+PICTURED = ("aro", "forest", "forest-any", "panama", "aggtree", "grid", "lbmm")
+"""The planners in the picture; the table has all."""
+QUICK = ("fat-tree 4", "fat-tree 4, 4 jobs", "leaf-spine 4:1, 4 jobs", "rails 2x2x8")
+
+
+def measure(trial: Trial) -> Result:
+    """A bound, or the rate of a planner, in bit/s; 0, and why, for a planner that has no plan for the problem."""
+    problem, method = FRONTIER[str(trial["network"])](), str(trial["method"])
+    if method in BOUNDS:
+        return {"rate_bps": BOUNDS[method](problem), "why": ""}
+    try:
+        return {"rate_bps": planned_bps(problem, method), "why": ""}
+    except (InputError, PlanError, SolverError) as error:
+        return {"rate_bps": 0.0, "why": str(error)}
+
+
+def planned_bps(problem: Problem, method: str) -> float:
+    """The least of all jobs' gradients over their communication times, where results are planned too."""
+    plan = METHODS[method].plan(problem, Options(headroom=PLANNED, time_limit_s=TIME_LIMIT_S))
+    found, wire = evaluate(problem, as_run(problem, plan).plan).jobs, problem.fragment
+    bits = {job.number: 8 * wire.wire_bytes * wire.count(job.gradient_bytes) for job in problem.jobs}
+    return min(bits[number] / job.communication_time_s for number, job in found.items())
+
+
+def run(console: Console, request: Request) -> str:
+    """Plan every network with every planner; print rates in per cent of the bound, and who is at the frontier."""
+    networks = QUICK if request.quick else tuple(FRONTIER)
+    methods = tuple(name for name in METHODS if name not in ABSENT)
+    asked = [trial(network, name) for network in networks for name in (*BOUNDS, *methods)]
+    found = sweep(asked, measure, request.results / "frontier-trials", console)
+    rows = [row_of(found, network, methods) for network in networks]
+    console.print(table(rows))
+    pictured = {name: [exact(row.per_cent.get(name, 0.0)) for row in rows] for name in PICTURED}
+    save(request.results / "frontier-planners", Panel(BARS, networks, pictured, "", "rate (% of the higher bound)"))
+    write_rows(request.results / "frontier-table.csv", rows, (*BOUNDS, *methods))
+    reached = [row for row in rows if row.best >= 100 * (1 - NEAR)]
+    console.print(f"a planner is within {NEAR:.0%} of the bound on {len(reached)} of {len(rows)} fabrics")
+    return VALID if len(reached) == len(rows) else Verdict.DIFFERS
+
+
+@dataclass(frozen=True)
+class Row:
+    """A network: the higher bound, and the rate of each bound and of each planner that has a plan in per cent of it."""
+
+    network: str
+    bound_bps: float
+    per_cent: dict[str, float]
+
+    @property
+    def best(self) -> float:
+        """The rate of the best planner, in per cent of the bound."""
+        return max(rate for name, rate in self.per_cent.items() if name not in BOUNDS)
+
+
+def row_of(found: Measured, network: str, methods: Sequence[str]) -> Row:
+    """The row of a network."""
+    rates = {name: float(found.result(trial(network, name))["rate_bps"]) for name in (*BOUNDS, *methods)}
+    bound = max(rates[name] for name in BOUNDS)
+    return Row(network, bound, {name: 100 * rate / bound for name, rate in rates.items() if rate > 0})
+
+
+def trial(network: str, method: str) -> Trial:
+    """The trial of a planner, or of a bound, on a network."""
+    return {"network": network, "method": method}
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """A row for each network: the bound, the other bound, and all planners from the best to the worst."""
+    shown = Table("fabric", "bound (Mbit/s)", *BOUNDS, "planners", title="rates in per cent of the higher bound")
+    for row in rows:
+        planners = {name: rate for name, rate in row.per_cent.items() if name not in BOUNDS}
+        ranked = sorted(planners.items(), key=lambda item: -item[1])
+        bounds = (number(row.per_cent[name]) for name in BOUNDS)
+        shown.add_row(
+            row.network,
+            number(row.bound_bps / 1e6),
+            *bounds,
+            ", ".join(f"{name} {number(rate)}" for name, rate in ranked),
+        )
+    return shown
+
+
+def write_rows(path: Path, rows: Sequence[Row], names: Sequence[str]) -> None:
+    """Write a line for each network; a planner without a plan has an empty cell."""
+    with writing(path), path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["fabric", "bound_bps", *names])
+        out.writerows([row.network, row.bound_bps, *(row.per_cent.get(name, "") for name in names)] for row in rows)

@@ -1,0 +1,1 @@
+"""In-network aggregation against end-host collectives, by real packets."""

@@ -1,0 +1,243 @@
+"""`inakit reproduce collectives crossover`: for which messages in-network aggregation beats end-host collectives.
+
+Time of an all-reduce over the size of the message, on leaf-spines of several oversubscriptions, by real packets in
+virtual time; of messages that are too long for that, what plans promise. INA appears with several numbers of aggregator
+slots, because slots bound its rate: no more than a window of fragments is summed in a round trip.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.papers.common.drawing import save
+from experiments.papers.common.estimates import Estimate
+from experiments.papers.common.figure import Request
+from experiments.papers.common.panels import LINES, Panel
+from experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from experiments.run.planning import plan_to_run
+from experiments.run.run import Run, run_plan
+from experiments.styles.method_styles import INK, MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
+from experiments.worlds.registry import find_world
+from planner.core.evaluate import evaluate
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from topo.errors import RunError
+from topo.fabric.clos import leaf_spine
+from topo.fabric.fabric import Fabric
+from topo.fabric.variations import with_aggregators, with_delay
+from traffic.measure.bandwidth import bus_bandwidth_bps, bytes_by_tier, core_bytes
+from traffic.measure.verdict import VALID, Verdict
+from traffic.wire.frames import FRAGMENT
+
+LEAVES, SPINES, HOSTS_PER_LEAF, WORKERS = 4, 4, 8, 16
+LINK_BPS, LINK_DELAY_S = 100e9, 1e-6
+OVERSUBSCRIPTIONS, QUICK_OVERSUBSCRIPTIONS = (1, 2, 4), (4,)
+MEASURED, QUICK_MEASURED = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20), (1 << 10, 1 << 14, 1 << 18)
+PLANNED = (1 << 22, 1 << 24, 1 << 26)
+"""Messages in bytes; those above 1 MB are planned only."""
+SEEDS, QUICK_SEEDS = 5, 2
+PROCESSES = 2
+
+INA = {"INA, 512 slots": 512, "INA, 128 slots": 128, "INA, 32 slots": 32}
+"""`aro` with so many aggregator slots in each switch, of which half are a window."""
+COLLECTIVES = {
+    name: name for name in ("ring", "halving-doubling", "double-tree", "hierarchical", "ps-sharded", "ring-random")
+}
+OTHERS = COLLECTIVES | {"PS": "lbmm"}
+STYLES = {
+    "INA, 512 slots": Style(RED, "o"),
+    "INA, 128 slots": Style(RED, "h", "--"),
+    "INA, 32 slots": Style(RED, "x", ":"),
+    "ring": Style(NAVY, "s"),
+    "halving-doubling": Style(SKY, "D"),
+    "double-tree": Style(MINT, "^"),
+    "hierarchical": Style(MUSTARD, "v"),
+    "ps-sharded": Style(PLUM, "P"),
+    "ring-random": Style(NAVY, "d", ":"),
+    "PS": Style(INK, "X"),
+}
+
+
+def lines() -> tuple[str, ...]:
+    """The lines of the figure."""
+    return (*INA, *OTHERS)
+
+
+def trial_of(line: str, oversubscription: int, message_bytes: int, seed: int) -> Trial:
+    """The trial of a line at a place for a draw of hosts."""
+    return {"line": line, "oversubscription": oversubscription, "bytes": message_bytes, "seed": seed}
+
+
+def fabric_of(trial: Trial) -> Fabric:
+    """The leaf-spine of a trial."""
+    fabric = leaf_spine(
+        LEAVES, SPINES, HOSTS_PER_LEAF, capacity_bps=LINK_BPS, oversubscription=float(trial["oversubscription"])
+    )
+    return with_aggregators(with_delay(fabric, LINK_DELAY_S), slots=INA.get(str(trial["line"]), 512))
+
+
+def problem_of(trial: Trial) -> Problem:
+    """One job, whose workers and PS the seed draws."""
+    fabric = fabric_of(trial)
+    server, *workers = random.Random(int(trial["seed"])).sample([host.name for host in fabric.hosts], WORKERS + 1)
+    ordered = tuple(host.name for host in fabric.hosts if host.name in workers)
+    return Problem(fabric, (Job(1, ordered, (server,), int(trial["bytes"])),), FRAGMENT)
+
+
+def planned(trial: Trial) -> tuple[Problem, Plan]:
+    """The problem of a trial, and its plan as it runs."""
+    problem = problem_of(trial)
+    planner = OTHERS.get(str(trial["line"]), "aro")
+    return problem, plan_to_run(problem, planner, int(trial["seed"])).plan
+
+
+def promised_s(trial: Trial) -> float:
+    """The time that the plan of a trial promises: that of its fragments, and of the last one's way and result.
+
+    With few slots a plan's rate is not reached; what slots leave of it is a window of fragments in a round trip.
+    """
+    problem, plan = planned(trial)
+    job = evaluate(problem, plan).jobs[1]
+    if plan.collectives:
+        return job.communication_time_s
+    windows = [tree.window for shard in plan.shards for tree in shard.trees if tree.window]
+    fragments = FRAGMENT.count(int(trial["bytes"]))
+    held_s = max((fragments / window * job.way_s for window in windows), default=0.0)
+    return max(job.communication_time_s + job.way_s, held_s)
+
+
+def measure(trial: Trial) -> Result:
+    """Measure a trial, or take what its plan promises if it is only planned. Raises `RunError` for wrong sums."""
+    promised = promised_s(trial)
+    if int(trial["bytes"]) in PLANNED:
+        return {"seconds": promised, "promised_s": promised}
+    problem, plan = planned(trial)
+    outcome = run_plan(Run(problem, plan), find_world("virtual"))
+    if not outcome.measured.exact:
+        raise RunError(f"{trial}: sums are not exact: {'; '.join(outcome.measured.wrong)}")
+    seconds, tiers = outcome.measured.communication_time_s, bytes_by_tier(problem.fabric, outcome.monitor)
+    return {
+        "seconds": seconds,
+        "promised_s": promised,
+        "busbw_bps": bus_bandwidth_bps(int(trial["bytes"]), seconds, WORKERS),
+        "host_bytes": tiers[1],
+        "core_bytes": core_bytes(tiers),
+        "retransmissions": outcome.measured.retransmissions,
+    }
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """The figure's measurements: `places` are messages in bytes, in ascending order."""
+
+    measured: Measured
+    places: Sequence[int]
+    seeds: int
+
+    def trials(self, line: str, oversubscription: int, message_bytes: int) -> list[Trial]:
+        """The trials of a point."""
+        return [trial_of(line, oversubscription, message_bytes, seed) for seed in range(self.seeds)]
+
+    def point(self, line: str, oversubscription: int, message_bytes: int) -> Estimate:
+        """The time of a point in microseconds, with its interval over the seeds."""
+        found = self.measured.estimate("seconds", self.trials(line, oversubscription, message_bytes))
+        return found.map(lambda seconds: seconds * 1e6)
+
+    def ratios(self, line: str, oversubscription: int, message_bytes: int) -> list[float]:
+        """By seed: the time of the quickest collective that knows the racks, over that of an INA line."""
+        own = self.measured.of("seconds", self.trials(line, oversubscription, message_bytes))
+        informed = [name for name in COLLECTIVES if name != "ring-random"]
+        others = [self.measured.of("seconds", self.trials(name, oversubscription, message_bytes)) for name in informed]
+        return [min(times) / mine for mine, *times in zip(own, *others, strict=True)]
+
+    def panel(self, oversubscription: int) -> Panel:
+        """The panel of a fabric: what was measured, for longer messages what plans promise, and promises as dashes."""
+        series = {line: [self.point(line, oversubscription, place) for place in self.places] for line in lines()}
+        promised = {
+            line: [
+                1e6 * self.measured.mean("promised_s", self.trials(line, oversubscription, place))
+                for place in self.places
+            ]
+            for line in lines()
+        }
+        title = f"{oversubscription}:1 oversubscription, {WORKERS} workers"
+        return Panel(
+            LINES, [place / 1e3 for place in self.places], series, "message (kB); above 1,049 planned only",
+            "time of an all-reduce (µs)", title,
+            planned=promised, log="xy", styles=STYLES,
+        )  # fmt: skip
+
+
+def run(console: Console, request: Request) -> str:
+    """Measure, print and draw the figure; VALID if measured times are those of the plans, to 15 % by the median."""
+    measured_at = QUICK_MEASURED if request.quick else MEASURED
+    fabrics = QUICK_OVERSUBSCRIPTIONS if request.quick else OVERSUBSCRIPTIONS
+    seeds, places = QUICK_SEEDS if request.quick else SEEDS, (*measured_at, *PLANNED)
+    trials = [
+        trial_of(line, fabric, place, seed)
+        for place, line, fabric, seed in product(places, lines(), fabrics, range(seeds))
+    ]
+    found = Crossover(sweep(trials, measure, request.results / "collectives-trials", console, PROCESSES), places, seeds)
+    for fabric in fabrics:
+        console.print(times_table(found, fabric))
+        console.print(wins_table(found, fabric))
+    console.print(bytes_table(found, fabrics[0], measured_at[-1]))
+    save(request.results / "collectives-crossover", *(found.panel(fabric) for fabric in fabrics))
+    return VALID if all(off <= 0.15 for off in differences(found, fabrics, measured_at)) else Verdict.DIFFERS
+
+
+def differences(found: Crossover, fabrics: Sequence[int], places: Sequence[int]) -> Iterator[float]:
+    """By line, the median over its points of how far the measured time is from the promised one, as a share of it."""
+    for line in lines():
+        offs = []
+        for fabric, place in product(fabrics, places):
+            trials = found.trials(line, fabric, place)
+            offs.append(abs(found.measured.mean("seconds", trials) / found.measured.mean("promised_s", trials) - 1))
+        yield sorted(offs)[len(offs) // 2]
+
+
+def size_name(message_bytes: int) -> str:
+    """A size as tables show it: "64 kB" for 65,536 bytes."""
+    return f"{message_bytes >> 20} MB" if message_bytes >= 1 << 20 else f"{message_bytes >> 10} kB"
+
+
+def times_table(found: Crossover, fabric: int) -> Table:
+    """A row for each line, a column for each message; stars mark what is planned only."""
+    headings = (f"{size_name(place)}{'*' * (place in PLANNED)}" for place in found.places)
+    table = Table("", *headings, title=f"time (µs), {fabric}:1 oversubscription (* planned)")
+    for line in lines():
+        table.add_row(line, *(f"{found.point(line, fabric, place).value:,.1f}" for place in found.places))
+    return table
+
+
+def wins_table(found: Crossover, fabric: int) -> Table:
+    """How many times the quickest collective's time is that of INA: above 1 INA wins; with the range over seeds."""
+    table = Table("", *map(size_name, found.places), title=f"quickest collective over INA, {fabric}:1")
+    for line in INA:
+        cells = []
+        for place in found.places:
+            ratios = found.ratios(line, fabric, place)
+            cells.append(f"{sum(ratios) / len(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})")
+        table.add_row(line, *cells)
+    return table
+
+
+def bytes_table(found: Crossover, fabric: int, place: int) -> Table:
+    """What each line sends for one message: bus bandwidth, bytes on links of hosts and of the core."""
+    title = f"{size_name(place)}, {fabric}:1 oversubscription"
+    table = Table("", "busbw (Gbit/s)", "links of hosts (MB)", "core (MB)", "sent again", title=title)
+    for line in lines():
+        trials = found.trials(line, fabric, place)
+        means = {key: found.measured.mean(key, trials) for key in ("busbw_bps", "host_bytes", "core_bytes")}
+        again = found.measured.mean("retransmissions", trials)
+        table.add_row(
+            line, f"{means['busbw_bps'] / 1e9:.1f}", f"{means['host_bytes'] / 1e6:.2f}",
+            f"{means['core_bytes'] / 1e6:.2f}", f"{again:.0f}",
+        )  # fmt: skip
+    return table

@@ -1,0 +1,217 @@
+"""Gathers the document of a report from the folders of runs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from experiments.report.document import (
+    AggregatorView,
+    Document,
+    Figure,
+    JobView,
+    PlannerView,
+    RunView,
+    SwitchView,
+    TreeView,
+)
+from experiments.report.drawn_fabric import DrawnFabric
+from experiments.report.link_loads import carried, hops_of, loads_view
+from experiments.report.over_time import circuits_of, events_of, iterations_of, series_of
+from experiments.report.run_folder import ReadFolder, open_folder
+from experiments.run.report import NO_RESULTS, OVERLOAD, collision_lines, fault_lines, stranger_lines
+from experiments.styles.method_styles import styles_of
+from planner.core.evaluate import evaluate, tree_loads
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from topo.errors import InputError
+from traffic.measure.verdict import VALID
+
+WHOLE_RUN = (
+    *("sending_rate_bps", "ps_ingress_bytes", "communication_time_s", "aggregation_ratio"),
+    *("aggregated_bytes", "overhead_bytes", "retransmissions"),
+)
+"""The figures of all jobs together that a planner's row has."""
+SERIES = ("link_series.csv.gz", "links.csv", "slot_series.csv")
+"""The files with series: of links in virtual time and in real time, and of slots."""
+UNFINISHED = "The run has not ended: what it had measured by then is shown."
+MEANINGS = {
+    VALID: "The emulation kept up and every sum is exact: the measured figures are results.",
+    "OVERLOADED": OVERLOAD,
+    **NO_RESULTS,
+    "INCOMPLETE": UNFINISHED,
+    "INTERRUPTED": UNFINISHED,
+    "FAILED": UNFINISHED,
+}
+"""What each verdict means, in words."""
+
+
+def document_of(folders: Sequence[Path]) -> Document:
+    """The document of one run or more. Raises `InputError` for a folder that is not a whole run's."""
+    runs = [run_view(open_folder(folder)) for folder in folders]
+    title = runs[0].title if len(runs) == 1 else f"{len(runs)} runs compared"
+    return Document(title, made_by(), runs)
+
+
+def made_by() -> str:
+    """The program that makes the report, with its version."""
+    try:
+        return f"inakit {version('inakit')}"
+    except PackageNotFoundError:
+        return "inakit"
+
+
+def run_view(folder: ReadFolder) -> RunView:
+    """What a run's folder says of it. Raises `InputError`."""
+    try:
+        return viewed(folder)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{folder.path} is not as this inakit writes it ({type(error).__name__}: {error}): "
+            "make the report with the inakit that made the run"
+        ) from error
+
+
+def viewed(folder: ReadFolder) -> RunView:
+    """What a run's folder says of it; errors of a foreign format are those of Python."""
+    record, fabrics = folder.record, list[DrawnFabric]()
+    planners = [planner_view(folder, name, fabrics) for name in folder.planners]
+    name = record["fabric"]["name"]
+    return RunView(
+        folder=folder.path.resolve().name,
+        title=f"{name}, {record['switch']}, {record['mode']}",
+        verdict=record["verdict"],
+        meaning=MEANINGS.get(record["verdict"], ""),
+        reasons=record["reasons"],
+        world=record["switch"],
+        mode=record["mode"],
+        seed=record["seed"],
+        scale=record["fabric"].get("scale", 1.0),
+        command=command_of(record.get("command", ())),
+        started=record.get("started", ""),
+        finished=record.get("finished"),
+        versions=record.get("versions", {}),
+        machine=record.get("machine", {}),
+        configuration={key: part for key, part in record["configuration"].items() if key != "jobs"},
+        fabrics=[fabric.view for fabric in fabrics],
+        planners=planners,
+    )
+
+
+def command_of(arguments: Sequence[str]) -> str:
+    """The command that repeats a run, as it can be typed."""
+    return shlex.join(["inakit", *arguments[1:]]) if arguments else ""
+
+
+def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> PlannerView:
+    """What a run's folder says of one planner. A fabric that is not yet in `fabrics` is added to it."""
+    entry, problem, plan = folder.record["planners"][name], folder.problem(name), folder.plan(name)
+    fabric = place_of(DrawnFabric(problem.fabric, circuits="circuits" in entry), fabrics)
+    drawn = fabrics[fabric]
+    iterations = iterations_of(folder.table(name, "iterations.csv"), drawn.number_of)
+    virtual, real, slots = (folder.table(name, each) for each in SERIES)
+    series = series_of(virtual, real, slots, drawn, len(folder.planners))
+    end_s = max([series.end_s, *((each.started_s or 0.0) + each.time_s for each in iterations)])
+    totals = carried(folder.table(name, "link_totals.csv"), drawn)
+    return PlannerView(
+        name=name,
+        color=styles_of(folder.planners)[name].color,
+        fabric=fabric,
+        verdict=entry.get("verdict", "-"),
+        reasons=entry.get("reasons", []),
+        exact=(entry.get("measured") or {}).get("exact"),
+        jobs=[job_view(job, drawn) for job in problem.jobs],
+        figures=list(figures_of(entry)),
+        trees=list(trees_of(drawn, problem, plan)),
+        loads=loads_view(drawn, problem, plan, folder.record["mode"], totals, iterations),
+        switches=list(switches_of(drawn, problem, plan, entry.get("switches", {}))),
+        series=series,
+        iterations=iterations,
+        events=list(events_of(entry.get("faults"))),
+        circuits=list(circuits_of(entry.get("circuits"), end_s)),
+        notes=list(notes_of(name, entry)),
+        fragments=entry.get("fragments"),
+    )
+
+
+def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
+    """The place of a fabric in a list, to which it is added unless it is there."""
+    if drawn not in fabrics:
+        fabrics.append(drawn)
+    return fabrics.index(drawn)
+
+
+def notes_of(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    """What is to be known of a planner's figures: faults, collisions, strangers, schedules."""
+    mine = {"planners": {name: entry}}
+    for lines in (fault_lines, collision_lines, stranger_lines):
+        yield from (line.strip() for line in lines(mine))
+    if "circuits" in entry:
+        yield f"{name}: workers send at the rates of the schedule's time slots, which may be above the plan's"
+
+
+def job_view(job: Any, drawn: DrawnFabric) -> JobView:
+    """A job, its hosts by their numbers."""
+    return JobView(
+        number=job.number,
+        workers=[drawn.number_of[host] for host in job.workers],
+        servers=[drawn.number_of[host] for host in job.servers],
+        gradient_bytes=job.gradient_bytes,
+        iterations=job.iterations,
+        arrival_s=job.arrival_s,
+        model=job.model,
+    )
+
+
+def figures_of(entry: Mapping[str, Any]) -> Iterator[Figure]:
+    """The planned and measured figures of all jobs together, then, of several jobs, those of each."""
+    planned, measured = entry["planned"], entry.get("measured") or {}
+    for name in WHOLE_RUN:
+        yield Figure(name, None, planned.get(name), measured.get(name))
+    for job, figures in planned.get("jobs", {}).items():
+        found = measured.get("jobs", {}).get(job, {})
+        for name, value in figures.items():
+            yield Figure(name, int(job), value, found.get(name))
+
+
+def trees_of(drawn: DrawnFabric, problem: Problem, plan: Plan | None) -> Iterator[TreeView]:
+    """The trees of a plan; none where it is not kept."""
+    if plan is None:
+        return
+    shares = {(shard.job, tree.number): shard for shard in plan.shards for tree in shard.trees}
+    for load in tree_loads(problem, plan):
+        tree, shard = load.tree, shares[load.job, load.tree.number]
+        yield TreeView(
+            job=load.job,
+            number=tree.number,
+            root=drawn.number_of[tree.root],
+            rate_bps=load.rate_bps,
+            share=shard.share / len(shard.trees),
+            policy=tree.policy,
+            links=list(dict.fromkeys(drawn.numbers(hops_of(load, results=False)))),
+            result_links=list(dict.fromkeys(drawn.numbers((b, a) for a, b in tree.result_parents.items()))),
+            aggregators=[
+                AggregatorView(drawn.number_of[a.switch], a.pipeline, len(a.children), a.first_slot, a.slots)
+                for a in tree.aggregators
+            ],
+        )
+
+
+def switches_of(
+    drawn: DrawnFabric, problem: Problem, plan: Plan | None, counted: Mapping[str, Mapping[str, Any]]
+) -> Iterator[SwitchView]:
+    """What every switch was to aggregate, and what it counted."""
+    planned = {} if plan is None else evaluate(problem, plan).switches
+    for name in drawn.fabric.switch_by_name:
+        counts = dict(counted.get(name, {}))
+        ratio = counts.pop("aggregation_ratio", None)
+        expected = planned[name].packets_in / planned[name].packets_out if has_sums(planned.get(name)) else None
+        yield SwitchView(drawn.number_of[name], expected, ratio, counts)
+
+
+def has_sums(aggregation: Any) -> bool:
+    """Whether a switch sends gradients on, so that there is a ratio."""
+    return aggregation is not None and bool(aggregation.packets_out)

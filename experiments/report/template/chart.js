@@ -1,0 +1,101 @@
+"use strict";
+// Charts over time: lines in steps, bands, one cursor for all of them.
+
+const CHART_PX = [280, 640];
+const CHART_MARGIN = {left: 78, right: 10, top: 8, bottom: 24};
+
+/** The scale of time of a chart. */
+function timeScale(planner, width) {
+  return linear([0, endOf(planner) || 1], [CHART_MARGIN.left, width - CHART_MARGIN.right]);
+}
+
+/** When a planner's run ended. */
+function endOf(planner) {
+  const ends = planner.iterations.map((each) => (each.started_s || 0) + each.time_s);
+  return Math.max(planner.series.end_s, ...ends, 0);
+}
+
+/** The axis of time below a chart. */
+function timeAxis(svg, x, height) {
+  const [, unit] = unitOf(x.domain()[1], TIME_UNITS);
+  const [size] = unitOf(x.domain()[1], TIME_UNITS);
+  const axis = d3.axisBottom(x).ticks(Math.round((x.range()[1] - x.range()[0]) / 85)).tickSizeOuter(0).tickFormat((at) => `${+(at / size).toPrecision(6)} ${unit}`);
+  add(svg, "g", {class: "axis", transform: `translate(0,${height - CHART_MARGIN.bottom})`}).call(axis);
+}
+
+/** A chart of one or more lines. `lines`: {name, values, color, dash, area}; `text` writes a value with its unit. */
+function lineChart(parent, planner, {title, lines, text, most = 0, height = 132}) {
+  const starts = planner.series.starts_s;
+  const width = Math.max(CHART_PX[0], Math.min(CHART_PX[1], parent.node().clientWidth - 20));
+  const figure = add(parent, "figure", {class: "chart"});
+  const caption = add(figure, "figcaption");
+  add(caption, "strong", {}, title);
+  for (const line of lines.filter((each) => lines.length > 1 && each.name)) {
+    const entry = add(caption, "span", {class: "key"});
+    add(entry, "span", {class: `line ${line.dash ? "dashed" : ""}`}).style("border-color", line.color);
+    add(entry, "span", {}, line.name);
+  }
+  const peak = Math.max(most, d3.max(lines, (line) => d3.max(line.values)) || 0) || 1;
+  const label = `${title}: ${lines.map((line) => `${line.name || "mean"} ${summaryOf(line.values, text)}`).join("; ")}`;
+  const svg = add(figure, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
+  const x = timeScale(planner, width);
+  const y = linear([0, peak * 1.05], [height - CHART_MARGIN.bottom, CHART_MARGIN.top]);
+  const ticks = d3.axisLeft(y).ticks(3).tickSize(-(width - CHART_MARGIN.left - CHART_MARGIN.right));
+  add(svg, "g", {class: "axis grid", transform: `translate(${CHART_MARGIN.left},0)`})
+    .call(ticks.tickFormat((value) => (value ? text(value, peak).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ") : "0")));
+  timeAxis(svg, x, height);
+  drawMoments(svg, planner, x, height);
+  lines.forEach((line, place) => drawLine(svg, line, starts, planner.series.end_s, x, y, 1.7 + 1.5 * (lines.length - 1 - place)));
+  drawCursor(svg, planner, x, height);
+}
+
+/** One line. The first of several is the widest, so that lines on top of each other are all seen. */
+function drawLine(svg, line, starts, end, x, y, wide) {
+  const points = line.values.map((value, place) => [starts[place], value]);
+  if (line.values.length) points.push([Math.max(end, starts[starts.length - 1]), line.values[line.values.length - 1]]);
+  const shape = d3.line().curve(d3.curveStepAfter).x((point) => x(point[0])).y((point) => y(point[1]));
+  if (line.area) {
+    const area = d3.area().curve(d3.curveStepAfter).x((point) => x(point[0])).y0(y(0)).y1((point) => y(point[1]));
+    add(svg, "path", {class: "area", d: area(points)}).style("fill", line.color);
+  }
+  add(svg, "path", {class: `line${line.dash ? " dashed" : ""}`, d: shape(points)})
+    .style("stroke", line.color).style("stroke-width", `${line.dash ? 1.7 : wide}px`);
+}
+
+/** Thin lines where iterations begin, and bands where faults last. */
+function drawMoments(svg, planner, x, height) {
+  const bottom = height - CHART_MARGIN.bottom;
+  for (const event of planner.events.filter((each) => each.at_s !== null)) {
+    const until = event.lasting_s === null ? endOf(planner) : event.at_s + event.lasting_s;
+    add(svg, "rect", {class: "fault", x: x(event.at_s), width: Math.max(1.5, x(until) - x(event.at_s)),
+                      y: CHART_MARGIN.top, height: bottom - CHART_MARGIN.top});
+  }
+  const begins = new Set(planner.iterations.map((each) => each.started_s).filter((at) => at !== null));
+  for (const at of begins.size > 60 ? [] : begins) {
+    add(svg, "line", {class: "moment", x1: x(at), x2: x(at), y1: CHART_MARGIN.top, y2: bottom});
+  }
+}
+
+/** The line at the chosen time; pointing chooses it while a button is down. */
+function drawCursor(svg, planner, x, height) {
+  add(svg, "line", {class: "cursor", y1: CHART_MARGIN.top, y2: height - CHART_MARGIN.bottom}).datum({x});
+  moveCursors(planner);
+  svg.on("click", function () {
+    const seconds = x.invert(d3.mouse(this)[0]);
+    const place = d3.bisectRight(planner.series.starts_s, seconds) - 1;
+    if (place >= 0) choose({at: place});
+  });
+}
+
+/** Move the lines at the chosen time in all charts to that time. */
+function moveCursors(planner) {
+  const at = state.at === null ? null : planner.series.starts_s[state.at];
+  d3.selectAll(".cursor").style("display", at === null ? "none" : null);
+  if (at === null) return;
+  d3.selectAll(".cursor").each(function ({x}) { d3.select(this).attr("x1", x(at)).attr("x2", x(at)); });
+}
+
+/** Mean and most of some values, in words. */
+function summaryOf(values, text) {
+  return values.length ? `mean ${text(d3.mean(values))}, most ${text(d3.max(values))}` : "nothing";
+}

@@ -1,0 +1,108 @@
+"use strict";
+// A study: its groups, the paired differences between planners, its figures, and every run.
+
+/** Every section of a study. */
+function studySections(parent, study) {
+  const made = section(parent, "groups", "Groups", `${study.counted}. Means with their 95 % intervals (bootstrap).`);
+  for (const figure of study.figures) studyChart(made, study, figure);
+  summaryTable(made, "groups", study.keys, study.groups, [
+    ["mean", (row) => row.mean], ["95 %: from", (row) => row.low], ["to", (row) => row.high], ["median", (row) => row.median],
+  ]);
+  if (study.differences.length) {
+    const paired = section(parent, "differences", "Paired differences",
+      `Each planner less ${study.against}, in runs that differ in nothing but the planner.`);
+    const keys = study.keys.filter((key) => key !== "planner");
+    summaryTable(paired, "differences", [...keys, "planner"], study.differences, [
+      ["mean", (row) => row.mean], ["95 %: from", (row) => row.low], ["to", (row) => row.high],
+    ], {name: "of the mean", value: (row) => row.share, text: (row) => deviationText(row.share), bySize: true});
+  }
+  runsTable(parent, study);
+}
+
+/** How a figure of a study is written: by its unit, which ends its name. */
+function studyText(name) {
+  const bare = name.replace(/^(planned|measured)_/, "");
+  if (bare.endsWith("_bps")) return rateText;
+  if (bare.endsWith("_bytes")) return sizeText;
+  return bare.endsWith("_s") ? timeText : (value) => (value === null ? NOTHING : String(+value.toPrecision(4)));
+}
+
+/** A table of groups or of differences. */
+function summaryTable(parent, label, keys, rows, numbers, ...others) {
+  const text = (row, value) => (value === null ? NOTHING : studyText(row.figure)(value, row.mean || value));
+  sortedTable(parent, {
+    label, rows, first: null,
+    columns: [
+      {name: keys.join(", ") || "all runs", value: (row) => row.names.join(", ")},
+      {name: "figure", value: (row) => columnWords(row.figure)},
+      ...numbers.map(([name, value]) => ({name, value, text: (row) => text(row, value(row))})),
+      ...others,
+      {name: "runs", value: (row) => row.runs, text: (row) => countText(row.runs)},
+    ],
+  });
+}
+
+/** A chart that the study's file asks for: a panel for each facet, a line with intervals for each colour. */
+function studyChart(parent, study, figure) {
+  const box = add(parent, "figure", {class: "chart"});
+  const caption = add(box, "figcaption");
+  add(caption, "strong", {}, `${columnWords(figure.y)} over ${columnWords(figure.x)}`);
+  const colors = new Map(figure.lines.map((line) => [line.name, line.color]));
+  for (const [name, color] of colors) {
+    const entry = add(caption, "span", {class: "key"});
+    chip(entry, color);
+    add(entry, "span", {}, name);
+  }
+  const panels = add(box, "div", {class: "panels"});
+  for (const {key, values} of d3.nest().key((line) => line.facet).entries(figure.lines)) {
+    studyPanel(add(panels, "div"), figure, key, values);
+  }
+}
+
+/** One panel. */
+function studyPanel(parent, figure, facet, lines) {
+  const [width, height] = [420, 250];
+  const places = [...new Set(figure.lines.flatMap((line) => line.points.map((point) => point.x)))];
+  const numeric = places.every((place) => typeof place === "number");
+  const sorted = numeric ? places.sort(d3.ascending) : places;
+  const text = studyText(figure.y);
+  const most = d3.max(figure.lines, (line) => d3.max(line.points, (point) => point.high === null ? point.mean : point.high)) || 1;
+  const x = d3.scalePoint().domain(sorted).range([88, width - 16]).padding(0.3);
+  const y = linear([0, most * 1.05], [height - 34, 22]);
+  const told = lines.map((line) => `${line.name}: ${line.points.map((point) => `${text(point.mean)} at ${point.x}`).join(", ")}`).join("; ");
+  const svg = add(parent, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${facet} ${told}`});
+  if (facet) add(svg, "text", {class: "facet", x: 88, y: 13}, facet);
+  add(svg, "g", {class: "axis grid", transform: "translate(88,0)"})
+    .call(d3.axisLeft(y).ticks(5).tickSize(-(width - 104)).tickFormat((value) => (value ? text(value, most) : "0")));
+  add(svg, "g", {class: "axis", transform: `translate(0,${height - 34})`}).call(d3.axisBottom(x));
+  add(svg, "text", {class: "row-name middle", x: width / 2, y: height - 3}, columnWords(figure.x));
+  lines.forEach((line, number) => {
+    const points = [...line.points].sort((one, other) => sorted.indexOf(one.x) - sorted.indexOf(other.x));
+    const at = (point) => x(point.x) + 5 * (number - (lines.length - 1) / 2);
+    const shape = d3.line().x(at).y((point) => y(point.mean));
+    add(svg, "path", {class: "line halo", d: shape(points)});
+    add(svg, "path", {class: "line", d: shape(points)}).style("stroke", line.color);
+    for (const point of points) {
+      if (point.low !== null) {
+        add(svg, "line", {class: "whisker", x1: at(point), x2: at(point), y1: y(point.low), y2: y(point.high)}).style("stroke", line.color);
+      }
+      const dot = add(svg, "circle", {class: "dot", cx: at(point), cy: y(point.mean), r: 3.5}).style("fill", line.color);
+      add(dot, "title", {}, `${line.name}: ${text(point.mean)}`);
+    }
+  });
+}
+
+/** Every run of a study, those that do not count on top. */
+function runsTable(parent, study) {
+  const made = section(parent, "runs", "All runs", "A run that failed has its error; one that is not VALID is not counted.");
+  const bad = (row) => (row.error ? 2 : row.verdict && row.verdict !== "VALID" ? 1 : 0);
+  sortedTable(made, {
+    label: "runs", rows: study.rows, first: 1,
+    columns: [
+      {name: study.varied.join(", ") || "run", value: (row) => study.varied.map((key) => row[key]).join(", ") || row.run},
+      {name: "verdict", value: bad, text: (row) => (row.error ? "✕ failed" : row.verdict || "planned only")},
+      ...study.shown.map((name) => ({name: columnWords(name), value: (row) => row[name], text: (row) => studyText(name)(row[name])})),
+      {name: "why", value: (row) => row.error || row.reasons || ""},
+    ],
+  });
+}

@@ -1,0 +1,88 @@
+"""Placing a queue of jobs on a fabric for `inakit place`: a table of policies, and the files that planners take."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.run.scenario import FabricChoice
+from planner.core.files import save_jobs
+from planner.placement.policies import find_policy
+from planner.placement.queue import PlacedJob, load_queue
+from planner.placement.simulate import InaOptions, place_queue
+from topo.errors import InputError, writing
+from traffic.wire.frames import FRAGMENT
+
+COLUMNS = ("job", "arrival_s", "start_s", "end_s", "ina_s", "workers", "servers")
+
+
+def place_and_print(
+    console: Console,
+    fabric: FabricChoice,
+    queue: Path,
+    names: Sequence[str],
+    options: InaOptions,
+    at_s: float | None,
+    output: Path | None,
+) -> None:
+    """Place the queue by every policy, print a row for each, and write files for each. Raises `InputError`."""
+    policies = {name: find_policy(name) for name in names}
+    jobs, built = load_queue(queue), fabric.build()
+    placed = {name: place_queue(built, jobs, policy, FRAGMENT, options) for name, policy in policies.items()}
+    console.print(comparison(placed))
+    for name, found in placed.items():
+        if output is not None:
+            write(output if len(placed) == 1 else output / name, found, at_s)
+
+
+def comparison(placed: Mapping[str, Sequence[PlacedJob]]) -> Table:
+    """A row for each policy: means over jobs, the share of time with INA, and the end of the last job."""
+    table = Table("placement", "mean JCT (s)", "mean wait (s)", "with INA", "all done (s)")
+    for name, jobs in placed.items():
+        ran = sum(job.end_s - job.start_s for job in jobs)
+        figures = (
+            f"{fmean(job.completion_s for job in jobs):.3f}",
+            f"{fmean(job.start_s - job.job.arrival_s for job in jobs):.3f}",
+            f"{sum(job.ina_s for job in jobs) / ran:.0%}",
+            f"{max(job.end_s for job in jobs):.3f}",
+        )
+        table.add_row(name, *figures)
+    return table
+
+
+def write(folder: Path, placed: Sequence[PlacedJob], at_s: float | None) -> None:
+    """Write `placement.csv`, and `jobs.yml` with the jobs that run at a time."""
+    running = running_at(placed, busiest_s(placed) if at_s is None else at_s)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "placement.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(COLUMNS)
+            writer.writerows(map(row, sorted(placed, key=lambda job: job.start_s)))
+    save_jobs(tuple(job.planned for job in running), folder / "jobs.yml")
+
+
+def row(placed: PlacedJob) -> tuple[object, ...]:
+    """A line of `placement.csv`."""
+    job = placed.planned
+    times = (f"{time:.6f}" for time in (placed.job.arrival_s, placed.start_s, placed.end_s, placed.ina_s))
+    return job.number, *times, " ".join(job.workers), " ".join(job.servers)
+
+
+def busiest_s(placed: Sequence[PlacedJob]) -> float:
+    """The first time at which most jobs run."""
+    starts = sorted(job.start_s for job in placed)
+    return max(starts, key=lambda time: len([job for job in placed if job.start_s <= time < job.end_s]))
+
+
+def running_at(placed: Sequence[PlacedJob], at_s: float) -> list[PlacedJob]:
+    """The jobs that run at a time, by number. Raises `InputError` where there are none."""
+    found = [job for job in placed if job.start_s <= at_s < job.end_s]
+    if not found:
+        raise InputError(f"no job runs at {at_s:g} s: the last ends at {max(job.end_s for job in placed):.3f} s")
+    return sorted(found, key=lambda job: job.job.number)

@@ -1,0 +1,166 @@
+"""The page of a study (`inakit report`): groups with intervals, paired differences, figures, and every run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.report.document import Document
+from experiments.report.gather import made_by
+from experiments.report.write import PAGE, write_page
+from experiments.study.bootstrap import bootstrapped
+from experiments.study.commands import tables
+from experiments.study.setting import KEYS
+from experiments.study.study import FigureAsked
+from experiments.study.study_file import load_study
+from experiments.study.summary import (
+    DEFAULT_SHOWN,
+    baseline,
+    column_of,
+    counting,
+    differences_of,
+    grouped,
+    groups_of,
+    labelled,
+    value_of,
+)
+from experiments.study.summary_tables import name
+from experiments.study.table import TABLE, UNITS, Row
+from experiments.styles.method_styles import styles_of
+from topo.errors import InputError
+
+FILES = (".yml", ".yaml")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of a study: all its rows, the keys of groups, figures of tables, the comparison, and charts."""
+
+    title: str
+    rows: Sequence[Row]
+    groups: Sequence[str]
+    figures: Sequence[str]
+    against: str | None
+    charts: Sequence[FigureAsked]
+
+
+def is_study(path: Path) -> bool:
+    """Whether a path is a study's file or the folder of its results."""
+    return path.suffix in FILES or (path / TABLE).is_file() or path.name == TABLE
+
+
+def report_study(path: Path, results: Path, output: Path | None = None) -> Path:
+    """Write the page of a study, of its file or of the folder of its results; its path. Raises `InakitError`."""
+    shown, folder = shown_of_file(path, results) if path.suffix in FILES else shown_of_folder(path)
+    return write_page(document_of(shown), output or folder / PAGE)
+
+
+def shown_of_file(file: Path, results: Path) -> tuple[Shown, Path]:
+    """What a study's file asks for, with the rows of its runs that are kept, and its folder. Raises `InakitError`."""
+    study = load_study(file)
+    rows = labelled(tables(study, results), study.labels)
+    figures = study.shows or DEFAULT_SHOWN
+    return Shown(study.name, rows, study.groups, figures, study.against, study.figures), study.folder(results)
+
+
+def shown_of_folder(path: Path) -> tuple[Shown, Path]:
+    """What a folder of results shows by itself: groups are by all that varies but the seed. Raises `InputError`."""
+    folder = path.parent if path.name == TABLE else path
+    rows = rows_in(folder / TABLE)
+    groups = [key for key in varied_in(rows) if key != "seed"]
+    return Shown(folder.resolve().name, rows, groups, DEFAULT_SHOWN, None, ()), folder
+
+
+def rows_in(file: Path) -> list[Row]:
+    """The rows of `results.parquet`. Raises `InputError` for a file that is broken or of another version."""
+    import pyarrow as pa  # noqa: PLC0415, half a second
+    from pyarrow import parquet  # noqa: PLC0415
+
+    keys = {column: key for key, column in UNITS.items()}
+    try:
+        listed = parquet.read_table(file).to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{file} is cut short or no table of a study: `inakit study run` writes it anew") from error
+    rows: list[Row] = [{keys.get(column, column): value for column, value in row.items()} for row in listed]
+    if rows and not {"verdict", "error", "planner", *KEYS} <= rows[0].keys():
+        raise InputError(f"{file} is of another version of inakit: `inakit study run` writes it anew")
+    return rows
+
+
+def varied_in(rows: Sequence[Row]) -> list[str]:
+    """The keys of which rows have more than one value."""
+    return [key for key in KEYS if len({row[key] for row in rows}) > 1]
+
+
+def document_of(shown: Shown) -> Document:
+    """The document of the page. Raises `InputError` where no run has figures."""
+    counted, left = counting(shown.rows)
+    if not counted:
+        raise InputError(f"study {shown.title}: no run has figures yet ({left.words}): `inakit study run` runs them")
+    against = baseline(counted, shown.against)
+    columns = list(dict.fromkeys(column_of(counted[0], figure) for figure in shown.figures))
+    varied = varied_in(shown.rows)
+    listed = ("run", *varied, *columns, "verdict", "reasons", "error")
+    study = {
+        "counted": left.words,
+        "keys": list(shown.groups),
+        "against": against,
+        "varied": varied,
+        "shown": columns,
+        "groups": list(groups(shown, counted)),
+        "differences": list(differences(shown, counted, against)),
+        "figures": [chart(asked, counted) for asked in shown.charts or default_charts(counted, shown)],
+        "rows": [{key: row[key] for key in listed} for row in shown.rows],
+    }
+    return Document(f"Study {shown.title}", made_by(), study=study)
+
+
+def groups(shown: Shown, counted: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Every group of every figure."""
+    for each in groups_of(counted, shown.groups, shown.figures):
+        names = [name(key, value) for key, value in zip(shown.groups, each.names, strict=True)]
+        interval = {"mean": each.mean.value, "low": each.mean.low, "high": each.mean.high, "median": each.median}
+        yield {"names": names, "figure": each.figure, "runs": each.runs, **interval}
+
+
+def differences(shown: Shown, counted: Sequence[Row], against: str) -> Iterator[dict[str, Any]]:
+    """Every paired difference."""
+    keys = [key for key in shown.groups if key != "planner"]
+    for each in differences_of(counted, shown.groups, shown.figures, against):
+        names = [name(key, value) for key, value in zip(keys, each.names, strict=True)]
+        interval = {"mean": each.mean.value, "low": each.mean.low, "high": each.mean.high, "share": each.share}
+        yield {
+            "names": [*names, name("planner", each.planner)],
+            "figure": each.figure,
+            "runs": len(each.mean.draws),
+            **interval,
+        }
+
+
+def default_charts(counted: Sequence[Row], shown: Shown) -> list[FigureAsked]:
+    """A chart of the first figure over the first key that varies in numbers; none where no key does."""
+    numbers = [key for key in shown.groups if all(isinstance(row[key], int | float) for row in counted)]
+    return [FigureAsked(numbers[0], shown.figures[0])] if numbers else []
+
+
+def chart(asked: FigureAsked, counted: Sequence[Row]) -> dict[str, Any]:
+    """A chart: a line for each colour of each facet, with the mean and the interval of every point."""
+    known = [row for row in counted if value_of(row, asked.y) is not None]
+    colours = list(dict.fromkeys(name(asked.colour, row[asked.colour]) for row in known))
+    styles = styles_of(colours)
+    keys = [asked.facet, asked.colour] if asked.facet else [asked.colour]
+    lines = []
+    for values, own in grouped(known, keys).items():
+        label = name(asked.colour, values[-1])
+        facet = str(values[0]) if asked.facet else ""
+        points = [point(place, rows, asked.y) for (place,), rows in grouped(own, [asked.x]).items()]
+        lines.append({"name": label, "facet": facet, "color": styles[label].color, "points": points})
+    return {"x": asked.x, "y": column_of(counted[0], asked.y), "lines": lines}
+
+
+def point(place: Any, rows: Sequence[Row], figure: str) -> dict[str, Any]:
+    """A point of a chart: the mean of some rows with its interval."""
+    found = bootstrapped([value for row in rows if (value := value_of(row, figure)) is not None])
+    return {"x": place, "mean": found.value, "low": found.low, "high": found.high}

@@ -1,0 +1,59 @@
+"""What collectives load links with: chunks on their paths, and acknowledgements the other way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
+from planner.core.problem import FragmentFormat
+
+DirectedLink = tuple[str, str]
+Loads = dict[DirectedLink, float]
+
+
+def acknowledging_share(fragment: FragmentFormat) -> float:
+    """The bytes of acknowledgements for each byte that is acknowledged: a packet without values for many with."""
+    return (fragment.wire_bytes - 4 * fragment.values) / (ACKNOWLEDGED_AT_ONCE * fragment.wire_bytes)
+
+
+def chunk_loads_bps(collectives: Iterable[Collective]) -> Loads:
+    """The greatest load of every link that chunks use: at each job's busiest step, of all jobs together."""
+    return busiest(collectives, lambda connection: connection.path)
+
+
+def acknowledgement_loads_bps(collectives: Iterable[Collective], fragment: FragmentFormat) -> Loads:
+    """The same of acknowledgements, which return by the way of their chunks."""
+    share = acknowledging_share(fragment)
+    return {link: load * share for link, load in busiest(collectives, lambda c: c.path[::-1]).items()}
+
+
+def busiest(collectives: Iterable[Collective], path: Callable[[Connection], tuple[str, ...]]) -> Loads:
+    """By link, the sum over jobs of what loads it in the job's busiest step."""
+    total: defaultdict[DirectedLink, float] = defaultdict(float)
+    for collective in collectives:
+        most: defaultdict[DirectedLink, float] = defaultdict(float)
+        for members in collective.concurrent:
+            loads: defaultdict[DirectedLink, float] = defaultdict(float)
+            for connection in (collective.connections[number] for number, _ in members):
+                for link in pairwise(path(connection)):
+                    loads[link] += connection.rate_bps
+            for link, load in loads.items():
+                most[link] = max(most[link], load)
+        for link, load in most.items():
+            total[link] += load
+    return dict(total)
+
+
+def rank_rates_bps(collective: Collective) -> NDArray[np.float64]:
+    """The most that each rank sends in a step over all its connections, in bit/s, (ranks,)."""
+    most = np.zeros(len(collective.ranks))
+    for members in collective.concurrent:
+        own = [collective.connections[number] for number, _ in members]
+        sources = np.array([each.source for each in own], np.int64)
+        most = np.maximum(most, np.bincount(sources, [each.rate_bps for each in own], len(most)))
+    return most

@@ -1,0 +1,186 @@
+"""When a collective's transfers happen: each begins when its rank has its data and has sent what comes before.
+
+A fragment arrives after the time of its path, on which every link sends it whole. The times are exact where ranks send
+at the planned rates, and nothing waits in queues.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import fsum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.collectives.collective import Collective, Connection, Transfer
+from planner.core.collectives.collective_load import rank_rates_bps
+from planner.core.problem import FragmentFormat, Problem
+from topo.fabric.fabric import Fabric
+
+Times = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class CollectiveTimes:
+    """Seconds from the first fragment that is sent to the last that is received (`end_s`).
+
+    `begun_s` and `ended_s` are by rank, (ranks,): when it sends its first and its last fragment. `longest_way_s`: the
+    longest time of a fragment's path.
+    """
+
+    end_s: float
+    begun_s: Times
+    ended_s: Times
+    longest_way_s: float
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """A collective, its times, and how many fragments each of its connections sends, (connections,)."""
+
+    collective: Collective
+    times: CollectiveTimes
+    sent: Numbers
+
+    def counts(self) -> Iterator[tuple[Connection, int]]:
+        """Every connection, and how many fragments it sends."""
+        return zip(self.collective.connections, self.sent.tolist(), strict=True)
+
+    def rates_bps(self, frame_bytes: int) -> dict[str, float]:
+        """By host, the rate from its first frame to its last; 0 for one that sends no more than one."""
+        sources = np.array([each.source for each in self.collective.connections], np.int64)
+        frames = np.bincount(sources, self.sent, len(self.collective.ranks))
+        seconds = self.times.ended_s - self.times.begun_s
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rates = np.where(seconds > 0, 8 * frame_bytes * (frames - 1) / seconds, 0.0)
+        return dict(zip(self.collective.ranks, rates.tolist(), strict=True))
+
+
+def foresee(problem: Problem, collective: Collective) -> Foreseen:
+    """What is foreseen of a collective of the problem's job."""
+    job = next(job for job in problem.jobs if job.number == collective.job)
+    count = problem.fragment.count(job.gradient_bytes)
+    sizes = np.array([len(part) for part in collective.chunk_fragments(count)])
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    sent = [sum(int(ends[t.first + t.count] - ends[t.first]) for t in c.transfers) for c in collective.connections]
+    times = collective_times(problem.fabric, problem.fragment, collective, count)
+    return Foreseen(collective, times, np.array(sent, np.int64))
+
+
+class Group(NamedTuple):
+    """Transfers of one step of the same number of chunks, of different connections: (transfers,), (transfers, chunks).
+
+    `adds` is 1 where chunks are added and 0 where they take a place.
+    """
+
+    connection: Numbers
+    chunks: Numbers
+    adds: Numbers
+
+
+def collective_times(fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> CollectiveTimes:
+    """The times of a collective that sums a gradient of `count` fragments."""
+    clock = Clock(fabric, fragment, collective, count)
+    for sent in collective.steps.values():
+        clock.do(groups_of(sent))
+    return CollectiveTimes(float(clock.last.max()), clock.begun, clock.ended, float(clock.way_s.max(initial=0.0)))
+
+
+def groups_of(sent: tuple[tuple[int, Transfer], ...]) -> list[Group]:
+    """The transfers of a step in groups; those of one connection come one after another."""
+    found: defaultdict[tuple[int, int], list[tuple[int, Transfer]]] = defaultdict(list)
+    seen: Counter[int] = Counter()
+    for number, transfer in sent:
+        found[seen[number], transfer.count].append((number, transfer))
+        seen[number] += 1
+    return [group_of(found[key], key[1]) for key in sorted(found)]
+
+
+def group_of(sent: list[tuple[int, Transfer]], count: int) -> Group:
+    """The group of transfers of `count` chunks each."""
+    table = np.array([(number, transfer.first, transfer.adds) for number, transfer in sent], np.int64)
+    return Group(table[:, 0], table[:, 1, None] + np.arange(count), table[:, 2])
+
+
+class Clock:
+    """What has happened up to a step.
+
+    `first` and `last`, (ranks, chunks): when a rank has the first and the last fragment of what it holds of a chunk.
+    `free`, (ranks,): when a rank has sent the steps before. `busy`, (connections,): the same of a connection.
+    `interval_s`, `own_interval_s`: the times between two frames of a connection, and of a rank; 0 for a rank that can
+    send by all of its connections at the same time.
+    """
+
+    def __init__(self, fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> None:
+        ranks, connections, bits = len(collective.ranks), collective.connections, 8 * fragment.wire_bytes
+        self.first, self.last = np.zeros((2, ranks, collective.chunks))
+        self.free, self.busy = np.zeros(ranks), np.zeros(len(connections))
+        self.begun, self.ended = np.full(ranks, np.inf), np.zeros(ranks)
+        self.sizes = np.array([len(part) for part in collective.chunk_fragments(count)])
+        self.source = np.array([each.source for each in connections], np.int64)
+        self.destination = np.array([each.destination for each in connections], np.int64)
+        self.interval_s = np.array([bits / each.rate_bps for each in connections])
+        self.own_interval_s = bits / np.maximum(rank_rates_bps(collective), 1)
+        together = np.bincount(self.source, [each.rate_bps for each in connections], ranks)
+        self.own_interval_s[together <= rank_rates_bps(collective) * (1 + ROUNDING)] = 0.0
+        hops_s = frame_times_s(fabric, bits)
+        self.way_s = np.array([fsum(hops_s[link] for link in each.links) for each in connections])
+
+    def do(self, groups: list[Group]) -> None:
+        """Let the transfers of a step happen, all with what was held before the step."""
+        ready, frames = np.full(len(self.free), np.inf), np.zeros(len(self.free))
+        for group in groups:
+            source, sizes = self.source[group.connection], self.sizes[group.chunks]
+            has = np.where(sizes > 0, self.first[source[:, None], group.chunks], np.inf)
+            np.minimum.at(ready, source, has.min(axis=1))
+            np.add.at(frames, source, sizes.sum(axis=1))
+        for group, left in [(group, self.leave(group)) for group in groups]:
+            self.arrive(group, *left)
+        sending = frames > 0
+        self.free[sending] = (np.maximum(self.free, ready) + frames * self.own_interval_s)[sending]
+
+    def leave(self, group: Group) -> tuple[Times, Times]:
+        """When the first and the last fragment of each chunk leave, (transfers, chunks); `inf` for empty chunks."""
+        connection, source = group.connection, self.source[group.connection, None]
+        size, interval_s = self.sizes[group.chunks], self.interval_s[connection, None]
+        has, had = self.first[source, group.chunks], self.last[source, group.chunks]
+        begin = np.maximum(self.free[source[:, 0]], self.busy[connection])[:, None]
+        # When a chunk has left if only its own data is waited for; then all chunks before it are waited for, too.
+        alone = np.where(size > 0, np.maximum(has + size * interval_s, had + interval_s), -np.inf)
+        work = np.cumsum(size * interval_s, axis=1)
+        end = work + np.maximum(np.maximum.accumulate(alone - work, axis=1), begin)
+        started = np.maximum(np.concatenate((begin, end[:, :-1]), axis=1), has)
+        self.busy[connection] = end[:, -1]
+        empty = size == 0
+        return np.where(empty, np.inf, started), np.where(empty, np.inf, end - interval_s)
+
+    def arrive(self, group: Group, left_first: Times, left_last: Times) -> None:
+        """Note when the chunks of a group have come, and when their ranks have sent them."""
+        source, way_s = self.source[group.connection], self.way_s[group.connection, None]
+        full = np.isfinite(left_last)
+        np.minimum.at(self.begun, source, left_first.min(axis=1))
+        np.maximum.at(self.ended, source, np.where(full, left_last, 0.0).max(axis=1))
+        rank = np.broadcast_to(self.destination[group.connection, None], full.shape)
+        adds = np.broadcast_to(group.adds[:, None] == 1, full.shape)
+        for held, left in ((self.first, left_first), (self.last, left_last)):
+            came = left + way_s
+            placed = full & ~adds
+            held[rank[placed], group.chunks[placed]] = came[placed]
+            np.maximum.at(held, (rank[full & adds], group.chunks[full & adds]), came[full & adds])
+
+
+def frame_times_s(fabric: Fabric, bits: int) -> dict[tuple[str, str], float]:
+    """By link, the seconds for a frame of so many bits to cross it, with its delay and that of the switch before it."""
+    delays = {end: link.delay_s for link in fabric.links for end in ((link.a, link.b), (link.b, link.a))}
+    latencies = {switch.name: switch.latency_s for switch in fabric.switches}
+    return {
+        link: bits / capacity_bps + delays[link] + latencies.get(link[0], 0.0)
+        for link, capacity_bps in fabric.capacities_bps.items()
+    }

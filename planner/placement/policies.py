@@ -1,0 +1,164 @@
+"""Placement policies by name: which free hosts a job gets, and which running jobs have INA.
+
+`netpack` follows what is public of NetPack (Zhao et al., Training Job Placement in Clusters with Statistical In-Network
+Aggregation, ASPLOS 2024): the abstract says that free servers are valued by their GPUs and the bandwidth that an
+estimate of the steady state leaves, and that a dynamic program finds the servers of highest value; all jobs have
+statistical INA. Its formulas were not to be had. Ours: a rack costs 1, plus the busy part of its busiest uplink, plus a
+little for every free host that stays behind; the program finds the racks of least cost.
+
+`mina` follows MINA's public simulator (Dong et al., MINA: Fine-grained In-network Aggregation Resource Scheduling for
+Machine Learning Service, INFOCOM 2025): a dynamic program over racks, pods and all finds hosts that leave the fewest
+fragments, where a block that is wholly free counts 0.5 and one that the job fills counts 1. INA is exclusive: a switch
+serves `quota` jobs. Jobs get it in the order of their hosts, by the first of five static trees that is free; MINA
+solves for a maximum weighted independent set, moves trees, and lets jobs share INA in turns within an iteration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from planner.placement.cluster import Block, Cluster
+from planner.placement.queue import QueuedJob
+from planner.placement.steady_state import Running
+from planner.solvers.min_plus import Numbers, min_plus
+from topo.errors import unknown_name
+
+Busy = Numbers
+"""The part of every link's capacity that jobs use, by its place in `Cluster.places`."""
+Place = Callable[[Cluster, QueuedJob, Busy], list[str]]
+"""The free hosts that a job gets, of which there are enough."""
+
+ALPHA = 0.5
+"""MINA's weight of a block that stays wholly free."""
+LEFT_BEHIND = 0.01
+"""The cost of a free host that stays behind in a rack that the job uses: it decides between racks as busy."""
+TREES = 5
+"""The static trees that MINA tries for a job."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How jobs are placed, and whether INA is `statistical`, shared by all, or exclusive."""
+
+    summary: str
+    place: Place
+    statistical: bool
+
+
+def place_first(cluster: Cluster, job: QueuedJob, _: Busy) -> list[str]:
+    """The first free hosts, in the order of the fabric."""
+    return cluster.free_hosts(cluster.blocks)[: job.hosts]
+
+
+def place_netpack(cluster: Cluster, job: QueuedJob, busy: Busy) -> list[str]:
+    """The hosts of the racks of least cost, most from the cheapest."""
+    racks = [rack for rack in cluster.blocks.racks if cluster.free_hosts(rack)]
+    tables = []
+    for rack in racks:
+        free = len(cluster.free_hosts(rack))
+        counts = np.arange(min(free, job.hosts) + 1)
+        tables.append(
+            np.where(counts == 0, 0.0, 1 + busiest_uplink(cluster, rack, busy) + LEFT_BEHIND * (free - counts))
+        )
+    shares = divided(tables, job.hosts)
+    chosen = sorted(zip(racks, shares, strict=True), key=lambda found: -found[1])
+    return [host for rack, number in chosen for host in cluster.free_hosts(rack)[:number]]
+
+
+def busiest_uplink(cluster: Cluster, rack: Block, busy: Busy) -> float:
+    """The busy part of the busiest uplink of a rack; 0 without uplinks."""
+    uplinks = cluster.uplinks[cluster.fabric.tor_of(rack.hosts[0])]
+    return float(busy[uplinks].max(initial=0.0))
+
+
+def place_mina(cluster: Cluster, job: QueuedJob, _: Busy) -> list[str]:
+    """The hosts that leave the fewest fragments."""
+    return taken_from(cluster, cluster.blocks, job.hosts, job.hosts)
+
+
+def fragments(cluster: Cluster, block: Block, most: int) -> Numbers:
+    """MINA's score of a block by the number of its hosts that the job takes, from 0 to `most` or to what is free."""
+    free, size = len(cluster.free_hosts(block)), len(block.hosts)
+    if not block.parts:
+        counts = np.arange(min(free, most) + 1)
+        score = counts + ALPHA * (free - counts)
+    else:
+        score = np.zeros(1)
+        for part in block.parts:
+            score = joined(score, fragments(cluster, part, most), most)
+    if free == size:
+        score[0] = ALPHA
+        if size < len(score):
+            score[size] = 1.0
+    return score
+
+
+def joined(one: Numbers, two: Numbers, most: int) -> Numbers:
+    """The least score of two parts together, by the number of hosts."""
+    width = min(most, len(one) + len(two) - 2) + 1
+    wide = np.full(width, inf)
+    wide[: len(one)] = one[:width]
+    return min_plus(wide, two)
+
+
+def taken_from(cluster: Cluster, block: Block, number: int, most: int) -> list[str]:
+    """The hosts of the least score, `number` of a block."""
+    free = cluster.free_hosts(block)
+    if not block.parts or number in (0, len(free)):
+        return free[:number]
+    shares = divided([fragments(cluster, part, number) for part in block.parts], number)
+    return [
+        host for part, share in zip(block.parts, shares, strict=True) for host in taken_from(cluster, part, share, most)
+    ]
+
+
+def divided(tables: Sequence[Numbers], number: int) -> list[int]:
+    """How many of `number` hosts come from each table's block, so that the sum of the tables' costs is the least."""
+    before = [np.zeros(1)]
+    for table in tables:
+        before.append(joined(before[-1], table, number))
+    shares, left = [], number
+    for table, rest in zip(reversed(tables), reversed(before[:-1]), strict=True):
+        costs = {
+            own: table[own] + rest[left - own] for own in range(min(left, len(table) - 1) + 1) if left - own < len(rest)
+        }
+        own = min(costs, key=lambda count: costs[count])
+        shares.append(own)
+        left -= own
+    return shares[::-1]
+
+
+def grant(running: Sequence[Running], quota: int) -> None:
+    """Give INA to running jobs where every switch that would sum serves fewer than `quota` others, largest jobs first.
+
+    A job that has it keeps it.
+    """
+    serving = Counter(switch for job in running if job.ina for switch in job.tree.summing)
+    for job in sorted(running, key=lambda job: -len(job.tree.workers)):
+        if job.ina:
+            continue
+        for turn in range(TREES):
+            tree = job.tree_of(turn)
+            if all(serving[switch] < quota for switch in tree.summing):
+                job.tree, job.ina = tree, True
+                serving.update(tree.summing)
+                break
+
+
+POLICIES: Mapping[str, Policy] = {
+    "netpack": Policy("racks of least cost by busy uplinks; statistical INA for all (NetPack)", place_netpack, True),
+    "mina": Policy("hosts that leave the fewest fragments; exclusive INA (MINA)", place_mina, False),
+    "first": Policy("the first free hosts; exclusive INA", place_first, False),
+}
+
+
+def find_policy(name: str) -> Policy:
+    """The policy of that name. Raises `InputError` with the nearest name for an unknown one."""
+    if name not in POLICIES:
+        raise unknown_name("placement", name, POLICIES)
+    return POLICIES[name]

@@ -1,0 +1,217 @@
+"""Hostile submissions: none gets a point, changes a file or outlives its limits, and each is told what happened."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+
+from experiments.labs.compiler import p4c
+from experiments.labs.grading.grade import Request, grade
+from experiments.labs.grading.item import Grade
+from experiments.labs.loss import nodes
+from experiments.labs.registry import COURSE, LABS, TEACHER
+from experiments.labs.runners import sandboxed_switch
+from experiments.labs.sandbox import landlock
+from experiments.labs.sandbox.limits import MIB
+from experiments.labs.teacher.archive import key_of
+
+pytestmark = pytest.mark.skipif(not landlock.version(), reason="needs Landlock: nothing keeps files away without it")
+
+SMALL = replace(nodes.worker_limits(), cpu_s=1, wall_s=2.0, memory_bytes=192 * MIB)
+CLASS = """
+class Worker:
+    def __init__(self, *given):
+        self.results = {}
+    def start(self):
+        return []
+    def receive(self, packet):
+        return []
+    def timeout(self, slot):
+        return []
+"""
+
+FILE = Path(__file__).with_name("hostile_workers.yml")
+WORKERS = {each["name"]: each for each in yaml.safe_load(FILE.read_text())}
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Iterator[Path]:
+    """A folder of whoever grades, which is the same when a test ends, as are the processes."""
+    folder = tmp_path / "teacher"
+    folder.mkdir()
+    (folder / "solution.py").write_text("class Worker: pass\n")
+    before, running = contents(folder), {child.pid for child in psutil.Process().children(recursive=True)}
+    yield folder
+    assert contents(folder) == before
+    assert {child.pid for child in psutil.Process().children(recursive=True)} <= running
+
+
+def contents(folder: Path) -> list[tuple[str, int, int, int, bytes]]:
+    """Everything in a folder that a submission might change."""
+    found = [(path, path.stat()) for path in sorted(folder.rglob("*"))]
+    return [(path.name, about.st_mode, about.st_mtime_ns, about.st_size, path.read_bytes()) for path, about in found]
+
+
+def graded(lab: str, submission: Path) -> Grade:
+    """The grade of a submission."""
+    return grade(Request(LABS[lab], COURSE / lab, submission))
+
+
+def said(found: Grade) -> str:
+    """All that a student is told about what went wrong."""
+    return "\n".join([found.problem, *(each.finding.cause for each in found.graded if each.finding is not None)])
+
+
+@pytest.mark.parametrize("name", WORKERS)
+def test_python_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "worker_limits", lambda: SMALL)
+    told, text = WORKERS[name]["told"], WORKERS[name]["python"].replace("CLASS\n", CLASS)
+    handed = tmp_path / "handed"
+    handed.mkdir()
+    (handed / "worker.py").write_text(f"VICTIM = {str(victim)!r}\n{text}" if "VICTIM" in text else text)
+    found = graded("4-loss", handed)
+    assert found.points == 0
+    assert told in said(found)
+    assert all(character.isprintable() or character == "\n" for character in said(found))
+
+
+# -- programs
+
+
+def solution() -> dict[str, Any]:
+    """The compiled solution of lab 2, as JSON."""
+    programs = json.loads(lzma.decompress((TEACHER / "2-sum" / "compiled.json.xz").read_bytes()))
+    return dict(json.loads(programs[key_of((TEACHER / "2-sum" / "solutions" / "sum.p4").read_text())]))
+
+
+def loop_in_the_parser(program: dict[str, Any]) -> None:
+    for state in program["parsers"][0]["parse_states"]:
+        state["parser_ops"] = []
+        state["transitions"] = [{"type": "default", "value": None, "mask": None, "next_state": "start"}]
+
+
+def huge_registers(program: dict[str, Any]) -> None:
+    for register in program["register_arrays"]:
+        register["size"] = 1 << 31
+
+
+def many_registers(program: dict[str, Any]) -> None:
+    first = program["register_arrays"][0]
+    program["register_arrays"] += [dict(first, name=f"r{n}", id=100 + n, size=1 << 24) for n in range(200)]
+
+
+def huge_header(program: dict[str, Any]) -> None:
+    program["header_types"][-1]["fields"].append(["bomb", 1 << 31, False])
+
+
+def loop_in_ingress(program: dict[str, Any]) -> None:
+    for pipeline in program["pipelines"]:
+        for node in pipeline["conditionals"]:
+            node["true_next"] = node["false_next"] = node["name"]
+
+
+PROGRAMS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "endless loop in the parser": (loop_in_the_parser, "it loops"),
+    "endless loop in ingress": (loop_in_ingress, "took longer"),
+    "huge registers": (huge_registers, "cells"),
+    "many registers": (many_registers, "memory"),
+    "huge header": (huge_header, "65536"),
+}
+TEXTS: dict[str, tuple[bytes, str]] = {
+    "nested too deep": (b"[" * 1_000_000, "sum"),
+    "number of a million digits": (b'{"a": ' + b"9" * 1_000_000 + b"}", "sum"),
+    "no program": (b'{"pipelines": []}', "not BMv2 JSON"),
+    "no JSON": (b"100 of 100 points", "JSON"),
+    "empty": (b"", "empty"),
+    "no text": (b"\xff\xfe\x00", "UTF-8"),
+    "too large": (b" " * (5 << 20), "at most"),
+}
+
+
+@pytest.fixture
+def small_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switches with small limits."""
+    limits = replace(sandboxed_switch.switch_limits(), cpu_s=2, wall_s=4.0, memory_bytes=512 * MIB)
+    monkeypatch.setattr(sandboxed_switch, "switch_limits", lambda: limits)
+
+
+@pytest.mark.usefixtures("small_switch")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_compiled_program_of_a_student(name: str, victim: Path, tmp_path: Path) -> None:
+    del victim
+    change, told = PROGRAMS[name]
+    program = solution()
+    change(program)
+    (tmp_path / "sum.json").write_text(json.dumps(program))
+    found = graded("2-sum", tmp_path / "sum.json")
+    assert found.points == 0
+    assert told in said(found)
+
+
+@pytest.mark.usefixtures("small_switch")
+@pytest.mark.parametrize("name", TEXTS)
+def test_file_that_is_no_program(name: str, victim: Path, tmp_path: Path) -> None:
+    del victim
+    data, told = TEXTS[name]
+    (tmp_path / "sum.json").write_bytes(data)
+    found = graded("2-sum", tmp_path / "sum.json")
+    assert found.points == 0
+    assert told in said(found)
+
+
+def test_links_and_pipes_are_not_read(victim: Path, tmp_path: Path) -> None:
+    handed = tmp_path / "handed"
+    handed.mkdir()
+    (handed / "worker.py").symlink_to(victim / "solution.py")
+    assert "symbolic links are not followed" in said(graded("4-loss", handed))
+    (handed / "worker.py").unlink()
+    os.mkfifo(handed / "worker.py")
+    assert "no regular file" in said(graded("4-loss", handed))
+
+
+INCLUDES = {
+    "password file": '#include "/etc/passwd"',
+    "solution": '#include "../teacher/solution.p4"',
+    "angle brackets": "#include </etc/passwd>",
+    "continued line": '#inc\\\nlude "/etc/passwd"',
+    "named by a macro": '#define FILE "/etc/passwd"\n#include FILE',
+    "comment between": '#/* */include "/etc/passwd"',
+}
+
+
+@pytest.mark.parametrize("name", INCLUDES)
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
+def test_source_that_includes_what_is_not_its_own(name: str, victim: Path, tmp_path: Path) -> None:
+    del victim
+    (tmp_path / "sum.p4").write_text(INCLUDES[name] + "\n")
+    found = graded("2-sum", tmp_path / "sum.p4")
+    assert found.points == 0
+    assert "expected <core.p4>" in found.problem
+    assert "root:" not in found.problem
+
+
+MACRO_BOMB = "#define A0 x\n" + "".join(f"#define A{n + 1} A{n} A{n}\n" for n in range(40)) + "A40\n"
+
+
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
+def test_macro_bomb(victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    del victim
+    monkeypatch.setattr(p4c, "COMPILE_S", 1)
+    (tmp_path / "sum.p4").write_text(MACRO_BOMB)
+    found = graded("2-sum", tmp_path / "sum.p4")
+    assert found.points == 0
+    assert "does not compile" in found.problem
+
+
+def test_there_are_at_least_forty() -> None:
+    assert len(WORKERS) + len(PROGRAMS) + len(TEXTS) + len(INCLUDES) >= 40

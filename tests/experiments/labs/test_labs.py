@@ -1,0 +1,262 @@
+"""Solutions keep all points, wrong solutions lose those of one item, and a grade is the same twice."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import xml.etree.ElementTree as ET
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from experiments.labs.course.bench import Bench
+from experiments.labs.course.switch_lab import SwitchLab
+from experiments.labs.course.targets import open_switch
+from experiments.labs.export import export_labs
+from experiments.labs.grading.finding import Exchange
+from experiments.labs.grading.grade import Request, grade, random_of
+from experiments.labs.grading.item import Grade
+from experiments.labs.grading.task import task_lines
+from experiments.labs.registry import COURSE, LABS, TEACHER
+from experiments.labs.report.classes import ClassRequest, grade_class
+from experiments.labs.report.formats import FORMATS
+from experiments.labs.report.text import text_of
+from experiments.labs.teacher.archive import program_in, read_archive
+from experiments.labs.teacher.mutants import Mutant, read_mutants
+from experiments.labs.teacher.trial import Trial, grade_texts, solution_folders, try_mutant
+from switch.testing.ptf.launch import run_ptf
+from switch.testing.ptf.platform import PtfOptions
+from topo.errors import MachineError
+
+P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
+MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
+SOLUTIONS = [(lab, folder.name) for lab in LABS for folder in solution_folders(TEACHER / lab)]
+
+
+@cache
+def archive(lab: str) -> dict[str, str]:
+    return read_archive(TEACHER / lab)
+
+
+def texts_in(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def solution(lab: str) -> dict[str, str]:
+    return texts_in(TEACHER / lab / "solutions")
+
+
+def of_solution(lab: str, name: str = "solutions", seed: str = "0") -> Grade:
+    folder = next(folder for folder in solution_folders(TEACHER / lab) if folder.name == name)
+    return grade_texts(LABS[lab], COURSE, texts_in(folder), archive(lab), seed)
+
+
+def of_mutant(lab: str, mutant: Mutant) -> Trial:
+    return try_mutant(LABS[lab], COURSE, mutant, solution(lab), archive(lab), "0")
+
+
+@pytest.mark.parametrize(("lab", "name"), SOLUTIONS)
+def test_right_solutions_keep_all_points(lab: str, name: str) -> None:
+    assert of_solution(lab, name).points == 100
+
+
+@pytest.mark.parametrize("seed", ["autumn", "7"])
+@pytest.mark.parametrize("lab", LABS)
+def test_solutions_keep_all_points_with_other_seeds(lab: str, seed: str) -> None:
+    assert of_solution(lab, seed=seed).points == 100
+
+
+@pytest.mark.parametrize(("lab", "name"), MUTANTS)
+def test_a_wrong_solution_loses_the_item_that_it_breaks_and_is_told_why(lab: str, name: str) -> None:
+    trial = of_mutant(lab, MUTANTS[lab, name])
+    assert trial.lost == (trial.item,)
+    assert trial.says in trial.cause
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_every_lab_has_its_mutants_and_other_solutions(lab: str) -> None:
+    assert len([name for of, name in MUTANTS if of == lab]) >= 15
+    assert len([name for of, name in SOLUTIONS if of == lab]) >= 4
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_every_item_is_a_step_of_the_task(lab: str) -> None:
+    for item in LABS[lab].items:
+        assert task_lines(COURSE / lab, item.step), item.step
+    assert sum(item.points for item in LABS[lab].items) == 100
+
+
+@pytest.mark.parametrize(
+    ("lab", "name"), [("1-forward", "time to live kept"), ("2-sum", "sums not cleared"), ("4-loss", "never answered")]
+)
+def test_what_failed_is_shown_by_packets_trace_and_task(lab: str, name: str) -> None:
+    trial = of_mutant(lab, MUTANTS[lab, name])
+    finding = next(each.finding for each in trial.grade.graded if each.finding)
+    assert finding.sent
+    assert finding.trace[-1].startswith("> ")
+    assert ".p4:" in finding.trace[-1]
+    assert finding.task[0].startswith("README.md:")
+
+
+def test_a_grade_is_the_same_twice_and_other_seeds_have_other_tests() -> None:
+    mutant = MUTANTS["2-sum", "sums not cleared"]
+    once, twice = (text_of(of_mutant("2-sum", mutant).grade) for _ in range(2))
+    assert once == twice
+    other = try_mutant(LABS["2-sum"], COURSE, mutant, solution("2-sum"), archive("2-sum"), "1").grade
+    assert text_of(other).splitlines()[1:] != once.splitlines()[1:]
+
+
+def test_formats_of_gradescope_classroom_and_junit() -> None:
+    found = of_mutant("2-sum", MUTANTS["2-sum", "bitmap not cleared"]).grade
+    scores = json.loads(FORMATS["gradescope"](found))
+    assert (scores["score"], len(scores["tests"])) == (90, len(found.graded))
+    assert [test["name"] for test in json.loads(FORMATS["classroom"](found))["tests"] if test["status"] == "fail"] == [
+        "rounds"
+    ]
+    suite = ET.fromstring(FORMATS["junit"](found))
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == ["rounds"]
+    assert json.loads(FORMATS["json"](found))["points"] == 90
+
+
+# -- what cannot be graded
+
+
+def problem(lab: str, path: Path) -> str:
+    found = grade(Request(LABS[lab], COURSE / lab, path))
+    assert found.points == 0
+    return found.problem
+
+
+def test_an_empty_submission(tmp_path: Path) -> None:
+    assert "the submission is empty" in problem("2-sum", tmp_path)
+    (tmp_path / "sum.p4").touch()
+    assert "its files are empty" in problem("2-sum", tmp_path)
+
+
+def test_a_wrong_file_name(tmp_path: Path) -> None:
+    (tmp_path / "mine.p4").write_text("parser")
+    assert problem("2-sum", tmp_path) == (
+        "the submission has no 'sum.p4' and no 'sum.json', but mine.p4: give the program that name"
+    )
+
+
+def test_a_submission_that_is_not_there(tmp_path: Path) -> None:
+    assert "no such file or folder" in problem("2-sum", tmp_path / "nobody")
+
+
+@P4C
+def test_a_syntax_error_has_its_line(tmp_path: Path) -> None:
+    (tmp_path / "sum.p4").write_text("#include <core.p4>\nparser p( {\n")
+    assert "sum.p4(2)" in problem("2-sum", tmp_path)
+
+
+def test_without_p4c_the_json_beside_is_graded_or_the_way_to_get_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    text = solution("2-sum")["sum.p4"]
+    (tmp_path / "sum.p4").write_text(text)
+    with pytest.raises(MachineError, match=r"p4c is not installed.*docker pull p4lang/p4c"):
+        grade(Request(LABS["2-sum"], COURSE / "2-sum", tmp_path))
+    (tmp_path / "sum.json").write_text(program_in(archive("2-sum"), text, "sum.p4"))
+    found = grade(Request(LABS["2-sum"], COURSE / "2-sum", tmp_path))
+    assert found.points == 100
+    assert found.notes[0] == "p4c is not installed here: sum.json was graded, not sum.p4"
+
+
+def test_a_program_that_the_switch_refuses(tmp_path: Path) -> None:
+    program = json.loads(program_in(archive("2-sum"), solution("2-sum")["sum.p4"], "sum.p4"))
+    program["actions"][0]["primitives"] = [{"op": "teleport", "parameters": []}]
+    (tmp_path / "sum.json").write_text(json.dumps(program))
+    assert "teleport" in problem("2-sum", tmp_path)
+
+
+# -- other targets
+
+
+class Recorded(Bench):
+    """A bench that keeps everything that it sends and gets."""
+
+    kept: list[Exchange]
+
+    def send(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
+        got = super().send(port, packet)
+        self.kept.append(self.exchanges[-1])
+        return got
+
+
+def exchanges(lab: SwitchLab, target: str) -> list[tuple[int, bytes, list[tuple[int, bytes]]]]:
+    """All packets that the tests of a lab exchange with the solution on a target; of copies in any order of ports."""
+    text = program_in(archive(lab.name), solution(lab.name)[f"{lab.program}.p4"], lab.program)
+    kept: list[Exchange] = []
+    with open_switch(target, text, lab.program) as switch:
+        for item in lab.items:
+            bench = Recorded(switch, random_of("0", lab.name, item.name))
+            bench.kept = kept
+            item.check(bench)
+    return [(each.port, each.packet, sorted(each.got)) for each in kept]
+
+
+@pytest.mark.parametrize("lab", [lab for lab in LABS.values() if isinstance(lab, SwitchLab)], ids=lambda lab: lab.name)
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param("fast", marks=pytest.mark.compiler),
+        pytest.param("virtual", marks=pytest.mark.compiler),
+        "interpreted",
+        pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.root, pytest.mark.long]),
+    ],
+)
+def test_solutions_do_the_same_on_other_targets(lab: SwitchLab, target: str) -> None:
+    assert exchanges(lab, target) == exchanges(lab, "sandbox")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ptf") is None, reason="needs PTF: pip install 'inakit[ptf]'")
+def test_lab_2_in_the_form_of_ptf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "sum.json"
+    program.write_text(program_in(archive("2-sum"), solution("2-sum")["sum.p4"], "sum.p4"))
+    tests = COURSE / "2-sum" / "ptf"
+    options = PtfOptions(str(program), str(tests / "commands.txt"))
+    monkeypatch.chdir(tmp_path)
+    assert run_ptf(tests, options, ()) == 0
+
+
+# -- a class, and what students get
+
+
+def test_a_class_is_graded_into_one_table_the_same_twice(tmp_path: Path) -> None:
+    handed = tmp_path / "handed"
+    handed.mkdir()
+    for student, text in {"ann": solution("2-sum")["sum.p4"], "bob": MUTANTS["2-sum", "saturating sum"].text}.items():
+        (handed / student).mkdir()
+        (handed / student / "sum.json").write_text(program_in(archive("2-sum"), text, "sum.p4"))
+    (handed / "eve").mkdir()
+    tables = []
+    for jobs in (1, 2):
+        table, reports = tmp_path / f"grades{jobs}.csv", tmp_path / f"reports{jobs}"
+        request = ClassRequest(LABS["2-sum"], COURSE / "2-sum", handed, "s", True, table, reports, jobs)
+        lines = list(grade_class(request))
+        assert [line.split()[:2] for line in lines[:2]] == [["ann", "100"], ["bob", "80"]]
+        tables.append((table.read_text(), (reports / "bob.txt").read_text()))
+    assert tables[0] == tables[1]
+    assert "the submission is empty" in tables[0][0]
+
+
+def test_students_get_no_solutions(tmp_path: Path) -> None:
+    folders = list(export_labs(tmp_path / "course", ()))
+    assert [folder.name for folder in folders] == list(LABS)
+    written = {path.name for path in (tmp_path / "course").rglob("*")}
+    assert "mutants.yml" not in written
+    assert "solutions" not in written
+    right = {text for lab in LABS for text in solution(lab).values()}
+    assert not right & {path.read_text() for path in (tmp_path / "course").rglob("*.p4")}
+
+
+@P4C
+@pytest.mark.parametrize("lab", LABS)
+def test_skeletons_compile_and_have_no_points(lab: str) -> None:
+    found = grade(Request(LABS[lab], COURSE / lab, COURSE / lab))
+    assert not found.problem
+    assert found.points == 0

@@ -1,0 +1,262 @@
+"""Reports in Chromium: every view opens, says what was measured, asks nobody for anything, and can be read by all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import shown_runs
+from browser import Browser, browsing, missing_for_browser
+
+from experiments.cli.main import main
+from experiments.report.write import write_comparison, write_report
+from experiments.run.report import OVERLOAD
+
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(missing_for_browser() is not None, reason=missing_for_browser() or ""),
+]
+
+PHONE, DESK = 390, 1280
+MOST_DRAWING_S = 2.0
+STUDY = """\
+version: 1
+name: rates
+stays: {world: none, fabric: "leafspine:leaves=4,spines=2,hosts_per_leaf=2", gradient_bytes: 4096, ina: 0.5}
+varies:
+  - workers: [2, 4]
+  - {planner: [atp, lbmm], seed: 0..1}
+figures:
+  - {x: workers, y: sending_rate_bps}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a VALID run of three planners."""
+    return shown_runs.valid(tmp_path_factory.mktemp("valid"))
+
+
+def nothing_wrong(browser: Browser) -> None:
+    """Fails where the page had an error, asked for anything, is too wide, or breaks a rule of axe-core."""
+    assert browser.errors == []
+    assert browser.requests == []
+    assert browser.overflow() <= 0
+    assert browser.faults() == []
+
+
+@pytest.mark.parametrize(("width", "theme"), [(DESK, "light"), (DESK, "dark"), (PHONE, "light"), (PHONE, "dark")])
+def test_a_run_is_shown_in_both_themes_at_a_desk_and_on_a_phone(
+    browser: Browser, folder: Path, width: int, theme: str
+) -> None:
+    browser.open(folder / "report.html", width=width, theme=theme)
+    assert browser.texts(".verdict-line .verdict")[0] == "✓ VALID"
+    assert [each.split(",")[0] for each in browser.texts("nav a")] == [
+        *("Planned against measured", "Fabric", "Over time", "Links", "Switches", "How it was run"),
+    ]
+    assert browser.run("document.documentElement.dataset.theme") == theme
+    nothing_wrong(browser)
+    browser.find("#theme").click()
+    assert browser.run("document.documentElement.dataset.theme") != theme
+    nothing_wrong(browser)
+
+
+def test_pointing_at_a_link_shows_its_loads_and_its_series(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html")
+    browser.point_at(browser.find("path[data-link='0']"))
+    browser.wait("document.querySelector('.details h3').textContent.startsWith('link')")
+    details = browser.find(".details").text
+    assert "planned" in details and "capacity" in details and "Mbit/s" in details
+    assert browser.texts(".details figcaption strong") == ["rate", "packets that wait"]
+    assert browser.all(".tip:not([hidden])")
+    nothing_wrong(browser)
+
+
+def test_a_switch_a_worker_and_a_job_show_their_counters(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html")
+    nodes = browser.run("report.runs[0].fabrics[0].nodes.map(n => n.name)")
+    browser.find(f"rect[data-node='{nodes.index('edge1_1')}']").click()
+    assert {"added", "completed"} <= set(browser.texts(".details .counts dt"))
+    assert "fragments whose sums it holds" in browser.texts(".details figcaption strong")
+    browser.find(f"rect[data-node='{nodes.index('h1')}']").click()
+    assert "worker h1" in browser.find(".details").text
+    browser.press("job 1")
+    assert "communication time" in browser.find(".details").text
+    assert len(browser.all(".details tbody tr")) == 2, "two iterations"
+    browser.press("Close")
+    assert "Point at a link" in browser.find(".details").text
+
+
+def test_everything_can_be_reached_by_keys(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html")
+    drawing = browser.find("svg.fabric")
+    browser.keys(drawing, "\ue014")  # to the right
+    assert "h2" in browser.texts(".details h3")[0]
+    browser.keys(drawing, "\ue013")  # up
+    assert "edge1_1" in browser.texts(".details h3")[0]
+    browser.keys(drawing, "l")
+    assert browser.texts(".details h3")[0].startswith("link")
+    browser.keys(drawing, "\ue007")
+    assert browser.all(".mark.chosen")
+    browser.keys(drawing, "\ue00c")
+    assert not browser.all(".mark.chosen")
+
+
+def test_the_slider_shows_the_links_at_that_time(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html")
+    before = browser.texts("text.load")
+    browser.keys(browser.find("input[type=range]"), "\ue010")  # to the end
+    assert browser.find(".slider output").text.startswith("from ")
+    browser.wait("state.at === report.runs[0].planners[0].series.starts_s.length - 1")
+    assert browser.texts("text.load") != before
+    browser.press("Whole run")
+    assert browser.find(".slider output").text == "mean of the whole run"
+    assert browser.texts("text.load") == before
+
+
+def test_planners_and_views_of_links_are_chosen(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html")
+    for view in ("planned", "deviation", "trees", "measured"):
+        browser.press(view)
+        assert browser.run("state.show") == view
+        assert browser.all("path[data-link]")
+    trees = browser.run("report.runs[0].planners.map(p => p.trees[0].links.length)")
+    browser.press("lbmm")
+    assert browser.run("state.planner") == 2
+    assert trees[2] == browser.run("chosenTrees(report.runs[0].planners[2])[0].links.length")
+    nothing_wrong(browser)
+
+
+def test_tables_are_sorted_and_filtered(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html")
+    links = "#links tbody tr"
+    off = [abs(float(text.split()[0].replace("−", "-"))) for text in browser.texts(f"{links} td:nth-child(2)")[:20]]
+    assert off == sorted(off, reverse=True), "the worst deviation comes first"
+    browser.find("#links thead th:first-child button").click()
+    names = browser.texts(f"{links} th")
+    assert names[0].startswith("agg1_1") and browser.find("#links th[aria-sort]").text.startswith("link")
+    browser.find("#links input").send_keys("core1")
+    assert all("core1" in name for name in browser.texts(f"{links} th"))
+    assert browser.find("#links [role=status]").text.endswith("of 96")
+    browser.find("#switches thead th:nth-child(5) button").click()
+    assert browser.texts("#switches tbody td:nth-child(5)")[0] == "3"
+    browser.find("#switches tbody button").click()
+    assert "switch core" in browser.find(".details").text
+
+
+def test_names_do_not_overlap(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html")
+    script = """(() => {
+      const boxes = [...document.querySelectorAll('.labels text:not(.sum)')].map(e => e.getBoundingClientRect());
+      return boxes.some((a, n) => boxes.slice(n + 1).some(b =>
+        a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3));
+    })()"""
+    for width in (DESK, PHONE):
+        browser.resize(width)
+        browser.wait(f"document.documentElement.clientWidth === {width}")
+        assert not browser.run(script), width
+
+
+def test_it_prints_on_a4(browser: Browser, folder: Path) -> None:
+    browser.open(folder / "report.html", theme="dark")
+    printed = browser.pdf()
+    assert printed.startswith(b"%PDF")
+    assert b"/MediaBox [0 0 594" in printed or b"/MediaBox [0 0 595" in printed
+    nothing_wrong(browser)
+
+
+def test_an_overloaded_run_says_why_and_that_it_has_no_results(browser: Browser, tmp_path: Path) -> None:
+    browser.open(shown_runs.overloaded(tmp_path) / "report.html")
+    assert browser.texts(".verdict-line .verdict")[0] == "▲ OVERLOADED"
+    assert OVERLOAD in browser.find(".verdict-line").text
+    assert "planned were" in browser.find(".reasons").text
+    nothing_wrong(browser)
+
+
+def test_faults_are_on_the_axis_of_time(browser: Browser, tmp_path: Path) -> None:
+    browser.open(shown_runs.faulty(tmp_path) / "report.html")
+    rows = browser.texts(".timeline .row-name")
+    assert [name.split("down")[0] for name in rows][:1] == ["job 1job 1"]
+    assert any("down edge1_1-agg1_1" in name for name in rows) and any("pause h" in name for name in rows)
+    assert len(browser.all(".timeline .fault-bar")) == 2
+    assert "sent again" in browser.find(".notes").text
+    nothing_wrong(browser)
+
+
+def test_circuits_of_a_schedule_are_on_the_axis_of_time(browser: Browser, tmp_path: Path) -> None:
+    browser.open(shown_runs.scheduled(tmp_path) / "report.html")
+    assert browser.all(".timeline .lit")
+    assert "Circuits at" in browser.find("#fabric").text
+    assert "aoi" in browser.texts(".labels text")
+    nothing_wrong(browser)
+
+
+def test_jobs_are_chosen_and_markup_in_names_stays_text(browser: Browser, tmp_path: Path) -> None:
+    browser.open(shown_runs.two_jobs(tmp_path) / "report.html")
+    assert "job 2" in browser.texts("#summary td")
+    browser.find(".controls select").send_keys("job 1")
+    browser.wait("state.job === 1")
+    assert "(vgg16)" in browser.find(".details").text
+    assert shown_runs.MARKUP in browser.find("#about code").text
+    assert not browser.all("img")
+    assert browser.all("path.faded")
+    nothing_wrong(browser)
+
+
+def test_320_switches_are_drawn_soon(browser: Browser, tmp_path: Path) -> None:
+    report = write_report(shown_runs.planned_only(tmp_path, 16))
+    browser.open(report)
+    assert "INCOMPLETE" in browser.texts(".verdict-line .verdict")[0]
+    browser.press("planned")
+    assert browser.run("report.runs[0].fabrics[0].nodes.filter(n => n.tier).length") == 320
+    browser.run("choose({show: 'trees'})")
+    spent = min(browser.run("(() => { const t = performance.now(); drawing.draw(); return performance.now() - t; })()")
+                for _ in range(3))  # fmt: skip
+    assert spent / 1e3 < MOST_DRAWING_S
+    nothing_wrong(browser)
+
+
+def test_runs_are_compared(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    other = shown_runs.two_jobs(tmp_path)
+    browser.open(write_comparison([folder, other], tmp_path / "comparison.html"))
+    assert browser.find("h1").text == "2 runs compared"
+    assert {"1: aro", "1: atp", "1: lbmm", "2: aro", "2: forest"} <= set(browser.texts("#summary tbody th"))
+    browser.press(f"2: {other.name}")
+    assert browser.run("state.run") == 1
+    assert browser.all("#fabric select"), "two jobs to choose from"
+    nothing_wrong(browser)
+
+
+def test_a_study_is_shown(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rates.yml").write_text(STUDY)
+    for words in (["study", "run", "rates.yml", "--processes", "1"], ["report", "rates.yml"]):
+        monkeypatch.setattr("sys.argv", ["inakit", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code, capsys.readouterr().err
+    browser.open(tmp_path / "results" / "studies" / "rates" / "report.html")
+    assert browser.texts("nav a") == ["Groups", "Paired differences", "All runs"]
+    assert len(browser.all("#groups tbody tr")) == 12, "four groups, three figures"
+    assert len(browser.all("#groups path.line:not(.halo)")) == 2, "a line for each planner"
+    assert len(browser.all("#runs tbody tr")) == 8
+    nothing_wrong(browser)
+
+
+def test_a_page_that_cannot_be_unpacked_says_so(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    whole = (folder / "report.html").read_text()
+    start = whole.index('id="data">') + len('id="data">')
+    broken = tmp_path / "broken.html"
+    broken.write_text(whole[:start] + whole[start + 4000 :])
+    browser.driver.get(broken.as_uri())
+    browser.wait("document.querySelector('[role=alert]') !== null")
+    assert browser.find("[role=alert]").text.startswith("The report cannot be shown")

@@ -1,0 +1,96 @@
+"""Runs in virtual time whose reports the tests look at: small, and each made once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.emulate.emulate import Emulation, make_plans, new_record, run, runs_of
+from experiments.faults.faults_file import load_faults
+from experiments.report.write import write_report
+from experiments.run.record import RunFolder
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from experiments.worlds.registry import find_world
+from planner.core.problem import Problem
+
+QUIET = Console(quiet=True)
+MARKUP = "</script><img src=x onerror=alert(1)>"
+FAULTS = """
+version: 1
+links: [{link: all, drop: 1%}]
+events:
+  - {at: 2ms, down: [edge1_1, agg1_1], for: 3ms}
+  - {at: 5ms, pause: WORKER, for: 2ms}
+stragglers: {mean: 0.8, spread: 0.1, seed: 1}
+"""
+
+
+def fat_tree(k: int = 4, workers: int | None = None, gradient_bytes: int = 32_768) -> Problem:
+    """A fat-tree with one job of two iterations."""
+    return build_problem(FabricChoice("fattree", k=k), JobChoice(None, workers, 1, gradient_bytes, 2))
+
+
+def valid(results: Path) -> Path:
+    """Three planners on a fat-tree: the folder of a VALID run."""
+    run(Emulation(fat_tree(), ("aro", "atp", "lbmm"), "virtual", results=results), QUIET)
+    return (results / "latest").resolve()
+
+
+def overloaded(results: Path) -> Path:
+    """A plan for links without delay on links that have one, where slots are too few: a run that is not VALID."""
+    problem = fat_tree(gradient_bytes=65_536)
+    switches = tuple(replace(switch, aggregator_slots=8) for switch in problem.fabric.switches)
+    links = tuple(replace(link, delay_s=0.002) for link in problem.fabric.links)
+    slow = replace(problem, fabric=replace(problem.fabric, switches=switches, links=links))
+    run(Emulation(slow, ("aro",), "virtual", results=results), QUIET)
+    return (results / "latest").resolve()
+
+
+def faulty(results: Path) -> Path:
+    """A run with losses, a link that fails, a worker that pauses, and stragglers."""
+    problem = fat_tree(workers=6)
+    results.mkdir(parents=True, exist_ok=True)
+    file = results / "faults.yml"
+    file.write_text(FAULTS.replace("WORKER", problem.jobs[0].workers[0]))
+    faults = load_faults(file, problem)
+    run(Emulation(problem, ("aro", "lbmm"), "virtual", results=results, faults=faults), QUIET)
+    return (results / "latest").resolve()
+
+
+def two_jobs(results: Path) -> Path:
+    """Two jobs, started by a command that has markup in it."""
+    problem = fat_tree(workers=6)
+    (job,) = problem.jobs
+    jobs = (
+        replace(job, workers=job.workers[:3], model="vgg16"),
+        replace(job, number=2, workers=job.workers[3:]),
+    )
+    run(Emulation(replace(problem, jobs=jobs), ("aro", "forest"), "virtual", results=results), QUIET)
+    file = results / "latest" / "run.json"
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps(record | {"command": ["inakit", "emulate", "--topo", MARKUP]}))
+    return write_report(file.parent.resolve()).parent
+
+
+def scheduled(results: Path) -> Path:
+    """A schedule of P4INC-AOI, whose circuits change."""
+    from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
+    from experiments.papers.common.figure import Request  # noqa: PLC0415
+    from experiments.papers.p4inc_aoi.testbed import Testbed  # noqa: PLC0415
+
+    testbed = Testbed.of(3, seed=5)
+    run_emulated("aoi", [testbed.emulated_run("INC-TW")], Request(results, switch="virtual"), QUIET).tell(QUIET)
+    return (results / "latest").resolve()
+
+
+def planned_only(results: Path, k: int) -> Path:
+    """A run that was ended right after its plans were made, on a fat-tree of any size."""
+    emulation = Emulation(fat_tree(k), ("atp",), "virtual", results=results)
+    plans = make_plans(emulation, QUIET)
+    folder = RunFolder(results, emulation.problem.fabric.name)
+    folder.write_record(new_record(emulation, plans, find_world("virtual")))
+    runs_of(emulation, plans, folder)
+    return folder.path

@@ -1,0 +1,92 @@
+"""A process of its own that looks at the processors while a run is on.
+
+It reads what every process of the machine does, which takes some milliseconds; in a thread of the run that would hold
+up the endpoints. It runs on the processors of the switches, and ends when the run closes its input or is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from topo.errors import RunError
+from topo.live.processors import endpoint_processor, switch_processors
+from traffic.measure.processors.proc_files import Sources
+from traffic.measure.processors.processor_seconds import Consumer, Second, second
+
+PERIOD_S = 1.0
+SHORTEST_S = 0.5
+"""A shorter interval at a run's end is left out, because the clocks of /proc tick only 100 times a second."""
+
+
+class Observer:
+    """Every second of a run, seen by another process. A context manager that the endpoints' thread enters."""
+
+    def __init__(self, period_s: float = PERIOD_S) -> None:
+        self.period_s = period_s
+        self.seconds: list[Second] = []
+        """The seconds that are over, in their order. Another thread adds to them."""
+
+    def __enter__(self) -> Self:
+        numbers = map(str, (os.getpid(), threading.get_native_id(), endpoint_processor(), self.period_s))
+        self.process = subprocess.Popen(
+            [sys.executable, "-S", "-m", __name__, *numbers],
+            cwd=Path(__file__).resolve().parents[3],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        os.sched_setaffinity(self.process.pid, switch_processors())
+        self.process.stdout.readline()
+        self._reader = threading.Thread(target=self._read, name="observer", daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self._reader.join()
+        self.process.wait()
+        if error is None and self.process.returncode:
+            raise RunError(
+                f"the process that observes the processors ended with {self.process.returncode}: "
+                "nothing is known of who used them; run again"
+            )
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.seconds.append(from_json(line))
+
+
+def from_json(line: str) -> Second:
+    """A second from the line that `observe` wrote."""
+    found: dict[str, Any] = json.loads(line)
+    return Second(**found | {"others": tuple(Consumer(**consumer) for consumer in found["others"])})
+
+
+def observe(sources: Sources, period_s: float) -> None:
+    """Write each second as a line of JSON, until the input ends; an empty line says that all is ready."""
+    earlier = sources.read()
+    print(flush=True)
+    over = False
+    while not over:
+        over = bool(select.select([sys.stdin], [], [], period_s)[0])
+        later = sources.read()
+        if later.at_s - earlier.at_s >= min(SHORTEST_S, period_s):
+            print(json.dumps(asdict(second(earlier, later, sources.owner))), flush=True)
+            earlier = later
+
+
+if __name__ == "__main__":
+    owner, thread, processor = map(int, sys.argv[1:4])
+    observe(Sources(owner, thread, processor), float(sys.argv[4]))

@@ -1,0 +1,249 @@
+"""Where fragments spent their time: the parts of each fragment's life, which add up to it exactly.
+
+A fragment's life begins when the first of its workers sends its gradient, and ends when the last of them has the
+result. It is divided along the packets that everybody waited for:
+
+- `slots`: from the first worker's sending to the sending of the worker whose packet completed the sum. Until that
+  packet comes, slots (or the PS) hold the sums of the quicker workers. A lost packet that is sent again counts here.
+- `sending`, `queues`, `delay`: the way of that packet, and of the sums that its arrivals made aggregators send, to the
+  root: the time that links need for its bits, that it waits for a link, and the delays of links and switches.
+- `server`: from the arrival that completed the sum to the sending of the result; in a switch that is the root, none.
+- `result_sending`, `result_queues`, `result_delay`: the way of the result to the worker that gets it last.
+
+Where a packet left a switch because of a packet of another fragment (it was evicted, or held back as a fault on
+demand), the time before it left is part of `slots`. All times are whole picoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.core.plan import AggregationTree, Plan
+from topo.virtual.engine import PS_PER_S
+from topo.virtual.hops import NO_HOP
+from traffic.endpoints.streams import index_of, tree_key
+from traffic.sockets.ports import BoolArray, IntArray
+from traffic.wire.packet_format import Kind
+
+PARTS = ("slots", "sending", "queues", "delay", "server", "result_sending", "result_queues", "result_delay")
+RESULT_PARTS = PARTS[5:]
+FRAGMENT_COLUMNS = ("job", "tree", "seq", "started_ps", "waited_for", *(f"{part}_ps" for part in PARTS), "total_ps")
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class FragmentTimes:
+    """The followed fragments of a run that every worker got the result of.
+
+    `job`, `tree`, `seq` and `started_ps` are (fragments,), `parts_ps` is (fragments, parts). `waited_for`: who sent the
+    packet that completed the sum. `incomplete`: how many others were followed, but not to their end.
+    """
+
+    job: IntArray
+    tree: IntArray
+    seq: IntArray
+    started_ps: IntArray
+    parts_ps: IntArray
+    waited_for: tuple[str, ...]
+    incomplete: int
+
+    @property
+    def total_ps(self) -> IntArray:
+        """How long each fragment took, (fragments,)."""
+        total: IntArray = self.parts_ps.sum(axis=1)
+        return total
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures of each part, of the whole, and of the result's way, in seconds, as `run.json` has them."""
+        parts = dict(zip(PARTS, self.parts_ps.T, strict=True))
+        parts |= {"result": sum(parts[name] for name in RESULT_PARTS), "total": self.total_ps}
+        return {
+            "followed": len(self.seq),
+            "incomplete": self.incomplete,
+            "seconds": {name: figures(part) for name, part in parts.items()} if len(self.seq) else {},
+        }
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows of `FRAGMENT_COLUMNS`, one for each fragment."""
+        names = (each.tolist() for each in (self.job, self.tree, self.seq, self.started_ps))
+        for *name, waited_for, parts, total in zip(
+            *names, self.waited_for, self.parts_ps.tolist(), self.total_ps.tolist(), strict=True
+        ):
+            yield *name, waited_for, *parts, total
+
+
+def figures(part_ps: IntArray) -> dict[str, float]:
+    """Mean, median, 99th percentile and maximum of times, in seconds."""
+    return {
+        "mean": float(part_ps.mean()) / PS_PER_S,
+        "median": float(np.median(part_ps)) / PS_PER_S,
+        "p99": float(np.percentile(part_ps, 99)) / PS_PER_S,
+        "max": float(part_ps.max()) / PS_PER_S,
+    }
+
+
+NO_FRAGMENTS = np.zeros(0, np.int64)
+NO_TIMES = FragmentTimes(
+    *(NO_FRAGMENTS, NO_FRAGMENTS, NO_FRAGMENTS, NO_FRAGMENTS), np.zeros((0, len(PARTS)), np.int64), (), 0
+)
+"""The times of no fragments."""
+
+
+def times_of(followed: FollowedFragments, links: Sequence[tuple[str, str]]) -> FragmentTimes:
+    """The times of fragments that were followed. `links` has the two ends of every link."""
+    hops = followed.hops
+    last = followed.last_results()
+    first_hop, result = followed.way_of(last)
+    completing = followed.completing(first_hop)
+    ended = completing >= 0
+    last, first_hop, result, completing = last[ended], first_hop[ended], result[ended], completing[ended]
+    sender, gradient = followed.way_of(completing)
+    fragment, given = followed.fragment[last], hops["given"]
+    started = followed.first_given(followed.is_sent_gradient)[fragment]
+    waits, server = given[sender] - started, given[first_hop] - hops["arrives"][completing]
+    job, tree, seq = (hops["noted"][name][last].astype(np.int64) for name in ("job", "tree", "seq"))
+    return FragmentTimes(
+        *(job, tree, seq, started),
+        parts_ps=np.column_stack((waits, gradient, server, result)),
+        waited_for=tuple(links[link][0] for link in hops["link"][sender].tolist()),
+        incomplete=followed.count - len(last),
+    )
+
+
+class FollowedFragments:
+    """Hops (`topo.virtual.hops`) as arrays (hops,), and the fragments of a plan with trees that they belong to.
+
+    The bytes that are noted of each packet are its INA header.
+
+    `fragment`: the number of each hop's fragment, -1 for a packet of no tree of the plan. `above`: the hop whose
+    arrival made a node send this packet of the same fragment and kind; -1 where none did. `turned`: the same for a
+    result that a gradient's arrival made a switch send. `parts`: how long a hop was sending, in a queue, and delayed,
+    (hops, 3). `workers` and `servers`: which nodes are a tree's, (trees, nodes), and which is its PS, (trees,).
+    """
+
+    def __init__(self, hops: NDArray[np.void], links: Sequence[tuple[str, str]], plan: Plan, until_ps: int) -> None:
+        self.hops, ina = hops, hops["noted"]
+        nodes = {name: number for number, name in enumerate(dict.fromkeys(end for ends in links for end in ends))}
+        ends = np.array([[nodes[end] for end in link] for link in links], np.int64).reshape(-1, 2)
+        self.sender, self.receiver = ends[hops["link"]].T
+        self.nodes = len(nodes)
+        self.trees = sorted_trees(plan)
+        self.tree = index_of(
+            np.array([key for key, _ in self.trees]), tree_key(ina["job"].astype(np.int64), ina["tree"])
+        )
+        self.fragment, self.count = numbered(self.tree << 32 | ina["seq"].astype(np.int64), self.tree >= 0)
+        self.kind = ina["kind"].astype(np.int64)
+        self.arrived: BoolArray = (hops["arrives"] >= 0) & (hops["arrives"] <= until_ps) & (self.fragment >= 0)
+        self.above, self.turned = self.causes()
+        self.parts = self.parts_of_hops()
+        self.workers = worker_table(self.trees, nodes)
+        self.servers = np.array([nodes[tree.server] if tree.server else -1 for _, tree in self.trees])
+
+    def causes(self) -> tuple[IntArray, IntArray]:
+        """`above` and `turned`."""
+        cause = np.where(self.hops["cause"] == NO_HOP, -1, self.hops["cause"].astype(np.int64))
+        cause[self.fragment[cause] != self.fragment] = -1
+        same = self.kind[cause] == self.kind
+        turned = (self.kind == Kind.RESULT) & (self.kind[cause] == Kind.GRADIENT)
+        return np.where(same, cause, -1), np.where(turned, cause, -1)
+
+    def parts_of_hops(self) -> IntArray:
+        """`parts`. The time that a node kept the packet before it gave it to the link is a part of the delay."""
+        given, starts, left, arrives = (self.hops[name] for name in ("given", "starts", "left", "arrives"))
+        kept = np.where(self.above >= 0, given - arrives[self.above], 0)
+        return np.column_stack((left - starts, starts - given, arrives - left + kept))
+
+    @property
+    def is_sent_gradient(self) -> BoolArray:
+        """Which hops are a gradient that a worker of its tree sends."""
+        own = self.workers[self.tree, self.sender]
+        sent: BoolArray = (self.kind == Kind.GRADIENT) & (self.fragment >= 0) & (self.above < 0) & own
+        return sent
+
+    @property
+    def is_sent_result(self) -> BoolArray:
+        """Which hops are a result that a PS sends."""
+        sent: BoolArray = (self.kind == Kind.RESULT) & (self.fragment >= 0) & (self.above < 0) & (self.turned < 0)
+        return sent
+
+    def first_given(self, which: BoolArray) -> IntArray:
+        """When the first of some hops was given to its link, by fragment, (fragments,); `NEVER` where there is none."""
+        first = np.full(self.count, NEVER)
+        np.minimum.at(first, self.fragment[which], self.hops["given"][which])
+        return first
+
+    def last_results(self) -> IntArray:
+        """The hop that brings the last result, for each fragment of which every worker has got it.
+
+        What a worker gets a second time does not count; a sum of more than 32 bits comes in two parts.
+        """
+        arrives, part = self.hops["arrives"], self.hops["noted"]["part"]
+        mine = np.flatnonzero(self.arrived & (self.kind == Kind.RESULT) & self.workers[self.tree, self.receiver])
+        key = (self.fragment[mine] * self.nodes + self.receiver[mine]) << 8 | part[mine]
+        got = ends_of_groups(mine, key, arrives[mine])[0]
+        by_fragment = self.fragment[got]
+        workers = np.bincount(by_fragment[part[got] == 0], minlength=self.count)
+        last = ends_of_groups(got, by_fragment, arrives[got])[1]
+        sizes = np.array([len(tree.workers) for _, tree in self.trees])
+        complete: IntArray = last[workers[self.fragment[last]] == sizes[self.tree[last]]]
+        return complete
+
+    def way_of(self, last: IntArray) -> tuple[IntArray, IntArray]:
+        """For each hop, the first one of the way that ends with it, and the parts of that way, (hops, 3)."""
+        first, parts, going = last.copy(), np.zeros((len(last), 3), np.int64), np.arange(len(last))
+        while going.size:
+            parts[going] += self.parts[first[going]]
+            above = self.above[first[going]]
+            going = going[above >= 0]
+            first[going] = above[above >= 0]
+        return first, parts
+
+    def completing(self, results: IntArray) -> IntArray:
+        """The hop of the gradient that completed the sum of each result, given by its first hop; -1 if none is known.
+
+        At a PS that is the last one that came before it first sent the result.
+        """
+        answered = self.first_given(self.is_sent_result)
+        came = self.arrived & (self.kind == Kind.GRADIENT) & (self.receiver == self.servers[self.tree])
+        came &= self.hops["arrives"] <= answered[self.fragment]
+        some = np.flatnonzero(came)
+        last = ends_of_groups(some, self.fragment[some], self.hops["arrives"][some])[1]
+        found = np.full(self.count, -1)
+        found[self.fragment[last]] = last
+        turned = self.turned[results]
+        return np.where(turned >= 0, turned, found[self.fragment[results]])
+
+
+def sorted_trees(plan: Plan) -> list[tuple[int, AggregationTree]]:
+    """All trees of a plan, each after its `tree_key`, in the order of these."""
+    trees = [(int(tree_key(shard.job, tree.number)), tree) for shard in plan.shards for tree in shard.trees]
+    return sorted(trees, key=lambda each: each[0])
+
+
+def worker_table(trees: Sequence[tuple[int, AggregationTree]], nodes: dict[str, int]) -> BoolArray:
+    """Which nodes are workers of which trees, (trees, nodes)."""
+    table = np.zeros((len(trees), len(nodes)), np.bool_)
+    for number, (_, tree) in enumerate(trees):
+        table[number, [nodes[worker] for worker in tree.workers.values()]] = True
+    return table
+
+
+def numbered(keys: IntArray, known: BoolArray) -> tuple[IntArray, int]:
+    """A number from 0 for each different key under the mask `known`, -1 for the others; and how many there are."""
+    numbers = np.full(len(keys), -1)
+    different, numbers[known] = np.unique(keys[known], return_inverse=True)
+    return numbers, len(different)
+
+
+def ends_of_groups(items: IntArray, group: IntArray, value: IntArray) -> tuple[IntArray, IntArray]:
+    """Of each group of `items` the one with the least value, and the one with the greatest; in the groups' order."""
+    order = np.lexsort((value, group))
+    sorted_group = group[order]
+    changes = sorted_group[1:] != sorted_group[:-1]
+    edge = np.ones(min(1, len(order)), np.bool_)
+    return items[order[np.concatenate((edge, changes))]], items[order[np.concatenate((changes, edge))]]
