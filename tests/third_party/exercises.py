@@ -41,8 +41,8 @@ from rich.console import Console as Screen
 from rich.table import Table
 from sandbox import STOPPED
 
-SWITCH_CODE = ("switch", "topo")
-"""The folders whose code runs when a switch does."""
+SWITCH_CODE = ("switch/*.py", "switch/*.[ch]", "topo/*.py")
+"""The files whose code runs when a switch does."""
 TRIALS = 3
 """So often an exercise is run on both before a difference counts."""
 

@@ -56,6 +56,12 @@ sys.exit(subprocess.call([{compiler!r}, *words]))
 """
 """The compiler for BMv2, where it is older than the suffix .txtpb."""
 
+IN_HOST = r"""#!/bin/sh
+host=$1; shift
+exec mnexec -a $(pgrep -f "mininet:$host\$" | head -1) "$@"
+"""
+"""p4-utils' `mx HOST COMMAND...`: a command in a host of the network."""
+
 STRATUM = """#!{python}
 import os, re, sys
 given = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:])
@@ -109,7 +115,7 @@ def make_tools(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     compiler = COMPILER.format(python=sys.executable, compiler=shutil.which("p4c-bm2-ss"))
     driver, stratum = (text.format(python=sys.executable) for text in (P4C, STRATUM))
-    tools = {"p4c": driver, "p4c-bm2-ss": compiler, "stratum_bmv2": stratum, "sudo": PASS_ON}
+    tools = {"p4c": driver, "p4c-bm2-ss": compiler, "stratum_bmv2": stratum, "sudo": PASS_ON, "mx": IN_HOST}
     for name, text in {**tools, "await": AWAIT, "settle": SETTLE, "sniffed": SNIFFED}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from switch.fast.layout.field_usage import used_fields
+from switch.program.expressions import Constant
 from switch.program.program import Program
 from switch.program.v1model import DROP_PORT
 from switch.server.options import Options
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 VARIABLE = "INAKIT_SWITCH"
 QUEUE_DEPTHS = ("enq_qdepth", "deq_qdepth")
+KERNELS_HEADERS = 128
+"""No packet of a host has more bytes of Ethernet, VLAN tags, IP and TCP that the kernel knows of."""
 CHOICES = ("auto", "kernel", "interpreted")
 
 
@@ -36,7 +39,7 @@ def choose(program: Program, options: Options) -> Choice:
         raise InputError(f"{VARIABLE}={wanted}: expected one of {', '.join(CHOICES)}")
     if wanted == "interpreted":
         return Choice(None, f"{VARIABLE} says so")
-    reason = only_interpreted(options) or depth_it_reads(program) or TARGETS["fast"].missing()
+    reason = only_interpreted(options) or only_interpreted_of(program) or TARGETS["fast"].missing()
     if reason is not None and wanted == "auto":
         return Choice(None, reason)
     from switch.fast.load.kernel.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
@@ -47,6 +50,29 @@ def choose(program: Program, options: Options) -> Choice:
         if wanted == "kernel":
             raise
         return Choice(None, str(error))
+
+
+def only_interpreted_of(program: Program) -> str | None:
+    """What the program does that packets of hosts would not go through in the kernel as in BMv2; None if nothing."""
+    return depth_it_reads(program) or short_packets_of(program)
+
+
+def short_packets_of(program: Program) -> str | None:
+    """The `truncate` by which a packet may become shorter than the headers that a host's stack has made in it.
+
+    The kernel does not cut such packets; None if the program has none.
+    """
+    for action in program.actions:
+        for primitive in action.primitives:
+            if primitive.name == "truncate" and not leaves_headers(primitive.arguments[0]):
+                cut = primitive.source or primitive.name
+                return f"the kernel does not cut packets within their headers, as its statement '{cut}' may"
+    return None
+
+
+def leaves_headers(length: object) -> bool:
+    """Whether a length of packets is known, and long enough for all headers that the kernel minds."""
+    return isinstance(length, Constant) and length.value >= KERNELS_HEADERS
 
 
 def depth_it_reads(program: Program) -> str | None:

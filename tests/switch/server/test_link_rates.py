@@ -1,7 +1,8 @@
-"""Links that are slower than the switch: packets wait in front of egress, and say how many do."""
+"""What only an interpreted switch has: queues in front of egress that say how long they are, very short packets."""
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import time
@@ -11,12 +12,13 @@ from functools import partial
 from unittest.mock import patch
 
 import pytest
+from model_programs import MODEL
 from served_program import SERVED, answer_of, asking, entry
 from veth_wires import Wires
 
 from switch.fast.load.kernel.port_queues import PortQueues, tc
-from switch.program.read import read_program
-from switch.server.engines.choice import VARIABLE, choose
+from switch.program.read import program_of, read_program
+from switch.server.engines.choice import VARIABLE, choose, short_packets_of
 from switch.server.options import Options
 from switch.server.served_switch import ServedSwitch
 
@@ -46,6 +48,18 @@ def test_a_program_that_reads_the_depth_of_its_queue_is_interpreted() -> None:
         choice = choose(read_program(SERVED), Options())
     assert choice.compiled is None
     assert "enq_qdepth" in choice.why or "deq_qdepth" in choice.why
+
+
+@pytest.mark.parametrize(("length", "interpreted"), [("0x10", True), ("0x80", False)])
+def test_a_program_that_cuts_packets_within_their_headers_is_interpreted(length: str, interpreted: bool) -> None:
+    document = json.loads((MODEL / "copies.json").read_text())
+    for action in document["actions"]:
+        for primitive in action["primitives"]:
+            if primitive["op"] == "truncate":
+                primitive["parameters"][0]["value"] = length
+    why = short_packets_of(program_of(document))
+    assert (why is not None) == interpreted
+    assert why is None or "truncate(20)" in why
 
 
 @pytest.mark.root
