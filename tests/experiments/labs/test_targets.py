@@ -30,6 +30,7 @@ from switch.entries import SwitchEntries
 class Session:
     """What was exchanged with a switch from its start on: ports, packets, and what left in any order of ports."""
 
+    item: str
     entries: SwitchEntries
     exchanges: list[tuple[int, bytes, Packets]] = field(default_factory=list)
 
@@ -42,10 +43,11 @@ class Recorded(Bench):
     """A bench that keeps all sessions."""
 
     sessions: list[Session]
+    item: str
 
     def start(self, entries: SwitchEntries) -> None:
         super().start(entries)
-        self.sessions.append(Session(entries))
+        self.sessions.append(Session(self.item, entries))
 
     def send(self, port: int, packet: bytes) -> Packets:
         return self.sessions[-1].add(port, packet, super().send(port, packet))
@@ -65,7 +67,7 @@ def of_items(lab: str) -> list[Session]:
     with open_switch(SANDBOX, text, name) as switch:
         for item in items:
             bench = Recorded(switch, random_of("0", lab, item.name))
-            bench.sessions = sessions
+            bench.sessions, bench.item = sessions, item.name
             item.check(bench)
     return sessions
 
@@ -80,7 +82,7 @@ def of_lossy_run() -> list[Session]:
         student = StudentSwitch(switch, entries_of(ports), ports)
         run = long_run(job, student, [ModelWorker(job, n) for n in range(3)], random, share=0.15)
         assert run.found is None
-        session = Session(entries_of(ports))
+        session = Session("long run", entries_of(ports))
         switch.fresh()
         switch.install(session.entries)
         for worker, packet in run.arrivals:
@@ -91,7 +93,7 @@ def of_lossy_run() -> list[Session]:
 def of_network() -> list[Session]:
     """What comes to the switches of a plan of lab 5."""
     drawn = drawn_plan(Random("targets"))
-    sessions = {name: Session(course_entries(drawn, name)) for name in drawn.switches}
+    sessions = {name: Session(name, course_entries(drawn, name)) for name in drawn.switches}
     with open_switch(SANDBOX, *program_of("5-tree")) as switch:
         assert isinstance(switch, SandboxedSwitch)
         for name, session in sessions.items():
@@ -114,6 +116,12 @@ def sessions_of(lab: str) -> list[Session]:
     return [*of_items(lab), *(of_network() if lab == "5-tree" else ())]
 
 
+def longest(sessions: list[Session]) -> list[Session]:
+    """The session with most packets of each item: a `simple_switch` takes a second to start."""
+    by_size = sorted(sessions, key=lambda each: len(each.exchanges))
+    return list({each.item: each for each in by_size}.values())
+
+
 LABS_WITH_P4 = ("1-forward", "2-sum", "3-pool", "4-loss", "5-tree")
 TARGETS = [
     pytest.param("fast", marks=pytest.mark.compiler),
@@ -127,7 +135,8 @@ TARGETS = [
 @pytest.mark.parametrize("target", TARGETS)
 def test_solutions_do_the_same_on_other_targets(lab: str, target: str) -> None:
     with open_switch(target, *program_of(lab)) as switch:
-        for session in sessions_of(lab):
+        sessions = sessions_of(lab)
+        for session in longest(sessions) if target == "bmv2" else sessions:
             switch.fresh()
             switch.install(session.entries)
             for number, (port, packet, expected) in enumerate(session.exchanges):
