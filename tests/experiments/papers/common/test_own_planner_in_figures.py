@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from made_up_sweeps import SWEEPING, made_up_sweep
+from matplotlib.figure import Figure as Canvas
 from own_planner import NAME, add_racks_in_turn
 from rich.console import Console
 
@@ -18,7 +19,6 @@ from experiments.papers.aro.schemes import measure
 from experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting
 from experiments.papers.atro import topologies as atro
 from experiments.papers.closed_loop import frontier
-from experiments.papers.common import drawing
 from experiments.papers.common.figure import Request
 from experiments.papers.common.sweep import Trial
 from experiments.papers.figures import FIGURES
@@ -56,7 +56,7 @@ def shown(figure: str, at: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[set[s
     """Run a figure with a made-up sweep and no pictures; the methods in its CSV files, and what it prints."""
     for module in SWEEPING:
         monkeypatch.setattr(module, "sweep", made_up_sweep)
-    monkeypatch.setattr(drawing.Canvas, "savefig", lambda *_, **__: None)
+    monkeypatch.setattr(Canvas, "savefig", lambda *_, **__: None)
     paper, name = figure.split()
     console = Console(file=StringIO(), width=200)
     FIGURES[paper][name].run(console, Request(at, quick=True))
