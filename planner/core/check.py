@@ -128,6 +128,8 @@ class TreeCheck:
             self.check_pipeline(branch)
         for branch in self.tree.branches:
             self.check_way(branch.label)
+        for aggregator in self.tree.aggregators:
+            self.check_summands(aggregator)
         if self.tree.results:
             self.check_results(self.tree.results)
 
@@ -208,16 +210,17 @@ class TreeCheck:
                 raise self.broken("parent", what, f"child {child} {why}")
 
     def check_children(self, aggregator: Aggregator, switch: Switch) -> None:
-        """Check that an aggregator has children, and that a slot's bitmap has enough bits for what it sums."""
-        what, bits = f"label {aggregator.label} on {aggregator.switch}", MOST_BITS
-        if switch.chip is not None:
-            bits = min(bits, switch.chip.children_per_slot)
+        """Check that an aggregator has children, and that a slot's bitmap has a bit for each."""
+        what, bits = f"label {aggregator.label} on {aggregator.switch}", bits_of(switch)
         if not 1 <= len(aggregator.children) <= bits:
             raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {bits}")
-        summands = len(self.tree.summands(aggregator))
+
+    def check_summands(self, aggregator: Aggregator) -> None:
+        """Check that a slot's bitmap has a bit for everything that is told apart in it, which the policy decides."""
+        summands, bits = len(self.tree.summands(aggregator)), bits_of(self.fabric.switch_by_name[aggregator.switch])
         if summands > bits:
             why = f"under policy '{self.tree.policy}' it sums {summands} workers, and a bitmap has {bits} bits"
-            raise self.broken("children", what, why)
+            raise self.broken("children", f"label {aggregator.label} on {aggregator.switch}", why)
 
     def check_one_per_pipeline(self) -> None:
         """Check that a tree whose slots are shared has one aggregator per pipeline.
@@ -314,6 +317,11 @@ class TreeCheck:
                 link = link_name(way[position + 1 : position + 3])
                 verb = "climbs" if after < 0 else "crosses"
                 raise self.broken("up-down", f"label {label}, link {link}", f"it {verb} after going down or across")
+
+
+def bits_of(switch: Switch) -> int:
+    """The bits of a slot's bitmap in a switch."""
+    return MOST_BITS if switch.chip is None else min(MOST_BITS, switch.chip.children_per_slot)
 
 
 def link_name(link: tuple[str, ...] | list[str]) -> str:
