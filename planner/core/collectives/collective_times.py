@@ -115,7 +115,8 @@ class Clock:
     `first` and `last`, (ranks, chunks): when a rank has the first and the last fragment of what it holds of a chunk.
     `free`, (ranks,): when a rank has sent the steps before. `busy`, (connections,): the same of a connection.
     `interval_s`, `own_interval_s`: the times between two frames of a connection, and of a rank. A rank that can send by
-    all of its connections at the same time has the interval 0, and is always free.
+    all of its connections at the same time has the interval 0, and is always free. `turn_s`: how long a frame of a
+    connection waits at most, until those of the rank's other connections have left.
     """
 
     def __init__(self, fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> None:
@@ -127,9 +128,12 @@ class Clock:
         self.source = np.array([each.source for each in connections], np.int64)
         self.destination = np.array([each.destination for each in connections], np.int64)
         self.interval_s = np.array([bits / each.rate_bps for each in connections])
-        self.own_interval_s = bits / np.maximum(rank_rates_bps(collective), 1)
-        together = np.bincount(self.source, [each.rate_bps for each in connections], ranks)
-        self.own_interval_s[together <= rank_rates_bps(collective) * (1 + ROUNDING)] = 0.0
+        rates_bps = rank_rates_bps(collective)
+        self.own_interval_s = bits / np.maximum(rates_bps, 1)
+        at_once = np.bincount(self.source, [each.rate_bps for each in connections], ranks) <= rates_bps * (1 + ROUNDING)
+        waits_s = self.interval_s - self.own_interval_s[self.source]
+        self.turn_s = np.where(at_once[self.source], waits_s, 0.0)
+        self.own_interval_s[at_once] = 0.0
         self.queues = LinkQueues(fabric, bits, connections)
         self.longest_way_s = 0.0
 
@@ -181,7 +185,8 @@ class Clock:
         """Note when the chunks of a group have come, and when their ranks have sent them."""
         source, full = self.source[group.connection], np.isfinite(left_last)
         np.minimum.at(self.begun, source, left_first.min(axis=1))
-        np.maximum.at(self.ended, source, np.where(full, left_last, 0.0).max(axis=1))
+        last = np.where(full, left_last + self.turn_s[group.connection, None], 0.0)
+        np.maximum.at(self.ended, source, last.max(axis=1))
         rank = np.broadcast_to(self.destination[group.connection, None], full.shape)
         adds = np.broadcast_to(group.adds[:, None] == 1, full.shape)
         for held, left in ((self.first, left_first), (self.last, left_last)):
