@@ -79,7 +79,18 @@ def test_solutions_keep_all_points_with_other_seeds(lab: str, seed: str) -> None
     assert of_solution(lab, seed=seed).points == 100
 
 
-@pytest.mark.parametrize(("lab", "name"), MUTANTS)
+def by_tier() -> list[Any]:
+    """The mutants: of those of one item the first is always tried, and the others are long."""
+    seen: set[tuple[str, str]] = set()
+    found = []
+    for (lab, name), mutant in MUTANTS.items():
+        marks = [pytest.mark.long] if (lab, mutant.item) in seen else []
+        seen.add((lab, mutant.item))
+        found.append(pytest.param(lab, name, marks=marks))
+    return found
+
+
+@pytest.mark.parametrize(("lab", "name"), by_tier())
 def test_a_wrong_solution_loses_the_item_that_it_breaks_and_is_told_why(lab: str, name: str) -> None:
     mutant = MUTANTS[lab, name]
     trial = try_mutant(only(lab, mutant.item), COURSE, mutant, solution(lab), archive(lab), "0")
