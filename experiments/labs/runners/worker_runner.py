@@ -147,11 +147,11 @@ def answer_to(runner: WorkerRunner, question: list[Any]) -> list[Any]:
         return ["mistake", place_of(error)]
 
 
-def place_of(error: Exception) -> str:
-    """An exception, and the line of the student's code that it comes from."""
-    lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == f"{MODULE}.py"]
+def place_of(error: Exception, file: str = f"{MODULE}.py") -> str:
+    """An exception, and the line of the student's file that it comes from."""
+    lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    where = f"{MODULE}.py:{line}: " if line else ""
+    where = f"{file}:{line}: " if line else ""
     return f"{where}{type(error).__name__}: {str(error)[:200]}"
 
 

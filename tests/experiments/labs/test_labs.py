@@ -13,9 +13,6 @@ from typing import Any
 
 import pytest
 
-from experiments.labs.course.bench import Bench
-from experiments.labs.course.switch_lab import SwitchLab
-from experiments.labs.course.targets import open_switch
 from experiments.labs.export import export_labs
 from experiments.labs.grading.finding import Exchange
 from experiments.labs.grading.grade import Lab, Request, grade, random_of
@@ -204,44 +201,7 @@ def test_a_program_that_the_switch_refuses(tmp_path: Path) -> None:
     assert "teleport" in problem("2-sum", tmp_path)
 
 
-# -- other targets
-
-
-class Recorded(Bench):
-    """A bench that keeps everything that it sends and gets."""
-
-    kept: list[Exchange]
-
-    def send(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        got = super().send(port, packet)
-        self.kept.append(self.exchanges[-1])
-        return got
-
-
-def exchanges(lab: SwitchLab, target: str) -> list[tuple[int, bytes, list[tuple[int, bytes]]]]:
-    """All packets that the tests of a lab exchange with the solution on a target; of copies in any order of ports."""
-    text = program_in(archive(lab.name), solution(lab.name)[f"{lab.program}.p4"], lab.program)
-    kept: list[Exchange] = []
-    with open_switch(target, text, lab.program) as switch:
-        for item in lab.items:
-            bench = Recorded(switch, random_of("0", lab.name, item.name))
-            bench.kept = kept
-            item.check(bench)
-    return [(each.port, each.packet, sorted(each.got)) for each in kept]
-
-
-@pytest.mark.parametrize("lab", [lab for lab in LABS.values() if isinstance(lab, SwitchLab)], ids=lambda lab: lab.name)
-@pytest.mark.parametrize(
-    "target",
-    [
-        pytest.param("fast", marks=pytest.mark.compiler),
-        pytest.param("virtual", marks=pytest.mark.compiler),
-        "interpreted",
-        pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.root, pytest.mark.long]),
-    ],
-)
-def test_solutions_do_the_same_on_other_targets(lab: SwitchLab, target: str) -> None:
-    assert exchanges(lab, target) == exchanges(lab, "sandbox")
+# -- PTF
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ptf") is None, reason="needs PTF: pip install 'inakit[ptf]'")
