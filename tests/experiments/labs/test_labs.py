@@ -8,6 +8,7 @@ import shutil
 import xml.etree.ElementTree as ET
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,9 @@ from topo.errors import MachineError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
+SLOW = ("6-plan", "7-measure")
+"""Labs whose grading takes seconds: of their mutants one for each item is tried in the short form."""
+SHORT = {(lab, mutant.item): mutant.name for (lab, _), mutant in reversed(MUTANTS.items())}
 SOLUTIONS = [(lab, folder.name) for lab in LABS for folder in solution_folders(TEACHER / lab)]
 
 
@@ -57,18 +61,25 @@ def of_mutant(lab: str, mutant: Mutant) -> Trial:
     return try_mutant(LABS[lab], COURSE, mutant, solution(lab), archive(lab), "0")
 
 
-@pytest.mark.parametrize(("lab", "name"), SOLUTIONS)
+def slow_unless(lab: str, short: bool, *given: str) -> Any:
+    """The parameters of a test, which is long for a slow lab unless it is of the short form."""
+    return pytest.param(lab, *given, marks=[pytest.mark.long] if lab in SLOW and not short else [])
+
+
+@pytest.mark.parametrize(("lab", "name"), [slow_unless(lab, name == "solutions", name) for lab, name in SOLUTIONS])
 def test_right_solutions_keep_all_points(lab: str, name: str) -> None:
     assert of_solution(lab, name).points == 100
 
 
-@pytest.mark.parametrize("seed", ["autumn", "7"])
-@pytest.mark.parametrize("lab", LABS)
+@pytest.mark.parametrize(("lab", "seed"), [slow_unless(lab, False, seed) for lab in LABS for seed in ("autumn", "7")])
 def test_solutions_keep_all_points_with_other_seeds(lab: str, seed: str) -> None:
     assert of_solution(lab, seed=seed).points == 100
 
 
-@pytest.mark.parametrize(("lab", "name"), MUTANTS)
+@pytest.mark.parametrize(
+    ("lab", "name"),
+    [slow_unless(lab, SHORT[lab, mutant.item] == name, name) for (lab, name), mutant in MUTANTS.items()],
+)
 def test_a_wrong_solution_loses_the_item_that_it_breaks_and_is_told_why(lab: str, name: str) -> None:
     trial = of_mutant(lab, MUTANTS[lab, name])
     assert trial.lost == (trial.item,)
