@@ -42,11 +42,7 @@ READ_MODIFY_WRITE(slot_workers, set_workers, meta.workers, SET_WORKERS)
 READ_MODIFY_WRITE(slot_workers, add_workers, meta.workers, ADD_WORKERS)
 READ_MODIFY_WRITE(slot_workers, look_workers, meta.workers, LOOK)
 
-// A sum that leaves the range of int<32> stays at that end of it, whatever else is added.
 #define STORE(i) value = hdr.values.v##i; result = value;
-#define ADD(i) \
-    if (value != LARGEST && value != SMALLEST) { \
-        value = (bit<32>)((int<32>)value |+| (int<32>)hdr.values.v##i); \
-    } \
-    result = value;
+// A sum that leaves the range of int<32> stays at that end of it, whatever else is added.
+#define ADD(i) ADD_TO_THE_END(hdr.values.v##i) result = value;
 EACH_VALUE(VALUE_REGISTER)

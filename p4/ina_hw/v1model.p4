@@ -80,6 +80,14 @@ control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
         cells.write(meta.index, value); \
         destination = result; \
     }
+// Without branches, of which 32 in a row are more than the kernel follows: 1 for a value at an end of int<32>, 0 for
+// another; and the end on a value's side.
+#define IS_END(value) (((value ^ (bit<32>)((int<32>)value >> 31)) + 1) >> 31)
+#define END_OF(value) ((bit<32>)((int<32>)value >> 31) ^ LARGEST)
+#define ADD_TO_THE_END(operand) \
+    bit<32> sum = value + operand; \
+    bit<32> stays = 0 - (IS_END(value) | (((value ^ sum) & (operand ^ sum)) >> 31)); \
+    value = (sum & ~stays) | (END_OF(value) & stays);
 #define VALUE_REGISTER(i) \
     REGISTER(sum##i) \
     READ_MODIFY_WRITE(sum##i, store_##i, hdr.values.v##i, STORE(i)) \
@@ -166,8 +174,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     #include "ingress.p4"
 }
 
-#define FIND_END(i) \
-    meta.at_end = meta.at_end | (bit<1>)(hdr.values.v##i == LARGEST || hdr.values.v##i == SMALLEST);
+#define FIND_END(i) meta.at_end = meta.at_end | (bit<1>)IS_END(hdr.values.v##i);
 #define FIND_OVERFLOW find_overflow();
 #define AFTER_EGRESS \
     meta.fault.port = (bit<32>)standard.egress_port; \

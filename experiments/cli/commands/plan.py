@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from experiments.cli.options import FabricOptions, Headroom, PlanMode, Seed, SizedJobsOptions, split_names
+from experiments.cli.options import FabricOptions, Headroom, PlanMode, Program, Seed, SizedJobsOptions, split_names
 from experiments.run.scenario import build_problem
 from planner.core.method import AFTERWARDS
+from planner.install.data_plane_program import find_program
 from planner.registry import find_method
 
 Planner = Annotated[str, typer.Option(help="by name; several, comma between, are compared")]
@@ -27,6 +28,7 @@ def plan(
     headroom: Headroom = AFTERWARDS,
     seed: Seed = 0,
     output: Output = None,
+    program: Program = "ina",
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
     from experiments.run.planning import plan_to_run, print_comparison, print_plan, write_plan  # noqa: PLC0415
@@ -42,4 +44,5 @@ def plan(
         print_comparison(Console(), problem, plans)
     for name, made in plans.items():
         if output is not None:
-            write_plan(output if len(plans) == 1 else output / name, problem, made.plan)
+            fitted = find_program(program).fitted(made.plan)
+            write_plan(output if len(plans) == 1 else output / name, problem, fitted)

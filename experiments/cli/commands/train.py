@@ -51,5 +51,6 @@ def train(
         free=Free(rates=not chosen.gives_rates),
         keep_going=run.keep_going,
         headroom=run.headroom,
+        program=run.program,
     )
     raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))
