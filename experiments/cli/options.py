@@ -176,6 +176,12 @@ class RunOptions:
     program: Program = INA.name
 
     @property
+    def of_emulation(self) -> dict[str, Any]:
+        """Those that an `Emulation` takes as they are."""
+        names = ("policies", "headroom", "keep_going", "program")
+        return {name: getattr(self, name) for name in names}
+
+    @property
     def chosen_program(self) -> str:
         """The data-plane program if it is another than usual, else an empty text."""
         return "" if self.program == INA.name else self.program

@@ -75,14 +75,11 @@ def emulate(
         mode,
         *(run.seed, run.results, fabric.factor, capture_places(problem.fabric, pcap)),
         faults=run.fault_plan(problem),
-        policies=run.policies,
         replan=replan,
         patch_panel=patch_panel,
         free=left_open(chosen, jobs),
-        keep_going=run.keep_going,
         sampling=sampling_of(series),
-        headroom=run.headroom,
-        program=run.program,
+        **run.of_emulation,
     )
     raise typer.Exit(exit_code(run_emulation(emulation, Console()).verdict))
 
