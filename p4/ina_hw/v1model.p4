@@ -21,6 +21,7 @@
 #define RECIRCULATION_PORT 510
 
 typedef bit<32> slot_t;
+typedef bit<32> event_t;
 
 // The values that are not of this pass are parsed only for faults on demand, which keep whole packets.
 #if VALUES_PER_PASS == 32
@@ -70,11 +71,11 @@ parser InaParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 control NoVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
 control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
 
-#define REGISTER(name) register<bit<32>>(PASSES * SLOTS) name;
-#define READ_MODIFY_WRITE(cells, name, destination, BODY) \
+#define REGISTER(name, type) register<type>(PASSES * SLOTS) name;
+#define READ_MODIFY_WRITE(cells, name, type, destination, BODY) \
     action name() { \
         bit<32> value; \
-        bit<32> result; \
+        type result; \
         cells.read(value, meta.index); \
         BODY \
         cells.write(meta.index, value); \
@@ -89,10 +90,10 @@ control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
     bit<32> stays = 0 - (IS_END(value) | (((value ^ sum) & (operand ^ sum)) >> 31)); \
     value = (sum & ~stays) | (END_OF(value) & stays);
 #define VALUE_REGISTER(i) \
-    REGISTER(sum##i) \
-    READ_MODIFY_WRITE(sum##i, store_##i, hdr.values.v##i, STORE(i)) \
-    READ_MODIFY_WRITE(sum##i, add_##i, hdr.values.v##i, ADD(i)) \
-    READ_MODIFY_WRITE(sum##i, look_##i, hdr.values.v##i, LOOK)
+    REGISTER(sum##i, bit<32>) \
+    READ_MODIFY_WRITE(sum##i, store_##i, bit<32>, hdr.values.v##i, STORE(i)) \
+    READ_MODIFY_WRITE(sum##i, add_##i, bit<32>, hdr.values.v##i, ADD(i)) \
+    READ_MODIFY_WRITE(sum##i, look_##i, bit<32>, hdr.values.v##i, LOOK)
 #define SUM_STORE(i) store_##i();
 #define SUM_ADD(i) add_##i();
 #define SUM_LOOK(i) look_##i();
