@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from experiments.worlds.virtual import VirtualWorld
+from planner.install.data_plane_program import INA
 from switch.program.read import read_program
 from switch.program.source_hashes import check_sources, compile_by
 from switch.running_switch import PROGRAM
@@ -85,16 +88,10 @@ def test_whoever_reads_or_runs_the_program_is_told(p4: Path, monkeypatch: pytest
     add(p4 / "ina.p4", "\n")
     program = p4 / "build" / "ina.json"
     monkeypatch.setattr("switch.targets.PROGRAM", program)
-    monkeypatch.setattr("experiments.worlds.virtual.PROGRAM", program)
-    for use in (lambda: read_program(program), lambda: choose_target("fast"), check_virtual):
+    edited = VirtualWorld(program=replace(INA, path=program))
+    for use in (lambda: read_program(program), lambda: choose_target("fast"), edited.check):
         with pytest.raises(InputError, match=r"p4/ina\.p4 has changed"):
             use()
-
-
-def check_virtual() -> object:
-    from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
-
-    return chosen_worlds(["virtual"])
 
 
 def test_a_program_without_hashes_is_not_asked(p4: Path, tmp_path: Path) -> None:
