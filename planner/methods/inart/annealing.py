@@ -228,6 +228,8 @@ class Search:
         flow = self.choices.flows[number]
         weight = self.choices.weights[flow.task]
         old, new = self.chosen[number], self.draw_option(flow, draw)
+        if new is old:
+            return
         added = self.place(old, weight, -1) + self.place(new, weight, 1)
         if accepted(added, temperature, draw):
             self.chosen[number] = new
