@@ -64,11 +64,12 @@ def used_summing(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
 
 
 def used_bitmaps(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
-    """The children of the largest aggregator in each pipeline of a chip."""
+    """The bits that the largest aggregator in each pipeline of a chip needs, for its children."""
     most: dict[tuple[str, int], int] = {}
-    for aggregator in (a for shard in plan.shards for tree in shard.trees for a in tree.aggregators):
-        inp = aggregator.switch, aggregator.pipeline
-        most[inp] = max(most.get(inp, 0), len(aggregator.children))
+    for tree in (tree for shard in plan.shards for tree in shard.trees):
+        for aggregator in tree.aggregators:
+            inp = aggregator.switch, aggregator.pipeline
+            most[inp] = max(most.get(inp, 0), len(tree.summands(aggregator)))
     for (switch, pipeline), children in most.items():
         if problem.fabric.switch_by_name[switch].chip is not None:
             limit = most_children(problem.fabric, switch)
