@@ -21,7 +21,7 @@ from experiments.emulate.defaults import (
 from experiments.faults.fault_plan import FaultPlan, check_mode
 from experiments.inspect.capture import Place, warn_of_losses
 from experiments.report.write import report_beside
-from experiments.run.chips import chip_cost
+from experiments.run.chip_costs import chip_cost
 from experiments.run.observe.picture import draw_series
 from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures

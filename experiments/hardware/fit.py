@@ -109,15 +109,10 @@ def print_fit(console: Console, found: Iterable[ChipFit]) -> None:
         for heading in ("at", "needed", "has", "share"):
             table.add_column(heading, justify="left" if heading == "at" else "right")
         for need in fit.needs:
-            table.add_row(
-                need.kind, need.where, amount(need.kind, need.used), amount(need.kind, need.limit), share(need)
-            )
+            needed, has = (amount(need.kind, value) for value in (need.used, need.limit))
+            table.add_row(need.kind, need.where, needed, has, share(need))
         console.print(table)
-        times = (
-            f"; a packet of {VALUES_PER_PACKET} values passes {fit.chip.passes} times" if fit.chip.passes > 1 else ""
-        )
-        word = "fits" if fit.fits else "does not fit"
-        console.print(f"the plan {word} {fit.chip.name}{times}", highlight=False, soft_wrap=True)
+        console.print(f"the plan {verdict(fit)}", highlight=False, soft_wrap=True)
         console.print(NO_FIGURES, highlight=False, soft_wrap=True)
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.run.bandwidths import bandwidth_tables
-from experiments.run.chips import chip_lines
+from experiments.run.chip_costs import chip_lines
 from experiments.run.observe.tables import observed_tables
 from experiments.run.tables import NARROW, NamedTable
 from traffic.measure.comparison import TOTAL

@@ -30,7 +30,7 @@ def plan(
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
     from experiments.hardware.handover import write_handover  # noqa: PLC0415
-    from experiments.run.chips import print_chip_costs  # noqa: PLC0415
+    from experiments.run.chip_costs import print_chip_costs  # noqa: PLC0415
     from experiments.run.planning import plan_to_run, print_comparison, print_plan, write_plan  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
