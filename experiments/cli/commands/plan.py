@@ -32,6 +32,7 @@ def plan(
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
     from experiments.hardware.handover import write_handover  # noqa: PLC0415
+    from experiments.run.chip_costs import print_chip_costs  # noqa: PLC0415
     from experiments.run.planning import plan_to_run, print_comparison, print_plan, write_plan  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
@@ -43,6 +44,7 @@ def plan(
         print_plan(Console(), problem, *plans.values())
     else:
         print_comparison(Console(), problem, plans)
+    print_chip_costs(Console(), problem, plans, seed=seed, headroom=headroom)
     for name, made in plans.items():
         if output is not None:
             folder = output if len(plans) == 1 else output / name
