@@ -17,6 +17,7 @@ pytest_plugins = ["switches"]
 LONG = -(-MARKED // FRAME.itemsize)
 """So many packets make a long queue."""
 CAPABLE, MARK = 2, 3
+AGAIN = int(Flag.RETRANSMITTED)
 
 
 def tos_of(packets: list[bytes]) -> list[int]:
@@ -52,6 +53,14 @@ def test_the_next_sum_of_a_slot_has_no_mark(switch: PacketSwitch) -> None:
     second = [gradient(1 + child, 11 + child, 4) for child in range(3)]
     seen = run(switch, *first, *second)
     assert columns(seen.sent[ROOT_PORT][:2], "flags") == [(Flag.ECN,), (0,)]
+
+
+@pytest.mark.parametrize("tree", [1, 2])
+def test_a_sum_that_is_kept_keeps_its_mark(switch: PacketSwitch, tree: int) -> None:
+    first, second, again = (gradient(1, 11, 5, job=4, tree=tree, flags=flags) for flags in (Flag.ECN, 0, AGAIN))
+    seen = run(switch, first, gradient(2, 12, 5, job=4, tree=tree), second, again)
+    answer = seen.sent[1 if tree == 1 else ROOT_PORT][1]
+    assert columns([answer], "flags") == [(Flag.ECN | AGAIN,)]
 
 
 def test_a_root_tells_all_workers(switch: PacketSwitch) -> None:

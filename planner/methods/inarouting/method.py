@@ -37,7 +37,7 @@ from planner.trees.unfolding import Path
 
 
 def plan(problem: Problem, options: Options) -> Plan:
-    """INARouting-Relax, rounded and re-routed, with its gap. Raises `InputError` for a PS that a worker cannot reach."""
+    """INARouting-Relax, rounded and re-routed, with its gap. Raises `InputError` for a PS that a worker misses."""
     started = time.monotonic()
     network = network_of(problem)
     hops = heuristic_routes(network, options.for_solver)
