@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from experiments.labs.runners.worker_runner import MistakeError, place_of, said
+from experiments.labs.runners.mistakes import MistakeError, place_of, said
 from experiments.labs.sandbox.frames import receive, send
 
 MODULE, FUNCTION = "entries", "entries"
