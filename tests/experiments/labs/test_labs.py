@@ -124,7 +124,14 @@ def test_every_item_is_a_step_of_the_task(lab: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lab", "name"), [("1-forward", "time to live kept"), ("2-sum", "sums not cleared"), ("4-loss", "never answered")]
+    ("lab", "name"),
+    [
+        ("1-forward", "time to live kept"),
+        ("2-sum", "sums not cleared"),
+        ("3-pool", "never answered"),
+        ("4-loss", "never answered"),
+        ("5-tree", "pipelines mixed"),
+    ],
 )
 def test_what_failed_is_shown_by_packets_trace_and_task(lab: str, name: str) -> None:
     trial = of_mutant(lab, MUTANTS[lab, name])
