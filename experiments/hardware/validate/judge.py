@@ -32,7 +32,7 @@ class Weathered:
         return {number: self.rates_bps.get(number, 0.0) / rate for number, rate in before_bps.items()}
 
     def severity(self, before_bps: Mapping[int, float]) -> tuple[bool, float, float]:
-        """Orders failures, the worst first: no plan, then the least share among jobs that go on, then the sum of all."""
+        """Orders failures, the worst first: no plan, then by the least share of a job that goes on, then by the sum."""
         shares = self.kept(before_bps)
         going_on = [share for number, share in shares.items() if number not in self.lost]
         return self.state != NO_PLAN, min(going_on, default=1.0), sum(shares.values())

@@ -17,6 +17,7 @@ from planner.core.problem import Problem
 from planner.registry import find_method
 from topo.errors import InputError, unknown_name
 from topo.fabric.fabric import Fabric
+from topo.files.chip_profiles import FILE_SUFFIXES, PROFILES
 from topo.files.fabric_records import Rate
 from topo.files.quantities import RATE
 from topo.files.reader import FileKind, ParsedFile, Place, read_file
@@ -70,6 +71,9 @@ class SiteRecord(Record):
     emulate: Text | None = Field(None, description="what rates are multiplied by in an emulation, such as 1/5000")
     capacity: Text | None = Field(None, description="a rate of all links such as 100G")
     ina: Text | None = Field(None, description="switches that aggregate: a share such as 0.5, or names")
+    chip: StrictStr | None = Field(
+        None, description=f"of every switch: {', '.join(PROFILES)}, or a profile in a .yml file"
+    )
     mode: StrictStr = Field("reliable", description=f"one of {', '.join(MODES)}")
     seed: Annotated[StrictInt, Field(ge=0)] = Field(0, description="a whole number that is not negative")
 
@@ -112,7 +116,8 @@ def problem_of(record: SiteRecord, folder: Path) -> Problem:
     """The fabric and the jobs that a record names. Raises `InputError`."""
     named = record.fabric
     topo = str(folder / named) if named.endswith(FABRIC_FILES) else named
-    choice = FabricChoice(topo, capacity=record.capacity, ina=record.ina, seed=record.seed)
+    chip = record.chip and (str(folder / record.chip) if record.chip.endswith(FILE_SUFFIXES) else record.chip)
+    choice = FabricChoice(topo, capacity=record.capacity, ina=record.ina, seed=record.seed, chip=chip)
     return build_problem(choice, JobChoice(folder / record.jobs))
 
 
