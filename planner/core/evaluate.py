@@ -16,6 +16,8 @@ from math import fsum, inf
 from planner.core.collectives.collective_load import acknowledgement_loads_bps, chunk_loads_bps
 from planner.core.collectives.collective_times import Foreseen, foresee
 from planner.core.fragment_ranges import fragment_ranges
+from planner.core.limits import Inp
+from planner.core.loads import summed_flows
 from planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from planner.core.problem import Problem
 
@@ -63,6 +65,7 @@ class Prediction:
     - `overhead_bytes`: gradients summed over links (GOAT's communication overhead)
     - `network_throughput_bps`: the same per time, the sum of the link loads (InArt's network throughput)
     - `switches`: packets in and out of every switch that gradients pass
+    - `summed_bps`, by switch and pipeline: what the aggregators take in
     """
 
     jobs: dict[int, JobPrediction]
@@ -72,6 +75,7 @@ class Prediction:
     ps_ingress_bps: dict[str, float]
     overhead_bytes: int
     switches: dict[str, SwitchAggregation]
+    summed_bps: dict[Inp, float]
 
     @property
     def sending_rate_bps(self) -> float:
@@ -149,6 +153,7 @@ def evaluate(problem: Problem, plan: Plan) -> Prediction:
         ps_ingress_bps=ingress_rates(loads),
         overhead_bytes=hops * wire,
         switches=switch_aggregation(loads, alone),
+        summed_bps=summed_rates(loads),
     )
 
 
@@ -243,6 +248,15 @@ def result_loads(loads: list[TreeLoad]) -> dict[DirectedLink, float]:
     for load in loads:
         for node, parent in load.tree.result_parents.items():
             rates[parent, node] += load.rate_bps
+    return dict(rates)
+
+
+def summed_rates(loads: list[TreeLoad]) -> dict[Inp, float]:
+    """By switch and pipeline, the bit/s of gradients that its aggregators take in."""
+    rates: dict[Inp, float] = defaultdict(float)
+    for load in loads:
+        for inp, count in summed_flows([load.tree]).items():
+            rates[inp] += count * load.rate_bps
     return dict(rates)
 
 
