@@ -14,6 +14,7 @@ from experiments.run.run import MODES
 from experiments.run.scenario import FABRIC_FILES, FabricChoice, JobChoice, build_problem, parse_scale
 from experiments.study.setting import Text
 from planner.core.problem import Problem
+from planner.install.data_plane_program import INA, PROGRAMS, find_program
 from planner.registry import find_method
 from topo.errors import InputError, unknown_name
 from topo.fabric.fabric import Fabric
@@ -74,6 +75,7 @@ class SiteRecord(Record):
     chip: StrictStr | None = Field(
         None, description=f"of every switch: {', '.join(PROFILES)}, or a profile in a .yml file"
     )
+    program: StrictStr = Field(INA.name, description=f"the data-plane program: {', '.join(PROGRAMS)}")
     mode: StrictStr = Field("reliable", description=f"one of {', '.join(MODES)}")
     seed: Annotated[StrictInt, Field(ge=0)] = Field(0, description="a whole number that is not negative")
 
@@ -99,6 +101,7 @@ def load_site(path: Path) -> Site:
         margins=Margins(**margins_of(record.margins)),
         simulate=Simulate(record.simulate.worst, record.simulate.fragments),
         emulate=None if record.emulate is None else scale_of(file, record.emulate),
+        program=at(file, ("program",), lambda: find_program(record.program)).name,
         mode=record.mode,
         seed=record.seed,
     )
