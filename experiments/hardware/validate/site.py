@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from planner.core.problem import Problem
 from planner.install.data_plane_program import INA
 
-ALL = "all"
 NONE = "none"
 
 

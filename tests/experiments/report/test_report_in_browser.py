@@ -257,17 +257,34 @@ def test_a_study_is_shown(
 def test_a_site_is_shown(browser: Browser, tmp_path: Path) -> None:
     def failure(name: str, kept: float, lost: dict[int, str]) -> dict[str, Any]:
         jobs = {"1": kept, "2": 1.0}
-        given = {"name": name, "kind": "switch", "plan": "planned anew", "error": None, "lost": lost, "kept": jobs}
+        given: dict[str, Any] = {
+            "name": name,
+            "kind": "switch",
+            "plan": "planned anew",
+            "error": None,
+            "lost": lost,
+            "kept": jobs,
+        }
         return given | {"rates_bps": {job: 1e9 * share for job, share in jobs.items() if int(job) not in lost}}
 
     need = {"kind": "slots", "where": "leaf1, pipeline 0", "share": 0.5, "needed": "8,192", "has": "16,384"}
-    run = {"verdict": "VALID", "planned_bps": {"1": 1e9, "2": 1e9}, "measured_bps": {"1": 0.99e9, "2": 1e9}}
-    planner = {"planner": "atp", "color": "#0072B2", "failed": None, "said": "", "emulated": None}
+    run: dict[str, Any] = {
+        "verdict": "VALID",
+        "planned_bps": {"1": 1e9, "2": 1e9},
+        "measured_bps": {"1": 0.99e9, "2": 1e9},
+    }
+    planner: dict[str, Any] = {"planner": "atp", "color": "#0072B2", "failed": None, "said": "", "emulated": None}
     planner |= {"rates_bps": {"1": 1e9, "2": 1e9}, "virtual": {"": run}}
     planner |= {"fits": [{"chip": "tofino1", "switches": 3, "fits": True, "needs": [need]}]}
     planner |= {"failures": [failure("<spine1>", 0.4, {}), failure("leaf1", 0.0, {1: "cut off: h1 (leaf1)"})]}
     reasons = {"atp": ["switch <spine1> fails: job 1 keeps 40% of its rate, 50% is asked for"]}
-    site = {"site": "small", "verdict": "DOES NOT HOLD", "holds_with": [], "reasons": reasons, "switches": 3}
+    site: dict[str, Any] = {
+        "site": "small",
+        "verdict": "DOES NOT HOLD",
+        "holds_with": [],
+        "reasons": reasons,
+        "switches": 3,
+    }
     site |= {"links": 6, "left_out": ["no emulation"], "planners": [planner]}
     site |= {"jobs": [{"number": 1, "workers": 2}, {"number": 2, "workers": 3}]}
     browser.open(write_page(Document("Site small", "inakit", site=site), tmp_path / "report.html"))
