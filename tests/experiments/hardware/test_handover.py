@@ -19,8 +19,8 @@ from planner.core.problem import Job, Problem
 from planner.registry import METHODS
 from planner.trees.under_policy import with_policy
 from topo.errors import InputError
-from topo.fabric.variations import with_pipelines
 from topo.fabric.fabric import Fabric, Host, Link, Switch
+from topo.fabric.variations import with_pipelines
 from traffic.endpoints.packet_heads import gradient_heads
 from traffic.endpoints.streams import Bounds, StreamLayout, TreePart, lay_out, stream_arrays, tree_arrays
 from traffic.endpoints.worker import Workers
@@ -28,7 +28,6 @@ from traffic.endpoints.worker_memory import WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.ports import HostPort
 from traffic.wire.frames import FRAGMENT
-
 
 MISPLACED = "bfrt/ is not the plan on a chip yet: port"
 
