@@ -91,6 +91,33 @@ def test_a_fat_tree_keeps_to_the_plan(planner: str) -> None:
     assert outcome.measured.sent_bytes == planned.sent_bytes
 
 
+@pytest.mark.parametrize("planner", ["halving-doubling", "hierarchical", "ps-sharded"])
+def test_uneven_racks_keep_to_the_plan(planner: str) -> None:
+    """7 workers: racks of different sizes, and no power of two. Queues overflowed where ranks folded."""
+    problem = problem_of(leaf_spine(3, 2, 3), 7, 128_000)
+    outcome, planned = ran(problem, planner), evaluate(problem, METHODS[planner].plan(problem))
+    assert (outcome.verdict, outcome.reasons, outcome.measured.retransmissions) == ("VALID", (), 0)
+    assert_within(outcome.measured.communication_time_s, planned.communication_time_s, 0.05, "time", "s")
+    assert_within(outcome.measured.sending_rate_bps, planned.sending_rate_bps, 0.03, "sending rate", "bit/s")
+
+
+@pytest.mark.parametrize("planner", ["halving-doubling", "ps-sharded"])
+def test_short_messages_wait_at_shared_links(planner: str) -> None:
+    """Two racks of four with one uplink each: four frames of a step cross it one after another."""
+    problem = problem_of(leaf_spine(2, 1, 5), 8, 2_048)
+    planned = evaluate(problem, METHODS[planner].plan(problem))
+    assert_within(ran(problem, planner).measured.communication_time_s, planned.communication_time_s, 0.05, "time", "s")
+
+
+def test_slow_connections_are_acknowledged_as_rarely_as_fast_ones() -> None:
+    """A rank of 16 sends each other one a fragment in 15: acknowledgements after a time would fill 2 % of its link."""
+    problem = problem_of(leaf_spine(1, 1, 17), 16, 16 * 64 * 256)
+    measured = ran(problem, "ps-sharded").measured.communication_time_s
+    assert_within(
+        measured, evaluate(problem, METHODS["ps-sharded"].plan(problem)).communication_time_s, 0.01, "time", "s"
+    )
+
+
 @pytest.mark.parametrize("planner", SCHEMES)
 def test_losses_and_overflow_leave_sums_exact(planner: str) -> None:
     """Every link loses 2 % either way, and values have all 32 bits, so that many sums need more."""

@@ -66,7 +66,7 @@ def limits(depth: FloatArray, earned: FloatArray, ready: BoolArray) -> FloatArra
 
     Chunks that come after a pause thus do not leave in one burst, which would fill the queue of a link that is shared.
     """
-    return np.where(ready, np.maximum(depth, earned), np.maximum(LEAST_DEPTH, earned + 1))
+    return np.where(ready, np.maximum(depth, earned), np.maximum(LEAST_DEPTH, 2 * earned + 8))
 
 
 def host_rates_fps(layout: CollectiveLayout, flow: Dataflow) -> FloatArray:
